@@ -1,0 +1,59 @@
+/** What one command does: the shape in which rules hand their decisions to a store. */
+import type { Refusal } from '../model/errors.ts';
+import type { TaskEvent } from '../model/event.ts';
+import type { Json } from '../model/json.ts';
+import type { Task, TaskId } from '../model/task.ts';
+
+/** The next state of one task, what happened to it, and what its journal gains. */
+export interface TaskWrite {
+  readonly task: Task;
+  readonly at: number;
+  readonly events: readonly TaskEvent[];
+  readonly journal?: readonly Json[];
+}
+
+export interface Change {
+  /** The task the command was about, as it is afterwards. */
+  readonly task: Task;
+  /** In the order in which observers learn of them: subtasks end before their parents. */
+  readonly writes: readonly TaskWrite[];
+  readonly removed: readonly TaskId[];
+}
+
+/** A rule's answer to a command. A refusal changes nothing. */
+export type Verdict = Change | Refusal;
+
+/** A task with all its ancestors, the nearest first. */
+export interface Lineage {
+  readonly task: Task;
+  readonly ancestors: readonly Task[];
+}
+
+/** … and with all its descendants, parents before their children, siblings in their order. */
+export interface Family extends Lineage {
+  readonly descendants: readonly Task[];
+}
+
+/** The command was lawful and there was nothing to do. */
+export function unchanged(task: Task): Change {
+  return { task, writes: [], removed: [] };
+}
+
+/** The task after the command, under its next version. */
+export function changed(
+  task: Task,
+  at: number,
+  events: readonly TaskEvent[],
+  journal?: readonly Json[],
+): Change {
+  return { task, writes: [write(task, at, events, journal)], removed: [] };
+}
+
+export function write(
+  task: Task,
+  at: number,
+  events: readonly TaskEvent[],
+  journal?: readonly Json[],
+): TaskWrite {
+  return journal?.length ? { task, at, events, journal } : { task, at, events };
+}

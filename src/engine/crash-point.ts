@@ -1,0 +1,24 @@
+/** Named places at which a test may end the process, to see what survives. In production each is one idle call. */
+export const crashPoints = [
+  'open: instance locked',
+  'open: migrating',
+  'commit: begun',
+  'commit: written',
+  'commit: durable',
+  'commit: marked',
+  'claim: chosen',
+  'backup: copied',
+  'close: checkpointed',
+] as const;
+
+export type CrashPoint = (typeof crashPoints)[number];
+
+let reached: ((name: CrashPoint) => void) | undefined;
+
+export function crashPoint(name: CrashPoint): void {
+  reached?.(name);
+}
+
+export function onCrashPoint(callback: ((name: CrashPoint) => void) | undefined): void {
+  reached = callback;
+}

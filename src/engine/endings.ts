@@ -1,0 +1,134 @@
+/** The rules of how tasks end, and how trees end with them: bottom-up, in one commit. */
+import { DeadlineNotReached, NotARoot, StillAlive, StillRetained, TaskIsDone } from '../model/errors.ts';
+import type { TaskEvent } from '../model/event.ts';
+import type { Json } from '../model/json.ts';
+import type { Failed, Outcome, Success } from '../model/outcome.ts';
+import { keepUntil } from '../model/retention.ts';
+import type { ActiveTask, DoneTask, Task } from '../model/task.ts';
+import {
+  type Change,
+  changed,
+  type Family,
+  type Lineage,
+  type TaskWrite,
+  type Verdict,
+  write,
+} from './change.ts';
+import { type Claim, fenced, seen, wake, withdrawnAll, withoutHolder } from './fenced.ts';
+
+/** The handler returned. The result is held back while subtasks live. */
+export function complete(
+  { task, ancestors }: Lineage,
+  claim: Claim,
+  outcome: Success,
+  at: number,
+  journal: readonly Json[] = [],
+): Verdict {
+  return fenced(task, claim, (held) => {
+    if (task.liveChildCount === 0) return ended([{ task, outcome, journal }], ancestors, at);
+    const { inputs, events } = withdrawnAll(held, at);
+    const holding: ActiveTask = {
+      ...seen(withoutHolder(held), at),
+      phase: 'running',
+      inputs,
+      heldOutcome: outcome,
+      wakeAt: null,
+    };
+    return changed(holding, at, [...events, { type: 'held', liveChildren: task.liveChildCount }], journal);
+  });
+}
+
+/** The handler threw, or returned an error result: the subtasks that still live are cancelled first. */
+export function fail(
+  { task, ancestors, descendants }: Family,
+  claim: Claim,
+  outcome: Failed,
+  at: number,
+  journal: readonly Json[] = [],
+): Verdict {
+  return fenced(task, claim, () => {
+    const reason = 'The task that started this subtask failed.';
+    return ended(
+      [...endAll(descendants, { kind: 'cancelled', reason }), { task, outcome, journal }],
+      ancestors,
+      at,
+    );
+  });
+}
+
+/** Ends a task and everything below it, bottom-up, whatever its handler is doing. Overrides a held outcome. */
+export function cancel({ task, ancestors, descendants }: Family, at: number, reason?: string): Verdict {
+  if (task.phase === 'done') return new TaskIsDone(task.id);
+  const outcome: Outcome = { kind: 'cancelled', ...(reason !== undefined && { reason }) };
+  return ended(endAll([task, ...descendants], outcome), ancestors, at);
+}
+
+export function passDeadline({ task, ancestors, descendants }: Family, at: number): Verdict {
+  if (task.phase === 'done') return new TaskIsDone(task.id);
+  if (task.deadlineAt === null || task.deadlineAt > at)
+    return new DeadlineNotReached(task.id, task.deadlineAt);
+  const outcome: Outcome = { kind: 'failure', message: 'The task passed its deadline before it was done.' };
+  return ended(endAll([task, ...descendants], outcome), ancestors, at);
+}
+
+/** Removes a finished tree whose retention is over, as one unit. */
+export function purge({ task, descendants }: Family, at: number): Verdict {
+  if (task.parentId !== undefined) return new NotARoot(task.id, task.rootId);
+  if (task.phase !== 'done') return new StillAlive(task.id);
+  if (task.purgeAt === null || task.purgeAt > at) return new StillRetained(task.id, task.purgeAt);
+  return { task, writes: [], removed: [...descendants.toReversed(), task].map(({ id }) => id) };
+}
+
+interface Ending {
+  readonly task: Task;
+  readonly outcome: Outcome;
+  readonly journal?: readonly Json[];
+}
+
+/** Parents before children in, children before parents out; those already done keep their own outcome. */
+function endAll(tasks: readonly Task[], outcome: Outcome): Ending[] {
+  return tasks
+    .filter(({ phase }) => phase !== 'done')
+    .toReversed()
+    .map((task) => ({ task, outcome }));
+}
+
+/** Ends tasks, the addressed one last, and tells the ancestors; a held one whose last subtask this was ends too. */
+function ended(endings: readonly Ending[], ancestors: readonly Task[], at: number): Change {
+  // One moment for all of them, even if the clock went back: a parent's end is never before its subtask's.
+  const touched = [...endings.map((ending) => ending.task), ...ancestors];
+  const moment = touched.reduce((latest, { updatedAt }) => Math.max(latest, updatedAt), at);
+  const writes: TaskWrite[] = endings.map((ending) => end(ending, moment));
+  const { task } = writes.at(-1)!;
+
+  let child = task as DoneTask;
+  for (const ancestor of ancestors) {
+    if (ancestor.phase === 'done') break;
+    const childDone: TaskEvent = { type: 'childDone', childId: child.id, outcome: child.outcome.kind };
+    const told: ActiveTask = { ...seen(ancestor, moment), liveChildCount: ancestor.liveChildCount - 1 };
+    if (ancestor.heldOutcome === undefined || told.liveChildCount > 0) {
+      writes.push(write(ancestor.heldOutcome === undefined ? wake(told, moment) : told, moment, [childDone]));
+      break;
+    }
+    const last = end({ task: ancestor, outcome: ancestor.heldOutcome }, moment);
+    writes.push({ ...last, events: [childDone, ...last.events] });
+    child = last.task as DoneTask;
+  }
+  return { task, writes, removed: [] };
+}
+
+function end({ task, outcome, journal }: Ending, at: number): TaskWrite {
+  const live = task as ActiveTask;
+  const { inputs, events } = withdrawnAll(live, at);
+  const { holder: _holder, heldOutcome: _held, wakeAt: _wakeAt, ...kept } = live;
+  const done: DoneTask = {
+    ...seen(kept, at),
+    phase: 'done',
+    inputs,
+    outcome,
+    finishedAt: at,
+    purgeAt: task.parentId === undefined ? keepUntil(task.retention, task.createdAt, at) : null,
+    liveChildCount: 0,
+  };
+  return write(done, at, [...events, { type: 'finished', outcome: outcome.kind }], journal);
+}

@@ -1,0 +1,55 @@
+/** The turns of phrase that the rules share: who may advance a task, and what its next version looks like. */
+import { ClaimLost, TaskIsDone, TaskIsEnding } from '../model/errors.ts';
+import type { TaskEvent } from '../model/event.ts';
+import type { InputRecord, SettledInput } from '../model/input.ts';
+import type { ActiveTask, Task, TaskId } from '../model/task.ts';
+import type { Verdict } from './change.ts';
+
+/** A worker's right to advance a task. */
+export interface Claim {
+  readonly taskId: TaskId;
+  readonly epoch: number;
+}
+
+/** Decides for the worker that holds the current claim, and for no other. Clocks have no say in it. */
+export function fenced(task: Task, claim: Claim, decide: (task: ActiveTask) => Verdict): Verdict {
+  if (task.epoch !== claim.epoch) return new ClaimLost(task.id, claim.epoch, task.epoch);
+  if (task.phase === 'done') return new TaskIsDone(task.id);
+  if (task.heldOutcome !== undefined) return new TaskIsEnding(task.id);
+  if (task.holder === undefined) return new ClaimLost(task.id, claim.epoch, task.epoch);
+  return decide(task);
+}
+
+/** The next version of a task, changed in no way that a peer can see. */
+export function bumped<T extends { readonly version: number }>(task: T): T {
+  return { ...task, version: task.version + 1 };
+}
+
+/** The next version of a task, changed in a way that a peer can see. Time never runs backwards in a task. */
+export function seen<T extends { readonly version: number; readonly updatedAt: number }>(
+  task: T,
+  at: number,
+): T {
+  return { ...task, version: task.version + 1, updatedAt: Math.max(task.updatedAt, at) };
+}
+
+/** Makes a parked task claimable. */
+export function wake<T extends ActiveTask>(task: T, at: number): T {
+  return task.wakeAt !== null && task.wakeAt <= at ? task : { ...task, wakeAt: at };
+}
+
+export function withoutHolder<T extends ActiveTask>(task: T): T {
+  const { holder: _, ...rest } = task;
+  return rest as T;
+}
+
+/** A task that ends leaves no question open. */
+export function withdrawnAll(task: ActiveTask, at: number): { inputs: SettledInput[]; events: TaskEvent[] } {
+  const events: TaskEvent[] = [];
+  const inputs = (task.inputs as readonly InputRecord[]).map((input): SettledInput => {
+    if (input.state !== 'open') return input;
+    events.push({ type: 'withdrawn', key: input.key });
+    return { ...input, state: 'withdrawn', withdrawnAt: at };
+  });
+  return { inputs, events };
+}

@@ -1,0 +1,45 @@
+/**
+ * The dispatch port: which tasks have work, and which holders are gone. A queue only makes offers; claiming is a
+ * rule committed by the store, so an offer that two workers take is won by one of them.
+ * `testQueue()` in `holdfast/testing` examines every implementation.
+ */
+import type { Task, TaskId } from '../model/task.ts';
+import type { Claim } from './fenced.ts';
+import type { Store } from './store.ts';
+
+export interface Queue {
+  /** Tasks of these tools that look claimable now, the longest ready first. */
+  offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]>;
+
+  /** Extends leases. Returns the claims that are lost; their passes must stop. */
+  renew(claims: readonly Claim[], leaseUntil: number): Promise<Claim[]>;
+
+  /** Calls back whenever there may be new offers: work arrived, a timer came due, a holder died. */
+  onWork(listener: () => void): () => void;
+}
+
+export interface ToolVersion {
+  readonly tool: string;
+  readonly version: string;
+}
+
+export interface Offer {
+  readonly taskId: TaskId;
+  /** The name under which to claim it. */
+  readonly holder: string;
+  /** The previous holder, if it is known to be dead though its lease still runs. */
+  readonly deadHolder?: string;
+}
+
+/** A store with its queue, as one database provides them. */
+export interface Database {
+  readonly store: Store;
+  readonly queue: Queue;
+  close(): Promise<void>;
+}
+
+/** A task in the hands of a worker, as it was when its pass began. */
+export interface Claimed {
+  readonly claim: Claim;
+  readonly task: Task;
+}

@@ -1,0 +1,76 @@
+/**
+ * The persistence port. A store keeps tasks, their journals and the order of their commits; it decides nothing.
+ * Rules are handed in as pure functions: the store reads what they need, lets them decide, and writes the whole
+ * change or none of it, as if no other command ran at the same time. A `decide` may be called more than once.
+ *
+ * A promise that `create` or `update` resolves stands for a change that survives the process and the machine.
+ * `testStore()` in `holdfast/testing` examines every implementation.
+ */
+import type { TaskEvent } from '../model/event.ts';
+import type { Json } from '../model/json.ts';
+import type { Owner, Task, TaskId } from '../model/task.ts';
+import type { Change, Family, Lineage, Verdict } from './change.ts';
+
+export interface Store {
+  /** Makes a task. `decide` is given the task that already bears the idempotency key, if there is one. */
+  create(key: IdempotencyScope | undefined, decide: (existing: Task | undefined) => Verdict): Promise<Change>;
+
+  /** Changes a task, reading as far around it as the rule must see. Rejects with the rule's refusal. */
+  update<R extends keyof Reach>(
+    reach: R,
+    id: TaskId,
+    decide: (subject: Reach[R]) => Verdict,
+  ): Promise<Change>;
+
+  get(id: TaskId): Promise<Task | undefined>;
+
+  family(id: TaskId): Promise<Family | undefined>;
+
+  /** Root tasks of an owner, the newest first. */
+  list(query: ListQuery): Promise<Page>;
+
+  /** Everything that was ever appended to the task's journal, in commit order. */
+  journal(id: TaskId): Promise<Json[]>;
+
+  /** Live tasks past their deadline, or finished roots past their retention, the longest overdue first. */
+  due(what: 'deadline' | 'purge', now: number, limit: number): Promise<TaskId[]>;
+
+  /** Hears of every commit from now on, those of other processes included, in order per task. */
+  subscribe(listener: (commit: CommitNotice) => void): () => void;
+
+  close(): Promise<void>;
+}
+
+/** How far around a task a rule must see. */
+export interface Reach {
+  readonly task: Task;
+  readonly lineage: Lineage;
+  readonly family: Family;
+}
+
+export interface IdempotencyScope {
+  readonly owner: Owner;
+  readonly tool: string;
+  readonly key: string;
+}
+
+export interface ListQuery {
+  readonly owner: Owner;
+  readonly limit: number;
+  /** Where the previous page ended. */
+  readonly cursor?: string;
+}
+
+export interface Page {
+  readonly tasks: readonly Task[];
+  /** Present if and only if there is more. */
+  readonly nextCursor?: string;
+}
+
+export interface CommitNotice {
+  readonly taskId: TaskId;
+  /** The task's version after the commit; grows by one from notice to notice. */
+  readonly version: number;
+  readonly at: number;
+  readonly events: readonly TaskEvent[];
+}

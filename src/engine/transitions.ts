@@ -1,0 +1,249 @@
+/**
+ * The rules of a task's life. Each command is a pure function from a task (or its family) and a moment to a
+ * change or a named refusal; stores and workers decide nothing themselves.
+ *
+ * The invariants these rules keep, at every commit:
+ *   1. done is final                                   5. an input key is never reused in a task's life
+ *   2. waiting ⇔ an own input is open                  6. what is published can be read back
+ *   3. a parent is done only when all descendants are  7. only the current claim's epoch may advance a task
+ *   4. a tree is purged as one unit                    8. retention never ends live work
+ */
+import { answerProblem } from '../model/answer.ts';
+import { BadAnswer, IdempotencyKeyReused, NotClaimable, TaskMoved } from '../model/errors.ts';
+import type { TaskEvent } from '../model/event.ts';
+import {
+  freshKey,
+  type InputRecord,
+  type InputRequest,
+  type InputResponse,
+  type SettledInput,
+} from '../model/input.ts';
+import type { Json } from '../model/json.ts';
+import type { ActiveTask, Holder, NewTask, Progress, QueuedTask, Task, TaskId } from '../model/task.ts';
+import { type Change, changed, unchanged, type Verdict, write } from './change.ts';
+import { bumped, type Claim, fenced, seen, wake, withoutHolder } from './fenced.ts';
+
+export { cancel, complete, fail, passDeadline, purge } from './endings.ts';
+export type { Claim } from './fenced.ts';
+
+// --- Creation ---------------------------------------------------------------------------------------------
+
+/**
+ * Makes a root task. `existing` is the task that already bears the request's idempotency key: the same
+ * arguments give that task back, others are refused. With a `holder` the maker claims it in the same commit.
+ */
+export function create(existing: Task | undefined, request: NewTask, at: number, holder?: Holder): Verdict {
+  if (existing) {
+    const { key, argumentsDigest } = existing.idempotency!;
+    return argumentsDigest === request.idempotency?.argumentsDigest
+      ? unchanged(existing)
+      : new IdempotencyKeyReused(key);
+  }
+  const task = newTask(request, at, { rootId: request.id, ordinal: 0, depth: 0 });
+  const created: TaskEvent = { type: 'created' };
+  if (!holder) return changed(task, at, [created], opening(request));
+  return changed(
+    { ...task, phase: 'running', epoch: 1, holder },
+    at,
+    [created, { type: 'claimed', epoch: 1, holder: holder.name }],
+    opening(request),
+  );
+}
+
+/** Makes a subtask and links it, in one commit with the journal entry that remembers it. */
+export function startChild(
+  parent: Task,
+  claim: Claim,
+  request: NewTask,
+  at: number,
+  journal: readonly Json[] = [],
+): Verdict {
+  return fenced(parent, claim, (task) => {
+    const child = newTask({ ...request, owner: task.owner }, at, {
+      rootId: task.rootId,
+      parentId: task.id,
+      ordinal: task.childCount,
+      depth: task.depth + 1,
+    });
+    const linked: ActiveTask = {
+      ...seen(task, at),
+      childCount: task.childCount + 1,
+      liveChildCount: task.liveChildCount + 1,
+    };
+    return {
+      task: linked,
+      // The child comes first: nobody may hear of it before it can be read.
+      writes: [
+        write(child, at, [{ type: 'created' }], opening(request)),
+        write(linked, at, [{ type: 'childStarted', childId: child.id }], journal),
+      ],
+      removed: [],
+    };
+  });
+}
+
+function newTask(
+  request: NewTask,
+  at: number,
+  place: { rootId: TaskId; parentId?: TaskId; ordinal: number; depth: number },
+): QueuedTask {
+  const { arguments: _, deadlineMs, ...kept } = request;
+  return {
+    ...kept,
+    ...place,
+    phase: 'queued',
+    inputs: [],
+    childCount: 0,
+    liveChildCount: 0,
+    createdAt: at,
+    updatedAt: at,
+    deadlineAt: deadlineMs === null ? null : at + deadlineMs,
+    wakeAt: at,
+    version: 1,
+    epoch: 0,
+  };
+}
+
+/** A journal opens with the arguments of the call, apart from the task that is polled. */
+function opening(request: NewTask): Json[] {
+  return [{ arguments: request.arguments }];
+}
+
+// --- Claims -----------------------------------------------------------------------------------------------
+
+/**
+ * Takes a task that has work and begins a pass. A holder is passed over only when its lease has run out or
+ * when it is known to be dead; `deadHolder` names the one that the queue found dead.
+ */
+export function claim(task: Task, holder: Holder, at: number, deadHolder?: string): Verdict {
+  if (task.phase === 'done') return new NotClaimable(task.id, 'done');
+  if (task.wakeAt === null || task.wakeAt > at) return new NotClaimable(task.id, 'parked');
+  const previous = task.holder;
+  if (previous && previous.leaseUntil > at && previous.name !== deadHolder)
+    return new NotClaimable(task.id, 'held by a living worker');
+  const epoch = task.epoch + 1;
+  const begun = task.phase === 'queued' ? { ...seen(task, at), phase: 'running' as const } : bumped(task);
+  return changed({ ...begun, epoch, holder }, at, [
+    { type: 'claimed', epoch, holder: holder.name, ...(previous && { takenFrom: previous.name }) },
+  ]);
+}
+
+/**
+ * Ends a pass that can go no further: the task sleeps until `until`, or until an answer or a subtask wakes it.
+ * Refused when anything happened since the worker last looked, so that no wake is slept through.
+ */
+export function park(
+  task: Task,
+  claim: Claim,
+  { seenVersion, until }: { readonly seenVersion: number; readonly until: number | null },
+  at: number,
+): Verdict {
+  return fenced(task, claim, (held) => {
+    if (task.version !== seenVersion) return new TaskMoved(task.id, seenVersion, task.version);
+    return changed({ ...bumped(withoutHolder(held)), wakeAt: until }, at, [{ type: 'parked', until }]);
+  });
+}
+
+/** Gives a task back unfinished, free to be claimed at once: a worker that shuts down. */
+export function release(task: Task, claim: Claim, at: number): Verdict {
+  return fenced(task, claim, (held) => changed(bumped(withoutHolder(held)), at, [{ type: 'released' }]));
+}
+
+// --- During a pass ----------------------------------------------------------------------------------------
+
+/** Appends to the journal. */
+export function record(task: Task, claim: Claim, journal: readonly Json[], at: number): Verdict {
+  return fenced(task, claim, (held) =>
+    changed(bumped(held), at, [{ type: 'recorded', entries: journal.length }], journal),
+  );
+}
+
+export interface Report {
+  readonly message?: string;
+  readonly progress?: Progress;
+  readonly pollMs?: number;
+}
+
+export function report(task: Task, claim: Claim, { message, progress, pollMs }: Report, at: number): Verdict {
+  return fenced(task, claim, (held) => {
+    const said = {
+      ...(message !== undefined && { message }),
+      ...(progress && { progress }),
+      ...(pollMs !== undefined && { pollMs }),
+    };
+    if (Object.keys(said).length === 0) return unchanged(task);
+    const { message: statusMessage, ...rest } = said;
+    return changed(
+      { ...seen(held, at), ...rest, ...(statusMessage !== undefined && { statusMessage }) },
+      at,
+      [{ type: 'reported', ...said }],
+    );
+  });
+}
+
+/** Opens a question. The key it got is that of the last input of the changed task. */
+export function ask(
+  task: Task,
+  claim: Claim,
+  question: { readonly key: string; readonly request: InputRequest },
+  at: number,
+  journal: readonly Json[] = [],
+): Verdict {
+  return fenced(task, claim, (held) => {
+    const key = freshKey(task.inputs, question.key);
+    const inputs: InputRecord[] = [
+      ...task.inputs,
+      { key, request: question.request, askedAt: at, state: 'open' },
+    ];
+    return changed({ ...seen(held, at), phase: 'waiting', inputs }, at, [{ type: 'asked', key }], journal);
+  });
+}
+
+// --- From outside -----------------------------------------------------------------------------------------
+
+/**
+ * Applies answers by key, some or all. Unknown, late and repeated ones are ignored; one that does not fit its
+ * question refuses the whole call, because a caller that saw it accepted would never answer that key again.
+ */
+export function answer(task: Task, responses: Readonly<Record<string, InputResponse>>, at: number): Verdict {
+  if (task.phase !== 'waiting') return unchanged(task);
+  const events: TaskEvent[] = [];
+  const inputs: InputRecord[] = [];
+  for (const input of task.inputs) {
+    const response = Object.hasOwn(responses, input.key) ? responses[input.key] : undefined;
+    if (input.state !== 'open' || response === undefined) {
+      inputs.push(input);
+      continue;
+    }
+    const problem = answerProblem(input.request, response);
+    if (problem) return new BadAnswer(input.key, problem);
+    inputs.push({ ...input, state: 'answered', answeredAt: at, response });
+    events.push({ type: 'answered', key: input.key });
+  }
+  return settleInputs(task, inputs, events, at);
+}
+
+/** Takes back open questions that nobody needs answered any more. */
+export function withdraw(task: Task, keys: readonly string[], at: number): Verdict {
+  if (task.phase !== 'waiting') return unchanged(task);
+  const events: TaskEvent[] = [];
+  const inputs = task.inputs.map((input) => {
+    if (input.state !== 'open' || !keys.includes(input.key)) return input;
+    events.push({ type: 'withdrawn', key: input.key });
+    return { ...input, state: 'withdrawn' as const, withdrawnAt: at };
+  });
+  return settleInputs(task, inputs, events, at);
+}
+
+function settleInputs(task: ActiveTask, inputs: InputRecord[], events: TaskEvent[], at: number): Change {
+  if (events.length === 0) return unchanged(task);
+  const next = wake(seen(task, at), at);
+  const settled = inputs.filter((input): input is SettledInput => input.state !== 'open');
+  return changed(
+    settled.length === inputs.length
+      ? { ...next, phase: 'running', inputs: settled }
+      : { ...next, phase: 'waiting', inputs },
+    at,
+    events,
+  );
+}

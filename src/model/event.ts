@@ -1,0 +1,24 @@
+/** What happened to a task in one commit. The events of a task, in the order of its versions, are its story. */
+import type { Outcome } from './outcome.ts';
+import type { Progress, TaskId } from './task.ts';
+
+export type TaskEvent =
+  | { readonly type: 'created' }
+  | { readonly type: 'claimed'; readonly epoch: number; readonly holder: string; readonly takenFrom?: string }
+  | { readonly type: 'recorded'; readonly entries: number }
+  | {
+      readonly type: 'reported';
+      readonly message?: string;
+      readonly progress?: Progress;
+      readonly pollMs?: number;
+    }
+  | { readonly type: 'asked'; readonly key: string }
+  | { readonly type: 'answered'; readonly key: string }
+  | { readonly type: 'withdrawn'; readonly key: string }
+  | { readonly type: 'childStarted'; readonly childId: TaskId }
+  | { readonly type: 'childDone'; readonly childId: TaskId; readonly outcome: Outcome['kind'] }
+  | { readonly type: 'parked'; readonly until: number | null }
+  | { readonly type: 'released' }
+  | { readonly type: 'held'; readonly liveChildren: number }
+  | { readonly type: 'finished'; readonly outcome: Outcome['kind'] }
+  | { readonly type: 'removed' };

@@ -1,0 +1,45 @@
+/** Questions that a task puts to its requestor, and their answers: the neutral form of MCP's input requests. */
+import type { JsonObject } from './json.ts';
+
+export type InputRequest =
+  | { readonly kind: 'form'; readonly message: string; readonly schema: JsonObject }
+  | { readonly kind: 'url'; readonly message: string; readonly url: string; readonly elicitationId: string }
+  | { readonly kind: 'sampling'; readonly params: JsonObject }
+  | { readonly kind: 'roots' };
+
+/** As it came over the wire; `answerProblem` tells whether it fits the question. */
+export type InputResponse = JsonObject;
+
+interface InputBase {
+  readonly key: string;
+  readonly request: InputRequest;
+  readonly askedAt: number;
+}
+
+export interface OpenInput extends InputBase {
+  readonly state: 'open';
+}
+
+export interface AnsweredInput extends InputBase {
+  readonly state: 'answered';
+  readonly answeredAt: number;
+  readonly response: InputResponse;
+}
+
+/** Nobody needs the answer any more: the question timed out, or the task ended first. */
+export interface WithdrawnInput extends InputBase {
+  readonly state: 'withdrawn';
+  readonly withdrawnAt: number;
+}
+
+export type SettledInput = AnsweredInput | WithdrawnInput;
+export type InputRecord = OpenInput | SettledInput;
+
+/** The author's key, with `~n` from its second occurrence on, so that no key ever stands for two questions. */
+export function freshKey(inputs: readonly InputRecord[], wanted: string): string {
+  const used = new Set(inputs.map((input) => input.key));
+  if (!used.has(wanted)) return wanted;
+  let n = 2;
+  while (used.has(`${wanted}~${n}`)) n++;
+  return `${wanted}~${n}`;
+}

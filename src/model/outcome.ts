@@ -1,0 +1,20 @@
+import type { Json } from './json.ts';
+
+/** What the plain call would have returned. */
+export interface Success {
+  readonly kind: 'result';
+  readonly isError: false;
+  readonly value: Json;
+}
+
+export type Failed =
+  /** The call's own error result; an ordinary exception of a handler ends here. */
+  | { readonly kind: 'result'; readonly isError: true; readonly value: Json }
+  /** A protocol-level failure. Without a code the dialect chooses one. */
+  | { readonly kind: 'failure'; readonly message: string; readonly code?: number; readonly data?: Json }
+  | { readonly kind: 'cancelled'; readonly reason?: string }
+  /** The work cannot be resumed honestly and its fate is unknown. */
+  | { readonly kind: 'lost'; readonly message: string };
+
+/** How a task ended. Each dialect words it in its own statuses. */
+export type Outcome = Success | Failed;

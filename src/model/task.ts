@@ -1,0 +1,122 @@
+/**
+ * The stored task, free of any dialect: what a peer sees is computed from it.
+ *
+ * Phases: `queued`, no pass has begun; `running`, a pass has begun and the task is neither waiting nor done
+ * (parked on a timer or a subtask, backing off, or released by a dead worker, it stays running); `waiting`,
+ * at least one input of its own is open; `done`, final. A phase says nothing about who holds a claim.
+ */
+import type { InputRecord, OpenInput, SettledInput } from './input.ts';
+import type { Json } from './json.ts';
+import type { Outcome } from './outcome.ts';
+import type { Retention } from './retention.ts';
+
+export type TaskId = string;
+
+/** The identity that may see a task. */
+export type Owner = string;
+
+/** Where a task came from, as far as later messages about it depend on that. */
+export interface Origin {
+  readonly dialect: string;
+  readonly method: string;
+  readonly progressToken?: string | number;
+}
+
+/** Who may advance a task now, until when. The epoch, not the lease, decides whether a commit is accepted. */
+export interface Holder {
+  readonly name: string;
+  readonly leaseUntil: number;
+}
+
+export interface Progress {
+  readonly done: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+interface TaskCore {
+  readonly id: TaskId;
+  readonly owner: Owner;
+  readonly tool: string;
+  readonly toolVersion: string;
+  readonly origin: Origin;
+
+  readonly rootId: TaskId;
+  readonly parentId?: TaskId;
+  /** Position among the parent's subtasks; meaningful, and never changed. */
+  readonly ordinal: number;
+  readonly depth: number;
+  readonly childCount: number;
+  readonly liveChildCount: number;
+
+  readonly createdAt: number;
+  /** Moves with what a peer can see: status, message, progress, subtasks; not with claims or journal entries. */
+  readonly updatedAt: number;
+  readonly deadlineAt: number | null;
+  readonly retention: Retention;
+  readonly idempotency?: { readonly key: string; readonly argumentsDigest: string };
+
+  readonly statusMessage?: string;
+  readonly progress?: Progress;
+  readonly pollMs?: number;
+  /** Every question ever asked, in order; a key is never used twice. */
+  readonly inputs: readonly InputRecord[];
+
+  /** Grows by one with every commit of this task. */
+  readonly version: number;
+  /** Number of the current claim, and of the pass that it began. A commit under an older one is refused. */
+  readonly epoch: number;
+}
+
+interface LiveTask extends TaskCore {
+  readonly holder?: Holder;
+  /** From when on a worker may claim the task; null while it is parked on something that will wake it. */
+  readonly wakeAt: number | null;
+  /** The handler's own outcome, held back until the last subtask is done. */
+  readonly heldOutcome?: Outcome;
+}
+
+export interface QueuedTask extends LiveTask {
+  readonly phase: 'queued';
+  readonly inputs: readonly [];
+}
+
+export interface RunningTask extends LiveTask {
+  readonly phase: 'running';
+  readonly inputs: readonly SettledInput[];
+}
+
+export interface WaitingTask extends LiveTask {
+  readonly phase: 'waiting';
+}
+
+export interface DoneTask extends TaskCore {
+  readonly phase: 'done';
+  readonly inputs: readonly SettledInput[];
+  readonly outcome: Outcome;
+  readonly finishedAt: number;
+  /** When the whole tree may be purged; null without limit, and for subtasks, which go with their root. */
+  readonly purgeAt: number | null;
+}
+
+export type ActiveTask = QueuedTask | RunningTask | WaitingTask;
+export type Task = ActiveTask | DoneTask;
+export type Phase = Task['phase'];
+
+export function openInputs(task: Task): OpenInput[] {
+  return (task.inputs as readonly InputRecord[]).filter((input) => input.state === 'open');
+}
+
+/** What it takes to make a task. */
+export interface NewTask {
+  readonly id: TaskId;
+  readonly owner: Owner;
+  readonly tool: string;
+  readonly toolVersion: string;
+  readonly origin: Origin;
+  readonly arguments: Json;
+  readonly deadlineMs: number | null;
+  readonly retention: Retention;
+  readonly pollMs?: number;
+  readonly idempotency?: { readonly key: string; readonly argumentsDigest: string };
+}
