@@ -1,0 +1,136 @@
+/** The one place that touches `node:sqlite`: opening a file with the right settings, and wording its errors. */
+import type { DatabaseSync } from 'node:sqlite';
+import {
+  StoreBusy,
+  StoreCorrupt,
+  StoreError,
+  StoreFull,
+  StoreNotOpened,
+  StoreReadOnly,
+} from '../../engine/store-errors.ts';
+import { HoldfastError } from '../../model/errors.ts';
+
+export type Connection = DatabaseSync;
+
+// A static import of node:sqlite would fail on an old Node before anyone could say why.
+const { DatabaseSync: Sqlite, backup } = process.getBuiltinModule('node:sqlite');
+
+/**
+ * SQLite's own busy handler blocks the event loop: it may do so for a moment only, and callers try again later.
+ */
+const busyTimeoutMs = 5;
+
+export function connect(file: string, options: { readOnly?: boolean; timeout?: number } = {}): Connection {
+  return new Sqlite(file, { timeout: busyTimeoutMs, ...options });
+}
+
+/** Durable settings: a commit that was acknowledged survives the loss of power. */
+export function configure(db: Connection): void {
+  db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -16384');
+}
+
+/**
+ * Copies a database in one step; smaller steps may never end while someone writes. A file is read through a
+ * connection of its own, so that the copy does not stand in the way of commits.
+ */
+export async function copyDatabase(from: string | Connection, to: string): Promise<void> {
+  const source = typeof from === 'string' ? connect(from, { readOnly: true }) : from;
+  try {
+    await backup(source, to, { rate: 2 ** 31 - 1 });
+  } finally {
+    if (source !== from) source.close();
+  }
+}
+
+const primary = {
+  busy: 5,
+  locked: 6,
+  readOnly: 8,
+  io: 10,
+  corrupt: 11,
+  full: 13,
+  cannotOpen: 14,
+  notADatabase: 26,
+};
+
+/** SQLite's primary result code, if the error came from SQLite. */
+export function sqliteCode(error: unknown): number | undefined {
+  const code = (error as { errcode?: unknown } | null)?.errcode;
+  return typeof code === 'number' ? code & 0xff : undefined;
+}
+
+export function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === primary.busy || code === primary.locked;
+}
+
+/** SQLite never says which file it speaks of, nor what to do about it. */
+export function worded(error: unknown, file: string): unknown {
+  if (error instanceof HoldfastError) return error;
+  const message = (error as Error)?.message;
+  switch (sqliteCode(error)) {
+    case undefined:
+      return error instanceof SyntaxError ? corrupt(file, 'a stored value is not readable', error) : error;
+    case primary.full:
+      return new StoreFull(
+        file,
+        'the disk is full, nothing of this change was written',
+        'Free some space and try again; everything acknowledged before is kept.',
+        error,
+      );
+    case primary.readOnly:
+      return new StoreReadOnly(
+        file,
+        'the database is read-only',
+        'Make the file and its folder writable for this user, or choose another place for it.',
+        error,
+      );
+    case primary.corrupt:
+      return corrupt(file, message, error);
+    case primary.notADatabase:
+      return new StoreCorrupt(
+        file,
+        'this file is not a SQLite database, or its first page is damaged',
+        'Choose another file, or restore this one from a back-up.',
+        error,
+      );
+    case primary.cannotOpen:
+      return new StoreNotOpened(
+        file,
+        'the database cannot be opened',
+        'Check that its folder exists and that this user may read and write there.',
+        error,
+      );
+    case primary.busy:
+    case primary.locked:
+      return new StoreBusy(
+        file,
+        'another program holds the database locked',
+        'Close it (a database browser or a copy in progress, perhaps) and try again.',
+        error,
+      );
+    case primary.io:
+      return new StoreError(
+        file,
+        `the disk reported an error (${message})`,
+        'Check the disk; everything acknowledged before is kept if it can still be read.',
+        error,
+      );
+    default:
+      return new StoreError(
+        file,
+        `SQLite reported: ${message}`,
+        'Nothing of this change was written.',
+        error,
+      );
+  }
+}
+
+export function corrupt(file: string, problem: string, cause?: unknown): StoreCorrupt {
+  return new StoreCorrupt(
+    file,
+    `the database is damaged (${problem})`,
+    "Stop every process that uses it and restore a back-up, or save what is readable with SQLite's own `.recover`.",
+    cause,
+  );
+}

@@ -1,0 +1,127 @@
+/**
+ * What was committed, in order, by this process and by others on the same file. Other processes are noticed by
+ * watching the write-ahead log; the file changes before the commit is visible, so SQLite's `data_version` is looked
+ * at again every few milliseconds until it moves. A slow look every now and then is the safety net. Nothing runs
+ * while nobody listens.
+ */
+import { type FSWatcher, watch } from 'node:fs';
+import type { CommitNotice } from '../../engine/store.ts';
+import type { Connection } from './driver.ts';
+import type { Rows } from './rows.ts';
+
+const lookAgainMs = 3;
+const looksAfterAWrite = 10;
+const netMs = 250;
+const pageSize = 500;
+
+export class Feed {
+  readonly #db: Connection;
+  readonly #rows: Rows;
+  readonly #walFile: string | undefined;
+  readonly #listeners = new Set<(commit: CommitNotice) => void>();
+  readonly #stirred = new Set<() => void>();
+  #position = 0;
+  #dataVersion: unknown;
+  #watcher: FSWatcher | undefined;
+  #net: NodeJS.Timeout | undefined;
+  #look: NodeJS.Timeout | undefined;
+  #looksLeft = 0;
+
+  constructor(db: Connection, rows: Rows, walFile: string | undefined) {
+    this.#db = db;
+    this.#rows = rows;
+    this.#walFile = walFile;
+  }
+
+  subscribe(listener: (commit: CommitNotice) => void): () => void {
+    if (this.#listeners.size === 0) this.#position = this.#rows.newestCommit();
+    return this.#add(this.#listeners, listener);
+  }
+
+  /** Calls back after every commit of this or another process, without saying what it was. */
+  onStir(listener: () => void): () => void {
+    return this.#add(this.#stirred, listener);
+  }
+
+  /** Delivers what was committed since the last delivery. */
+  deliver(): void {
+    while (this.#listeners.size > 0) {
+      const commits = this.#rows.commitsAfter(this.#position, pageSize);
+      for (const { seq, ...notice } of commits) {
+        this.#position = seq;
+        for (const listener of [...this.#listeners]) tell(() => listener(notice));
+      }
+      if (commits.length < pageSize) break;
+    }
+    for (const listener of [...this.#stirred]) tell(listener);
+  }
+
+  close(): void {
+    this.#listeners.clear();
+    this.#stirred.clear();
+    this.#stopWatching();
+  }
+
+  #add<T>(listeners: Set<T>, listener: T): () => void {
+    listeners.add(listener);
+    this.#startWatching();
+    return () => {
+      listeners.delete(listener);
+      if (this.#listeners.size + this.#stirred.size === 0) this.#stopWatching();
+    };
+  }
+
+  #startWatching(): void {
+    if (this.#walFile === undefined || this.#net) return;
+    this.#dataVersion = this.#currentDataVersion();
+    this.#net = setInterval(() => this.#lookForOthers(), netMs).unref();
+    try {
+      this.#watcher = watch(this.#walFile, { persistent: false }, () => this.#expectCommit());
+      this.#watcher.on('error', () => this.#watcher?.close());
+    } catch {
+      // No watches left on this machine, or no log yet: the net alone is slower, and loses nothing.
+    }
+  }
+
+  #stopWatching(): void {
+    clearInterval(this.#net);
+    clearTimeout(this.#look);
+    this.#watcher?.close();
+    this.#net = this.#look = this.#watcher = undefined;
+  }
+
+  #expectCommit(): void {
+    this.#looksLeft = looksAfterAWrite;
+    this.#look ??= setTimeout(() => this.#lookAgain(), 1).unref();
+  }
+
+  #lookAgain(): void {
+    this.#look = undefined;
+    if (this.#lookForOthers() || --this.#looksLeft <= 0) return;
+    this.#look = setTimeout(() => this.#lookAgain(), lookAgainMs).unref();
+  }
+
+  #lookForOthers(): boolean {
+    const version = this.#currentDataVersion();
+    if (version === this.#dataVersion) return false;
+    this.#dataVersion = version;
+    this.deliver();
+    return true;
+  }
+
+  /** Moves when another connection has committed; its own commits do not move it. */
+  #currentDataVersion(): unknown {
+    return this.#db.prepare('pragma data_version').get()?.data_version;
+  }
+}
+
+/** A listener's error is its own: it surfaces as uncaught, and neither the commit nor other listeners suffer. */
+function tell(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}

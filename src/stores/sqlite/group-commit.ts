@@ -1,0 +1,127 @@
+/**
+ * One durable transaction for all commands that wait at the same time. Commands queue until the end of the event
+ * loop's turn; then they run one after the other, each in its savepoint, without giving the loop back, so that no
+ * read ever sees an open transaction. Callers hear of their command only after the commit.
+ */
+import { crashPoint } from '../../engine/crash-point.ts';
+import { StoreClosed } from '../../engine/store-errors.ts';
+import { type Connection, isBusy, worded } from './driver.ts';
+
+/** Bounds how long the event loop stands still. */
+const largestBatch = 256;
+const busyRetryMs = 1;
+const busyGiveUpMs = 30_000;
+
+interface Command {
+  readonly run: () => unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Settled =
+  | { readonly command: Command; readonly value: unknown }
+  | { readonly command: Command; readonly error: unknown };
+
+export class GroupCommit {
+  readonly #db: Connection;
+  readonly #file: string;
+  readonly #committed: () => void;
+  #waiting: Command[] = [];
+  #scheduled = false;
+  #closed = false;
+  #idle: (() => void)[] = [];
+  #busySince: number | undefined;
+
+  /** `committed` is called after each commit, before its callers hear of it. */
+  constructor(db: Connection, file: string, committed: () => void) {
+    this.#db = db;
+    this.#file = file;
+    this.#committed = committed;
+  }
+
+  /** Runs a synchronous function inside the next transaction. What it throws undoes it alone. */
+  submit<T>(run: () => T): Promise<T> {
+    if (this.#closed) return Promise.reject(new StoreClosed(this.#file));
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ run, resolve: resolve as (value: unknown) => void, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Lets what was submitted finish, and takes nothing more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#waiting.length > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    if (!this.#begin()) return;
+    const batch = this.#waiting.splice(0, largestBatch);
+    this.#commit(batch);
+    if (this.#waiting.length > 0) this.#schedule();
+    else for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** False while another process holds the write lock: the batch waits, the event loop does not. */
+  #begin(): boolean {
+    try {
+      this.#db.exec('begin immediate');
+      this.#busySince = undefined;
+      return true;
+    } catch (error) {
+      this.#busySince ??= performance.now();
+      if (isBusy(error) && performance.now() - this.#busySince < busyGiveUpMs) {
+        this.#scheduled = true;
+        setTimeout(() => this.#flush(), busyRetryMs);
+        return false;
+      }
+      this.#busySince = undefined;
+      const failure = worded(error, this.#file);
+      for (const { reject } of this.#waiting.splice(0)) reject(failure);
+      for (const resolve of this.#idle.splice(0)) resolve();
+      return false;
+    }
+  }
+
+  #commit(batch: readonly Command[]): void {
+    const settled: Settled[] = [];
+    try {
+      crashPoint('commit: begun');
+      for (const command of batch) settled.push(this.#runInSavepoint(command));
+      crashPoint('commit: written');
+      this.#db.exec('commit');
+      crashPoint('commit: durable');
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec('rollback');
+      const failure = worded(error, this.#file);
+      for (const { reject } of batch) reject(failure);
+      return;
+    }
+    this.#committed();
+    for (const one of settled) {
+      if ('error' in one) one.command.reject(worded(one.error, this.#file));
+      else one.command.resolve(one.value);
+    }
+  }
+
+  #runInSavepoint(command: Command): Settled {
+    this.#db.exec('savepoint command');
+    try {
+      const value = command.run();
+      this.#db.exec('release command');
+      return { command, value };
+    } catch (error) {
+      // A full disk undoes the whole transaction, not just this command: then nothing of the batch stands.
+      if (!this.#db.isTransaction) throw error;
+      this.#db.exec('rollback to command; release command');
+      return { command, error };
+    }
+  }
+}

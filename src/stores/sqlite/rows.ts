@@ -1,0 +1,216 @@
+/** Tasks as rows: every statement on `tasks` and `commits` that a command or a look-up needs, synchronous. */
+import type { Change, Family, Lineage, TaskWrite } from '../../engine/change.ts';
+import type { CommitNotice, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
+import { HoldfastError } from '../../model/errors.ts';
+import type { Json } from '../../model/json.ts';
+import type { Task, TaskId } from '../../model/task.ts';
+import type { Connection } from './driver.ts';
+
+interface TaskRow {
+  readonly seq: number;
+  readonly body: string;
+  readonly lease_until: number | null;
+}
+
+/** How long notices of removal wait for other processes to read them. */
+const keepRemovalsMs = 3_600_000;
+
+export class InvalidCursor extends HoldfastError {
+  constructor() {
+    super('This cursor was not made by this list. Start again without a cursor.');
+  }
+}
+
+export class Rows {
+  /** Number of the last commit written through this connection. */
+  lastCommit = 0;
+  readonly #sql: ReturnType<typeof prepare>;
+  /** Row numbers of the tasks that the running command has read. */
+  readonly #seqs = new Map<TaskId, number>();
+
+  constructor(db: Connection) {
+    this.#sql = prepare(db);
+    this.lastCommit = this.newestCommit();
+  }
+
+  // --- Reading --------------------------------------------------------------------------------------------
+
+  get(id: TaskId): Task | undefined {
+    const row = this.#sql.get.get(id) as TaskRow | undefined;
+    return row && toTask(row);
+  }
+
+  lineage(id: TaskId, withAncestors = true): Lineage | undefined {
+    const task = this.#read(this.#sql.get.get(id));
+    if (!task) return undefined;
+    const ancestors: Task[] = [];
+    if (!withAncestors) return { task, ancestors };
+    for (let parentId = task.parentId; parentId !== undefined; parentId = ancestors.at(-1)!.parentId)
+      ancestors.push(this.#read(this.#sql.get.get(parentId))!);
+    return { task, ancestors };
+  }
+
+  family(id: TaskId): Family | undefined {
+    const lineage = this.lineage(id);
+    if (!lineage) return undefined;
+    const rows = lineage.task.childCount === 0 ? [] : this.#sql.descendants.all(id);
+    return { ...lineage, descendants: rows.map((row) => this.#read(row)!) };
+  }
+
+  withKey({ owner, tool, key }: IdempotencyScope): Task | undefined {
+    return this.#read(this.#sql.withKey.get(owner, tool, key));
+  }
+
+  list({ owner, limit, cursor }: ListQuery): Page {
+    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
+    if (!Number.isSafeInteger(before)) throw new InvalidCursor();
+    const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
+    const tasks = rows.slice(0, limit).map(toTask);
+    return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
+  }
+
+  journal(id: TaskId): Json[] {
+    const rows = this.#sql.journal.all(id) as { journal: string }[];
+    return rows.flatMap(({ journal }) => JSON.parse(journal) as Json[]);
+  }
+
+  due(what: 'deadline' | 'purge', now: number, limit: number): TaskId[] {
+    const rows = this.#sql[what].all(now, limit) as { id: TaskId }[];
+    return rows.map(({ id }) => id);
+  }
+
+  newestCommit(): number {
+    return (this.#sql.newestCommit.get() as { seq: number | null }).seq ?? 0;
+  }
+
+  /** What was committed after a given commit, by whatever process. */
+  commitsAfter(seq: number, limit: number): (CommitNotice & { readonly seq: number })[] {
+    const rows = this.#sql.commitsAfter.all(seq, limit) as {
+      seq: number;
+      id: TaskId;
+      version: number;
+      at: number;
+      events: string;
+    }[];
+    return rows.map(({ id, events, ...rest }) => ({ ...rest, taskId: id, events: JSON.parse(events) }));
+  }
+
+  // --- Writing, inside a transaction ----------------------------------------------------------------------
+
+  /** Begins a command: what it reads from here on may be written back. */
+  begin(): void {
+    this.#seqs.clear();
+  }
+
+  apply({ task, writes, removed }: Change, now: number): void {
+    for (const write of writes) this.#write(write);
+    // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
+    for (const id of removed) this.#remove(id, task.version + 1, now);
+    if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs);
+  }
+
+  /** False if the claim is lost. */
+  renew(id: TaskId, epoch: number, leaseUntil: number): boolean {
+    return this.#sql.renew.run(leaseUntil, id, epoch).changes === 1;
+  }
+
+  #read(row: unknown): Task | undefined {
+    if (row === undefined) return undefined;
+    const task = toTask(row as TaskRow);
+    this.#seqs.set(task.id, (row as TaskRow).seq);
+    return task;
+  }
+
+  #write({ task, at, events, journal }: TaskWrite): void {
+    const live = task.phase === 'done' ? undefined : task;
+    const state = [
+      task.epoch,
+      live?.holder?.name ?? null,
+      live?.holder?.leaseUntil ?? null,
+      live?.wakeAt ?? null,
+      live?.deadlineAt ?? null,
+      task.phase === 'done' ? task.purgeAt : null,
+      JSON.stringify(task),
+    ] as const;
+    let seq = this.#seqs.get(task.id);
+    if (seq !== undefined) {
+      this.#sql.update.run(...state, seq);
+    } else {
+      const place = [
+        task.id,
+        task.owner,
+        task.tool,
+        task.toolVersion,
+        task.parentId ?? null,
+        task.ordinal,
+      ] as const;
+      seq = Number(this.#sql.insert.run(...state, ...place, task.idempotency?.key ?? null).lastInsertRowid);
+    }
+    this.lastCommit = Number(
+      this.#sql.commit.run(
+        seq,
+        null,
+        task.version,
+        at,
+        JSON.stringify(events),
+        journal ? JSON.stringify(journal) : null,
+      ).lastInsertRowid,
+    );
+  }
+
+  #remove(id: TaskId, version: number, at: number): void {
+    const notice = this.#sql.commit.run(null, id, version, at, '[{"type":"removed"}]', null);
+    this.lastCommit = Number(notice.lastInsertRowid);
+    const seq = this.#seqs.get(id)!;
+    this.#sql.forgetCommits.run(seq);
+    this.#sql.remove.run(seq);
+  }
+}
+
+function toTask(row: TaskRow): Task {
+  const task = JSON.parse(row.body) as Task;
+  if (row.lease_until === null || task.phase === 'done' || !task.holder) return task;
+  return { ...task, holder: { ...task.holder, leaseUntil: row.lease_until } };
+}
+
+function prepare(db: Connection) {
+  const columns = 'seq, body, lease_until';
+  return {
+    get: db.prepare(`select ${columns} from tasks where id = ?`),
+    descendants: db.prepare(`
+      with recursive below (seq, id, depth) as (
+        select seq, id, 1 from tasks where parent_id = ?
+        union all
+        select tasks.seq, tasks.id, below.depth + 1 from below join tasks on tasks.parent_id = below.id
+      )
+      select tasks.seq, body, lease_until from below join tasks on tasks.seq = below.seq
+      order by below.depth, below.seq`),
+    withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
+    list: db.prepare(`
+      select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),
+    journal: db.prepare(`
+      select journal from commits where task = (select seq from tasks where id = ?) and journal is not null
+      order by seq`),
+    deadline: db.prepare('select id from tasks where deadline_at <= ? order by deadline_at limit ?'),
+    purge: db.prepare('select id from tasks where purge_at <= ? order by purge_at limit ?'),
+    newestCommit: db.prepare('select max(seq) as seq from commits'),
+    commitsAfter: db.prepare(`
+      select commits.seq, coalesce(tasks.id, removed_id) as id, version, at, events
+      from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit ?`),
+    insert: db.prepare(`
+      insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, body,
+        id, owner, tool, tool_version, parent_id, ordinal, idempotency_key)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    update: db.prepare(`
+      update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?, body = ?
+      where seq = ?`),
+    remove: db.prepare('delete from tasks where seq = ?'),
+    commit: db.prepare(
+      'insert into commits (task, removed_id, version, at, events, journal) values (?, ?, ?, ?, ?, ?)',
+    ),
+    forgetCommits: db.prepare('delete from commits where task = ?'),
+    forgetRemovals: db.prepare(`
+      delete from commits where task is null and at < ? and seq < (select max(seq) from commits)`),
+    renew: db.prepare('update tasks set lease_until = ? where id = ? and epoch = ? and holder is not null'),
+  };
+}

@@ -1,0 +1,98 @@
+/**
+ * The tables, as a list of forward migrations; an entry, once released, never changes.
+ *
+ * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare, and `lease_until` is
+ * the one value that lives in its column alone. `commits` has one row for each commit of each task: what
+ * happened (the feed that subscribers read) and what its journal gained. Rowid tables throughout: a primary key
+ * on random ids reads several times slower.
+ */
+import { crashPoint } from '../../engine/crash-point.ts';
+import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
+import { newId } from '../../model/id.ts';
+import type { Connection } from './driver.ts';
+
+const migrations: readonly string[] = [
+  `
+  create table tasks (
+    seq integer primary key,
+    id text not null unique,
+    owner text not null,
+    tool text not null,
+    tool_version text not null,
+    parent_id text,
+    ordinal integer not null,
+    epoch integer not null,
+    holder text,
+    lease_until integer,
+    wake_at integer,
+    deadline_at integer,
+    purge_at integer,
+    idempotency_key text,
+    body text not null
+  );
+  create index tasks_by_owner on tasks (owner, seq) where parent_id is null;
+  create index tasks_by_parent on tasks (parent_id, ordinal) where parent_id is not null;
+  create index tasks_ready on tasks (tool, tool_version, wake_at) where wake_at is not null;
+  create index tasks_by_deadline on tasks (deadline_at) where deadline_at is not null;
+  create index tasks_by_purge on tasks (purge_at) where purge_at is not null;
+  create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
+    where idempotency_key is not null;
+
+  create table commits (
+    seq integer primary key,
+    task integer,
+    removed_id text,
+    version integer not null,
+    at integer not null,
+    events text not null,
+    journal text
+  );
+  create index commits_by_task on commits (task) where task is not null;
+  `,
+];
+
+/** Brings the tables up to date. Runs inside a write transaction, so that of several processes one migrates. */
+export function migrate(db: Connection, file: string): void {
+  const tables = db.prepare("select name from sqlite_schema where type = 'table'").all();
+  if (tables.length > 0 && !tables.some(({ name }) => name === 'holdfast_schema')) {
+    throw new StoreCorrupt(
+      file,
+      'this is a SQLite database of another program',
+      'Choose a file of its own for Holdfast; nothing was changed here.',
+    );
+  }
+  db.exec(`
+    create table if not exists holdfast_schema (version integer primary key, applied_at text not null);
+    create table if not exists holdfast_incarnation (id text not null);
+  `);
+  const { version } = db
+    .prepare('select coalesce(max(version), 0) as version from holdfast_schema')
+    .get() as {
+    version: number;
+  };
+  if (version > migrations.length) {
+    throw new StoreTooNew(
+      file,
+      `it was written by a newer Holdfast (its tables are at version ${version}, this one knows ${migrations.length})`,
+      'Update this Holdfast, or open another file; nothing was changed here.',
+    );
+  }
+  const applied = db.prepare('insert into holdfast_schema (version, applied_at) values (?, ?)');
+  for (const [index, sql] of migrations.entries()) {
+    if (index < version) continue;
+    db.exec(sql);
+    applied.run(index + 1, new Date().toISOString());
+    crashPoint('open: migrating');
+  }
+  if (version === 0) renewIncarnation(db);
+}
+
+/** Gives a database a new identity: a restored back-up is not the database whose commits were acknowledged. */
+export function renewIncarnation(db: Connection): void {
+  db.exec('delete from holdfast_incarnation');
+  db.prepare('insert into holdfast_incarnation (id) values (?)').run(newId());
+}
+
+export function incarnationOf(db: Connection): string {
+  return (db.prepare('select id from holdfast_incarnation').get() as { id: string }).id;
+}

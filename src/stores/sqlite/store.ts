@@ -1,0 +1,105 @@
+import type { Change, Family, Verdict } from '../../engine/change.ts';
+import type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from '../../engine/store.ts';
+import { StoreClosed } from '../../engine/store-errors.ts';
+import type { Clock } from '../../model/clock.ts';
+import { Refusal, TaskNotFound } from '../../model/errors.ts';
+import type { Json } from '../../model/json.ts';
+import type { Task, TaskId } from '../../model/task.ts';
+import { worded } from './driver.ts';
+import type { Feed } from './feed.ts';
+import type { GroupCommit } from './group-commit.ts';
+import type { Rows } from './rows.ts';
+
+/** The `Store` on SQLite: look-ups read at once, commands wait for their place in a group commit. */
+export class SqliteStore implements Store {
+  readonly #rows: Rows;
+  readonly #commands: GroupCommit;
+  readonly #feed: Feed;
+  readonly #clock: Clock;
+  readonly #file: string;
+  readonly #close: () => Promise<void>;
+  #closed: Promise<void> | undefined;
+
+  constructor(parts: {
+    readonly rows: Rows;
+    readonly commands: GroupCommit;
+    readonly feed: Feed;
+    readonly clock: Clock;
+    readonly file: string;
+    readonly close: () => Promise<void>;
+  }) {
+    this.#rows = parts.rows;
+    this.#commands = parts.commands;
+    this.#feed = parts.feed;
+    this.#clock = parts.clock;
+    this.#file = parts.file;
+    this.#close = parts.close;
+  }
+
+  create(
+    key: IdempotencyScope | undefined,
+    decide: (existing: Task | undefined) => Verdict,
+  ): Promise<Change> {
+    return this.#command(() => decide(key && this.#rows.withKey(key)));
+  }
+
+  update<R extends keyof Reach>(
+    reach: R,
+    id: TaskId,
+    decide: (subject: Reach[R]) => Verdict,
+  ): Promise<Change> {
+    return this.#command(() => {
+      const around = reach === 'family' ? this.#rows.family(id) : this.#rows.lineage(id, reach === 'lineage');
+      if (!around) return new TaskNotFound(id);
+      return decide((reach === 'task' ? around.task : around) as Reach[R]);
+    });
+  }
+
+  async get(id: TaskId): Promise<Task | undefined> {
+    return this.#look(() => this.#rows.get(id));
+  }
+
+  async family(id: TaskId): Promise<Family | undefined> {
+    return this.#look(() => this.#rows.family(id));
+  }
+
+  async list(query: ListQuery): Promise<Page> {
+    return this.#look(() => this.#rows.list(query));
+  }
+
+  async journal(id: TaskId): Promise<Json[]> {
+    return this.#look(() => this.#rows.journal(id));
+  }
+
+  async due(what: 'deadline' | 'purge', now: number, limit: number): Promise<TaskId[]> {
+    return this.#look(() => this.#rows.due(what, now, limit));
+  }
+
+  subscribe(listener: (commit: CommitNotice) => void): () => void {
+    return this.#look(() => this.#feed.subscribe(listener));
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  #command(decide: () => Verdict): Promise<Change> {
+    return this.#commands.submit(() => {
+      this.#rows.begin();
+      const verdict = decide();
+      if (verdict instanceof Refusal) throw verdict;
+      this.#rows.apply(verdict, this.#clock.now());
+      return verdict;
+    });
+  }
+
+  #look<T>(read: () => T): T {
+    if (this.#closed) throw new StoreClosed(this.#file);
+    try {
+      return read();
+    } catch (error) {
+      throw worded(error, this.#file);
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import type { Clock } from '../model/clock.ts';
+
+/** A clock that moves only when it is told to, forwards or back, and fires what has come due on the way. */
+export class ManualClock implements Clock {
+  #now: number;
+  readonly #due = new Set<{ readonly at: number; readonly callback: () => void }>();
+
+  constructor(now = Date.UTC(2026, 6, 28)) {
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  schedule(at: number, callback: () => void): () => void {
+    const entry = { at, callback };
+    this.#due.add(entry);
+    return () => this.#due.delete(entry);
+  }
+
+  advance(ms: number): void {
+    const target = this.#now + ms;
+    for (;;) {
+      const next = [...this.#due].filter(({ at }) => at <= target).toSorted((a, b) => a.at - b.at)[0];
+      if (!next) break;
+      this.#due.delete(next);
+      this.#now = Math.max(this.#now, next.at);
+      next.callback();
+    }
+    this.#now = target;
+  }
+}
