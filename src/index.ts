@@ -1,9 +1,10 @@
+import './check-node.ts';
+
 // For everyone who meets a task.
 
 // For authors of stores.
 export type { Change, Family, Lineage, TaskWrite, Verdict } from './engine/change.ts';
-export type { Claim } from './engine/fenced.ts';
-export type { Database, Offer, Queue, ToolVersion } from './engine/queue.ts';
+export type { Claim, Database, Offer, Queue, ToolVersion } from './engine/queue.ts';
 export type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
 export {
   StoreBusy,

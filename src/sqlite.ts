@@ -1,1 +1,3 @@
+import './check-node.ts';
+
 export { openSqlite, type SqliteDatabase } from './stores/sqlite/open.ts';

@@ -14,7 +14,8 @@ import {
   type Verdict,
   write,
 } from './change.ts';
-import { type Claim, fenced, seen, wake, withdrawnAll, withoutHolder } from './fenced.ts';
+import { fenced, seen, wake, withdrawnAll, withoutHolder } from './fenced.ts';
+import type { Claim } from './queue.ts';
 
 /** The handler returned. The result is held back while subtasks live. */
 export function complete(

@@ -2,14 +2,9 @@
 import { ClaimLost, TaskIsDone, TaskIsEnding } from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { InputRecord, SettledInput } from '../model/input.ts';
-import type { ActiveTask, Task, TaskId } from '../model/task.ts';
+import type { ActiveTask, Task } from '../model/task.ts';
 import type { Verdict } from './change.ts';
-
-/** A worker's right to advance a task. */
-export interface Claim {
-  readonly taskId: TaskId;
-  readonly epoch: number;
-}
+import type { Claim } from './queue.ts';
 
 /** Decides for the worker that holds the current claim, and for no other. Clocks have no say in it. */
 export function fenced(task: Task, claim: Claim, decide: (task: ActiveTask) => Verdict): Verdict {

@@ -4,7 +4,6 @@
  * `testQueue()` in `holdfast/testing` examines every implementation.
  */
 import type { Task, TaskId } from '../model/task.ts';
-import type { Claim } from './fenced.ts';
 import type { Store } from './store.ts';
 
 export interface Queue {
@@ -16,6 +15,12 @@ export interface Queue {
 
   /** Calls back whenever there may be new offers: work arrived, a timer came due, a holder died. */
   onWork(listener: () => void): () => void;
+}
+
+/** A worker's right to advance a task. */
+export interface Claim {
+  readonly taskId: TaskId;
+  readonly epoch: number;
 }
 
 export interface ToolVersion {

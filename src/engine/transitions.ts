@@ -21,10 +21,10 @@ import {
 import type { Json } from '../model/json.ts';
 import type { ActiveTask, Holder, NewTask, Progress, QueuedTask, Task, TaskId } from '../model/task.ts';
 import { type Change, changed, unchanged, type Verdict, write } from './change.ts';
-import { bumped, type Claim, fenced, seen, wake, withoutHolder } from './fenced.ts';
+import { bumped, fenced, seen, wake, withoutHolder } from './fenced.ts';
+import type { Claim } from './queue.ts';
 
 export { cancel, complete, fail, passDeadline, purge } from './endings.ts';
-export type { Claim } from './fenced.ts';
 
 // --- Creation ---------------------------------------------------------------------------------------------
 

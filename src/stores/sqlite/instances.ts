@@ -13,6 +13,7 @@
  */
 import {
   closeSync,
+  existsSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -22,15 +23,16 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { crashPoint } from '../../engine/crash-point.ts';
 import { newId } from '../../model/id.ts';
-import { type Connection, connect, isBusy, sqliteCode } from './driver.ts';
+import { type Connection, connect, sqliteCode } from './driver.ts';
 
 export interface Instance {
   readonly name: string;
   /** Whether another instance still lives. */
   isAlive(name: string): boolean;
-  /** The names of all other instances that left a lock file behind, dead or alive. */
+  /** The names of all other instances that left a lock file behind, dead or alive; none if we cannot look. */
   others(): string[];
   /** Remembers the last acknowledged commit. */
   mark(incarnation: string, commit: number): void;
@@ -71,7 +73,13 @@ export function joinInstances(file: string): Instance {
   return {
     name,
     isAlive,
-    others: () => named('.lock'),
+    others() {
+      try {
+        return named('.lock');
+      } catch {
+        return [];
+      }
+    },
     mark: (incarnation, commit) => writeSync(mark, markText(incarnation, commit), 0),
     highestMark: (incarnation) =>
       Math.max(0, ...named('.mark').map((instance) => readMark(markFile(instance), incarnation))),
@@ -89,21 +97,30 @@ export function joinInstances(file: string): Instance {
   };
 }
 
-/** Makes the two files. Another instance that leaves may remove the empty folder under our feet: try again. */
+/**
+ * Makes the two files. Another instance may remove the empty folder, or bury our lock file before it is locked,
+ * under our feet: a lock that has lost its name tells nobody that we live, so we try again.
+ */
 function enter(folder: string, lockFile: string, markFile: string): { lock: Connection; mark: number } {
   for (let tries = 1; ; tries++) {
     mkdirSync(folder, { recursive: true });
+    let lock: Connection | undefined;
     try {
-      const lock = connect(lockFile);
+      lock = connect(lockFile);
       lock.exec('pragma journal_mode = memory; begin exclusive');
+      if (!existsSync(lockFile)) throw new Error(`${lockFile} was removed by another process.`);
       return { lock, mark: openSync(markFile, 'w') };
     } catch (error) {
+      lock?.close();
       if (tries === 5) throw error;
     }
   }
 }
 
-/** A read that is refused as busy means that the exclusive transaction, and so its process, still lives. */
+/**
+ * A read that is refused as busy means that the exclusive transaction, and so its process, still lives. Where we
+ * cannot even look (no descriptor left, perhaps) we know nothing, and who is not known to be dead counts as alive.
+ */
 function isLocked(lockFile: string): boolean {
   let probe: Connection | undefined;
   try {
@@ -112,17 +129,20 @@ function isLocked(lockFile: string): boolean {
     return false;
   } catch (error) {
     if (sqliteCode(error) === undefined) throw error;
-    return isBusy(error);
+    return existsSync(lockFile);
   } finally {
     probe?.close();
   }
 }
 
-/** Deletes a lock file only while holding its lock, so that nobody's living lock loses its name. */
+/**
+ * Deletes a lock file only while holding its lock, so that nobody's living lock loses its name, and never makes
+ * one, so that a name once lost stays lost.
+ */
 function unlinkIfFree(lockFile: string): void {
   let lock: Connection | undefined;
   try {
-    lock = connect(lockFile, { timeout: 0 });
+    lock = connect(`${pathToFileURL(lockFile)}?mode=rw`, { timeout: 0 });
     lock.exec('pragma journal_mode = memory; begin exclusive');
     tryUnlink(lockFile);
   } catch (error) {

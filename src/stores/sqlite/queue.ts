@@ -1,6 +1,5 @@
 /** The `Queue` on SQLite: ready tasks are an index on their rows, and holders are told alive or dead by their locks. */
-import type { Claim } from '../../engine/fenced.ts';
-import type { Offer, Queue, ToolVersion } from '../../engine/queue.ts';
+import type { Claim, Offer, Queue, ToolVersion } from '../../engine/queue.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
 import { type Connection, worded } from './driver.ts';
@@ -63,6 +62,8 @@ export class SqliteQueue implements Queue {
   async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
     try {
       const now = this.#clock.now();
+      // While nobody listens nothing keeps it up to date.
+      if (this.#listeners.size === 0) this.#alive.clear();
       const ready = tools.flatMap((tool) => this.#readyOf(tool, now, limit));
       ready.sort((a, b) => a.wake_at - b.wake_at);
       if (ready.length < limit) this.#expectTimers(tools, now);

@@ -25,8 +25,8 @@ export class Rows {
   /** Number of the last commit written through this connection. */
   lastCommit = 0;
   readonly #sql: ReturnType<typeof prepare>;
-  /** Row numbers of the tasks that the running command has read. */
-  readonly #seqs = new Map<TaskId, number>();
+  /** Where the tasks are that the running command has read, and in which version it found them. */
+  readonly #found = new Map<TaskId, { readonly seq: number; readonly version: number }>();
 
   constructor(db: Connection) {
     this.#sql = prepare(db);
@@ -99,13 +99,13 @@ export class Rows {
 
   /** Begins a command: what it reads from here on may be written back. */
   begin(): void {
-    this.#seqs.clear();
+    this.#found.clear();
   }
 
-  apply({ task, writes, removed }: Change, now: number): void {
+  apply({ writes, removed }: Change, now: number): void {
     for (const write of writes) this.#write(write);
     // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
-    for (const id of removed) this.#remove(id, task.version + 1, now);
+    for (const id of removed) this.#remove(id, now);
     if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs);
   }
 
@@ -117,7 +117,7 @@ export class Rows {
   #read(row: unknown): Task | undefined {
     if (row === undefined) return undefined;
     const task = toTask(row as TaskRow);
-    this.#seqs.set(task.id, (row as TaskRow).seq);
+    this.#found.set(task.id, { seq: (row as TaskRow).seq, version: task.version });
     return task;
   }
 
@@ -132,7 +132,7 @@ export class Rows {
       task.phase === 'done' ? task.purgeAt : null,
       JSON.stringify(task),
     ] as const;
-    let seq = this.#seqs.get(task.id);
+    let seq = this.#found.get(task.id)?.seq;
     if (seq !== undefined) {
       this.#sql.update.run(...state, seq);
     } else {
@@ -158,10 +158,10 @@ export class Rows {
     );
   }
 
-  #remove(id: TaskId, version: number, at: number): void {
-    const notice = this.#sql.commit.run(null, id, version, at, '[{"type":"removed"}]', null);
+  #remove(id: TaskId, at: number): void {
+    const { seq, version } = this.#found.get(id)!;
+    const notice = this.#sql.commit.run(null, id, version + 1, at, '[{"type":"removed"}]', null);
     this.lastCommit = Number(notice.lastInsertRowid);
-    const seq = this.#seqs.get(id)!;
     this.#sql.forgetCommits.run(seq);
     this.#sql.remove.run(seq);
   }

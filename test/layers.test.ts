@@ -1,0 +1,219 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { parseSync, Visitor } from 'vite';
+import { expect, test } from 'vitest';
+
+/**
+ * The architecture. Each row is a folder or a file of src/ and all that it may import besides itself: other
+ * layers, only the ports of a layer, npm packages, Node's own modules. What has no row may not be in src/.
+ * A layer that needs more is a decision: its row changes in the same commit as the code.
+ */
+const architecture = `
+  layer           | may import
+
+  model           |
+  protocol        | model, zod, ext-tasks schemas
+  requestor       | model, protocol
+  engine          | model
+
+  stores/sqlite   | model, ports, node:*
+  stores/postgres | model, ports, node:*, pg, pg-boss
+  access          | model, engine ports, node:*
+  telemetry       | model, engine ports, @opentelemetry/api
+
+  server          | model, protocol, requestor, engine, access, node:*, SDK server
+  client          | model, protocol, requestor, SDK client
+  receiver        | model, protocol, engine, SDK client
+  operator        | model, engine, access
+  gateway         | model, protocol, requestor, engine, access, telemetry, server, client, receiver, operator, node:*, SDK server, SDK client
+
+  testing         | model, engine, server, client, stores/sqlite, node:*
+  cli             | anything
+
+  check-node.ts   |
+  index.ts        | anything
+  sqlite.ts       | anything
+  testing.ts      | anything
+`;
+
+/** What a layer shows to those that implement or observe it. The rest of it, the rules above all, is its own. */
+const ports = [
+  'engine/change.ts',
+  'engine/crash-point.ts',
+  'engine/queue.ts',
+  'engine/store-errors.ts',
+  'engine/store.ts',
+];
+
+/** Names in the rows that stand for several modules or files. */
+const groups: Readonly<Record<string, readonly string[]>> = {
+  ports,
+  'engine ports': ports.filter((port) => port.startsWith('engine/')),
+  'ext-tasks schemas': ['@modelcontextprotocol/ext-tasks/core'],
+  'SDK server': ['@modelcontextprotocol/server', '@modelcontextprotocol/node'],
+  'SDK client': ['@modelcontextprotocol/client'],
+};
+
+const src = join(import.meta.dirname, '../src');
+
+test('every import in src/ is one that the architecture allows', () => {
+  expect(strays(sourcesUnder(src))).toEqual([]);
+});
+
+test('every port is a file that exists', () => {
+  expect(Object.keys(sourcesUnder(src))).toEqual(expect.arrayContaining(ports));
+});
+
+test('an import of a layer that the row does not name is a stray', () => {
+  expect(strays({ 'engine/pass.ts': `import { a } from '../server/a.ts';` })).toEqual([
+    'engine/pass.ts imports server/a.ts, which is not for engine',
+  ]);
+});
+
+test('a store may import the ports of the engine, and none of its rules', () => {
+  const store = `import { a } from '../../engine/store.ts'; import { b } from '../../engine/transitions.ts';`;
+  expect(strays({ 'stores/sqlite/store.ts': store })).toEqual([
+    'stores/sqlite/store.ts imports engine/transitions.ts, which is not for stores/sqlite',
+  ]);
+});
+
+test.each([
+  `import { a } from '../engine/a.ts';`,
+  `import '../engine/a.ts';`,
+  `import type { A } from '../engine/a.ts';`,
+  `export { a } from '../engine/a.ts';`,
+  `export * from '../engine/a.ts';`,
+  `export type { A } from '../engine/a.ts';`,
+  `const a = await import('../engine/a.ts');`,
+  `let a: import('../engine/a.ts').A;`,
+])('a stray is found however it is written: %s', (text) => {
+  expect(strays({ 'model/a.ts': text })).toEqual(['model/a.ts imports engine/a.ts, which is not for model']);
+});
+
+test.each([
+  [`import { readFile } from 'node:fs/promises';`, 'node:fs/promises'],
+  [`const fs = process.getBuiltinModule('node:fs');`, 'node:fs'],
+  [`import { z } from 'zod';`, 'zod'],
+  [`import data from '../../package.json' with { type: 'json' };`, '../package.json'],
+  ['const a = await import(name);', 'something computed'],
+])('the engine may import only what its row names: %s', (text, target) => {
+  expect(strays({ 'engine/a.ts': text })).toEqual([`engine/a.ts imports ${target}, which is not for engine`]);
+});
+
+test('a row that names a package allows its subpaths, and no other package', () => {
+  const text = `import 'zod/v4'; import 'zodiac'; import '@modelcontextprotocol/ext-tasks';`;
+  expect(strays({ 'protocol/a.ts': text })).toEqual([
+    'protocol/a.ts imports zodiac, which is not for protocol',
+    'protocol/a.ts imports @modelcontextprotocol/ext-tasks, which is not for protocol',
+  ]);
+});
+
+test('no layer imports a public entry', () => {
+  expect(strays({ 'model/a.ts': `import '../index.ts';` })).toEqual([
+    'model/a.ts imports index.ts, which is not for model',
+  ]);
+});
+
+test('an unlisted folder or file of src/ is a stray', () => {
+  expect(strays({ 'helpers/a.ts': '', 'stores/mysql/a.ts': '', 'stores/a.ts': '', 'utils.ts': '' })).toEqual([
+    'helpers/a.ts is in no layer',
+    'stores/mysql/a.ts is in no layer',
+    'stores/a.ts is in no layer',
+    'utils.ts is in no layer',
+  ]);
+});
+
+test('the test of a layer may also use the test kit, and the whole of a layer whose ports it may import', () => {
+  const text = `
+    import { test } from 'vitest';
+    import fc from 'fast-check';
+    import { mkdtemp } from 'node:fs/promises';
+    import { aTask } from '../../testing/fixtures.ts';
+    import { create } from '../../engine/transitions.ts';
+    import { attach } from '../../server/attach.ts';`;
+  expect(strays({ 'stores/sqlite/store.test.ts': text })).toEqual([
+    'stores/sqlite/store.test.ts imports server/attach.ts, which is not for the tests of stores/sqlite',
+  ]);
+});
+
+// --- The checker ------------------------------------------------------------------------------------------
+
+/** Files of src/ by their path in it. */
+type Sources = Readonly<Record<string, string>>;
+
+function strays(sources: Sources): string[] {
+  const rows = rowsOf(architecture);
+  const layerOf = (file: string) => [...rows.keys()].find((row) => isWithin(file, row));
+
+  return Object.entries(sources).flatMap(([file, text]) => {
+    const layer = layerOf(file);
+    if (layer === undefined) return [`${file} is in no layer`];
+    const isTest = file.endsWith('.test.ts');
+    const row = isTest ? forTests(rows.get(layer)!) : rows.get(layer)!;
+    return importsOf(file, text)
+      .filter((target) => layerOf(target) !== layer && !row.some((name) => covers(name, target)))
+      .map(
+        (target) => `${file} imports ${target}, which is not for ${isTest ? 'the tests of ' : ''}${layer}`,
+      );
+  });
+}
+
+function rowsOf(table: string): Map<string, string[]> {
+  const lines = table.split('\n').filter((line) => line.trim() !== '');
+  return new Map(
+    lines.slice(1).map((line) => {
+      const [layer = '', names = ''] = line.split('|').map((cell) => cell.trim());
+      return [layer, names === '' ? [] : names.split(', ')];
+    }),
+  );
+}
+
+/** A test may also use the test kit and, where its layer sees the ports of another, the whole of that other. */
+function forTests(row: readonly string[]): string[] {
+  const seen = row.flatMap((name) => (name.endsWith('ports') ? groups[name]!.map(posix.dirname) : name));
+  return [...seen, 'testing', 'vitest', 'fast-check', 'node:*'];
+}
+
+/** Does this name in a row stand for that file or module? */
+function covers(name: string, target: string): boolean {
+  if (name === 'anything') return true;
+  if (name === 'node:*') return target.startsWith('node:');
+  return (groups[name] ?? [name]).some((place) => isWithin(target, place));
+}
+
+function isWithin(path: string, place: string): boolean {
+  return path === place || path.startsWith(`${place}/`);
+}
+
+/** Everything a file imports, in any form: other files as paths in src/, modules by their names. */
+function importsOf(file: string, text: string): string[] {
+  const { program, errors } = parseSync(file, text);
+  if (errors.length > 0) throw new Error(`${file} cannot be parsed: ${errors[0]?.message}`);
+
+  const targets: string[] = [];
+  const add = (source: object | null | undefined) => {
+    const name = source && 'value' in source ? String(source.value) : 'something computed';
+    targets.push(name.startsWith('.') ? posix.join(posix.dirname(file), name) : name);
+  };
+  new Visitor({
+    ImportDeclaration: ({ source }) => add(source),
+    ExportAllDeclaration: ({ source }) => add(source),
+    ExportNamedDeclaration: ({ source }) => source && add(source),
+    ImportExpression: ({ source }) => add(source),
+    TSImportType: ({ source }) => add(source),
+    CallExpression({ callee, arguments: [source] }) {
+      if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return;
+      if (callee.property.name === 'getBuiltinModule') add(source);
+    },
+  }).visit(program);
+  return targets;
+}
+
+function sourcesUnder(folder: string): Sources {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  );
+  return Object.fromEntries(
+    files.map((file) => [file.replaceAll('\\', '/'), readFileSync(join(folder, file), 'utf8')]),
+  );
+}

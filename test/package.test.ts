@@ -1,0 +1,167 @@
+/** What users get: the packed package, installed into an empty folder, as TypeScript, Node and an old Node see it. */
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { isOlder, oldestNode } from '../src/check-node.ts';
+
+const root = join(import.meta.dirname, '..');
+const { version, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const modules = Object.keys(exports)
+  .filter((entry) => entry !== './package.json')
+  .map((entry) => entry.replace('.', 'holdfast'));
+
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-package-'));
+const consumer = join(folder, 'consumer');
+const installed = join(consumer, 'node_modules/holdfast');
+const command = join(consumer, 'node_modules/.bin/holdfast');
+
+beforeAll(() => {
+  mkdirSync(consumer);
+  npm(root, 'pack', '--pack-destination', folder);
+  writeFileSync(join(consumer, 'package.json'), '{ "type": "module", "private": true }');
+  npm(consumer, 'install', '--prefer-offline', join(folder, `holdfast-${version}.tgz`));
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('the package holds the launcher, JavaScript with declarations, and papers; no tests, no sources', () => {
+  const welcome = [
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
+    /^bin\/holdfast\.js$/,
+    /^dist\/(?!.*\.test).*\.(js|d\.ts)$/,
+  ];
+  const files = readdirSync(installed, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(installed.length + 1));
+  expect(files.filter((file) => !welcome.some((form) => form.test(file)))).toEqual([]);
+});
+
+test('every file that an entry names is in the package', () => {
+  const named = Object.values<object | string>(exports).flatMap((entry) =>
+    typeof entry === 'string' ? entry : Object.values(entry),
+  );
+  expect(named).toContain('./dist/sqlite.d.ts');
+  expect(named.filter((file) => !existsSync(join(installed, file)))).toEqual([]);
+});
+
+test.each(['node16', 'nodenext', 'bundler'])(
+  'every entry has its types under moduleResolution %s',
+  (resolution) => {
+    const program = modules.map((name, n) => `import * as entry${n} from '${name}';\nexport { entry${n} };`);
+    program.push(
+      `import type { Duration, Task } from 'holdfast';`,
+      `import { openSqlite } from 'holdfast/sqlite';`,
+      `import { ManualClock } from 'holdfast/testing';`,
+      `export const patience: Duration = '30s';`,
+      `export const now: number = new ManualClock().now();`,
+      `export const phaseOf = (task: Task): 'queued' | 'running' | 'waiting' | 'done' => task.phase;`,
+      '// @ts-expect-error what has types takes no number for the name of a file',
+      'openSqlite(1);',
+    );
+    writeFileSync(join(consumer, 'program.ts'), program.join('\n'));
+    const settings = {
+      compilerOptions: {
+        module: resolution === 'bundler' ? 'preserve' : resolution,
+        moduleResolution: resolution,
+        target: 'es2024',
+        lib: ['es2024', 'esnext.disposable'],
+        strict: true,
+        skipLibCheck: false,
+        noEmit: true,
+        types: ['node'],
+        typeRoots: [join(root, 'node_modules/@types')],
+      },
+      files: ['program.ts'],
+    };
+    writeFileSync(join(consumer, 'tsconfig.json'), JSON.stringify(settings));
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    expect(run(process.execPath, [tsc, '--project', consumer])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: '',
+    });
+  },
+);
+
+test.each(modules)('%s can be imported', (name) => {
+  expect(importOn(process.execPath, name)).toEqual({ status: 0, stdout: 'imported\n', stderr: '' });
+});
+
+test('the installed command says its version', () => {
+  expect(run(command, ['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+});
+
+const refusal = new RegExp(
+  `^Holdfast needs Node ${oldestNode} or later and this is Node [\\d.]+: install a newer one from \\S+ and try again\\.\n$`,
+);
+
+test('on an old Node the command says in one sentence what to do and exits with 1', () => {
+  const { status, stdout, stderr } = run(oldNode(), [command, '--version']);
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+  expect(stderr).toMatch(refusal);
+}, 120_000);
+
+test.each(modules)(
+  'on an old Node the import of %s throws the same sentence',
+  (name) => {
+    const { status, stdout } = importOn(oldNode(), name);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(refusal);
+  },
+  120_000,
+);
+
+// --- Running things ---------------------------------------------------------------------------------------
+
+/** Imports a module in a process of its own and prints `imported`, or the message of what it throws. */
+function importOn(node: string, name: string) {
+  const script = `import('${name}').then(() => 'imported', (error) => error.message).then(console.log)`;
+  return run(node, ['--input-type=module', '--eval', script]);
+}
+
+function npm(cwd: string, ...args: string[]): void {
+  const { status, stdout, stderr } = run('npm', args, cwd);
+  if (status !== 0) throw new Error(`npm ${args.join(' ')} failed:\n${stdout}${stderr}`);
+}
+
+/** Runs a program to its end; `node` stands for the pinned one. */
+function run(program: string, args: string[], cwd = consumer) {
+  const env = { ...process.env, PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) };
+  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, env, encoding: 'utf8' });
+  if (error) throw error;
+  return { status, stdout, stderr };
+}
+
+let found: string | undefined;
+
+/** A Node that is too old for Holdfast: this machine's own, or one from the registry. */
+function oldNode(): string {
+  found ??= (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((place) => join(place, 'node'))
+    .filter((node) => existsSync(node))
+    .find((node) => {
+      const [, nodeVersion] = /^v([\d.]+)/.exec(run(node, ['--version']).stdout) ?? [];
+      return nodeVersion !== undefined && isOlder(nodeVersion, oldestNode);
+    });
+  found ??= installOldNode();
+  return found;
+}
+
+function installOldNode(): string {
+  const place = join(folder, 'old-node');
+  mkdirSync(place);
+  writeFileSync(join(place, 'package.json'), '{ "private": true, "allowScripts": { "node": true } }');
+  npm(place, 'install', 'node@20');
+  return join(place, 'node_modules/node/bin/node');
+}

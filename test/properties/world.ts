@@ -1,0 +1,247 @@
+/**
+ * Two accounts of the same tasks: a map that only the pure rules change, and a database that several connections
+ * change. After every command both must say the same, and no invariant may be broken.
+ */
+import assert from 'node:assert/strict';
+import type { Change, Family, Lineage } from '../../src/engine/change.ts';
+import type { Claim, Database } from '../../src/engine/queue.ts';
+import type { CommitNotice, Reach } from '../../src/engine/store.ts';
+import { Refusal, TaskNotFound } from '../../src/model/errors.ts';
+import type { Json } from '../../src/model/json.ts';
+import type { Task, TaskId } from '../../src/model/task.ts';
+import { applied, brokenByChange, brokenInvariants } from '../../src/testing/invariants.ts';
+import { ManualClock } from '../../src/testing/manual-clock.ts';
+import type { Command, Decision } from './commands.ts';
+
+export class World {
+  readonly clock = new ManualClock();
+  commands = 0;
+  /** How often each event and each refusal was seen. */
+  readonly seen = new Map<string, number>();
+  readonly #open: (clock: ManualClock) => Promise<Database>;
+  #databases: Database[] = [];
+  #tasks: Map<TaskId, Task> = new Map();
+  #journals = new Map<TaskId, Json[]>();
+  #claims: Claim[] = [];
+  readonly #abandoned: Database[] = [];
+  /** The versions of each task that a subscriber has heard of, in the order it heard of them. */
+  readonly #heard = new Map<TaskId, number[]>();
+  #onHeard = () => {};
+  /** What was published can be read back, by every connection, from the moment it was heard of. */
+  #readBack: Promise<void>[] = [];
+
+  private constructor(open: (clock: ManualClock) => Promise<Database>) {
+    this.#open = open;
+  }
+
+  /** `connections` databases over the same place, as several processes would open it. */
+  static async open(open: (clock: ManualClock) => Promise<Database>, connections: number): Promise<World> {
+    const world = new World(open);
+    for (let n = 0; n < connections; n++) world.#databases.push(await open(world.clock));
+    world.#databases[0]!.store.subscribe((notice) => world.#hear(notice));
+    return world;
+  }
+
+  async perform(command: Command): Promise<void> {
+    this.commands++;
+    switch (command.type) {
+      case 'move clock':
+        return this.clock.advance(command.ms);
+      case 'crash':
+        return this.#crash();
+      case 'renew':
+        return this.#renew(command.pick);
+      case 'decide': {
+        const decision = command.make({
+          now: this.clock.now(),
+          tasks: [...this.#tasks.values()],
+          claims: this.#claims,
+          holder: `worker ${this.commands % 3}`,
+        });
+        if (decision) await this.#decide(decision);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.compareAll();
+    for (const database of [...this.#databases, ...this.#abandoned]) await database.close();
+  }
+
+  /** Everything the store can be asked, against the map. */
+  async compareAll(): Promise<void> {
+    const { store } = this.#anyDatabase();
+    for (const task of this.#tasks.values()) {
+      assert.deepEqual(await store.get(task.id), task);
+      assert.deepEqual(await store.family(task.id), this.#reach('family', task.id));
+      assert.deepEqual(await store.journal(task.id), this.#journals.get(task.id));
+    }
+    for (const owner of ['alice', 'bob']) {
+      const listed: Task[] = [];
+      for (let cursor: string | undefined, first = true; first || cursor !== undefined; first = false) {
+        const page = await store.list({ owner, limit: 3, ...(cursor !== undefined && { cursor }) });
+        listed.push(...page.tasks);
+        cursor = page.nextCursor;
+      }
+      const roots = [...this.#tasks.values()].filter(
+        (task) => task.owner === owner && task.parentId === undefined,
+      );
+      assert.deepEqual(listed, roots.toReversed());
+    }
+    const now = this.clock.now();
+    const ids = (tasks: Task[]) => tasks.map(({ id }) => id).sort();
+    const all = [...this.#tasks.values()];
+    const late = all.filter(
+      (task) => task.phase !== 'done' && task.deadlineAt !== null && task.deadlineAt <= now,
+    );
+    const over = all.filter((task) => task.phase === 'done' && task.purgeAt !== null && task.purgeAt <= now);
+    assert.deepEqual((await store.due('deadline', now, 1_000)).sort(), ids(late));
+    assert.deepEqual((await store.due('purge', now, 1_000)).sort(), ids(over));
+    await this.#everythingHeard();
+  }
+
+  #hear({ taskId, version, events }: CommitNotice): void {
+    this.#heard.set(taskId, [...(this.#heard.get(taskId) ?? []), version]);
+    if (events.every(({ type }) => type !== 'removed')) this.#readBack.push(this.#canBeRead(taskId, version));
+    this.#onHeard();
+  }
+
+  async #canBeRead(id: TaskId, version: number): Promise<void> {
+    const found = await Promise.all(this.#databases.map(({ store }) => store.get(id)));
+    // A task may be gone again, purged by a later commit.
+    for (const task of found) assert.ok(!task || task.version >= version);
+    assert.ok(found.every((task) => task) || !this.#tasks.has(id));
+  }
+
+  /** A subscriber hears of every version of every task, once and in order, whichever connection committed it. */
+  async #everythingHeard(): Promise<void> {
+    const behind = () =>
+      [...this.#tasks.values()].some((task) => this.#heard.get(task.id)?.at(-1) !== task.version);
+    await Promise.all(this.#readBack.splice(0));
+    while (behind()) await new Promise<void>((resolve) => (this.#onHeard = resolve));
+    for (const { id, version } of this.#tasks.values())
+      assert.deepEqual(
+        this.#heard.get(id),
+        Array.from({ length: version }, (_, index) => index + 1),
+      );
+  }
+
+  async #decide(decision: Decision): Promise<void> {
+    const expected = this.#byTheRules(decision);
+    const actual = await this.#byTheStore(decision);
+    if (expected instanceof Refusal || actual instanceof Refusal) {
+      assert.equal(String(actual), String(expected));
+      return this.#count((actual as Error).name);
+    }
+    assert.deepEqual(actual, expected);
+    if (decision.kind === 'update' && decision.claim) this.#assertStanding(decision.claim);
+    const after = applied(this.#tasks, expected);
+    const broken = [...brokenByChange(this.#tasks, after, expected), ...brokenInvariants(after)];
+    assert.deepEqual(broken, []);
+    this.#remember(expected, after);
+    for (const { task } of expected.writes)
+      assert.deepEqual(await this.#anyDatabase().store.get(task.id), task);
+    for (const id of expected.removed) assert.equal(await this.#anyDatabase().store.get(id), undefined);
+  }
+
+  /** Nothing is accepted from a worker whose claim has been taken or given up. */
+  #assertStanding({ taskId, epoch }: Claim): void {
+    const task = this.#tasks.get(taskId)!;
+    assert.equal(task.epoch, epoch);
+    assert.ok(task.phase !== 'done' && task.holder);
+  }
+
+  #byTheRules(decision: Decision): Change | Refusal {
+    if (decision.kind === 'create') {
+      const { owner, tool, idempotency } = decision.request;
+      const bearers = [...this.#tasks.values()].filter(
+        (task) =>
+          idempotency &&
+          task.idempotency?.key === idempotency.key &&
+          task.owner === owner &&
+          task.tool === tool,
+      );
+      return decision.decide(bearers[0]);
+    }
+    const decide = decision.decide as (subject: Reach[keyof Reach]) => Change | Refusal;
+    if (!this.#tasks.has(decision.id)) return new TaskNotFound(decision.id);
+    return decide(this.#reach(decision.reach, decision.id));
+  }
+
+  async #byTheStore(decision: Decision): Promise<Change | Refusal> {
+    const { store } = this.#anyDatabase();
+    try {
+      if (decision.kind === 'update')
+        return await store.update(
+          decision.reach,
+          decision.id,
+          decision.decide as (subject: unknown) => Change | Refusal,
+        );
+      const { owner, tool, idempotency } = decision.request;
+      const scope = idempotency && { owner, tool, key: idempotency.key };
+      return await store.create(scope, decision.decide);
+    } catch (error) {
+      if (error instanceof Refusal) return error;
+      throw error;
+    }
+  }
+
+  #reach<R extends keyof Reach>(reach: R, id: TaskId): Reach[R] {
+    const task = this.#tasks.get(id)!;
+    const ancestors: Task[] = [];
+    for (let at = task; at.parentId !== undefined; at = ancestors.at(-1)!)
+      ancestors.push(this.#tasks.get(at.parentId)!);
+    const descendants: Task[] = [];
+    for (let level = [task]; level.length > 0; descendants.push(...level)) {
+      const parents = new Set(level.map((parent) => parent.id));
+      level = [...this.#tasks.values()].filter(
+        (one) => one.parentId !== undefined && parents.has(one.parentId),
+      );
+    }
+    const lineage: Lineage = { task, ancestors };
+    const family: Family = { ...lineage, descendants };
+    return { task, lineage, family }[reach] as Reach[R];
+  }
+
+  #remember(change: Change, after: Map<TaskId, Task>): void {
+    this.#tasks = after;
+    for (const { task, events, journal } of change.writes) {
+      for (const { type } of events) this.#count(type);
+      this.#journals.set(task.id, [...(this.#journals.get(task.id) ?? []), ...(journal ?? [])]);
+      if (events.some(({ type }) => type === 'claimed'))
+        this.#claims.push({ taskId: task.id, epoch: task.epoch });
+    }
+    for (const id of change.removed) {
+      this.#journals.delete(id);
+      this.#count('removed');
+    }
+  }
+
+  /** One connection falls silent, closed or not; another takes its place. The first one observes and stays. */
+  async #crash(): Promise<void> {
+    if (this.#databases.length === 1) return;
+    const [gone] = this.#databases.splice(1, 1);
+    if (this.commands % 2 === 0) await gone!.close();
+    else this.#abandoned.push(gone!);
+    this.#databases.push(await this.#open(this.clock));
+  }
+
+  async #renew(pick: number): Promise<void> {
+    const claim = this.#claims[pick % Math.max(1, this.#claims.length)];
+    if (!claim) return;
+    const leaseUntil = this.clock.now() + 20_000;
+    const lost = await this.#anyDatabase().queue.renew([claim], leaseUntil);
+    const task = this.#tasks.get(claim.taskId);
+    const holds = task && task.phase !== 'done' && task.holder && task.epoch === claim.epoch;
+    assert.deepEqual(lost, holds ? [] : [claim]);
+    if (holds) this.#tasks.set(task.id, { ...task, holder: { ...task.holder!, leaseUntil } });
+  }
+
+  #count(name: string): void {
+    this.seen.set(name, (this.seen.get(name) ?? 0) + 1);
+  }
+
+  #anyDatabase(): Database {
+    return this.#databases[this.commands % this.#databases.length]!;
+  }
+}

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+
+/** Whatever changes here changes for users: an addition is a promise, a removal breaks someone. */
+test('the public entries export exactly these names', async () => {
+  const surface: Record<string, string[]> = {};
+  for (const [entry, target] of Object.entries<{ default: string } | string>(exports)) {
+    if (typeof target === 'string') continue;
+    const source = target.default.replace('./dist/', '../src/').replace(/\.js$/, '.ts');
+    surface[entry.replace('.', 'holdfast')] = Object.keys(await import(source)).sort();
+  }
+  expect(surface).toMatchInlineSnapshot(`
+    {
+      "holdfast": [
+        "BadAnswer",
+        "ClaimLost",
+        "DeadlineNotReached",
+        "HoldfastError",
+        "IdempotencyKeyReused",
+        "InvalidDuration",
+        "NotARoot",
+        "NotClaimable",
+        "Refusal",
+        "StillAlive",
+        "StillRetained",
+        "StoreBusy",
+        "StoreClosed",
+        "StoreCorrupt",
+        "StoreError",
+        "StoreFull",
+        "StoreNotOpened",
+        "StoreReadOnly",
+        "StoreTooNew",
+        "TaskIsDone",
+        "TaskIsEnding",
+        "TaskMoved",
+        "TaskNotFound",
+      ],
+      "holdfast/sqlite": [
+        "openSqlite",
+      ],
+      "holdfast/testing": [
+        "ManualClock",
+        "aTask",
+        "crashPoints",
+        "killAt",
+      ],
+    }
+  `);
+});
