@@ -44,8 +44,13 @@ test('the public entries export exactly these names', async () => {
       "holdfast/testing": [
         "ManualClock",
         "aTask",
+        "applied",
+        "brokenByChange",
+        "brokenInvariants",
         "crashPoints",
         "killAt",
+        "testQueue",
+        "testStore",
       ],
     }
   `);

@@ -6,7 +6,7 @@
  */
 import { type FSWatcher, watch } from 'node:fs';
 import type { CommitNotice } from '../../engine/store.ts';
-import type { Connection } from './driver.ts';
+import { type Connection, isBusy } from './driver.ts';
 import type { Rows } from './rows.ts';
 
 const lookAgainMs = 3;
@@ -43,8 +43,26 @@ export class Feed {
     return this.#add(this.#stirred, listener);
   }
 
-  /** Delivers what was committed since the last delivery. */
+  /**
+   * Delivers what was committed since the last delivery. While another process recovers the log after a crash
+   * nothing can be read; the next look delivers it then.
+   */
   deliver(): void {
+    try {
+      this.#deliver();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      this.#dataVersion = undefined;
+    }
+  }
+
+  close(): void {
+    this.#listeners.clear();
+    this.#stirred.clear();
+    this.#stopWatching();
+  }
+
+  #deliver(): void {
     while (this.#listeners.size > 0) {
       const commits = this.#rows.commitsAfter(this.#position, pageSize);
       for (const { seq, ...notice } of commits) {
@@ -54,12 +72,6 @@ export class Feed {
       if (commits.length < pageSize) break;
     }
     for (const listener of [...this.#stirred]) tell(listener);
-  }
-
-  close(): void {
-    this.#listeners.clear();
-    this.#stirred.clear();
-    this.#stopWatching();
   }
 
   #add<T>(listeners: Set<T>, listener: T): () => void {
@@ -109,9 +121,14 @@ export class Feed {
     return true;
   }
 
-  /** Moves when another connection has committed; its own commits do not move it. */
+  /** Moves when another connection has committed; its own commits do not move it, nor does what cannot be read yet. */
   #currentDataVersion(): unknown {
-    return this.#db.prepare('pragma data_version').get()?.data_version;
+    try {
+      return this.#db.prepare('pragma data_version').get()?.data_version;
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      return this.#dataVersion;
+    }
   }
 }
 

@@ -71,8 +71,10 @@ function assemble({
   const feed = new Feed(db, rows, file && `${file}-wal`);
   let marked = 0;
   const commands = new GroupCommit(db, place, () => {
-    if (rows.lastCommit > marked) {
-      marked = rows.lastCommit;
+    // Asked of the database, not counted: what was rolled back must never look acknowledged.
+    const newest = rows.newestCommit();
+    if (newest > marked) {
+      marked = newest;
       instance.mark(incarnation, marked);
       crashPoint('commit: marked');
     }

@@ -22,15 +22,12 @@ export class InvalidCursor extends HoldfastError {
 }
 
 export class Rows {
-  /** Number of the last commit written through this connection. */
-  lastCommit = 0;
   readonly #sql: ReturnType<typeof prepare>;
   /** Where the tasks are that the running command has read, and in which version it found them. */
   readonly #found = new Map<TaskId, { readonly seq: number; readonly version: number }>();
 
   constructor(db: Connection) {
     this.#sql = prepare(db);
-    this.lastCommit = this.newestCommit();
   }
 
   // --- Reading --------------------------------------------------------------------------------------------
@@ -146,22 +143,13 @@ export class Rows {
       ] as const;
       seq = Number(this.#sql.insert.run(...state, ...place, task.idempotency?.key ?? null).lastInsertRowid);
     }
-    this.lastCommit = Number(
-      this.#sql.commit.run(
-        seq,
-        null,
-        task.version,
-        at,
-        JSON.stringify(events),
-        journal ? JSON.stringify(journal) : null,
-      ).lastInsertRowid,
-    );
+    const gained = journal ? JSON.stringify(journal) : null;
+    this.#sql.commit.run(seq, null, task.version, at, JSON.stringify(events), gained);
   }
 
   #remove(id: TaskId, at: number): void {
     const { seq, version } = this.#found.get(id)!;
-    const notice = this.#sql.commit.run(null, id, version + 1, at, '[{"type":"removed"}]', null);
-    this.lastCommit = Number(notice.lastInsertRowid);
+    this.#sql.commit.run(null, id, version + 1, at, '[{"type":"removed"}]', null);
     this.#sql.forgetCommits.run(seq);
     this.#sql.remove.run(seq);
   }

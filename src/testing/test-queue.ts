@@ -1,0 +1,228 @@
+/** The examination that every `Queue` takes, together with the store that it serves. */
+import assert from 'node:assert/strict';
+import { type ClaimRequest, claimTasks } from '../engine/claims.ts';
+import type { Claimed, Database } from '../engine/queue.ts';
+import * as rules from '../engine/transitions.ts';
+import type { NewTask } from '../model/task.ts';
+import { aTask } from './fixtures.ts';
+import type { ManualClock } from './manual-clock.ts';
+import { checks, type SuiteOptions } from './suite.ts';
+
+const leaseMs = 15_000;
+const tools = [
+  { tool: 'publish_report', version: '1' },
+  { tool: 'summarise', version: '1' },
+];
+
+export function testQueue(options: SuiteOptions): void {
+  const { check, checkShared } = checks(options);
+
+  check('new tasks are claimed in the order in which they came', async ({ database, clock }) => {
+    const made: string[] = [];
+    for (let n = 0; n < 5; n++) {
+      made.push(await create(database, clock));
+      clock.advance(10);
+    }
+    const first = await claim(database, clock, { limit: 3 });
+    const rest = await claim(database, clock, { limit: 3 });
+    assert.deepEqual(
+      [...first, ...rest].map(({ task }) => task.id),
+      made,
+    );
+    assert.deepEqual(await claim(database, clock), []);
+  });
+
+  check('a claim begins a pass: the task runs under a new epoch', async ({ database, clock }) => {
+    await create(database, clock);
+    const [claimed] = await claim(database, clock);
+    assert.equal(claimed?.task.phase, 'running');
+    assert.deepEqual(claimed?.claim, { taskId: claimed?.task.id, epoch: 1 });
+  });
+
+  check('tools take turns by how long their tasks have waited', async ({ database, clock }) => {
+    const made: string[] = [];
+    for (let n = 0; n < 6; n++) {
+      made.push(await create(database, clock, { tool: tools[n % 2]!.tool }));
+      clock.advance(10);
+    }
+    const claimed = await claim(database, clock, { limit: 4 });
+    assert.deepEqual(ids(claimed), made.slice(0, 4));
+  });
+
+  check('a worker is offered only tools and versions that it knows', async ({ database, clock }) => {
+    await create(database, clock, { tool: 'somebody_elses' });
+    await create(database, clock, { toolVersion: '2' });
+    const mine = await create(database, clock);
+    assert.deepEqual(ids(await claim(database, clock)), [mine]);
+  });
+
+  check(
+    'a held task is not offered while its lease runs, and is when it has run out',
+    async ({ database, clock }) => {
+      const id = await create(database, clock);
+      await claim(database, clock);
+      clock.advance(leaseMs - 1);
+      assert.deepEqual(await claim(database, clock), []);
+      clock.advance(1);
+      assert.deepEqual(ids(await claim(database, clock)), [id]);
+    },
+  );
+
+  check(
+    'a renewed lease keeps the task, and a lost claim is reported as lost',
+    async ({ database, clock }) => {
+      await create(database, clock);
+      const [first] = await claim(database, clock);
+      clock.advance(leaseMs - 1);
+      assert.deepEqual(await database.queue.renew([first!.claim], clock.now() + leaseMs), []);
+      clock.advance(leaseMs - 1);
+      assert.deepEqual(await claim(database, clock), []);
+      clock.advance(1);
+      const [second] = await claim(database, clock);
+      assert.deepEqual(await database.queue.renew([first!.claim, second!.claim], clock.now() + leaseMs), [
+        first!.claim,
+      ]);
+    },
+  );
+
+  check(
+    'a parked task sleeps until its time, and a released one is free at once',
+    async ({ database, clock }) => {
+      const id = await create(database, clock);
+      const [first] = await claim(database, clock);
+      await park(database, clock, first!, clock.now() + 500);
+      clock.advance(499);
+      assert.deepEqual(await claim(database, clock), []);
+      clock.advance(1);
+      const [second] = await claim(database, clock);
+      await database.store.update('task', id, (task) => rules.release(task, second!.claim, clock.now()));
+      assert.deepEqual(ids(await claim(database, clock)), [id]);
+    },
+  );
+
+  check('an answer wakes a task that is parked on a question', async ({ database, clock }) => {
+    const id = await create(database, clock);
+    const [first] = await claim(database, clock);
+    const { task } = await database.store.update('task', id, (now) =>
+      rules.ask(now, first!.claim, { key: 'roots', request: { kind: 'roots' } }, clock.now()),
+    );
+    await park(database, clock, { ...first!, task }, null);
+    clock.advance(3_600_000);
+    assert.deepEqual(await claim(database, clock), []);
+    await database.store.update('task', id, (now) =>
+      rules.answer(now, { roots: { roots: [] } }, clock.now()),
+    );
+    assert.deepEqual(ids(await claim(database, clock)), [id]);
+  });
+
+  check('a subtask that ends wakes its parent', async ({ database, clock }) => {
+    const id = await create(database, clock);
+    const [parent] = await claim(database, clock);
+    const child = aTask({ tool: 'summarise' });
+    const { task } = await database.store.update('task', id, (now) =>
+      rules.startChild(now, parent!.claim, child, clock.now()),
+    );
+    await park(database, clock, { ...parent!, task }, null);
+    assert.deepEqual(ids(await claim(database, clock)), [child.id]);
+    await database.store.update('family', child.id, (family) => rules.cancel(family, clock.now()));
+    assert.deepEqual(ids(await claim(database, clock)), [id]);
+  });
+
+  check('work is announced when it is created', async ({ database, clock }) => {
+    const announced = work(database);
+    await create(database, clock);
+    await announced;
+  });
+
+  check('work is announced when a timer comes due', async ({ database, clock }) => {
+    await create(database, clock);
+    const [claimed] = await claim(database, clock);
+    await park(database, clock, claimed!, clock.now() + 60);
+    const announced = work(database);
+    await claim(database, clock);
+    clock.advance(60);
+    await announced;
+    assert.deepEqual(ids(await claim(database, clock)), [claimed!.task.id]);
+  });
+
+  check('a done task is never offered again', async ({ database, clock }) => {
+    const id = await create(database, clock);
+    await claim(database, clock);
+    await database.store.update('family', id, (family) => rules.cancel(family, clock.now()));
+    clock.advance(leaseMs * 2);
+    assert.deepEqual(await claim(database, clock), []);
+  });
+
+  checkShared('two workers never hold the same task', async ({ database, clock, again }) => {
+    const other = await again();
+    for (let n = 0; n < 40; n++) await create(database, clock);
+    const [mine, theirs] = await Promise.all([
+      claim(database, clock, { limit: 30 }),
+      claim(other, clock, { limit: 30 }),
+    ]);
+    const all = [...ids(mine), ...ids(theirs)];
+    assert.equal(new Set(all).size, all.length);
+    const rest = await claim(other, clock, { limit: 40 });
+    assert.equal(new Set([...all, ...ids(rest)]).size, 40);
+  });
+
+  checkShared('work that one process creates is announced to another', async ({ database, clock, again }) => {
+    const other = await again();
+    const announced = work(other);
+    const id = await create(database, clock);
+    await announced;
+    assert.deepEqual(ids(await claim(other, clock)), [id]);
+  });
+
+  checkShared('what a process that is gone had claimed is free for the others at once', async (bench) => {
+    const { database, clock, again } = bench;
+    const id = await create(database, clock);
+    const other = await again();
+    assert.deepEqual(ids(await claim(other, clock)), [id]);
+    assert.deepEqual(await claim(database, clock), []);
+    await other.close();
+    const announced = work(database);
+    clock.advance(1_000);
+    await announced;
+    assert.deepEqual(ids(await claim(database, clock)), [id]);
+  });
+}
+
+async function create(
+  database: Database,
+  clock: ManualClock,
+  request: Partial<NewTask> = {},
+): Promise<string> {
+  const { task } = await database.store.create(undefined, () =>
+    rules.create(undefined, aTask(request), clock.now()),
+  );
+  return task.id;
+}
+
+function claim(
+  database: Database,
+  clock: ManualClock,
+  request: Partial<ClaimRequest> = {},
+): Promise<Claimed[]> {
+  return claimTasks(database, { tools, limit: 10, leaseMs, now: clock.now(), ...request });
+}
+
+function park(database: Database, clock: ManualClock, { claim, task }: Claimed, until: number | null) {
+  const seenVersion = task.version;
+  return database.store.update('task', task.id, (now) =>
+    rules.park(now, claim, { seenVersion, until }, clock.now()),
+  );
+}
+
+function work({ queue }: Database): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = queue.onWork(() => {
+      stop();
+      resolve();
+    });
+  });
+}
+
+function ids(claimed: readonly Claimed[]): string[] {
+  return claimed.map(({ task }) => task.id);
+}

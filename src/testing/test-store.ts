@@ -1,0 +1,375 @@
+/** The examination that every `Store` takes. Real rules, a real place, no mocks; read it as the port's manual. */
+import assert from 'node:assert/strict';
+import type { Change } from '../engine/change.ts';
+import type { Claim } from '../engine/queue.ts';
+import type { CommitNotice, Store } from '../engine/store.ts';
+import { StoreClosed } from '../engine/store-errors.ts';
+import * as rules from '../engine/transitions.ts';
+import { ClaimLost, TaskIsDone, TaskNotFound } from '../model/errors.ts';
+import type { NewTask, Task } from '../model/task.ts';
+import { aTask } from './fixtures.ts';
+import type { ManualClock } from './manual-clock.ts';
+import { checks, type SuiteOptions } from './suite.ts';
+
+export function testStore(options: SuiteOptions): void {
+  const { check, checkShared } = checks(options);
+
+  check('a task that was created can be read back as it was made', async ({ database: { store }, clock }) => {
+    const { task } = await create(store, clock, aTask());
+    assert.equal(task.phase, 'queued');
+    assert.deepEqual(await store.get(task.id), task);
+  });
+
+  check(
+    'a task that does not exist is undefined, and cannot be changed',
+    async ({ database: { store }, clock }) => {
+      assert.equal(await store.get('nobody'), undefined);
+      assert.equal(await store.family('nobody'), undefined);
+      assert.deepEqual(await store.journal('nobody'), []);
+      const attempt = store.update('family', 'nobody', (family) => rules.cancel(family, clock.now()));
+      await assert.rejects(attempt, TaskNotFound);
+    },
+  );
+
+  check('a refusal changes nothing', async ({ database: { store }, clock }) => {
+    const { task } = await create(store, clock, aTask());
+    const done = await store.update('family', task.id, (family) => rules.cancel(family, clock.now()));
+    const again = store.update('family', task.id, (family) => rules.cancel(family, clock.now()));
+    await assert.rejects(again, TaskIsDone);
+    assert.deepEqual(await store.get(task.id), done.task);
+  });
+
+  check(
+    'a rule that throws changes nothing, and the others in the same turn stand',
+    async ({ database: { store }, clock }) => {
+      const { task } = await create(store, clock, aTask());
+      const broken = store.update('task', task.id, () => {
+        throw new Error('A bug in a rule.');
+      });
+      const sound = create(store, clock, aTask());
+      await assert.rejects(broken, /A bug in a rule/);
+      assert.deepEqual(await store.get((await sound).task.id), (await sound).task);
+      assert.deepEqual(await store.get(task.id), task);
+    },
+  );
+
+  check('commands sent at once are applied one after the other', async ({ database: { store }, clock }) => {
+    const { task, claim } = await claimed(store, clock);
+    const records = Array.from({ length: 200 }, (_, n) =>
+      store.update('task', task.id, (now) => rules.record(now, claim, [n], clock.now())),
+    );
+    const versions = (await Promise.all(records)).map((change) => change.task.version);
+    assert.deepEqual(
+      versions,
+      Array.from({ length: 200 }, (_, n) => task.version + n + 1),
+    );
+  });
+
+  check(
+    'a journal keeps everything in commit order, the arguments first',
+    async ({ database: { store }, clock }) => {
+      const { task, claim } = await claimed(store, clock, aTask({ arguments: { topic: 'Ærø, 潮汐, 🌊' } }));
+      await store.update('task', task.id, (now) =>
+        rules.record(now, claim, ['one', { two: 2 }], clock.now()),
+      );
+      await store.update('task', task.id, (now) => rules.record(now, claim, [null], clock.now()));
+      assert.deepEqual(await store.journal(task.id), [
+        { arguments: { topic: 'Ærø, 潮汐, 🌊' } },
+        'one',
+        { two: 2 },
+        null,
+      ]);
+    },
+  );
+
+  check('a command under a lost claim is refused', async ({ database: { store }, clock }) => {
+    const { task, claim } = await claimed(store, clock);
+    clock.advance(20_000);
+    await store.update('task', task.id, (now) => rules.claim(now, holder(clock, 'thief'), clock.now()));
+    const late = store.update('task', task.id, (now) => rules.record(now, claim, ['late'], clock.now()));
+    await assert.rejects(late, ClaimLost);
+    assert.equal((await store.journal(task.id)).length, 1);
+  });
+
+  check(
+    'the same idempotency key gives the same task, also to many at once',
+    async ({ database: { store }, clock }) => {
+      const made = await Promise.all(Array.from({ length: 20 }, () => createWithKey(store, clock, 'alice')));
+      assert.equal(new Set(made.map(({ task }) => task.id)).size, 1);
+      assert.equal((await store.list({ owner: 'alice', limit: 10 })).tasks.length, 1);
+    },
+  );
+
+  check('an idempotency key belongs to one owner and one tool', async ({ database: { store }, clock }) => {
+    const first = await createWithKey(store, clock, 'alice');
+    const second = await createWithKey(store, clock, 'bob');
+    const third = await createWithKey(store, clock, 'alice', 'another_tool');
+    assert.equal(new Set([first, second, third].map(({ task }) => task.id)).size, 3);
+  });
+
+  check(
+    'a list shows the roots of one owner, the newest first, page by page',
+    async ({ database: { store }, clock }) => {
+      const made: Task[] = [];
+      for (let n = 0; n < 7; n++) made.push((await create(store, clock, aTask())).task);
+      await create(store, clock, aTask({ owner: 'bob' }));
+      const { task, claim } = await claimed(store, clock, aTask({ owner: 'bob' }));
+      await startChild(store, clock, claim);
+
+      const newest = made.toReversed();
+      const one = await store.list({ owner: 'alice', limit: 3 });
+      const two = await store.list({ owner: 'alice', limit: 3, cursor: one.nextCursor! });
+      const three = await store.list({ owner: 'alice', limit: 3, cursor: two.nextCursor! });
+      assert.deepEqual(
+        [one.tasks, two.tasks, three.tasks],
+        [newest.slice(0, 3), newest.slice(3, 6), newest.slice(6)],
+      );
+      assert.equal(three.nextCursor, undefined);
+      assert.equal((await store.list({ owner: 'bob', limit: 9 })).tasks[0]?.id, task.id);
+      assert.equal((await store.list({ owner: 'bob', limit: 2 })).nextCursor, undefined);
+      assert.deepEqual(await store.list({ owner: 'nobody', limit: 3 }), { tasks: [] });
+    },
+  );
+
+  check(
+    'a page is not disturbed by tasks that come and go meanwhile',
+    async ({ database: { store }, clock }) => {
+      const made: Task[] = [];
+      for (let n = 0; n < 6; n++) made.push((await create(store, clock, aTask(briefly))).task);
+      const first = await store.list({ owner: 'alice', limit: 2 });
+      await create(store, clock, aTask());
+      await end(store, clock, made[4]!);
+      await purge(store, clock, made[4]!);
+      const second = await store.list({ owner: 'alice', limit: 2, cursor: first.nextCursor! });
+      assert.deepEqual(ids(second.tasks), ids([made[3]!, made[2]!]));
+    },
+  );
+
+  check('a cursor that no list made is refused', async ({ database: { store } }) => {
+    await assert.rejects(store.list({ owner: 'alice', limit: 3, cursor: 'rubbish' }), /cursor/);
+  });
+
+  check(
+    'a family is a task with its ancestors, nearest first, and its descendants, parents first',
+    async (bench) => {
+      const { database, clock } = bench;
+      const { store } = database;
+      const { task: root, claim } = await claimed(store, clock);
+      const a = await startChild(store, clock, claim);
+      const b = await startChild(store, clock, claim);
+      const a1 = await startChild(store, clock, await claimOne(store, clock, a.id));
+      const middle = (await store.family(a.id))!;
+      assert.deepEqual([ids(middle.ancestors), ids(middle.descendants)], [[root.id], [a1.id]]);
+      const leaf = (await store.family(a1.id))!;
+      assert.deepEqual([ids(leaf.ancestors), ids(leaf.descendants)], [[a.id, root.id], []]);
+      assert.deepEqual(ids((await store.family(root.id))!.descendants), [a.id, b.id, a1.id]);
+    },
+  );
+
+  check('a tree is cancelled and purged whole', async ({ database: { store }, clock }) => {
+    const { task: root, claim } = await claimed(store, clock, aTask(briefly));
+    const child = await startChild(store, clock, claim);
+    const grandchild = await startChild(store, clock, await claimOne(store, clock, child.id));
+    await end(store, clock, root);
+    for (const { id } of [root, child, grandchild]) assert.equal((await store.get(id))?.phase, 'done');
+    await purge(store, clock, root);
+    for (const { id } of [root, child, grandchild]) {
+      assert.equal(await store.get(id), undefined);
+      assert.deepEqual(await store.journal(id), []);
+    }
+  });
+
+  check(
+    'what is past its deadline or its retention is due, the longest overdue first',
+    async ({ database: { store }, clock }) => {
+      const late = (await create(store, clock, aTask({ deadlineMs: 2_000 }))).task;
+      const later = (await create(store, clock, aTask({ deadlineMs: 3_000 }))).task;
+      const never = (await create(store, clock, aTask({ deadlineMs: null, ...briefly }))).task;
+      assert.deepEqual(await store.due('deadline', clock.now() + 1_999, 9), []);
+      assert.deepEqual(await store.due('deadline', clock.now() + 9_999, 9), [late.id, later.id]);
+      assert.deepEqual(await store.due('deadline', clock.now() + 9_999, 1), [late.id]);
+      await end(store, clock, never);
+      assert.deepEqual(await store.due('purge', clock.now() + 999, 9), []);
+      assert.deepEqual(await store.due('purge', clock.now() + 1_000, 9), [never.id]);
+      await end(store, clock, late);
+      assert.deepEqual(await store.due('deadline', clock.now() + 9_999, 9), [later.id]);
+    },
+  );
+
+  check(
+    'a subscriber hears of every commit in order, and can read it by then',
+    async ({ database: { store }, clock }) => {
+      const heard: CommitNotice[] = [];
+      const readable: Promise<boolean>[] = [];
+      const stop = store.subscribe((notice) => {
+        heard.push(notice);
+        readable.push(store.get(notice.taskId).then((task) => task?.version === notice.version));
+      });
+      const { task, claim } = await claimed(store, clock);
+      const child = await startChild(store, clock, claim);
+      stop();
+      await end(store, clock, task);
+      assert.deepEqual(
+        heard.map(({ taskId, version, events }) => [taskId, version, events.map(({ type }) => type)]),
+        [
+          [task.id, 1, ['created']],
+          [task.id, 2, ['claimed']],
+          [child.id, 1, ['created']],
+          [task.id, 3, ['childStarted']],
+        ],
+      );
+      assert.ok((await Promise.all(readable)).every(Boolean));
+    },
+  );
+
+  check(
+    'a subscriber never sees a parent end before its subtask, nor a purged task without notice',
+    async (bench) => {
+      const { database, clock } = bench;
+      const { store } = database;
+      const { task: root, claim } = await claimed(store, clock, aTask(briefly));
+      const child = await startChild(store, clock, claim);
+      const heard: string[] = [];
+      store.subscribe(({ taskId, events }) => {
+        for (const { type } of events) heard.push(`${taskId === root.id ? 'root' : 'child'} ${type}`);
+      });
+      await end(store, clock, root);
+      await purge(store, clock, root);
+      assert.deepEqual(heard, ['child finished', 'root finished', 'child removed', 'root removed']);
+      assert.equal(await store.get(child.id), undefined);
+    },
+  );
+
+  check('large values come back whole', async ({ database: { store }, clock }) => {
+    const text = 'x'.repeat(3_000_000);
+    const { task, claim } = await claimed(store, clock, aTask({ arguments: { text } }));
+    await store.update('lineage', task.id, (lineage) =>
+      rules.complete(lineage, claim, { kind: 'result', isError: false, value: { text } }, clock.now()),
+    );
+    assert.deepEqual(await store.journal(task.id), [{ arguments: { text } }]);
+    const done = await store.get(task.id);
+    assert.ok(done?.phase === 'done' && done.outcome.kind === 'result');
+    assert.deepEqual(done.outcome.value, { text });
+  });
+
+  check('keys that look like parts of an object are only keys', async ({ database: { store }, clock }) => {
+    const request = aTask({ arguments: JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}') });
+    const { task } = await create(store, clock, request);
+    assert.equal(
+      JSON.stringify(await store.journal(task.id)),
+      JSON.stringify([{ arguments: request.arguments }]),
+    );
+  });
+
+  check(
+    'a closed store finishes what it was given, and then says that it is closed',
+    async ({ database, clock }) => {
+      const { store } = database;
+      const last = create(store, clock, aTask());
+      await database.close();
+      await last;
+      await assert.rejects(store.get('any'), StoreClosed);
+      await assert.rejects(create(store, clock, aTask()), StoreClosed);
+      await database.close();
+    },
+  );
+
+  checkShared(
+    'what one process committed, every other reads at once',
+    async ({ database: { store }, clock, again }) => {
+      const other = await again();
+      const { task, claim } = await claimed(store, clock);
+      assert.deepEqual(await other.store.get(task.id), task);
+      const { task: moved } = await other.store.update('task', task.id, (now) =>
+        rules.record(now, claim, ['from the other'], clock.now()),
+      );
+      assert.deepEqual(await store.get(task.id), moved);
+    },
+  );
+
+  checkShared('tasks outlive the process that made them', async ({ database, clock, again }) => {
+    const { task } = await create(database.store, clock, aTask());
+    await database.close();
+    assert.deepEqual(await (await again()).store.get(task.id), task);
+  });
+
+  checkShared('an idempotency key holds between processes', async ({ database: { store }, clock, again }) => {
+    const other = (await again()).store;
+    const made = await Promise.all(
+      [store, other, store, other].map((one) => createWithKey(one, clock, 'alice')),
+    );
+    assert.equal(new Set(made.map(({ task }) => task.id)).size, 1);
+  });
+
+  checkShared(
+    'a subscriber hears of the commits of other processes',
+    async ({ database: { store }, clock, again }) => {
+      const other = (await again()).store;
+      const heard = Promise.withResolvers<void>();
+      const versions: number[] = [];
+      store.subscribe(({ version }) => {
+        versions.push(version);
+        if (version === 22) heard.resolve();
+      });
+      const { task, claim } = await claimed(other, clock);
+      for (let n = 0; n < 20; n++)
+        await other.update('task', task.id, (now) => rules.record(now, claim, [n], clock.now()));
+      await heard.promise;
+      assert.deepEqual(
+        versions,
+        Array.from({ length: 22 }, (_, n) => n + 1),
+      );
+    },
+  );
+}
+
+const briefly: Partial<NewTask> = { retention: { from: 'finish', ms: 1_000 } };
+
+function ids(tasks: readonly Task[]): string[] {
+  return tasks.map(({ id }) => id);
+}
+
+function holder(clock: ManualClock, name = 'worker') {
+  return { name, leaseUntil: clock.now() + 15_000 };
+}
+
+function create(store: Store, clock: ManualClock, request: NewTask): Promise<Change> {
+  return store.create(undefined, () => rules.create(undefined, request, clock.now()));
+}
+
+function createWithKey(store: Store, clock: ManualClock, owner: string, tool = 'a_tool'): Promise<Change> {
+  const request = aTask({ owner, tool, idempotency: { key: 'once', argumentsDigest: 'same' } });
+  return store.create({ owner, tool, key: 'once' }, (existing) =>
+    rules.create(existing, request, clock.now()),
+  );
+}
+
+async function claimOne(store: Store, clock: ManualClock, taskId: string): Promise<Claim> {
+  const { task } = await store.update('task', taskId, (now) => rules.claim(now, holder(clock), clock.now()));
+  return { taskId, epoch: task.epoch };
+}
+
+async function claimed(
+  store: Store,
+  clock: ManualClock,
+  request = aTask(),
+): Promise<{ task: Task; claim: Claim }> {
+  await create(store, clock, request);
+  const claim = await claimOne(store, clock, request.id);
+  return { task: (await store.get(request.id))!, claim };
+}
+
+async function startChild(store: Store, clock: ManualClock, claim: Claim): Promise<Task> {
+  const request = aTask({ tool: 'summarise' });
+  await store.update('task', claim.taskId, (parent) => rules.startChild(parent, claim, request, clock.now()));
+  return (await store.get(request.id))!;
+}
+
+function end(store: Store, clock: ManualClock, { id }: Task): Promise<Change> {
+  return store.update('family', id, (family) => rules.cancel(family, clock.now()));
+}
+
+async function purge(store: Store, clock: ManualClock, { id }: Task): Promise<void> {
+  clock.advance(1_000);
+  await store.update('family', id, (family) => rules.purge(family, clock.now()));
+}
