@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../testing/manual-clock.ts';
+import { systemClock } from './clock.ts';
+
+test('the system clock calls back when the moment has come', async () => {
+  const at = systemClock.now() + 20;
+  await new Promise<void>((resolve) => systemClock.schedule(at, resolve));
+  expect(systemClock.now()).toBeGreaterThanOrEqual(at - 1);
+});
+
+test('a moment beyond the longest timer of the platform does not come at once', async () => {
+  let called = false;
+  const forget = systemClock.schedule(systemClock.now() + 2 ** 31 + 50, () => {
+    called = true;
+  });
+  await new Promise<void>((resolve) => systemClock.schedule(systemClock.now() + 30, resolve));
+  expect(called).toBe(false);
+  forget();
+});
+
+test('a manual clock fires what comes due on its way, in order, and nothing that was forgotten', () => {
+  const clock = new ManualClock(1_000);
+  const fired: [string, number][] = [];
+  clock.schedule(1_020, () => fired.push(['second', clock.now()]));
+  clock.schedule(1_010, () => {
+    fired.push(['first', clock.now()]);
+    clock.schedule(1_015, () => fired.push(['in between', clock.now()]));
+  });
+  clock.schedule(1_011, () => fired.push(['never', clock.now()]))();
+  clock.advance(30);
+  expect(fired).toEqual([
+    ['first', 1_010],
+    ['in between', 1_015],
+    ['second', 1_020],
+  ]);
+  clock.advance(-500);
+  expect(clock.now()).toBe(530);
+});
