@@ -1,21 +1,39 @@
 import './check-node.ts';
 
-// For everyone who meets a task.
-
-// For authors of stores.
-export type { Change, Family, Lineage, TaskWrite, Verdict } from './engine/change.ts';
-export type { Claim, Database, Offer, Queue, ToolVersion } from './engine/queue.ts';
-export type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
+// For authors of tools.
+export { createTasks, DuplicateTool, Tasks, UnknownTool } from './engine/tasks.ts';
+export type { CreateOptions, TasksOptions, WorkOptions } from './engine/tasks.ts';
+export type { Worker } from './engine/worker.ts';
+export { durableTool, InvalidTool } from './engine/tool.ts';
+export type { DurableTool, Handler, ToolOptions } from './engine/tool.ts';
+export type {
+  FormAnswer,
+  ModelAnswer,
+  Patience,
+  RootsAnswer,
+  StepOptions,
+  Subtask,
+  TaskContext,
+} from './engine/context.ts';
+export type { StepContext } from './engine/call.ts';
+export type { Retry } from './engine/retry.ts';
+export type { Schema } from './engine/schema.ts';
+export type { ToolResult } from './engine/tool-result.ts';
+export { HandlerRefused } from './engine/pass.ts';
+export { NotJson } from './engine/carried.ts';
 export {
-  StoreBusy,
-  StoreClosed,
-  StoreCorrupt,
-  StoreError,
-  StoreFull,
-  StoreNotOpened,
-  StoreReadOnly,
-  StoreTooNew,
-} from './engine/store-errors.ts';
+  AskTimedOut,
+  InvalidInput,
+  ProtocolError,
+  StepTimedOut,
+  SubtaskCancelled,
+  SubtaskFailed,
+  SubtaskLost,
+  TerminalError,
+  WaitTimedOut,
+} from './engine/recorded-error.ts';
+
+// For everyone who meets a task.
 export type { Clock } from './model/clock.ts';
 export type { Duration } from './model/duration.ts';
 export { InvalidDuration } from './model/duration.ts';
@@ -51,3 +69,18 @@ export type {
   Task,
   TaskId,
 } from './model/task.ts';
+
+// For authors of stores.
+export type { Change, Family, Lineage, TaskWrite, Verdict } from './engine/change.ts';
+export type { Claim, Database, Offer, Queue, ToolVersion } from './engine/queue.ts';
+export type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
+export {
+  StoreBusy,
+  StoreClosed,
+  StoreCorrupt,
+  StoreError,
+  StoreFull,
+  StoreNotOpened,
+  StoreReadOnly,
+  StoreTooNew,
+} from './engine/store-errors.ts';

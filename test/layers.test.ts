@@ -14,7 +14,7 @@ const architecture = `
   model           |
   protocol        | model, zod, ext-tasks schemas
   requestor       | model, protocol
-  engine          | model
+  engine          | model, node:async_hooks
 
   stores/sqlite   | model, ports, node:*
   stores/postgres | model, ports, node:*, pg, pg-boss

@@ -1,5 +1,5 @@
 /** What one command does: the shape in which rules hand their decisions to a store. */
-import type { Refusal } from '../model/errors.ts';
+import { Refusal } from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
@@ -56,4 +56,26 @@ export function write(
   journal?: readonly Json[],
 ): TaskWrite {
   return journal?.length ? { task, at, events, journal } : { task, at, events };
+}
+
+/** One commit out of two: the second rule sees what the first one left, and each task moves by one version. */
+export function compose(first: Verdict, second: (task: Task) => Verdict): Verdict {
+  if (first instanceof Refusal) return first;
+  const next = second(first.task);
+  if (next instanceof Refusal) return next;
+  const writes = new Map(first.writes.map((one) => [one.task.id, one]));
+  for (const one of next.writes) {
+    const before = writes.get(one.task.id);
+    // Deleted and set again: the later rule's order is the one that observers see.
+    writes.delete(one.task.id);
+    writes.set(one.task.id, before ? joined(before, one) : one);
+  }
+  const task = writes.get(next.task.id)?.task ?? next.task;
+  return { task, writes: [...writes.values()], removed: [...first.removed, ...next.removed] };
+}
+
+function joined(before: TaskWrite, after: TaskWrite): TaskWrite {
+  const journal = [...(before.journal ?? []), ...(after.journal ?? [])];
+  const task = { ...after.task, version: before.task.version };
+  return write(task, after.at, [...before.events, ...after.events], journal);
 }

@@ -9,7 +9,7 @@
  *   4. a tree is purged as one unit                    8. retention never ends live work
  */
 import { answerProblem } from '../model/answer.ts';
-import { BadAnswer, IdempotencyKeyReused, NotClaimable, TaskMoved } from '../model/errors.ts';
+import { BadAnswer, IdempotencyKeyReused, NotClaimable, TaskIsDone, TaskMoved } from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import {
   freshKey,
@@ -122,8 +122,9 @@ export function claim(task: Task, holder: Holder, at: number, deadHolder?: strin
   if (previous && previous.leaseUntil > at && previous.name !== deadHolder)
     return new NotClaimable(task.id, 'held by a living worker');
   const epoch = task.epoch + 1;
+  const deaths = (task.deaths ?? 0) + (previous && previous.name === deadHolder ? 1 : 0);
   const begun = task.phase === 'queued' ? { ...seen(task, at), phase: 'running' as const } : bumped(task);
-  return changed({ ...begun, epoch, holder }, at, [
+  return changed({ ...begun, epoch, holder, ...(deaths > 0 && { deaths }) }, at, [
     { type: 'claimed', epoch, holder: holder.name, ...(previous && { takenFrom: previous.name }) },
   ]);
 }
@@ -144,6 +145,20 @@ export function park(
   });
 }
 
+/** Sets a task aside that this worker's handler cannot continue: nothing is lost, and it is tried again at `until`. */
+export function setAside(
+  task: Task,
+  claim: Claim,
+  { message, until }: { readonly message: string; readonly until: number },
+  at: number,
+): Verdict {
+  return fenced(task, claim, (held) => {
+    const stuck = { message, times: (task.stuck?.times ?? 0) + 1 };
+    const aside = { ...seen(withoutHolder(held), at), statusMessage: message, stuck, wakeAt: until };
+    return changed(aside, at, [{ type: 'stuck', message, until }]);
+  });
+}
+
 /** Gives a task back unfinished, free to be claimed at once: a worker that shuts down. */
 export function release(task: Task, claim: Claim, at: number): Verdict {
   return fenced(task, claim, (held) => changed(bumped(withoutHolder(held)), at, [{ type: 'released' }]));
@@ -151,11 +166,12 @@ export function release(task: Task, claim: Claim, at: number): Verdict {
 
 // --- During a pass ----------------------------------------------------------------------------------------
 
-/** Appends to the journal. */
+/** Appends to the journal: the task has got somewhere. */
 export function record(task: Task, claim: Claim, journal: readonly Json[], at: number): Verdict {
-  return fenced(task, claim, (held) =>
-    changed(bumped(held), at, [{ type: 'recorded', entries: journal.length }], journal),
-  );
+  return fenced(task, claim, (held) => {
+    const { deaths: _deaths, stuck: _stuck, ...advanced } = bumped(held);
+    return changed(advanced as ActiveTask, at, [{ type: 'recorded', entries: journal.length }], journal);
+  });
 }
 
 export interface Report {
@@ -221,6 +237,15 @@ export function answer(task: Task, responses: Readonly<Record<string, InputRespo
     events.push({ type: 'answered', key: input.key });
   }
   return settleInputs(task, inputs, events, at);
+}
+
+/** Completes from outside what the handler waits for, or will wait for, under this name. */
+export function completeEvent(task: Task, name: string, value: Json, at: number): Verdict {
+  if (task.phase === 'done') return new TaskIsDone(task.id);
+  if (task.completions && Object.hasOwn(task.completions, name)) return unchanged(task);
+  const completions = { ...task.completions, [name]: value };
+  const next = task.heldOutcome === undefined ? wake(bumped(task), at) : bumped(task);
+  return changed({ ...next, completions }, at, [{ type: 'completed', name }]);
 }
 
 /** Takes back open questions that nobody needs answered any more. */

@@ -62,6 +62,13 @@ interface TaskCore {
   /** Every question ever asked, in order; a key is never used twice. */
   readonly inputs: readonly InputRecord[];
 
+  /** What was completed from outside, by name: the first value stands. */
+  readonly completions?: Readonly<Record<string, Json>>;
+  /** How many passes in a row died with their process and left no new journal entry. */
+  readonly deaths?: number;
+  /** Why no worker can go on with it at present, and how often it was tried. */
+  readonly stuck?: { readonly message: string; readonly times: number };
+
   /** Grows by one with every commit of this task. */
   readonly version: number;
   /** Number of the current claim, and of the pass that it began. A commit under an older one is refused. */

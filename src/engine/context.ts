@@ -1,0 +1,205 @@
+/** The handler's `task`: every durable thing it can do. Each method is one call of the pass. */
+import { type Duration, toMs } from '../model/duration.ts';
+import { newId } from '../model/id.ts';
+import type { InputRequest } from '../model/input.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import type { Owner, Task, TaskId } from '../model/task.ts';
+import type { StepContext } from './call.ts';
+import { childRequest } from './new-task.ts';
+import type { Pass } from './pass.ts';
+import { type Retry, retryPolicy } from './retry.ts';
+import { type InputOf, type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
+import type { DurableTool } from './tool.ts';
+import type { ToolResult } from './tool-result.ts';
+import type { Report } from './transitions.ts';
+
+export interface StepOptions {
+  readonly retry?: Retry;
+  /** Each attempt may take so long. */
+  readonly timeout?: Duration;
+}
+
+export interface Patience {
+  readonly timeout?: Duration;
+}
+
+export type FormAnswer<Content> =
+  | { readonly action: 'accept'; readonly content: Content }
+  | { readonly action: 'decline' | 'cancel' };
+
+export interface Subtask<Output = unknown> {
+  readonly id: TaskId;
+  /** The subtask's result, error results included; throws if it failed, was cancelled or was lost. */
+  result(): Promise<ToolResult<Output>>;
+  cancel(reason?: string): Promise<void>;
+}
+
+export interface TaskContext {
+  readonly id: TaskId;
+  readonly owner: Owner;
+  /** The number of this pass: 1 unless the handler was interrupted. */
+  readonly pass: number;
+  /** Fires when the task has been cancelled or has passed its deadline. */
+  readonly signal: AbortSignal;
+
+  /** Runs an effect at most once for each entry in the journal. Its value is what JSON gives back. */
+  step<T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
+
+  /** Puts a question to the requestor, and waits without holding a worker. */
+  ask<S extends Schema>(
+    key: string,
+    question: { readonly message: string; readonly schema: S },
+    patience?: Patience,
+  ): Promise<FormAnswer<OutputOf<S>>>;
+  ask(
+    key: string,
+    question: { readonly message: string; readonly url: string },
+    patience?: Patience,
+  ): Promise<{ readonly action: 'accept' | 'decline' | 'cancel' }>;
+  ask(key: string, question: { readonly sampling: JsonObject }, patience?: Patience): Promise<ModelAnswer>;
+  ask(key: string, question: { readonly roots: true }, patience?: Patience): Promise<RootsAnswer>;
+
+  /** Starts a subtask. A task that returns is done only when its subtasks are. */
+  start<Input extends Schema | undefined, Output extends Schema | undefined>(
+    tool: DurableTool<Input, Output>,
+    ...input: Input extends Schema ? [InputOf<Input>] : []
+  ): Promise<Subtask<OutputOf<Output>>>;
+
+  sleep(duration: Duration): Promise<void>;
+  sleepUntil(moment: Date | number): Promise<void>;
+  /** The time, the same on every replay: that of the last entry the handler has seen. */
+  now(): number;
+
+  /** Polls something outside until the check gives a value, with a single entry in the journal. */
+  until<T>(
+    name: string,
+    check: (context: StepContext) => T | Promise<T>,
+    options: { readonly every: Duration; readonly timeout?: Duration },
+  ): Promise<Exclude<T, undefined | null | false>>;
+  /** Waits for `tasks.complete(id, name, value)`. */
+  event<T = Json>(name: string, patience?: Patience): Promise<T>;
+
+  progress(done: number, total?: number, message?: string): void;
+  say(statusMessage: string): void;
+  pollEvery(duration: Duration): void;
+}
+
+export interface ModelAnswer {
+  readonly role: 'assistant' | 'user';
+  readonly model: string;
+  readonly content: Json;
+  readonly stopReason?: string;
+}
+
+export interface RootsAnswer {
+  readonly roots: readonly { readonly uri: string; readonly name?: string }[];
+}
+
+export interface ContextParts {
+  readonly task: Task;
+  readonly tool: DurableTool;
+  readonly pass: Pass;
+  readonly signal: AbortSignal;
+  report(report: Report): void;
+  cancel(id: TaskId, reason?: string): Promise<void>;
+}
+
+export function taskContext({ task, tool, pass, signal, report, cancel }: ContextParts): TaskContext {
+  const tell = (what: Report) => {
+    if (pass.isLive) report(what);
+  };
+  const subtask = (id: TaskId, name: string): Subtask => ({
+    id,
+    result: () => pass.call(id, { kind: 'result', childId: id, tool: name }) as Promise<ToolResult>,
+    cancel: async (reason) => {
+      await pass.call(`cancel ${id}`, { kind: 'step', run: () => cancel(id, reason), retry: retryPolicy() });
+    },
+  });
+
+  const context = {
+    id: task.id,
+    owner: task.owner,
+    pass: task.epoch,
+    signal,
+
+    step(name: string, run: (context: StepContext) => unknown, { retry, timeout }: StepOptions = {}) {
+      return pass.call(name, {
+        kind: 'step',
+        run,
+        retry: retry ? retryPolicy(retry) : tool.retry,
+        ...(timeout !== undefined && { timeoutMs: toMs(timeout) }),
+      });
+    },
+
+    async ask(key: string, question: Question, { timeout }: Patience = {}) {
+      const request = inputRequest(key, question);
+      const answer = await pass.call(key, { kind: 'ask', request, ...patience(timeout) });
+      if (!('schema' in question) || !isJsonObject(answer) || answer.action !== 'accept') return answer;
+      return { ...answer, content: await parse(question.schema, answer.content, `The answer to "${key}"`) };
+    },
+
+    async start(child: DurableTool, ...[input]: readonly unknown[]) {
+      const request = await childRequest(newId(), child, input, task);
+      const id = (await pass.call(child.name, { kind: 'start', request })) as TaskId;
+      return subtask(id, child.name);
+    },
+
+    async sleep(duration: Duration) {
+      await pass.call('', { kind: 'sleep', ms: toMs(duration) });
+    },
+
+    async sleepUntil(moment: Date | number) {
+      await pass.call('', { kind: 'sleep', until: Number(moment) });
+    },
+
+    now: () => pass.moment,
+
+    until(
+      name: string,
+      run: (context: StepContext) => unknown,
+      options: { every: Duration; timeout?: Duration },
+    ) {
+      return pass.call(name, {
+        kind: 'until',
+        run,
+        everyMs: toMs(options.every),
+        ...patience(options.timeout),
+      });
+    },
+
+    event(name: string, { timeout }: Patience = {}) {
+      return pass.call(name, { kind: 'event', ...patience(timeout) });
+    },
+
+    progress(done: number, total?: number, message?: string) {
+      tell({
+        progress: { done, ...(total !== undefined && { total }), ...(message !== undefined && { message }) },
+      });
+    },
+    say: (message: string) => tell({ message }),
+    pollEvery: (duration: Duration) => tell({ pollMs: toMs(duration) }),
+  };
+  return context as unknown as TaskContext;
+}
+
+type Question =
+  | { readonly message: string; readonly schema: Schema }
+  | { readonly message: string; readonly url: string }
+  | { readonly sampling: JsonObject }
+  | { readonly roots: true };
+
+function inputRequest(key: string, question: Question): InputRequest {
+  if ('sampling' in question) return { kind: 'sampling', params: question.sampling };
+  if ('roots' in question) return { kind: 'roots' };
+  if ('url' in question)
+    return { kind: 'url', message: question.message, url: question.url, elicitationId: key };
+  return {
+    kind: 'form',
+    message: question.message,
+    schema: toJsonSchema(question.schema, `The question "${key}"`),
+  };
+}
+
+function patience(timeout: Duration | undefined): { timeoutMs?: number } {
+  return timeout === undefined ? {} : { timeoutMs: toMs(timeout) };
+}

@@ -1,0 +1,17 @@
+import type { Json } from '../model/json.ts';
+
+/** A fingerprint of a value that does not depend on the order of its keys. */
+export async function digestOf(value: Json): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify(sorted(value)));
+  return Buffer.from(await crypto.subtle.digest('SHA-256', bytes)).toString('base64url');
+}
+
+function sorted(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(sorted);
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, part]) => [key, sorted(part)]),
+  );
+}

@@ -1,0 +1,84 @@
+/**
+ * What a journal says. It opens with the arguments of the call; after that each commit of a pass adds one batch: the
+ * calls that the handler had made by then, also those still open, and the entries that settled some of them. The
+ * order of the entries is the order in which every pass, live or replayed, settles them.
+ */
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+
+export type CallKind = 'step' | 'ask' | 'start' | 'result' | 'sleep' | 'until' | 'event';
+
+/** One call on `task`, at its position in the pass. */
+export interface RecordedCall {
+  readonly kind: CallKind;
+  readonly name: string;
+  /** How many entries had settled when it was made. */
+  readonly at: number;
+  /** When its wait, or the patience for it, ends. */
+  readonly due?: number;
+  /** The key under which a question stands in the task's ledger. */
+  readonly key?: string;
+}
+
+/** How a call settled. Without a value it gave nothing back. */
+export interface Entry {
+  readonly call: number;
+  readonly ok: boolean;
+  readonly value?: Json;
+}
+
+/** A try at a step that failed and is to be repeated. */
+export interface FailedAttempt {
+  readonly call: number;
+  readonly message: string;
+  readonly retryAt: number;
+}
+
+export interface Batch {
+  /** The moment of the commit: what `task.now()` says once its entries have settled. */
+  readonly moment: number;
+  /** How many entries had settled when the batch was written. */
+  readonly settled: number;
+  readonly calls: readonly RecordedCall[];
+  readonly entries: readonly Entry[];
+  readonly attempts: readonly FailedAttempt[];
+}
+
+/** A journal, read and laid out for replay. */
+export interface Journal {
+  readonly arguments: Json;
+  readonly calls: RecordedCall[];
+  /** Each with the number of its batch: a handler may end in the middle of one. */
+  readonly entries: (Entry & { readonly batch: number; readonly moment: number })[];
+  readonly attempts: Map<number, FailedAttempt[]>;
+  /** Up to this many settled entries, every call that was made is recorded. */
+  knownUpTo: number;
+  batches: number;
+}
+
+export function readJournal(records: readonly Json[]): Journal {
+  const [opening, ...batches] = records;
+  const journal: Journal = {
+    arguments: isJsonObject(opening) ? (opening.arguments ?? null) : null,
+    calls: [],
+    entries: [],
+    attempts: new Map(),
+    knownUpTo: 0,
+    batches: 0,
+  };
+  for (const batch of batches) append(journal, batch as unknown as Batch);
+  return journal;
+}
+
+/** Adds a committed batch, as reading the journal anew would. */
+export function append(journal: Journal, batch: Batch): void {
+  const number = journal.batches++;
+  journal.calls.push(...batch.calls);
+  for (const entry of batch.entries) journal.entries.push({ ...entry, batch: number, moment: batch.moment });
+  for (const attempt of batch.attempts)
+    journal.attempts.set(attempt.call, [...(journal.attempts.get(attempt.call) ?? []), attempt]);
+  journal.knownUpTo = batch.settled;
+}
+
+export function toRecord(batch: Batch): JsonObject {
+  return batch as unknown as JsonObject;
+}

@@ -1,0 +1,42 @@
+/** From a call of a tool to the request for a task. */
+import type { Json } from '../model/json.ts';
+import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
+import { carried } from './carried.ts';
+import { parse } from './schema.ts';
+import type { DurableTool } from './tool.ts';
+
+export interface Requested {
+  readonly owner: Owner;
+  readonly origin: Origin;
+  readonly idempotency?: NewTask['idempotency'];
+}
+
+/** Refuses arguments that do not fit. What is stored is what the caller sent; each pass parses it anew. */
+export async function rootRequest(
+  id: TaskId,
+  tool: DurableTool,
+  input: unknown,
+  { owner, origin, idempotency }: Requested,
+): Promise<NewTask> {
+  return {
+    id,
+    owner,
+    origin,
+    tool: tool.name,
+    toolVersion: tool.version,
+    arguments: await checkedArguments(tool, input),
+    deadlineMs: tool.deadlineMs,
+    retention: { from: 'finish', ms: tool.retentionMs },
+    ...(idempotency && { idempotency }),
+  };
+}
+
+export function childRequest(id: TaskId, tool: DurableTool, input: unknown, parent: Task): Promise<NewTask> {
+  return rootRequest(id, tool, input, { owner: parent.owner, origin: parent.origin });
+}
+
+async function checkedArguments(tool: DurableTool, input: unknown): Promise<Json> {
+  const value = carried(input, `The call of ${tool.name}`) ?? {};
+  if (tool.inputSchema) await parse(tool.inputSchema, value, `The input of ${tool.name}`);
+  return value;
+}

@@ -1,0 +1,34 @@
+/** Between a pass and the worker that runs it. */
+import type { TaskId } from '../model/task.ts';
+import type { Call, Outside } from './call.ts';
+import type { Batch } from './journal.ts';
+
+export type PassEnd =
+  | { readonly type: 'returned'; readonly value: unknown }
+  | { readonly type: 'threw'; readonly error: unknown }
+  | { readonly type: 'parked' }
+  /** The handler is not the one that wrote the journal. */
+  | { readonly type: 'changed'; readonly message: string }
+  /** A commit failed: the claim is lost, or the store cannot write. */
+  | { readonly type: 'lost'; readonly error: unknown }
+  | { readonly type: 'stopped' };
+
+/** What a pass needs of its worker. */
+export interface PassHost {
+  readonly taskId: TaskId;
+  now(): number;
+  /**
+   * Makes a batch durable, with the questions and subtasks in it; `calls` are all calls of the pass. Questions that
+   * are asked by it get their keys. Returns the world after it.
+   */
+  commit(batch: Batch, calls: readonly Call[]): Promise<Outside>;
+  /** Looks at the task again, and at these subtasks. */
+  look(children: readonly TaskId[]): Promise<Outside>;
+  /** Ends the pass until then. False if something happened that the pass has not seen. */
+  park(until: number | null, batch: Batch | undefined, calls: readonly Call[]): Promise<boolean>;
+  schedule(at: number, callback: () => void): () => void;
+  /** How long a pass that only waits stays in memory, so that quick answers need no replay. */
+  readonly lingerMs: number;
+  /** Entries that a journal may have. */
+  readonly longestJournal: number;
+}

@@ -1,0 +1,391 @@
+/**
+ * One pass of a handler: replay up to the end of the journal, then live work, until the handler ends or only waits.
+ *
+ * The law: entries settle one at a time, in commit order, after their commit, and everything that the handler does
+ * in consequence has run dry before the next one settles. Live and replayed passes go through the same code, so
+ * concurrent branches interleave exactly as before.
+ *
+ *   R1  A call is compared with the record at its position: kind, name, and how many entries had settled.
+ *   R2  An entry settles only when every call that was made before it has been made again.
+ *   R3  Between two entries Node drains ticks and microtasks: each settles in a `setImmediate` of its own, queued
+ *       together, so that no timer and no I/O comes in between. That span is the entry's window.
+ *   R4  A call outside any window was reached through an await that the journal does not know. Beside open calls its
+ *       order cannot be repeated, so it is refused; alone it is harmless and gets a window of its own.
+ *   R5  A pass has at most one commit in flight; what completes meanwhile waits for the next.
+ *   R6  A pass that is over settles nothing: its promises stay open and are collected with it.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { HoldfastError } from '../model/errors.ts';
+import { type Call, newCall, type Outside, type Purpose } from './call.ts';
+import { callsOnly, gather } from './gather.ts';
+import { append, type Batch, type Entry, type FailedAttempt, type Journal } from './journal.ts';
+import type { PassEnd, PassHost } from './pass-host.ts';
+import { errorFrom } from './recorded-error.ts';
+import { described, difference, recorded } from './replay.ts';
+import { nextMoment } from './waits.ts';
+import { type Attempted, attempt } from './work.ts';
+
+export class HandlerRefused extends HoldfastError {}
+
+/** Entries that settle in one phase of the event loop. More would starve timers; one by one would be slow. */
+const perPhase = 64;
+
+/** The pass whose handler, or whose step, is running. */
+const running = new AsyncLocalStorage<{ readonly pass: Pass; readonly step?: string }>();
+
+export function passOfThisContext(): Pass | undefined {
+  return running.getStore()?.pass;
+}
+
+export class Pass {
+  readonly ended: Promise<PassEnd>;
+  readonly #end: (end: PassEnd) => void;
+  readonly #journal: Journal;
+  readonly #host: PassHost;
+  readonly #calls: Call[] = [];
+  /** Calls that have not settled. */
+  readonly #open = new Set<Call>();
+  readonly #completed: (Entry | FailedAttempt)[] = [];
+  #outside: Outside;
+  #settled = 0;
+  #moment: number;
+  #needed = 0;
+  #inWindow = false;
+  #live = false;
+  #asleep = false;
+  #committing = false;
+  #outdated = true;
+  #finished: PassEnd | undefined;
+  #isOver = false;
+  #yielding = false;
+  #cancelTimer: (() => void) | undefined;
+  #linger: NodeJS.Timeout | undefined;
+
+  constructor(journal: Journal, outside: Outside, host: PassHost) {
+    this.#journal = journal;
+    this.#outside = outside;
+    this.#host = host;
+    this.#moment = outside.task.createdAt;
+    const { promise, resolve } = Promise.withResolvers<PassEnd>();
+    this.ended = promise;
+    this.#end = resolve;
+  }
+
+  run(handler: () => unknown): void {
+    setImmediate(() => {
+      if (this.#isOver) return;
+      this.#inWindow = true;
+      running.run({ pass: this }, () => {
+        new Promise((resolve) => resolve(handler())).then(
+          (value) => this.#finish({ type: 'returned', value }),
+          (error) => this.#finish({ type: 'threw', error }),
+        );
+      });
+    });
+    setImmediate(() => this.#next());
+  }
+
+  /** True once the handler is ahead of its journal: what it reports now, nobody has heard. */
+  get isLive(): boolean {
+    return !this.#isOver && this.#settled === this.#journal.entries.length;
+  }
+
+  /** The moment that the handler may know of: that of the last entry it saw. */
+  get moment(): number {
+    return this.#moment;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Something happened to the task outside: look. */
+  poke(): void {
+    this.#outdated = true;
+    this.#wake();
+  }
+
+  /** Ends the pass after its next commit, or now if nothing of it is running. */
+  yield(): void {
+    this.#yielding = true;
+    this.#wake();
+  }
+
+  /** Ends the pass where it stands. First nothing can be committed any more, then its steps are told to stop. */
+  stop(): void {
+    this.#over({ type: 'stopped' });
+  }
+
+  /** The handler broke loose: a promise that nobody awaited was rejected. */
+  breakLoose(error: unknown): void {
+    this.#finish({ type: 'threw', error });
+  }
+
+  call(name: string, purpose: Purpose): Promise<unknown> {
+    const step = running.getStore()?.step;
+    const { kind } = purpose;
+    if (step !== undefined)
+      throw new HandlerRefused(
+        `task.${kind}() was called inside the step "${step}". A step speaks only by its return value: call it after the step.`,
+      );
+    if (this.#isOver) return new Promise(() => {});
+    const made = { position: this.#calls.length, kind, name, at: this.#settled, purpose };
+    if (!this.#admit(made)) return new Promise(() => {});
+    const known = this.#journal.calls[made.position];
+    const attempts = this.#journal.attempts.get(made.position) ?? [];
+    const { call, promise } = newCall(made, known, attempts, this.#host.now());
+    this.#calls.push(call);
+    this.#open.add(call);
+    if (kind === 'result') this.#outdated = true;
+    return promise;
+  }
+
+  // --- Replay ---------------------------------------------------------------------------------------------
+
+  /** R1 and R4. */
+  #admit(made: Pick<Call, 'position' | 'kind' | 'name' | 'at'>): boolean {
+    const problem = difference(this.#journal, made);
+    if (problem) {
+      this.#over({ type: 'changed', message: problem });
+      return false;
+    }
+    if (this.#inWindow) return true;
+    if (this.#open.size > 0) {
+      const beside = [...this.#open].map(described).join(', ');
+      this.#refuse(
+        `${described(made)} was reached through something awaited outside a step (a timer, a request, a file) while ${beside} was open. Its order could not be repeated after a crash: put what is awaited into a step of its own.`,
+      );
+      return false;
+    }
+    this.#inWindow = true;
+    this.#wake();
+    return true;
+  }
+
+  #next(): void {
+    if (this.#isOver) return;
+    this.#inWindow = false;
+    if (this.#settled < this.#journal.entries.length) this.#replay();
+    else if (!this.#live && this.#calls.length < this.#journal.calls.length) this.#awaitRecordedCalls();
+    else this.#goOn();
+  }
+
+  /** R2: settles what is recorded, some entries at a time. */
+  #replay(): void {
+    const { entries, calls } = this.#journal;
+    if (this.#calls.length < this.#neededNow()) return this.#awaitRecordedCalls();
+    if (this.#finished) {
+      // A handler may end in the middle of a batch, and leave the rest of it unsettled.
+      const next = entries[this.#settled]!;
+      const inOneBatch = this.#settled > 0 && entries[this.#settled - 1]!.batch === next.batch;
+      if (calls.length > this.#calls.length || !inOneBatch)
+        return this.#changed(`the handler ended, the journal goes on with ${described(calls[next.call]!)}`);
+      return this.#over(this.#finished);
+    }
+    const count = Math.min(perPhase, entries.length - this.#settled);
+    let held = false;
+    for (let n = 0; n < count; n++)
+      setImmediate(() => {
+        held ||= this.#finished !== undefined || this.#calls.length < this.#neededNow();
+        if (!held) this.#settle(entries[this.#settled]!);
+      });
+    setImmediate(() => this.#next());
+  }
+
+  /** Calls that were recorded must be made again. Only a handler that awaits something else entirely may take its time. */
+  #awaitRecordedCalls(): void {
+    const next = described(this.#journal.calls[this.#calls.length]!);
+    if (this.#finished) return this.#changed(`the handler ended, the journal has ${next} before that`);
+    if (this.#open.size > 0) return this.#changed(`the handler no longer makes ${next}`);
+    this.#asleep = true;
+  }
+
+  #neededNow(): number {
+    const { calls } = this.#journal;
+    while (this.#needed < calls.length && calls[this.#needed]!.at <= this.#settled) this.#needed++;
+    return this.#needed;
+  }
+
+  #settle(entry: Entry & { readonly moment: number }): void {
+    if (this.#isOver) return;
+    const call = this.#calls[entry.call]!;
+    this.#inWindow = true;
+    this.#settled++;
+    this.#moment = entry.moment;
+    this.#open.delete(call);
+    if (entry.ok) call.resolve(entry.value);
+    else call.reject(errorFrom(entry.value));
+  }
+
+  // --- Live -----------------------------------------------------------------------------------------------
+
+  #goOn(): void {
+    this.#live = true;
+    if (this.#finished) return this.#over(this.#finished);
+    if (this.#committing) return;
+    const waitsForOthers = [...this.#open].some(
+      ({ kind }) => kind !== 'step' && kind !== 'start' && kind !== 'until',
+    );
+    if (this.#outdated && waitsForOthers) return this.#look();
+    if (!this.#yielding) this.#startWork();
+    const batch = gather({
+      open: this.#open,
+      unrecorded: this.#unrecorded(),
+      completed: this.#completed.splice(0),
+      outside: this.#outside,
+      settled: this.#settled,
+      now: this.#host.now(),
+    });
+    if (batch) return this.#commit(batch);
+    const works = [...this.#open].some(({ state }) => state === 'running');
+    if (this.#yielding && !works) return this.#over({ type: 'stopped' });
+    this.#asleep = true;
+    this.#armTimer();
+    if (!works && this.#open.size > 0) this.#armPark();
+  }
+
+  #look(): void {
+    this.#committing = true;
+    this.#outdated = false;
+    const children = [...this.#open].flatMap(({ purpose }) =>
+      purpose.kind === 'result' ? [purpose.childId] : [],
+    );
+    this.#host.look(children).then(
+      (outside) => {
+        this.#outside = outside;
+        this.#committing = false;
+        setImmediate(() => this.#next());
+      },
+      (error) => this.#over({ type: 'lost', error }),
+    );
+  }
+
+  #startWork(): void {
+    const now = this.#host.now();
+    for (const call of this.#open) {
+      const { purpose } = call;
+      if (purpose.kind !== 'step' && purpose.kind !== 'until') continue;
+      if (call.state === 'running' || call.state === 'over') continue;
+      if (call.startAt !== undefined && call.startAt > now) {
+        call.state = 'waiting';
+        continue;
+      }
+      call.state = 'running';
+      const context = { pass: this, step: call.name };
+      running.run(context, () => attempt(call, this.#host).then((done) => this.#completedWork(call, done)));
+    }
+  }
+
+  #completedWork(call: Call, done: Attempted): void {
+    if (this.#isOver || call.state !== 'running') return;
+    if (done.type === 'later') {
+      call.state = 'waiting';
+      call.startAt = done.at;
+      if (done.message !== undefined) {
+        call.attempts++;
+        this.#completed.push({ call: call.position, message: done.message, retryAt: done.at });
+      }
+    } else {
+      call.state = 'over';
+      const { type: _, ...settlement } = done;
+      this.#completed.push({ call: call.position, ...settlement });
+    }
+    this.#wake();
+  }
+
+  #unrecorded(): Call[] {
+    return this.#calls.slice(this.#journal.calls.length);
+  }
+
+  /** R5. After the commit its entries settle exactly as a replay would settle them. */
+  #commit(batch: Batch): void {
+    const longest = this.#host.longestJournal;
+    if (this.#journal.entries.length + batch.entries.length > longest)
+      return this.#refuse(
+        `The journal of this task would grow beyond ${longest} entries. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`,
+      );
+    this.#committing = true;
+    const calls = this.#unrecorded();
+    this.#host.commit(batch, this.#calls).then(
+      (outside) => {
+        if (this.#isOver) return;
+        this.#outside = outside;
+        append(this.#journal, { ...batch, calls: calls.map(recorded) }); // Questions have got their keys.
+        this.#committing = false;
+        if (this.#yielding) return this.#over({ type: 'stopped' });
+        if (batch.entries.length > 0) this.#replay();
+        else setImmediate(() => this.#next());
+      },
+      (error) => this.#over({ type: 'lost', error }),
+    );
+  }
+
+  // --- Rest -----------------------------------------------------------------------------------------------
+
+  #armTimer(): void {
+    const moments = [...this.#open].map(nextMoment).filter((at) => at !== undefined);
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (moments.length === 0) return;
+    this.#cancelTimer = this.#host.schedule(Math.min(...moments), () => this.#wake());
+  }
+
+  /** Only waits are open and nothing runs: after a short while the pass ends, and something else will wake the task. */
+  #armPark(): void {
+    this.#linger ??= setTimeout(() => {
+      this.#linger = undefined;
+      if (this.#isOver || !this.#asleep || this.#outdated) return;
+      this.#park();
+    }, this.#host.lingerMs);
+  }
+
+  #park(): void {
+    this.#asleep = false;
+    this.#committing = true;
+    const moments = [...this.#open].map(nextMoment).filter((at) => at !== undefined);
+    const calls = this.#unrecorded();
+    const batch =
+      calls.length > 0
+        ? callsOnly({ unrecorded: calls, settled: this.#settled, now: this.#host.now() })
+        : undefined;
+    this.#host.park(moments.length > 0 ? Math.min(...moments) : null, batch, this.#calls).then(
+      (parked) => {
+        if (parked) return this.#over({ type: 'parked' });
+        this.#committing = false;
+        this.#outdated = true;
+        setImmediate(() => this.#next());
+      },
+      (error) => this.#over({ type: 'lost', error }),
+    );
+  }
+
+  #wake(): void {
+    if (!this.#asleep || this.#isOver) return;
+    this.#asleep = false;
+    clearTimeout(this.#linger);
+    this.#linger = undefined;
+    setImmediate(() => this.#next());
+  }
+
+  #finish(end: PassEnd): void {
+    this.#finished ??= end;
+    this.#wake();
+  }
+
+  #changed(message: string): void {
+    this.#over({ type: 'changed', message });
+  }
+
+  #refuse(message: string): void {
+    this.#over({ type: 'threw', error: new HandlerRefused(message) });
+  }
+
+  #over(end: PassEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelTimer?.();
+    clearTimeout(this.#linger);
+    this.#end(end);
+    for (const { abort } of this.#open) abort?.abort();
+  }
+}

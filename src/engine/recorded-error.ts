@@ -1,0 +1,84 @@
+/**
+ * Errors as a journal keeps them. A handler gets the very same error on its first pass and on every replay: one made
+ * from the record, of a class it can tell apart, never the object that was thrown.
+ */
+import { HoldfastError } from '../model/errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import type { Outcome } from '../model/outcome.ts';
+
+/** Says that trying again is no use: the step fails at once, whatever its retry policy. */
+export class TerminalError extends HoldfastError {}
+
+export class StepTimedOut extends HoldfastError {}
+export class AskTimedOut extends HoldfastError {}
+export class WaitTimedOut extends HoldfastError {}
+export class InvalidInput extends HoldfastError {}
+
+export class SubtaskFailed extends HoldfastError {}
+export class SubtaskCancelled extends HoldfastError {}
+export class SubtaskLost extends HoldfastError {}
+
+/** A failure that the protocol itself reports, with a JSON-RPC code, instead of an error result. */
+export class ProtocolError extends HoldfastError {
+  readonly code: number;
+  readonly data: Json | undefined;
+
+  constructor(code: number, message: string, data?: Json) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+const classes = {
+  TerminalError,
+  StepTimedOut,
+  AskTimedOut,
+  WaitTimedOut,
+  InvalidInput,
+  SubtaskFailed,
+  SubtaskCancelled,
+  SubtaskLost,
+} as const;
+
+export function recordError(error: unknown): JsonObject {
+  if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
+  const { name, message } = error;
+  if (!(error instanceof ProtocolError)) return { name, message };
+  return { name, message, code: error.code, ...(error.data !== undefined && { data: error.data }) };
+}
+
+export function errorFrom(record: Json | undefined): Error {
+  const { name, message, code, data } = isJsonObject(record) ? record : {};
+  const text = String(message ?? '');
+  if (name === 'ProtocolError') return new ProtocolError(Number(code), text, data);
+  const Known = classes[name as keyof typeof classes];
+  if (Known) return new Known(text);
+  return Object.defineProperty(new Error(text), 'name', {
+    value: String(name ?? 'Error'),
+    configurable: true,
+  });
+}
+
+/** What a parent gets from `subtask.result()`: the child's result, or one of three errors. */
+export function fromChild(name: string, outcome: Outcome): { ok: boolean; value: Json } {
+  switch (outcome.kind) {
+    case 'result':
+      return { ok: true, value: outcome.value };
+    case 'failure':
+      return {
+        ok: false,
+        value: recordError(new SubtaskFailed(`Subtask ${name} failed: ${outcome.message}`)),
+      };
+    case 'cancelled':
+      return {
+        ok: false,
+        value: recordError(new SubtaskCancelled(outcome.reason ?? `Subtask ${name} was cancelled.`)),
+      };
+    case 'lost':
+      return {
+        ok: false,
+        value: recordError(new SubtaskLost(`Subtask ${name} was lost: ${outcome.message}`)),
+      };
+  }
+}

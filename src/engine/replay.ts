@@ -1,0 +1,34 @@
+/** Comparing what a handler does with what its journal says it did. */
+import type { Call } from './call.ts';
+import type { Journal, RecordedCall } from './journal.ts';
+
+/** How a call differs from the record at its position; undefined if it may be made. */
+export function difference(
+  journal: Journal,
+  made: Pick<Call, 'position' | 'kind' | 'name' | 'at'>,
+): string | undefined {
+  const known = journal.calls[made.position];
+  if (!known) {
+    return made.at < journal.knownUpTo
+      ? `the handler now makes ${described(made)}, the journal has no call there`
+      : undefined;
+  }
+  if (known.kind !== made.kind || known.name !== made.name)
+    return `the journal has ${described(known)}, the handler now makes ${described(made)}`;
+  if (known.at !== made.at)
+    return `${described(made)} was made after ${entries(known.at)}, the handler now makes it after ${entries(made.at)}`;
+  return undefined;
+}
+
+export function described({ kind, name }: Pick<RecordedCall, 'kind' | 'name'>): string {
+  return name === '' ? `task.${kind}()` : `task.${kind}(${JSON.stringify(name)})`;
+}
+
+/** The call as the journal keeps it. */
+export function recorded({ kind, name, at, due, key }: Call): RecordedCall {
+  return { kind, name, at, ...(due !== undefined && { due }), ...(key !== undefined && { key }) };
+}
+
+function entries(count: number): string {
+  return `${count} ${count === 1 ? 'entry' : 'entries'}`;
+}

@@ -1,0 +1,28 @@
+import { type Duration, toMs } from '../model/duration.ts';
+
+/** How often a failing step is tried, and how long it rests in between. */
+export interface Retry {
+  /** Tries in all. Default 1: a step that fails has failed. */
+  readonly attempts?: number;
+  /** Rest before the second try; doubles with each further one. Default `'1s'`. */
+  readonly delay?: Duration;
+  /** The longest rest. Default `'5m'`. */
+  readonly maxDelay?: Duration;
+}
+
+export interface RetryPolicy {
+  readonly attempts: number;
+  readonly delayMs: number;
+  readonly maxDelayMs: number;
+}
+
+export function retryPolicy({ attempts = 1, delay = '1s', maxDelay = '5m' }: Retry = {}): RetryPolicy {
+  if (!Number.isInteger(attempts) || attempts < 1)
+    throw new RangeError(`retry.attempts must be a whole number of at least 1, not ${attempts}.`);
+  return { attempts, delayMs: toMs(delay), maxDelayMs: toMs(maxDelay) };
+}
+
+/** The rest after the n-th failed attempt. */
+export function restAfter(policy: RetryPolicy, failed: number): number {
+  return Math.min(policy.maxDelayMs, policy.delayMs * 2 ** (failed - 1));
+}

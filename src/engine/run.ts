@@ -1,0 +1,255 @@
+/** One task in the hands of a worker: its pass, and every commit that the pass needs. */
+
+import type { Clock } from '../model/clock.ts';
+import { HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
+import type { Outcome } from '../model/outcome.ts';
+import type { Task, TaskId } from '../model/task.ts';
+import { advance } from './advance.ts';
+import type { Call, Outside } from './call.ts';
+import { type Change, compose, type Verdict } from './change.ts';
+import { taskContext } from './context.ts';
+import { type Batch, readJournal } from './journal.ts';
+import { Pass } from './pass.ts';
+import type { PassEnd, PassHost } from './pass-host.ts';
+import type { Claim, Claimed } from './queue.ts';
+import { Reporter } from './reporter.ts';
+import { parse } from './schema.ts';
+import type { Store } from './store.ts';
+import type { DurableTool } from './tool.ts';
+import { failureOf, outcomeOf } from './tool-result.ts';
+import * as rules from './transitions.ts';
+
+export interface RunParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly tool: DurableTool;
+  readonly claimed: Claimed;
+  readonly lingerMs: number;
+}
+
+const stuckRetryMs = 5_000;
+const longestStuckRetryMs = 600_000;
+
+export class Run {
+  readonly claim: Claim;
+  readonly tool: DurableTool;
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #lingerMs: number;
+  readonly #abort = new AbortController();
+  readonly #reporter = new Reporter(() => void this.#flush());
+  #task: Task;
+  #pass: Pass | undefined;
+  #stopped = false;
+
+  constructor({ store, clock, tool, claimed, lingerMs }: RunParts) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#lingerMs = lingerMs;
+    this.#task = claimed.task;
+    this.claim = claimed.claim;
+    this.tool = tool;
+  }
+
+  get taskId(): TaskId {
+    return this.claim.taskId;
+  }
+
+  /** Resolves when the worker has nothing more to do with the task. */
+  async advance(): Promise<void> {
+    try {
+      const journal = readJournal(await this.#store.journal(this.taskId));
+      if (this.#stopped) return await this.#release();
+      const input = this.tool.inputSchema
+        ? await parse(this.tool.inputSchema, journal.arguments, `The input of ${this.tool.name}`)
+        : journal.arguments;
+      const pass = new Pass(journal, { task: this.#task, children: new Map() }, this.#host());
+      this.#pass = pass;
+      const context = taskContext({
+        task: this.#task,
+        tool: this.tool,
+        pass,
+        signal: this.#abort.signal,
+        report: (report) => this.#reporter.report(report),
+        cancel: (id, reason) => this.#cancelChild(id, reason),
+      });
+      pass.run(() => this.tool.handler(input as never, context));
+      await this.#conclude(await pass.ended);
+    } catch (error) {
+      await this.#conclude({ type: 'threw', error });
+    } finally {
+      this.#reporter.take();
+    }
+  }
+
+  /** Something happened to the task outside this run. */
+  poke(): void {
+    this.#pass?.poke();
+  }
+
+  /** The task has ended without this run: nothing that the handler still does counts. */
+  taskEnded(): void {
+    this.#pass?.stop();
+    this.#abort.abort();
+  }
+
+  /** Lets the pass reach its next commit. */
+  yield(): void {
+    this.#stopped = true;
+    this.#pass?.yield();
+  }
+
+  /** Ends the pass where it stands. */
+  stop(): void {
+    this.#stopped = true;
+    this.#pass?.stop();
+  }
+
+  breakLoose(error: unknown): void {
+    this.#pass?.breakLoose(error);
+  }
+
+  isOf(pass: Pass): boolean {
+    return this.#pass === pass;
+  }
+
+  #host(): PassHost {
+    return {
+      taskId: this.taskId,
+      lingerMs: this.#lingerMs,
+      longestJournal: this.tool.longestJournal,
+      now: () => this.#clock.now(),
+      schedule: (at, callback) => this.#clock.schedule(at, callback),
+      commit: (batch, calls) => this.#commit(batch, calls),
+      look: (children) => this.#look(children),
+      park: (until, batch, calls) => this.#park(until, batch, calls),
+    };
+  }
+
+  async #commit(batch: Batch, calls: readonly Call[]): Promise<Outside> {
+    const report = this.#reporter.take();
+    const keys = new Map<Call, string>();
+    await this.#update((task, at) => advance(task, this.claim, { batch, calls, report }, at, keys));
+    for (const [call, key] of keys) call.key = key;
+    return { task: this.#task, children: new Map() };
+  }
+
+  async #look(children: readonly TaskId[]): Promise<Outside> {
+    const [task, ...others] = await Promise.all([this.taskId, ...children].map((id) => this.#store.get(id)));
+    if (task) this.#task = task;
+    const done = others.flatMap((child) =>
+      child?.phase === 'done' ? [[child.id, child.outcome] as const] : [],
+    );
+    return { task: this.#task, children: new Map(done) };
+  }
+
+  async #park(until: number | null, batch: Batch | undefined, calls: readonly Call[]): Promise<boolean> {
+    const seenVersion = this.#task.version;
+    const report = this.#reporter.take();
+    try {
+      await this.#update((task, at) => {
+        if (task.version !== seenVersion) return new TaskMoved(task.id, seenVersion, task.version);
+        const before = batch
+          ? advance(task, this.claim, { batch, calls, report }, at, new Map())
+          : rules.report(task, this.claim, report, at);
+        return compose(before, (now) => rules.park(now, this.claim, { seenVersion: now.version, until }, at));
+      });
+      return true;
+    } catch (error) {
+      if (!(error instanceof TaskMoved)) throw error;
+      this.#reporter.giveBack(report);
+      return false;
+    }
+  }
+
+  async #flush(): Promise<void> {
+    const report = this.#reporter.take();
+    // If the claim is lost, the next commit of the pass will say so.
+    await this.#update((task, at) => rules.report(task, this.claim, report, at)).catch(() => {});
+  }
+
+  #update(decide: (task: Task, at: number) => Verdict): Promise<Change> {
+    return this.#kept(this.#store.update('task', this.taskId, (task) => decide(task, this.#clock.now())));
+  }
+
+  async #kept(change: Promise<Change>): Promise<Change> {
+    const done = await change;
+    this.#task = done.task;
+    return done;
+  }
+
+  async #conclude(end: PassEnd): Promise<void> {
+    try {
+      switch (end.type) {
+        case 'returned':
+          return await this.#finish(await this.#outcome(end.value));
+        case 'threw':
+          return await this.#finish(failureOf(end.error));
+        case 'changed':
+          return await this.#setAside(end.message);
+        case 'stopped':
+          return await this.#release();
+        case 'parked':
+          return;
+        case 'lost':
+          throw end.error;
+      }
+    } catch (error) {
+      // Lost claims and ended tasks need no word. Where the store itself fails, the lease will run out.
+      if (!(error instanceof HoldfastError)) throw error;
+    }
+  }
+
+  async #outcome(returned: unknown): Promise<Outcome> {
+    try {
+      const { outputSchema } = this.tool;
+      const outcome = outcomeOf(returned, outputSchema !== undefined);
+      if (!outputSchema || outcome.kind !== 'result' || outcome.isError) return outcome;
+      const { structuredContent } = outcome.value as { structuredContent?: unknown };
+      await parse(outputSchema, structuredContent, `The output of ${this.tool.name}`);
+      return outcome;
+    } catch (error) {
+      return failureOf(error);
+    }
+  }
+
+  async #finish(outcome: Outcome): Promise<void> {
+    const report = this.#reporter.take();
+    const at = this.#clock.now();
+    if (outcome.kind === 'result' && !outcome.isError) {
+      await this.#store.update('lineage', this.taskId, ({ task, ancestors }) =>
+        compose(rules.report(task, this.claim, report, at), (now) =>
+          rules.complete({ task: now, ancestors }, this.claim, outcome, at),
+        ),
+      );
+    } else {
+      await this.#store.update('family', this.taskId, ({ task, ...family }) =>
+        compose(rules.report(task, this.claim, report, at), (now) =>
+          rules.fail({ task: now, ...family }, this.claim, outcome, at),
+        ),
+      );
+    }
+  }
+
+  async #setAside(difference: string): Promise<void> {
+    const { name, version } = this.tool;
+    const message = `Waiting for a worker with the handler that began this task: in ${name} version ${version}, ${difference}.`;
+    await this.#update((task, at) => {
+      const rest = Math.min(longestStuckRetryMs, stuckRetryMs * 2 ** (task.stuck?.times ?? 0));
+      return rules.setAside(task, this.claim, { message, until: at + rest }, at);
+    });
+  }
+
+  async #release(): Promise<void> {
+    if (this.#abort.signal.aborted) return;
+    await this.#update((task, at) => rules.release(task, this.claim, at));
+  }
+
+  async #cancelChild(id: TaskId, reason?: string): Promise<void> {
+    try {
+      await this.#store.update('family', id, (family) => rules.cancel(family, this.#clock.now(), reason));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+}

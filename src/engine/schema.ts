@@ -1,0 +1,56 @@
+/**
+ * Schemas from any library that follows Standard Schema with JSON Schema (zod 4 and others): they check values, give
+ * types, and can be shown to a peer as JSON Schema. Only the part of that interface that is used here is named.
+ */
+import type { JsonObject } from '../model/json.ts';
+import { InvalidInput } from './recorded-error.ts';
+
+export interface Schema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Checked<Output> | Promise<Checked<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    readonly jsonSchema?: {
+      readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>;
+    };
+  };
+}
+
+type Checked<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | {
+      readonly issues: readonly {
+        readonly message: string;
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+      }[];
+    };
+
+/** What a caller writes for a schema. */
+export type InputOf<S> = S extends Schema<infer Input, unknown> ? Input : never;
+/** What a handler gets of it. */
+export type OutputOf<S> = S extends Schema<unknown, infer Output> ? Output : never;
+
+/** The value as the schema gives it back. */
+export async function parse<Output>(
+  schema: Schema<unknown, Output>,
+  value: unknown,
+  what: string,
+): Promise<Output> {
+  const checked = await schema['~standard'].validate(value);
+  if (!checked.issues) return checked.value;
+  const problems = checked.issues.map(({ message, path = [] }) => {
+    const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
+    return place === '' ? message : `${place}: ${message}`;
+  });
+  throw new InvalidInput(`${what} does not fit its schema: ${problems.join('; ')}.`);
+}
+
+export function toJsonSchema(schema: Schema, what: string): JsonObject {
+  const { jsonSchema, vendor } = schema['~standard'];
+  if (!jsonSchema)
+    throw new InvalidInput(
+      `${what} has a schema (by ${vendor}) that cannot be turned into JSON Schema. Use zod 4.2 or later, or another library with Standard JSON Schema.`,
+    );
+  return jsonSchema.input({ target: 'draft-2020-12' }) as JsonObject;
+}

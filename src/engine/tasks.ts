@@ -1,0 +1,196 @@
+/** The front door: durable tools on a store, for bindings and for authors who have no MCP server at hand. */
+import { type Clock, systemClock } from '../model/clock.ts';
+import { type Duration, toMs } from '../model/duration.ts';
+import { HoldfastError, TaskNotFound } from '../model/errors.ts';
+import { newId } from '../model/id.ts';
+import type { InputResponse } from '../model/input.ts';
+import type { Json } from '../model/json.ts';
+import type { Outcome } from '../model/outcome.ts';
+import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
+import { digestOf } from './digest.ts';
+import { rootRequest } from './new-task.ts';
+import type { Database } from './queue.ts';
+import type { InputOf, Schema } from './schema.ts';
+import type { CommitNotice, ListQuery, Page } from './store.ts';
+import type { DurableTool } from './tool.ts';
+import * as rules from './transitions.ts';
+import { Worker, workerDefaults } from './worker.ts';
+
+export interface TasksOptions {
+  /** An open database, or how to open one: `sqlite('tasks.db')`. */
+  readonly store: Database | (() => Promise<Database>);
+  readonly tools: readonly DurableTool[];
+  readonly clock?: Clock;
+}
+
+export interface CreateOptions {
+  readonly owner?: Owner;
+  readonly origin?: Origin;
+  /** The same key, for the same owner and tool, gives the same task however often it is sent. */
+  readonly idempotencyKey?: string;
+}
+
+export interface WorkOptions {
+  /** Tasks that run at the same time. Default 8. */
+  readonly concurrency?: number;
+  /** How long a silent worker keeps its tasks. Default `'15s'`. */
+  readonly lease?: Duration;
+  /** How long passes may take to reach their next commit when the worker stops. Default `'5s'`. */
+  readonly grace?: Duration;
+}
+
+export class UnknownTool extends HoldfastError {
+  constructor(name: string, known: readonly string[]) {
+    super(
+      `There is no durable tool "${name}". There ${known.length === 1 ? 'is' : 'are'}: ${known.join(', ')}.`,
+    );
+  }
+}
+
+export class DuplicateTool extends HoldfastError {
+  constructor({ name, version }: DurableTool) {
+    super(
+      `There are two durable tools "${name}" of version "${version}". Give one of them another name or version.`,
+    );
+  }
+}
+
+const local: Owner = 'local';
+const direct: Origin = { dialect: 'direct', method: 'tools/call' };
+
+export function createTasks(options: TasksOptions): Tasks {
+  return new Tasks(options);
+}
+
+export class Tasks implements AsyncDisposable {
+  readonly #open: () => Promise<Database>;
+  readonly #tools: readonly DurableTool[];
+  readonly #clock: Clock;
+  readonly #workers = new Set<Worker>();
+  #database: Promise<Database> | undefined;
+
+  constructor({ store, tools, clock = systemClock }: TasksOptions) {
+    this.#open = typeof store === 'function' ? store : async () => store;
+    this.#tools = tools;
+    this.#clock = clock;
+    const seen = new Set<string>();
+    for (const tool of tools) {
+      const key = `${tool.name} ${tool.version}`;
+      if (seen.has(key)) throw new DuplicateTool(tool);
+      seen.add(key);
+    }
+  }
+
+  /** Makes a task; when the promise resolves, it will survive whatever happens. */
+  create<Input extends Schema | undefined>(
+    tool: DurableTool<Input> | string,
+    input?: Input extends Schema ? InputOf<Input> : unknown,
+    options: CreateOptions = {},
+  ): Promise<Task> {
+    return this.#create(tool as DurableTool | string, input, options);
+  }
+
+  async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
+    const tool = typeof named === 'string' ? this.tool(named) : named;
+    const { owner = local, origin = direct, idempotencyKey: key } = options;
+    const request = await rootRequest(newId(), tool, input, { owner, origin });
+    const { store } = await this.#opened();
+    const keyed =
+      key === undefined
+        ? request
+        : { ...request, idempotency: { key, argumentsDigest: await digestOf(request.arguments) } };
+    const scope = key === undefined ? undefined : { owner, tool: tool.name, key };
+    const { task } = await store.create(scope, (existing) =>
+      rules.create(existing, keyed, this.#clock.now()),
+    );
+    return task;
+  }
+
+  async get(id: TaskId): Promise<Task | undefined> {
+    return (await this.#opened()).store.get(id);
+  }
+
+  async list(query: ListQuery): Promise<Page> {
+    return (await this.#opened()).store.list(query);
+  }
+
+  /** Applies answers by key. Those that are not open are ignored; one that does not fit refuses the call. */
+  async answer(id: TaskId, responses: Readonly<Record<string, InputResponse>>): Promise<Task> {
+    const { store } = await this.#opened();
+    return (await store.update('task', id, (task) => rules.answer(task, responses, this.#clock.now()))).task;
+  }
+
+  /** Ends a task and everything below it. */
+  async cancel(id: TaskId, reason?: string): Promise<Task> {
+    const { store } = await this.#opened();
+    return (await store.update('family', id, (family) => rules.cancel(family, this.#clock.now(), reason)))
+      .task;
+  }
+
+  /** Completes what a handler waits for with `task.event(name)`: a webhook, an approval. The first value stands. */
+  async complete(id: TaskId, name: string, value: Json = null): Promise<Task> {
+    const { store } = await this.#opened();
+    return (
+      await store.update('task', id, (task) => rules.completeEvent(task, name, value, this.#clock.now()))
+    ).task;
+  }
+
+  /** Waits until a task is done. */
+  async outcome(id: TaskId): Promise<Outcome> {
+    const { store } = await this.#opened();
+    const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+    const look = async () => {
+      const task = await store.get(id);
+      if (!task) reject(new TaskNotFound(id));
+      else if (task.phase === 'done') resolve(task.outcome);
+    };
+    const unsubscribe = store.subscribe(({ taskId, events }) => {
+      if (taskId === id && events.some(({ type }) => type === 'finished' || type === 'removed'))
+        look().catch(reject);
+    });
+    try {
+      await look();
+      return await promise;
+    } finally {
+      unsubscribe();
+    }
+  }
+
+  async subscribe(listener: (commit: CommitNotice) => void): Promise<() => void> {
+    return (await this.#opened()).store.subscribe(listener);
+  }
+
+  /** Starts a worker for all tools. It holds the process open until it is stopped. */
+  async work({ concurrency, lease, grace }: WorkOptions = {}): Promise<Worker> {
+    const worker = new Worker(await this.#opened(), this.#clock, this.#tools, {
+      ...workerDefaults,
+      ...(concurrency !== undefined && { concurrency }),
+      ...(lease !== undefined && { leaseMs: toMs(lease) }),
+      ...(grace !== undefined && { graceMs: toMs(grace) }),
+    });
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  /** The newest registered version of a tool. */
+  tool(name: string): DurableTool {
+    const tool = this.#tools.findLast((one) => one.name === name);
+    if (!tool) throw new UnknownTool(name, [...new Set(this.#tools.map((one) => one.name))]);
+    return tool;
+  }
+
+  /** Stops the workers and closes the store. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.stop()));
+    await (await this.#database)?.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #opened(): Promise<Database> {
+    this.#database ??= this.#open();
+    return this.#database;
+  }
+}

@@ -1,0 +1,89 @@
+import { type Duration, toMs } from '../model/duration.ts';
+import { HoldfastError } from '../model/errors.ts';
+import type { TaskContext } from './context.ts';
+import { type Retry, type RetryPolicy, retryPolicy } from './retry.ts';
+import type { InputOf, OutputOf, Schema } from './schema.ts';
+import type { ToolResult } from './tool-result.ts';
+
+export class InvalidTool extends HoldfastError {}
+
+export interface ToolOptions<Input extends Schema | undefined, Output extends Schema | undefined> {
+  readonly description?: string;
+  readonly inputSchema?: Input;
+  readonly outputSchema?: Output;
+  /** Names the handler's steps and their order. Give a changed handler a new one, and keep the old for its tasks. */
+  readonly version?: string;
+  /** How long a finished task is kept. Default `'24h'`. */
+  readonly retention?: Duration;
+  /** When live work is ended, counted from creation. Default `'24h'`. */
+  readonly deadline?: Duration | 'none';
+  /** For every step that says nothing else. */
+  readonly retry?: Retry;
+  /** Calling it twice with the same arguments does no harm. */
+  readonly idempotent?: boolean;
+  /** What a model may be told while the task runs. */
+  readonly immediately?: string | ((input: OutputOf<Input>) => string);
+  /** Tasks of this tool that one worker runs at the same time. */
+  readonly concurrency?: number;
+  /** How often a pass may take its process with it before the task is given up. Default 5. */
+  readonly deathsAllowed?: number;
+  /** Entries that its journals may have. Default 10,000. */
+  readonly longestJournal?: number;
+}
+
+/** What a handler may return: the structured output, if there is a schema for it, or a whole result, or a text. */
+export type Returned<Output> = Output extends Schema
+  ? InputOf<Output> | ToolResult
+  : // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing at all.
+    ToolResult | string | object | void;
+
+export type Handler<Input, Output> = (input: OutputOf<Input>, task: TaskContext) => Promise<Returned<Output>>;
+
+/** A tool whose calls become durable tasks. */
+export interface DurableTool<
+  Input extends Schema | undefined = Schema | undefined,
+  Output extends Schema | undefined = Schema | undefined,
+> {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string | undefined;
+  readonly inputSchema: Input;
+  readonly outputSchema: Output;
+  readonly retentionMs: number;
+  readonly deadlineMs: number | null;
+  readonly retry: RetryPolicy;
+  readonly idempotent: boolean;
+  readonly immediately: string | ((input: never) => string) | undefined;
+  readonly concurrency: number;
+  readonly deathsAllowed: number;
+  readonly longestJournal: number;
+  readonly handler: (input: never, task: TaskContext) => Promise<unknown>;
+}
+
+export function durableTool<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+>(
+  name: string,
+  options: ToolOptions<Input, Output>,
+  handler: Handler<Input, Output>,
+): DurableTool<Input, Output> {
+  if (!/^[A-Za-z0-9_.-]{1,128}$/.test(name))
+    throw new InvalidTool(`"${name}" is no name for a tool: use 1 to 128 letters, digits, "_", "-" and ".".`);
+  return {
+    name,
+    version: options.version ?? '1',
+    description: options.description,
+    inputSchema: options.inputSchema as Input,
+    outputSchema: options.outputSchema as Output,
+    retentionMs: toMs(options.retention ?? '24h'),
+    deadlineMs: options.deadline === 'none' ? null : toMs(options.deadline ?? '24h'),
+    retry: retryPolicy(options.retry),
+    idempotent: options.idempotent ?? false,
+    immediately: options.immediately,
+    concurrency: options.concurrency ?? Number.POSITIVE_INFINITY,
+    deathsAllowed: options.deathsAllowed ?? 5,
+    longestJournal: options.longestJournal ?? 10_000,
+    handler,
+  };
+}

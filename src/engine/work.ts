@@ -1,0 +1,66 @@
+/** One attempt at a step, or one look of a poll, with its time-out. Nothing that it throws escapes. */
+import type { Json } from '../model/json.ts';
+import type { TaskId } from '../model/task.ts';
+import type { Call } from './call.ts';
+import { carried, NotJson } from './carried.ts';
+import { recordError, StepTimedOut, TerminalError } from './recorded-error.ts';
+import { restAfter } from './retry.ts';
+
+export type Attempted =
+  | { readonly type: 'settled'; readonly ok: boolean; readonly value?: Json }
+  /** To be tried again then; with a message if this attempt failed. */
+  | { readonly type: 'later'; readonly at: number; readonly message?: string };
+
+interface Surroundings {
+  readonly taskId: TaskId;
+  now(): number;
+}
+
+export async function attempt(call: Call, host: Surroundings): Promise<Attempted> {
+  const { purpose } = call;
+  if (purpose.kind !== 'step' && purpose.kind !== 'until') throw new TypeError(`${call.kind} is no work.`);
+  const abort = new AbortController();
+  call.abort = abort;
+  const context = {
+    key: `${host.taskId}/${call.position}`,
+    attempt: call.attempts + 1,
+    signal: abort.signal,
+  };
+  const what = `The ${call.kind === 'step' ? 'step' : 'check'} "${call.name}"`;
+  try {
+    const timeoutMs = purpose.kind === 'step' ? purpose.timeoutMs : undefined;
+    const value = carried(await inTime(() => purpose.run(context), timeoutMs, what, abort), what);
+    if (purpose.kind === 'until' && (value === undefined || value === null || value === false))
+      return { type: 'later', at: host.now() + purpose.everyMs };
+    return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
+  } catch (error) {
+    const failed = call.attempts + 1;
+    const final = error instanceof TerminalError || error instanceof NotJson;
+    if (purpose.kind === 'step' && !final && failed < purpose.retry.attempts) {
+      const { message } = error instanceof Error ? error : { message: String(error) };
+      return { type: 'later', at: host.now() + restAfter(purpose.retry, failed), message };
+    }
+    return { type: 'settled', ok: false, value: recordError(error) };
+  }
+}
+
+async function inTime(
+  run: () => unknown,
+  timeoutMs: number | undefined,
+  what: string,
+  abort: AbortController,
+): Promise<unknown> {
+  if (timeoutMs === undefined) return run();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`));
+      abort.abort();
+    }, timeoutMs);
+  });
+  try {
+    return await Promise.race([run(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * Claims tasks and advances them, up to `concurrency` at a time. A worker owns nothing durable: whatever happens to
+ * it, its claims are taken over by others, and what it then still tries to commit is refused.
+ */
+import type { Clock } from '../model/clock.ts';
+import { claimTasks } from './claims.ts';
+import { Housekeeping } from './housekeeping.ts';
+import { passOfThisContext } from './pass.ts';
+import type { Claimed, Database } from './queue.ts';
+import { Run } from './run.ts';
+import type { CommitNotice } from './store.ts';
+import type { DurableTool } from './tool.ts';
+import * as rules from './transitions.ts';
+
+export interface WorkerSettings {
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  /** How long passes may take to reach their next commit when the worker stops. */
+  readonly graceMs: number;
+  /** How long a pass that only waits stays in memory. */
+  readonly lingerMs: number;
+}
+
+export const workerDefaults: WorkerSettings = {
+  concurrency: 8,
+  leaseMs: 15_000,
+  graceMs: 5_000,
+  lingerMs: 100,
+};
+
+/** Commits of others that a running pass must know of. */
+const stirring = new Set<string>(['answered', 'withdrawn', 'childDone', 'completed']);
+
+export class Worker implements AsyncDisposable {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #tools: readonly DurableTool[];
+  readonly #settings: WorkerSettings;
+  readonly #runs = new Map<string, Run>();
+  readonly #housekeeping: Housekeeping;
+  readonly #stopListening: (() => void)[] = [];
+  readonly #renewal: NodeJS.Timeout;
+  readonly #emptied = new Set<() => void>();
+  #claiming = false;
+  #claimAgain = false;
+  #stopping: Promise<void> | undefined;
+  /** A task that took its process with it too often runs with no other beside it. */
+  #alone = false;
+
+  constructor(database: Database, clock: Clock, tools: readonly DurableTool[], settings: WorkerSettings) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#tools = tools;
+    this.#settings = settings;
+    this.#housekeeping = new Housekeeping(database.store, clock);
+    this.#renewal = setInterval(() => void this.#renew(), settings.leaseMs / 3);
+    process.on('unhandledRejection', this.#onUnhandled);
+    this.#stopListening.push(
+      database.store.subscribe((notice) => this.#hear(notice)),
+      database.queue.onWork(() => void this.#claim()),
+      () => process.off('unhandledRejection', this.#onUnhandled),
+    );
+    void this.#claim();
+  }
+
+  /** Takes nothing new, lets passes reach their next commit, and gives everything back. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #stop(): Promise<void> {
+    for (const run of this.#runs.values()) run.yield();
+    const grace = setTimeout(() => {
+      for (const run of this.#runs.values()) run.stop();
+    }, this.#settings.graceMs);
+    while (this.#runs.size > 0 || this.#claiming)
+      await new Promise<void>((resolve) => this.#emptied.add(resolve));
+    clearTimeout(grace);
+    clearInterval(this.#renewal);
+    for (const stop of this.#stopListening) stop();
+    await this.#housekeeping.stop();
+  }
+
+  async #claim(): Promise<void> {
+    this.#claimAgain = true;
+    if (this.#claiming) return;
+    this.#claiming = true;
+    while (this.#claimAgain && !this.#stopping && !this.#alone) {
+      this.#claimAgain = false;
+      const limit = this.#settings.concurrency - this.#runs.size;
+      const tools = this.#tools.filter((tool) => this.#freeSlots(tool) > 0);
+      if (limit <= 0 || tools.length === 0) break;
+      const claimed = await this.#claimSome(tools, limit).catch(() => []);
+      for (const one of claimed) void this.#start(one);
+      if (claimed.length === limit) this.#claimAgain = true;
+    }
+    this.#claiming = false;
+    this.#tellEmptied();
+  }
+
+  /** A tool with a limit of its own is claimed apart, so that its tasks take no place from others. */
+  async #claimSome(tools: readonly DurableTool[], limit: number): Promise<Claimed[]> {
+    const limited = tools.filter(({ concurrency }) => Number.isFinite(concurrency));
+    const groups = [tools.filter((tool) => !limited.includes(tool)), ...limited.map((tool) => [tool])];
+    const claimed: Claimed[] = [];
+    for (const group of groups) {
+      const most = Math.min(limit - claimed.length, ...group.map((tool) => this.#freeSlots(tool)));
+      if (group.length === 0 || most <= 0) continue;
+      claimed.push(
+        ...(await claimTasks(this.#database, {
+          tools: group.map(({ name, version }) => ({ tool: name, version })),
+          limit: most,
+          leaseMs: this.#settings.leaseMs,
+          now: this.#clock.now(),
+        })),
+      );
+    }
+    return claimed;
+  }
+
+  #freeSlots(tool: DurableTool): number {
+    const running = [...this.#runs.values()].filter((run) => run.tool === tool).length;
+    return tool.concurrency - running;
+  }
+
+  async #start(claimed: Claimed): Promise<void> {
+    const { store } = this.#database;
+    const { task, claim } = claimed;
+    const tool = this.#tools.find(({ name, version }) => name === task.tool && version === task.toolVersion)!;
+    const run = new Run({ store, clock: this.#clock, tool, claimed, lingerMs: this.#settings.lingerMs });
+    this.#runs.set(task.id, run);
+    try {
+      const deaths = task.deaths ?? 0;
+      if (deaths > tool.deathsAllowed) {
+        const message = `The process that ran this task died ${deaths} times in a row without getting any further, the last time with nothing else beside it. It was given up.`;
+        await store.update('family', task.id, (family) =>
+          rules.fail(family, claim, { kind: 'failure', message }, this.#clock.now()),
+        );
+      } else {
+        if (deaths === tool.deathsAllowed) await this.#untilAlone(run);
+        if (this.#stopping) run.yield();
+        await run.advance();
+      }
+    } finally {
+      if ((task.deaths ?? 0) === tool.deathsAllowed) this.#alone = false;
+      this.#runs.delete(task.id);
+      this.#tellEmptied();
+      if (!this.#stopping) void this.#claim();
+    }
+  }
+
+  async #untilAlone(run: Run): Promise<void> {
+    this.#alone = true;
+    while ([...this.#runs.values()].some((other) => other !== run))
+      await new Promise<void>((resolve) => this.#emptied.add(resolve));
+  }
+
+  #tellEmptied(): void {
+    for (const resolve of this.#emptied) resolve();
+    this.#emptied.clear();
+  }
+
+  #hear({ taskId, events }: CommitNotice): void {
+    const run = this.#runs.get(taskId);
+    if (!run) return;
+    if (events.some(({ type }) => type === 'finished')) run.taskEnded();
+    else if (events.some(({ type }) => stirring.has(type))) run.poke();
+  }
+
+  async #renew(): Promise<void> {
+    const claims = [...this.#runs.values()].map(({ claim }) => claim);
+    if (claims.length === 0) return;
+    const leaseUntil = this.#clock.now() + this.#settings.leaseMs;
+    const lost = await this.#database.queue.renew(claims, leaseUntil).catch(() => []);
+    for (const { taskId } of lost) this.#runs.get(taskId)?.stop();
+  }
+
+  /** A promise that a handler forgot ends that handler's task, not the worker. Others are not ours to handle. */
+  readonly #onUnhandled = (error: unknown): void => {
+    const pass = passOfThisContext();
+    const run = pass && [...this.#runs.values()].find((one) => one.isOf(pass));
+    if (run) run.breakLoose(error);
+    else if (!pass && process.listenerCount('unhandledRejection') === 1) throw error;
+  };
+}
