@@ -4,6 +4,13 @@ export { type CrashPoint, crashPoints, killAt } from './testing/crash.ts';
 export { aTask } from './testing/fixtures.ts';
 export { applied, brokenByChange, brokenInvariants, type Tasks } from './testing/invariants.ts';
 export { ManualClock } from './testing/manual-clock.ts';
+export {
+  NothingLeftToWaitFor,
+  type RunToolOptions,
+  runTool,
+  type ToolRun,
+  UnansweredQuestion,
+} from './testing/run-tool.ts';
 export type { Place, SuiteOptions, TestFunction } from './testing/suite.ts';
 export { testQueue } from './testing/test-queue.ts';
 export { testStore } from './testing/test-store.ts';

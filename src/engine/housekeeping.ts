@@ -14,7 +14,8 @@ export class Housekeeping {
   readonly #store: Store;
   readonly #clock: Clock;
   #cancel: () => void = () => {};
-  #round: Promise<void> = Promise.resolve();
+  #round: Promise<void> | undefined;
+  #again = false;
   #stopped = false;
 
   constructor(store: Store, clock: Clock) {
@@ -32,8 +33,19 @@ export class Housekeeping {
   #arm(): void {
     if (this.#stopped) return;
     this.#cancel = this.#clock.schedule(this.#clock.now() + everyMs, () => {
-      this.#round = this.#tidy().finally(() => this.#arm());
+      this.#arm();
+      this.#again = true;
+      this.#round ??= this.#rounds().finally(() => {
+        this.#round = undefined;
+      });
     });
+  }
+
+  async #rounds(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false;
+      await this.#tidy();
+    }
   }
 
   async #tidy(): Promise<void> {

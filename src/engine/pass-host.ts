@@ -26,6 +26,8 @@ export interface PassHost {
   look(children: readonly TaskId[]): Promise<Outside>;
   /** Ends the pass until then. False if something happened that the pass has not seen. */
   park(until: number | null, batch: Batch | undefined, calls: readonly Call[]): Promise<boolean>;
+  /** Whether the pass is to end after this commit, as a crash would end it. */
+  interrupts(batch: Batch): boolean;
   schedule(at: number, callback: () => void): () => void;
   /** How long a pass that only waits stays in memory, so that quick answers need no replay. */
   readonly lingerMs: number;

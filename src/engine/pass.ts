@@ -37,6 +37,12 @@ export function passOfThisContext(): Pass | undefined {
   return running.getStore()?.pass;
 }
 
+/** True in the code of a handler, and false in its steps. */
+export function isInHandler(): boolean {
+  const context = running.getStore();
+  return context !== undefined && context.step === undefined;
+}
+
 export class Pass {
   readonly ended: Promise<PassEnd>;
   readonly #end: (end: PassEnd) => void;
@@ -312,7 +318,7 @@ export class Pass {
         this.#outside = outside;
         append(this.#journal, { ...batch, calls: calls.map(recorded) }); // Questions have got their keys.
         this.#committing = false;
-        if (this.#yielding) return this.#over({ type: 'stopped' });
+        if (this.#yielding || this.#host.interrupts(batch)) return this.#over({ type: 'stopped' });
         if (batch.entries.length > 0) this.#replay();
         else setImmediate(() => this.#next());
       },
@@ -334,8 +340,7 @@ export class Pass {
   #armPark(): void {
     this.#linger ??= setTimeout(() => {
       this.#linger = undefined;
-      if (this.#isOver || !this.#asleep || this.#outdated) return;
-      this.#park();
+      if (!this.#isOver && this.#asleep) this.#park();
     }, this.#host.lingerMs);
   }
 

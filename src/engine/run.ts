@@ -18,13 +18,14 @@ import type { Store } from './store.ts';
 import type { DurableTool } from './tool.ts';
 import { failureOf, outcomeOf } from './tool-result.ts';
 import * as rules from './transitions.ts';
+import type { WorkerSettings } from './worker.ts';
 
 export interface RunParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly tool: DurableTool;
   readonly claimed: Claimed;
-  readonly lingerMs: number;
+  readonly settings: Pick<WorkerSettings, 'lingerMs' | 'interruptAfterEveryEntry'>;
 }
 
 const stuckRetryMs = 5_000;
@@ -35,17 +36,17 @@ export class Run {
   readonly tool: DurableTool;
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #lingerMs: number;
+  readonly #settings: RunParts['settings'];
   readonly #abort = new AbortController();
   readonly #reporter = new Reporter(() => void this.#flush());
   #task: Task;
   #pass: Pass | undefined;
   #stopped = false;
 
-  constructor({ store, clock, tool, claimed, lingerMs }: RunParts) {
+  constructor({ store, clock, tool, claimed, settings }: RunParts) {
     this.#store = store;
     this.#clock = clock;
-    this.#lingerMs = lingerMs;
+    this.#settings = settings;
     this.#task = claimed.task;
     this.claim = claimed.claim;
     this.tool = tool;
@@ -116,9 +117,10 @@ export class Run {
   #host(): PassHost {
     return {
       taskId: this.taskId,
-      lingerMs: this.#lingerMs,
+      lingerMs: this.#settings.lingerMs,
       longestJournal: this.tool.longestJournal,
       now: () => this.#clock.now(),
+      interrupts: ({ entries }) => this.#settings.interruptAfterEveryEntry && entries.length > 0,
       schedule: (at, callback) => this.#clock.schedule(at, callback),
       commit: (batch, calls) => this.#commit(batch, calls),
       look: (children) => this.#look(children),

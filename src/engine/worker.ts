@@ -19,9 +19,12 @@ export interface WorkerSettings {
   readonly graceMs: number;
   /** How long a pass that only waits stays in memory. */
   readonly lingerMs: number;
+  /** Ends each pass after every commit that settles something, as a crash would: for tests of handlers. */
+  readonly interruptAfterEveryEntry: boolean;
 }
 
 export const workerDefaults: WorkerSettings = {
+  interruptAfterEveryEntry: false,
   concurrency: 8,
   leaseMs: 15_000,
   graceMs: 5_000,
@@ -61,6 +64,11 @@ export class Worker implements AsyncDisposable {
       () => process.off('unhandledRejection', this.#onUnhandled),
     );
     void this.#claim();
+  }
+
+  /** True while no task is in its hands and none is being claimed. */
+  get isIdle(): boolean {
+    return this.#runs.size === 0 && !this.#claiming;
   }
 
   /** Takes nothing new, lets passes reach their next commit, and gives everything back. */
@@ -132,7 +140,7 @@ export class Worker implements AsyncDisposable {
     const { store } = this.#database;
     const { task, claim } = claimed;
     const tool = this.#tools.find(({ name, version }) => name === task.tool && version === task.toolVersion)!;
-    const run = new Run({ store, clock: this.#clock, tool, claimed, lingerMs: this.#settings.lingerMs });
+    const run = new Run({ store, clock: this.#clock, tool, claimed, settings: this.#settings });
     this.#runs.set(task.id, run);
     try {
       const deaths = task.deaths ?? 0;

@@ -1,0 +1,144 @@
+/** Runs a durable tool in memory, as a test of a handler wants it: with answers, a clock that jumps, and crashes. */
+
+import { HandlerRefused } from '../engine/pass.ts';
+import type { InputOf, Schema } from '../engine/schema.ts';
+import { createTasks } from '../engine/tasks.ts';
+import type { DurableTool } from '../engine/tool.ts';
+import type { ToolResult } from '../engine/tool-result.ts';
+import { Worker, workerDefaults } from '../engine/worker.ts';
+import { HoldfastError } from '../model/errors.ts';
+import type { InputRequest, InputResponse } from '../model/input.ts';
+import type { Json } from '../model/json.ts';
+import type { Outcome } from '../model/outcome.ts';
+import { openInputs, type Task } from '../model/task.ts';
+import { openSqlite } from '../stores/sqlite/open.ts';
+import { ManualClock } from './manual-clock.ts';
+import { watchForStrayAwaits } from './stray-awaits.ts';
+
+export class UnansweredQuestion extends HoldfastError {}
+export class NothingLeftToWaitFor extends HoldfastError {}
+
+export interface RunToolOptions {
+  /** The answer to each question, by its key, or how to find it; a function that finds none leaves it open. */
+  readonly answers?: Readonly<
+    Record<string, InputResponse | ((request: InputRequest) => InputResponse | undefined)>
+  >;
+  /** Values for `task.event(name)`. */
+  readonly events?: Readonly<Record<string, Json>>;
+  /** Tools that the handler starts as subtasks. */
+  readonly tools?: readonly DurableTool[];
+  /** Jumps ahead whenever there is nothing to do but wait. */
+  readonly clock?: ManualClock;
+  /** Ends the pass after every journal entry, so that everything behind it is replayed. */
+  readonly crashAfterEveryEntry?: boolean;
+}
+
+export interface ToolRun {
+  readonly outcome: Outcome;
+  /** What the caller gets; throws if there is none, because the task failed, was cancelled or was lost. */
+  readonly result: ToolResult;
+  readonly passes: number;
+  readonly task: Task;
+}
+
+export async function runTool<Input extends Schema | undefined>(
+  tool: DurableTool<Input>,
+  input: Input extends Schema ? InputOf<Input> : undefined,
+  options: RunToolOptions = {},
+): Promise<ToolRun> {
+  const {
+    answers = {},
+    events = {},
+    tools = [],
+    clock = new ManualClock(),
+    crashAfterEveryEntry = false,
+  } = options;
+  const strays = watchForStrayAwaits();
+  const database = await openSqlite('memory:', { clock });
+  const { store } = database;
+  const all = [tool as DurableTool, ...tools];
+  const tasks = createTasks({ store: database, tools: all, clock });
+  const worker = new Worker(database, clock, all, {
+    ...workerDefaults,
+    lingerMs: 0,
+    interruptAfterEveryEntry: crashAfterEveryEntry,
+  });
+  try {
+    const { id } = await tasks.create<Input>(tool, input as never);
+    for (const [name, value] of Object.entries(events)) await tasks.complete(id, name, value);
+    const trouble = Promise.withResolvers<never>();
+    const outcome = tasks.outcome(id);
+    store.subscribe(({ taskId, events }) => {
+      if (events.some(({ type }) => type === 'asked')) answerAll(taskId).catch(trouble.reject);
+    });
+    const answerAll = async (taskId: string) => {
+      const task = await store.get(taskId);
+      for (const { key, request } of task ? openInputs(task) : []) {
+        const given = answers[key] ?? answers[key.replace(/~\d+$/, '')];
+        if (!given)
+          throw new UnansweredQuestion(`The handler asked "${key}", and the test gives no answer to it.`);
+        const response = typeof given === 'function' ? given(request) : given;
+        if (response) await tasks.answer(taskId, { [key]: response });
+      }
+    };
+    const jumping = jumpAhead(database.store.family.bind(store), id, clock, worker, outcome);
+    const done = await Promise.race([outcome, trouble.promise, jumping]);
+    if (strays.found.size > 0)
+      throw new HandlerRefused(
+        `The handler of ${tool.name} starts something outside its steps that it may wait for: ${[...strays.found].join('; ')}. After a crash this could not be repeated: put it into a step.`,
+      );
+    const task = (await store.get(id))!;
+    return {
+      outcome: done,
+      task,
+      passes: task.epoch,
+      get result() {
+        return resultOf(done);
+      },
+    };
+  } finally {
+    strays.stop();
+    await worker.stop();
+    await database.close();
+  }
+}
+
+/** Whenever the worker is idle and the tree only waits for the clock, moves the clock to the next moment of it. */
+async function jumpAhead(
+  family: (id: string) => Promise<{ task: Task; descendants: readonly Task[] } | undefined>,
+  id: string,
+  clock: ManualClock,
+  worker: Worker,
+  outcome: Promise<unknown>,
+): Promise<never> {
+  let over = false;
+  outcome.then(
+    () => {
+      over = true;
+    },
+    () => {
+      over = true;
+    },
+  );
+  for (let idle = 0; !over; ) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    idle = worker.isIdle ? idle + 1 : 0;
+    if (idle < 5) continue;
+    const found = await family(id);
+    const live = found ? [found.task, ...found.descendants].filter((task) => task.phase !== 'done') : [];
+    const next = Math.min(
+      ...live.map((task) => ('wakeAt' in task && task.wakeAt !== null ? task.wakeAt : Infinity)),
+    );
+    if (next === Infinity && live.length > 0 && idle > 50)
+      throw new NothingLeftToWaitFor(
+        'The task waits for something that will never come: give the test its answers and events.',
+      );
+    if (next !== Infinity && next > clock.now()) clock.jump(next - clock.now());
+  }
+  return new Promise(() => {});
+}
+
+function resultOf(outcome: Outcome): ToolResult {
+  if (outcome.kind === 'result') return outcome.value as unknown as ToolResult;
+  throw new HoldfastError(`The task gave no result: it ended as ${JSON.stringify(outcome)}.`);
+}
