@@ -1,0 +1,61 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'holdfast-example-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const root = join(import.meta.dirname, '..');
+
+function start(example: string, ...args: string[]): ChildProcessByStdio<null, Readable, null> {
+  const file = join(root, 'examples', example, `${example}.ts`);
+  const options = ['--conditions=source', '--disable-warning=ExperimentalWarning', file, ...args];
+  return spawn(process.execPath, [...options, '--db', join(folder, 'example.db')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
+
+/** Runs an example to its end, or kills it when it has printed a certain line. */
+async function run(
+  child: ReturnType<typeof start>,
+  killAt?: string,
+): Promise<{ lines: string[]; code: number | null }> {
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+    if (killAt !== undefined && text.includes(killAt)) child.kill('SIGKILL');
+  });
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  return { lines: text.trim().split('\n'), code };
+}
+
+test('quickstart: killed in the middle and run again, it goes on where it was', async () => {
+  const first = await run(start('quickstart'), 'pouring cup 2\n');
+  expect(first).toEqual({ lines: ['boiling water …', 'pouring cup 1', 'pouring cup 2'], code: null });
+  const second = await run(start('quickstart'));
+  expect(second.code).toBe(0);
+  // The cup that was being poured may be poured again; nothing before it is.
+  const rest = second.lines.filter((line) => line !== 'pouring cup 2');
+  expect(rest.slice(0, 3)).toEqual(['pouring cup 3', 'pouring cup 4', 'pouring cup 5']);
+  expect(rest.slice(3).join(' ')).toMatch(/^done: .*served: 5/);
+});
+
+test('approval: the question outlives the process that asked it', async () => {
+  const asked = await run(start('approval', 'ask'));
+  expect(asked.code).toBe(0);
+  const [, id] = /^(\S+) waits/m.exec(asked.lines.join('\n'))!;
+  const answered = await run(start('approval', 'answer', id!, 'yes'));
+  expect(answered.code).toBe(0);
+  expect(answered.lines.join('\n')).toContain('Published: All about tides.');
+  expect(answered.lines).not.toContain('drafting …');
+});
+
+test('fan-out: subtasks run beside each other and their results come in order', async () => {
+  expect((await run(start('fan-out'))).code).toBe(0);
+});

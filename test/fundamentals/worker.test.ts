@@ -1,0 +1,280 @@
+import { expect, test } from 'vitest';
+import type { Database } from '../../src/engine/queue.ts';
+import { Worker, workerDefaults } from '../../src/engine/worker.ts';
+import { createTasks, type DurableTool, durableTool, type Tasks } from '../../src/index.ts';
+import { openSqlite } from '../../src/sqlite.ts';
+import { ManualClock } from '../../src/testing.ts';
+
+async function setUp(
+  ...tools: DurableTool[]
+): Promise<{ database: Database; tasks: Tasks; clock: ManualClock }> {
+  const clock = new ManualClock();
+  const database = await openSqlite('memory:', { clock });
+  return { database, clock, tasks: createTasks({ store: database, tools, clock }) };
+}
+
+function gate(): {
+  open: () => void;
+  passed: Promise<void>;
+  reached: Promise<void>;
+  wait: () => Promise<void>;
+} {
+  const reached = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  return {
+    open: opened.resolve,
+    passed: opened.promise,
+    reached: reached.promise,
+    wait: () => {
+      reached.resolve();
+      return opened.promise;
+    },
+  };
+}
+
+test('a worker that stops lets a running step end, keeps its entry, and gives the task back', async () => {
+  const middle = gate();
+  const ran: string[] = [];
+  const tool = durableTool('three_steps', {}, async (_, task) => {
+    for (const name of ['one', 'two', 'three'])
+      await task.step(name, async () => {
+        ran.push(name);
+        if (name === 'two') await middle.wait();
+      });
+    return 'done';
+  });
+  const { tasks } = await setUp(tool);
+  const first = await tasks.work();
+  const { id } = await tasks.create(tool);
+  await middle.reached;
+  const stopped = first.stop();
+  middle.open();
+  await stopped;
+  expect(ran).toEqual(['one', 'two']);
+  expect(await tasks.get(id)).toMatchObject({ phase: 'running' });
+  expect(await tasks.get(id)).not.toHaveProperty('holder');
+  await tasks.work();
+  expect(await tasks.outcome(id)).toMatchObject({ kind: 'result', isError: false });
+  expect(ran).toEqual(['one', 'two', 'three']);
+  await tasks.close();
+});
+
+test('a step that does not end within the grace time is told to stop, and nothing of it is journaled', async () => {
+  const told: string[] = [];
+  const begun = gate();
+  const tool = durableTool('stubborn', {}, async (_, task) => {
+    return await task.step('stubborn', ({ signal }) =>
+      task.pass > 1
+        ? 'at last'
+        : new Promise<string>((_, reject) => {
+            void begun.wait();
+            signal.addEventListener('abort', () => {
+              told.push('abort');
+              reject(new Error('Aborted.'));
+            });
+          }),
+    );
+  });
+  const { tasks, database } = await setUp(tool);
+  const worker = await tasks.work({ grace: '20ms' });
+  const { id } = await tasks.create(tool);
+  await begun.reached;
+  await worker.stop();
+  expect(told).toEqual(['abort']);
+  expect(await database.store.journal(id)).toHaveLength(1);
+  await tasks.work();
+  expect(await tasks.outcome(id)).toMatchObject({ value: { content: [{ text: 'at last' }] } });
+  await tasks.close();
+});
+
+test('a worker runs as many tasks at a time as it may, and of a tool no more than the tool allows', async () => {
+  const running = { free: 0, narrow: 0 };
+  const most = { free: 0, narrow: 0 };
+  const busy =
+    (name: keyof typeof running) => async (_: unknown, task: Parameters<DurableTool['handler']>[1]) => {
+      await task.step('work', async () => {
+        most[name] = Math.max(most[name], ++running[name]);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        running[name]--;
+      });
+    };
+  const free = durableTool('free', {}, busy('free'));
+  const narrow = durableTool('narrow', { concurrency: 2 }, busy('narrow'));
+  const { tasks } = await setUp(free, narrow);
+  const made = await Promise.all(Array.from({ length: 40 }, (_, n) => tasks.create(n % 2 ? free : narrow)));
+  await tasks.work({ concurrency: 6 });
+  await Promise.all(made.map(({ id }) => tasks.outcome(id)));
+  expect(most.narrow).toBe(2);
+  expect(most.free).toBeGreaterThan(2);
+  expect(most.free + most.narrow).toBeLessThanOrEqual(6 + 2);
+  await tasks.close();
+});
+
+test('a handler that reports ten thousand times costs a few commits, and its last word is kept', async () => {
+  const tool = durableTool('chatty', {}, async (_, task) => {
+    for (let n = 1; n <= 10_000; n++) {
+      task.progress(n, 10_000);
+      task.say(`at ${n}`);
+    }
+  });
+  const { tasks } = await setUp(tool);
+  const { id } = await tasks.create(tool);
+  await tasks.work();
+  await tasks.outcome(id);
+  const task = (await tasks.get(id))!;
+  expect(task).toMatchObject({ statusMessage: 'at 10000', progress: { done: 10_000, total: 10_000 } });
+  expect(task.version).toBeLessThan(8);
+  await tasks.close();
+});
+
+test('what a handler says while a long step runs is seen meanwhile', async () => {
+  const long = gate();
+  const tool = durableTool('talks', {}, async (_, task) => {
+    task.say('Working on it');
+    task.pollEvery('3s');
+    await task.step('long', () => long.wait());
+  });
+  const { tasks } = await setUp(tool);
+  await tasks.work();
+  const { id } = await tasks.create(tool);
+  await until(tasks, async () => (await tasks.get(id))!.statusMessage === 'Working on it');
+  expect(await tasks.get(id)).toMatchObject({ phase: 'running', pollMs: 3_000 });
+  long.open();
+  await tasks.outcome(id);
+  await tasks.close();
+});
+
+test("a rejection that nobody awaits ends that handler's task, and the worker goes on", async () => {
+  const careless = durableTool('careless', {}, async (_, task) => {
+    void Promise.reject(new Error('Forgotten.'));
+    await task.event('never');
+  });
+  const sound = durableTool('sound', {}, async () => 'fine');
+  const { tasks } = await setUp(careless, sound);
+  await tasks.work();
+  const [first, second] = [await tasks.create(careless), await tasks.create(sound)];
+  expect(await tasks.outcome(first.id)).toMatchObject({
+    isError: true,
+    value: { content: [{ text: 'Forgotten.' }] },
+  });
+  expect(await tasks.outcome(second.id)).toMatchObject({ isError: false });
+  await tasks.close();
+});
+
+test('a changed handler never mis-replays: the task waits, and the old handler finishes it', async () => {
+  const rename = (name: string) =>
+    durableTool('changes', {}, async (_, task) => {
+      await task.step('one', () => 1);
+      await task.event('go');
+      return await task.step(name, () => name);
+    });
+  const old = rename('two');
+  const changed = durableTool('changes', {}, async (_, task) => {
+    await task.step('uno', () => 1);
+    return 'never';
+  });
+  const { database, tasks, clock } = await setUp(old);
+  const worker = await tasks.work();
+  const { id } = await tasks.create(old);
+  await until(tasks, async () => (await database.store.journal(id)).length === 3);
+  await worker.stop();
+  await tasks.complete(id, 'go');
+
+  const wrong = createTasks({ store: database, tools: [changed], clock });
+  const wrongWorker = await wrong.work();
+  await until(tasks, async () => (await tasks.get(id))!.stuck !== undefined);
+  expect((await tasks.get(id))!.statusMessage).toBe(
+    'Waiting for a worker with the handler that began this task: in changes version 1, the journal has task.step("one"), the handler now makes task.step("uno").',
+  );
+  await wrongWorker.stop();
+
+  await tasks.work();
+  clock.advance(5_000);
+  expect(await tasks.outcome(id)).toMatchObject({ value: { content: [{ text: 'two' }] } });
+  expect(await tasks.get(id)).not.toHaveProperty('stuck');
+  await tasks.close();
+});
+
+test('tasks of a version that no worker knows wait for one that does', async () => {
+  const v1 = durableTool('tool', { version: '1' }, async () => 'from 1');
+  const v2 = durableTool('tool', { version: '2' }, async () => 'from 2');
+  const { database, tasks, clock } = await setUp(v1);
+  const { id } = await tasks.create(v1);
+  const newer = createTasks({ store: database, tools: [v2], clock });
+  const worker = await newer.work();
+  const { id: other } = await newer.create('tool');
+  expect(await newer.outcome(other)).toMatchObject({ value: { content: [{ text: 'from 2' }] } });
+  expect(await tasks.get(id)).toMatchObject({ phase: 'queued' });
+  await worker.stop();
+  const both = createTasks({ store: database, tools: [v1, v2], clock });
+  await both.work();
+  expect(await both.outcome(id)).toMatchObject({ value: { content: [{ text: 'from 1' }] } });
+  await both.close();
+});
+
+test('a task whose process dies again and again runs once more alone, and is then given up', async () => {
+  const started: number[] = [];
+  const tool = durableTool('poison', { deathsAllowed: 2 }, async (_, task) => {
+    started.push(task.pass);
+    await task.step('never ends', () => new Promise(() => {}));
+  });
+  const { database, tasks, clock } = await setUp(tool);
+  const { id } = await tasks.create(tool);
+  // A worker that is abandoned without a word, and found dead by the next.
+  const dying: Database = {
+    ...database,
+    queue: {
+      offers: async (...args) => {
+        const task = await database.store.get(id);
+        const holder = task?.phase !== 'done' ? task?.holder?.name : undefined;
+        if (!holder) return database.queue.offers(...args);
+        return [{ taskId: id, holder: `${holder}'`, deadHolder: holder }];
+      },
+      renew: (...args) => database.queue.renew(...args),
+      onWork: () => () => {},
+    },
+  };
+  for (let pass = 1; pass <= 3; pass++) {
+    new Worker(dying, clock, [tool], { ...workerDefaults, leaseMs: 3_600_000 });
+    await until(tasks, async () => started.length === pass && (await tasks.get(id))!.epoch === pass);
+  }
+  new Worker(dying, clock, [tool], workerDefaults);
+  expect(await tasks.outcome(id)).toMatchObject({ kind: 'failure', message: /died 3 times in a row/ });
+  expect(started).toEqual([1, 2, 3]);
+});
+
+test('an idempotency key makes one task of many calls', async () => {
+  const tool = durableTool('once', {}, async () => 'ran');
+  const { tasks } = await setUp(tool);
+  const made = await Promise.all(
+    [1, 2, 3].map(() => tasks.create(tool, { a: 1, b: 2 }, { idempotencyKey: 'k' })),
+  );
+  const reordered = await tasks.create(tool, { b: 2, a: 1 }, { idempotencyKey: 'k' });
+  expect(new Set([...made, reordered].map(({ id }) => id)).size).toBe(1);
+  await expect(tasks.create(tool, { a: 2 }, { idempotencyKey: 'k' })).rejects.toThrow(/other arguments/);
+  await tasks.close();
+});
+
+test('an unknown tool and a tool registered twice are named', async () => {
+  const tool = durableTool('known', {}, async () => 'x');
+  const { tasks } = await setUp(tool);
+  await expect(tasks.create('unknown')).rejects.toThrow(
+    'There is no durable tool "unknown". There is: known.',
+  );
+  expect(() => createTasks({ store: async () => ({}) as never, tools: [tool, tool] })).toThrow(
+    /two durable tools "known"/,
+  );
+  expect(() => durableTool('no blanks', {}, async () => 'x')).toThrow(/is no name for a tool/);
+  await tasks.close();
+});
+
+/** Waits for a condition, looking again after every commit. */
+async function until(tasks: Tasks, condition: () => Promise<boolean>): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const look = () => condition().then((holds) => holds && resolve(), reject);
+  const stop = await tasks.subscribe(look);
+  const timer = setInterval(look, 5);
+  await promise;
+  clearInterval(timer);
+  stop();
+}
