@@ -20,7 +20,7 @@ export type { Retry } from './engine/retry.ts';
 export type { Schema } from './engine/schema.ts';
 export type { ToolResult } from './engine/tool-result.ts';
 export { HandlerRefused } from './engine/pass.ts';
-export { NotJson } from './engine/carried.ts';
+export { NotJson, ValueTooLarge } from './engine/carried.ts';
 export {
   AskTimedOut,
   InvalidInput,

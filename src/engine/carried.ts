@@ -2,6 +2,10 @@ import { HoldfastError } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 
 export class NotJson extends HoldfastError {}
+export class ValueTooLarge extends HoldfastError {}
+
+/** In characters of JSON. */
+export const defaultLargestValue = 16 * 2 ** 20;
 
 const exotic = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error, ArrayBuffer];
 
@@ -9,10 +13,15 @@ const exotic = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error, ArrayBuffer]
  * The value as JSON gives it back: what a replay will see, so the first pass must see the same. What JSON would lose
  * without a word is refused, with the path to it. Undefined stays undefined.
  */
-export function carried(value: unknown, what: string): Json | undefined {
+export function carried(value: unknown, what: string, largest = defaultLargestValue): Json | undefined {
   if (value === undefined) return undefined;
   inspect(value, '', what, new Set());
-  return JSON.parse(JSON.stringify(value)) as Json;
+  const text = JSON.stringify(value);
+  if (text.length > largest)
+    throw new ValueTooLarge(
+      `${what} gave a value of ${text.length} characters, and at most ${largest} are kept. Put large data elsewhere and pass on where it is, or raise \`largestValue\`.`,
+    );
+  return JSON.parse(text) as Json;
 }
 
 function inspect(value: unknown, path: string, what: string, above: Set<object>): void {

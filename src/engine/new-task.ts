@@ -9,6 +9,7 @@ export interface Requested {
   readonly owner: Owner;
   readonly origin: Origin;
   readonly idempotency?: NewTask['idempotency'];
+  readonly largestValue?: number;
 }
 
 /** Refuses arguments that do not fit. What is stored is what the caller sent; each pass parses it anew. */
@@ -16,7 +17,7 @@ export async function rootRequest(
   id: TaskId,
   tool: DurableTool,
   input: unknown,
-  { owner, origin, idempotency }: Requested,
+  { owner, origin, idempotency, largestValue }: Requested,
 ): Promise<NewTask> {
   return {
     id,
@@ -24,7 +25,7 @@ export async function rootRequest(
     origin,
     tool: tool.name,
     toolVersion: tool.version,
-    arguments: await checkedArguments(tool, input),
+    arguments: await checkedArguments(tool, input, largestValue),
     deadlineMs: tool.deadlineMs,
     retention: { from: 'finish', ms: tool.retentionMs },
     ...(idempotency && { idempotency }),
@@ -35,8 +36,8 @@ export function childRequest(id: TaskId, tool: DurableTool, input: unknown, pare
   return rootRequest(id, tool, input, { owner: parent.owner, origin: parent.origin });
 }
 
-async function checkedArguments(tool: DurableTool, input: unknown): Promise<Json> {
-  const value = carried(input, `The call of ${tool.name}`) ?? {};
+async function checkedArguments(tool: DurableTool, input: unknown, largest?: number): Promise<Json> {
+  const value = carried(input, `The call of ${tool.name}`, largest) ?? {};
   if (tool.inputSchema) await parse(tool.inputSchema, value, `The input of ${tool.name}`);
   return value;
 }

@@ -31,6 +31,8 @@ export interface PassHost {
   schedule(at: number, callback: () => void): () => void;
   /** How long a pass that only waits stays in memory, so that quick answers need no replay. */
   readonly lingerMs: number;
+  /** The largest value of a step, in characters of JSON. */
+  readonly largestValue: number;
   /** Entries that a journal may have. */
   readonly longestJournal: number;
 }

@@ -25,7 +25,7 @@ export interface RunParts {
   readonly clock: Clock;
   readonly tool: DurableTool;
   readonly claimed: Claimed;
-  readonly settings: Pick<WorkerSettings, 'lingerMs' | 'interruptAfterEveryEntry'>;
+  readonly settings: Pick<WorkerSettings, 'lingerMs' | 'interruptAfterEveryEntry' | 'largestValue'>;
 }
 
 const stuckRetryMs = 5_000;
@@ -118,6 +118,7 @@ export class Run {
     return {
       taskId: this.taskId,
       lingerMs: this.#settings.lingerMs,
+      largestValue: this.#settings.largestValue,
       longestJournal: this.tool.longestJournal,
       now: () => this.#clock.now(),
       interrupts: ({ entries }) => this.#settings.interruptAfterEveryEntry && entries.length > 0,
@@ -205,7 +206,7 @@ export class Run {
   async #outcome(returned: unknown): Promise<Outcome> {
     try {
       const { outputSchema } = this.tool;
-      const outcome = outcomeOf(returned, outputSchema !== undefined);
+      const outcome = outcomeOf(returned, outputSchema !== undefined, this.#settings.largestValue);
       if (!outputSchema || outcome.kind !== 'result' || outcome.isError) return outcome;
       const { structuredContent } = outcome.value as { structuredContent?: unknown };
       await parse(outputSchema, structuredContent, `The output of ${this.tool.name}`);

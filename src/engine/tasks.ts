@@ -7,6 +7,7 @@ import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
+import { defaultLargestValue } from './carried.ts';
 import { digestOf } from './digest.ts';
 import { rootRequest } from './new-task.ts';
 import type { Database } from './queue.ts';
@@ -21,6 +22,8 @@ export interface TasksOptions {
   readonly store: Database | (() => Promise<Database>);
   readonly tools: readonly DurableTool[];
   readonly clock?: Clock;
+  /** The largest argument, step value or result, in characters of JSON. Default 16 Mi. */
+  readonly largestValue?: number;
 }
 
 export interface CreateOptions {
@@ -66,10 +69,12 @@ export class Tasks implements AsyncDisposable {
   readonly #open: () => Promise<Database>;
   readonly #tools: readonly DurableTool[];
   readonly #clock: Clock;
+  readonly #largestValue: number;
   readonly #workers = new Set<Worker>();
   #database: Promise<Database> | undefined;
 
-  constructor({ store, tools, clock = systemClock }: TasksOptions) {
+  constructor({ store, tools, clock = systemClock, largestValue = defaultLargestValue }: TasksOptions) {
+    this.#largestValue = largestValue;
     this.#open = typeof store === 'function' ? store : async () => store;
     this.#tools = tools;
     this.#clock = clock;
@@ -93,7 +98,11 @@ export class Tasks implements AsyncDisposable {
   async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
     const tool = typeof named === 'string' ? this.tool(named) : named;
     const { owner = local, origin = direct, idempotencyKey: key } = options;
-    const request = await rootRequest(newId(), tool, input, { owner, origin });
+    const request = await rootRequest(newId(), tool, input, {
+      owner,
+      origin,
+      largestValue: this.#largestValue,
+    });
     const { store } = await this.#opened();
     const keyed =
       key === undefined
@@ -164,6 +173,7 @@ export class Tasks implements AsyncDisposable {
   async work({ concurrency, lease, grace }: WorkOptions = {}): Promise<Worker> {
     const worker = new Worker(await this.#opened(), this.#clock, this.#tools, {
       ...workerDefaults,
+      largestValue: this.#largestValue,
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),

@@ -12,8 +12,8 @@ export interface ToolResult<Structured = unknown> {
 }
 
 /** A string becomes a text; structured output is shown as text too; a whole result is taken as it is. */
-export function outcomeOf(returned: unknown, isStructured: boolean): Outcome {
-  const value = carried(returned, 'The handler');
+export function outcomeOf(returned: unknown, isStructured: boolean, largest: number): Outcome {
+  const value = carried(returned, 'The handler', largest);
   if (isToolResult(value)) {
     const { isError } = value;
     return isError === true

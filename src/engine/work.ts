@@ -2,7 +2,7 @@
 import type { Json } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import type { Call } from './call.ts';
-import { carried, NotJson } from './carried.ts';
+import { carried, NotJson, ValueTooLarge } from './carried.ts';
 import { recordError, StepTimedOut, TerminalError } from './recorded-error.ts';
 import { restAfter } from './retry.ts';
 
@@ -13,6 +13,7 @@ export type Attempted =
 
 interface Surroundings {
   readonly taskId: TaskId;
+  readonly largestValue: number;
   now(): number;
 }
 
@@ -29,13 +30,17 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
   const what = `The ${call.kind === 'step' ? 'step' : 'check'} "${call.name}"`;
   try {
     const timeoutMs = purpose.kind === 'step' ? purpose.timeoutMs : undefined;
-    const value = carried(await inTime(() => purpose.run(context), timeoutMs, what, abort), what);
+    const value = carried(
+      await inTime(() => purpose.run(context), timeoutMs, what, abort),
+      what,
+      host.largestValue,
+    );
     if (purpose.kind === 'until' && (value === undefined || value === null || value === false))
       return { type: 'later', at: host.now() + purpose.everyMs };
     return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
   } catch (error) {
     const failed = call.attempts + 1;
-    const final = error instanceof TerminalError || error instanceof NotJson;
+    const final = [TerminalError, NotJson, ValueTooLarge].some((kind) => error instanceof kind);
     if (purpose.kind === 'step' && !final && failed < purpose.retry.attempts) {
       const { message } = error instanceof Error ? error : { message: String(error) };
       return { type: 'later', at: host.now() + restAfter(purpose.retry, failed), message };

@@ -3,6 +3,7 @@
  * it, its claims are taken over by others, and what it then still tries to commit is refused.
  */
 import type { Clock } from '../model/clock.ts';
+import { defaultLargestValue } from './carried.ts';
 import { claimTasks } from './claims.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { passOfThisContext } from './pass.ts';
@@ -19,6 +20,8 @@ export interface WorkerSettings {
   readonly graceMs: number;
   /** How long a pass that only waits stays in memory. */
   readonly lingerMs: number;
+  /** The largest value of a step or result, in characters of JSON. */
+  readonly largestValue: number;
   /** Ends each pass after every commit that settles something, as a crash would: for tests of handlers. */
   readonly interruptAfterEveryEntry: boolean;
 }
@@ -29,6 +32,7 @@ export const workerDefaults: WorkerSettings = {
   leaseMs: 15_000,
   graceMs: 5_000,
   lingerMs: 100,
+  largestValue: defaultLargestValue,
 };
 
 /** Commits of others that a running pass must know of. */

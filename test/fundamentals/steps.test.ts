@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { durableTool, ProtocolError, TerminalError } from '../../src/index.ts';
+import { createTasks, durableTool, ProtocolError, TerminalError } from '../../src/index.ts';
+import { sqlite } from '../../src/sqlite.ts';
 import { runTool } from '../../src/testing.ts';
 
 test('a handler is a function, and its steps run once however often it is interrupted', async () => {
@@ -208,3 +209,31 @@ test('a journal that grows too long ends the task with advice', async () => {
   expect(result).toMatchObject({ isError: true });
   expect(result.content[0]!.text).toMatch(/grow beyond 20 entries.*subtasks.*task\.until/);
 });
+
+test('a value that is too large is refused with advice, wherever it comes from', async () => {
+  const { tasks, tool } = await withLimit(1_000);
+  await expect(tasks.create(tool, { text: 'x'.repeat(1_000) })).rejects.toThrow(
+    /The call of big gave a value of/,
+  );
+  for (const where of ['step', 'result']) {
+    const { id } = await tasks.create(tool, { where });
+    const outcome = await tasks.outcome(id);
+    expect(outcome).toMatchObject({ kind: 'result', isError: true });
+    expect(JSON.stringify(outcome)).toMatch(/at most 1000 are kept. Put large data elsewhere/);
+  }
+  await tasks.close();
+});
+
+async function withLimit(largestValue: number) {
+  const tool = durableTool(
+    'big',
+    { inputSchema: z.object({ where: z.string().optional(), text: z.string().optional() }) },
+    async ({ where }, task) => {
+      if (where === 'step') await task.step('big', () => 'x'.repeat(largestValue));
+      return 'x'.repeat(largestValue);
+    },
+  );
+  const tasks = createTasks({ store: sqlite('memory:'), tools: [tool], largestValue });
+  await tasks.work();
+  return { tasks, tool };
+}
