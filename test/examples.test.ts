@@ -56,6 +56,10 @@ test('approval: the question outlives the process that asked it', async () => {
   expect(answered.lines).not.toContain('drafting …');
 });
 
+test('authoring: every snippet of the guide holds', async () => {
+  expect((await run(start('authoring'))).code).toBe(0);
+});
+
 test('fan-out: subtasks run beside each other and their results come in order', async () => {
   expect((await run(start('fan-out'))).code).toBe(0);
 });
