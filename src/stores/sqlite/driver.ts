@@ -1,5 +1,6 @@
 /** The one place that touches `node:sqlite`: opening a file with the right settings, and wording its errors. */
 import type { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import {
   StoreBusy,
   StoreCorrupt,
@@ -22,6 +23,11 @@ const busyTimeoutMs = 5;
 
 export function connect(file: string, options: { readOnly?: boolean; timeout?: number } = {}): Connection {
   return new Sqlite(file, { timeout: busyTimeoutMs, ...options });
+}
+
+/** Reads the file as it is, past its write-ahead log. What another process writes meanwhile may be seen half done. */
+export function connectToFileAlone(file: string): Connection {
+  return connect(`${pathToFileURL(file)}?immutable=1`, { readOnly: true });
 }
 
 /** Durable settings: a commit that was acknowledged survives the loss of power. */
@@ -52,11 +58,19 @@ const primary = {
   cannotOpen: 14,
   notADatabase: 26,
 };
+/** The shared memory beside the database could not grow: a full disk too, though SQLite calls it an I/O error. */
+const sharedMemorySize = 4_874;
 
 /** SQLite's primary result code, if the error came from SQLite. */
 export function sqliteCode(error: unknown): number | undefined {
   const code = (error as { errcode?: unknown } | null)?.errcode;
+  if (code === sharedMemorySize) return primary.full;
   return typeof code === 'number' ? code & 0xff : undefined;
+}
+
+function fileSystemCode(error: unknown): string | undefined {
+  const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException;
+  return syscall === undefined ? undefined : code;
 }
 
 export function isBusy(error: unknown): boolean {
@@ -64,14 +78,21 @@ export function isBusy(error: unknown): boolean {
   return code === primary.busy || code === primary.locked;
 }
 
-/** SQLite never says which file it speaks of, nor what to do about it. */
+/** What was read contradicts itself, though SQLite saw nothing wrong with it. */
+export class Damaged extends Error {}
+
+/** SQLite never says which file it speaks of, nor what to do about it; the file system never says the latter. */
 export function worded(error: unknown, file: string): unknown {
   if (error instanceof HoldfastError) return error;
   const message = (error as Error)?.message;
-  switch (sqliteCode(error)) {
+  const code = sqliteCode(error) ?? fileSystemCode(error);
+  switch (code) {
     case undefined:
+      if (error instanceof Damaged) return corrupt(file, message, error);
       return error instanceof SyntaxError ? corrupt(file, 'a stored value is not readable', error) : error;
     case primary.full:
+    case 'ENOSPC':
+    case 'EDQUOT':
       return new StoreFull(
         file,
         'the disk is full, nothing of this change was written',
@@ -79,6 +100,7 @@ export function worded(error: unknown, file: string): unknown {
         error,
       );
     case primary.readOnly:
+    case 'EROFS':
       return new StoreReadOnly(
         file,
         'the database is read-only',
@@ -95,12 +117,7 @@ export function worded(error: unknown, file: string): unknown {
         error,
       );
     case primary.cannotOpen:
-      return new StoreNotOpened(
-        file,
-        'the database cannot be opened',
-        'Check that its folder exists and that this user may read and write there.',
-        error,
-      );
+      return notOpened(file, message, error);
     case primary.busy:
     case primary.locked:
       return new StoreBusy(
@@ -117,6 +134,7 @@ export function worded(error: unknown, file: string): unknown {
         error,
       );
     default:
+      if (typeof code === 'string') return notOpened(file, message, error);
       return new StoreError(
         file,
         `SQLite reported: ${message}`,
@@ -124,6 +142,15 @@ export function worded(error: unknown, file: string): unknown {
         error,
       );
   }
+}
+
+function notOpened(file: string, message: string, cause: unknown): StoreNotOpened {
+  return new StoreNotOpened(
+    file,
+    `the database cannot be opened (${message})`,
+    'Check that its folder exists and that this user may read and write there.',
+    cause,
+  );
 }
 
 export function corrupt(file: string, problem: string, cause?: unknown): StoreCorrupt {

@@ -1,3 +1,5 @@
+import { readFileSync, realpathSync, statfsSync } from 'node:fs';
+
 /** Kinds of file system on which locks and shared memory do not reach other machines, by their magic number. */
 const network: Readonly<Record<number, string>> = {
   26985: 'NFS',
@@ -16,4 +18,30 @@ const network: Readonly<Record<number, string>> = {
 
 export function networkFileSystem(type: number): string | undefined {
   return network[type >>> 0];
+}
+
+const fuse = 0x65735546;
+const networkFuse =
+  /^fuse\.(sshfs|s3fs|rclone|gcsfuse|goofys|blobfuse2?|glusterfs|ceph-fuse|juicefs|mfs|seaweedfs|smbnetfs|curlftpfs)$/;
+
+/** The network file system that a folder lies on, if it does. */
+export function networkFileSystemOf(folder: string): string | undefined {
+  const { type } = statfsSync(folder);
+  return type === fuse ? networkFuse.exec(mountOf(folder))?.[1] : networkFileSystem(type);
+}
+
+/** FUSE may be anything, local or not; the table of mounts tells what. */
+function mountOf(folder: string): string {
+  const path = `${realpathSync(folder)}/`;
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
+  const [nearest] = mounts
+    .map((line) => line.split(' '))
+    .filter(([, point = ' ']) => path.startsWith(`${plain(point)}/`))
+    .toSorted(([, a], [, b]) => b!.length - a!.length);
+  return nearest?.[2] ?? '';
+}
+
+/** Spaces and the like are written as octal numbers there. */
+function plain(point: string): string {
+  return point.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

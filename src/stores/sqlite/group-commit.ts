@@ -25,17 +25,27 @@ type Settled =
 export class GroupCommit {
   readonly #db: Connection;
   readonly #file: string;
-  readonly #committed: () => void;
+  readonly #seal: () => number | undefined;
+  readonly #committed: (transaction: number | undefined) => void;
   #waiting: Command[] = [];
   #scheduled = false;
   #closed = false;
   #idle: (() => void)[] = [];
   #busySince: number | undefined;
 
-  /** `committed` is called after each commit, before its callers hear of it. */
-  constructor(db: Connection, file: string, committed: () => void) {
+  /**
+   * `seal` is the last act of each transaction, and gives its number if it wrote anything; `committed` is told after
+   * the commit, before its callers hear of it.
+   */
+  constructor(
+    db: Connection,
+    file: string,
+    seal: () => number | undefined,
+    committed: (transaction: number | undefined) => void,
+  ) {
     this.#db = db;
     this.#file = file;
+    this.#seal = seal;
     this.#committed = committed;
   }
 
@@ -92,9 +102,11 @@ export class GroupCommit {
 
   #commit(batch: readonly Command[]): void {
     const settled: Settled[] = [];
+    let transaction: number | undefined;
     try {
       crashPoint('commit: begun');
       for (const command of batch) settled.push(this.#runInSavepoint(command));
+      transaction = this.#seal();
       crashPoint('commit: written');
       this.#db.exec('commit');
       crashPoint('commit: durable');
@@ -104,7 +116,14 @@ export class GroupCommit {
       for (const { reject } of batch) reject(failure);
       return;
     }
-    this.#committed();
+    try {
+      this.#committed(transaction);
+    } catch (error) {
+      // The commit stands, and its callers must hear of it; what went wrong after it surfaces as uncaught.
+      queueMicrotask(() => {
+        throw worded(error, this.#file);
+      });
+    }
     for (const one of settled) {
       if ('error' in one) one.command.reject(worded(one.error, this.#file));
       else one.command.resolve(one.value);

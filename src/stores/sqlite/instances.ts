@@ -4,9 +4,11 @@
  *
  *   <name>.lock   an SQLite file held in an exclusive transaction. The kernel drops that lock with the process, so
  *                 a dead holder is recognised within milliseconds, while a stopped one still counts as alive.
- *   <name>.mark   the number of the last commit this instance acknowledged. It is written after each commit
+ *   <name>.mark   the number of the last transaction this instance acknowledged. It is written after each commit
  *                 without waiting for the disk, so it never runs ahead of the database; when the database is
- *                 found to be behind it, acknowledged commits are missing and opening must fail.
+ *                 found to be behind it, acknowledged work is missing and opening must fail.
+ *
+ * A third file, `making`, is there while the database is made for the first time.
  *
  * Never open the database or a lock file with `fs`: closing any descriptor of a file drops all POSIX locks that the
  * process holds on it, SQLite's included.
@@ -34,13 +36,20 @@ export interface Instance {
   isAlive(name: string): boolean;
   /** The names of all other instances that left a lock file behind, dead or alive; none if we cannot look. */
   others(): string[];
-  /** Remembers the last acknowledged commit. */
-  mark(incarnation: string, commit: number): void;
-  /** The highest commit that any instance acknowledged to a caller of this database. */
+  /** Remembers the last acknowledged transaction. */
+  mark(incarnation: string, transaction: number): void;
+  /** The highest transaction that any instance acknowledged to a caller of this database. */
   highestMark(incarnation: string): number;
+  /** The names of instances that left something behind and live no more. */
+  dead(): string[];
   /** Forgets what dead instances left behind. Only when all they acknowledged is safe in the database file. */
-  buryDead(): void;
-  leave(): void;
+  buryDead(dead?: readonly string[]): void;
+  /** Says that the file is about to be made: until `finishMaking`, that it is empty is no sign of a loss. */
+  startMaking(): void;
+  isBeingMade(): boolean;
+  finishMaking(): void;
+  /** The mark stays where what it stands for is not yet in the database file. */
+  leave(options?: { readonly keepMark?: boolean }): void;
 }
 
 /** A database in memory has exactly one instance, and nothing survives it. */
@@ -51,7 +60,11 @@ export function soleInstance(): Instance {
     others: () => [],
     mark: () => {},
     highestMark: () => 0,
+    dead: () => [],
     buryDead: () => {},
+    startMaking: () => {},
+    isBeingMade: () => true,
+    finishMaking: () => {},
     leave: () => {},
   };
 }
@@ -61,6 +74,7 @@ export function joinInstances(file: string): Instance {
   const name = newId();
   const lockFile = (instance: string) => join(folder, `${instance}.lock`);
   const markFile = (instance: string) => join(folder, `${instance}.mark`);
+  const makingFile = join(folder, 'making');
   const { lock, mark } = enter(folder, lockFile(name), markFile(name));
   crashPoint('open: instance locked');
 
@@ -69,6 +83,8 @@ export function joinInstances(file: string): Instance {
     return files.map((entry) => entry.slice(0, -suffix.length)).filter((instance) => instance !== name);
   };
   const isAlive = (instance: string) => instance === name || isLocked(lockFile(instance));
+  const dead = () =>
+    [...new Set([...named('.mark'), ...named('.lock')])].filter((instance) => !isAlive(instance));
 
   return {
     name,
@@ -80,16 +96,29 @@ export function joinInstances(file: string): Instance {
         return [];
       }
     },
-    mark: (incarnation, commit) => writeSync(mark, markText(incarnation, commit), 0),
+    mark(incarnation, transaction) {
+      try {
+        writeSync(mark, markText(incarnation, transaction), 0);
+      } catch {
+        // The commit stands, marked or not; without its mark a loss might not be noticed, and that is all.
+      }
+    },
     highestMark: (incarnation) =>
       Math.max(0, ...named('.mark').map((instance) => readMark(markFile(instance), incarnation))),
-    buryDead() {
-      for (const instance of named('.mark')) if (!isAlive(instance)) tryUnlink(markFile(instance));
-      for (const instance of named('.lock')) unlinkIfFree(lockFile(instance));
+    dead,
+    buryDead(names = dead()) {
+      for (const instance of names) {
+        if (isAlive(instance)) continue; // It was only about to take its lock.
+        tryUnlink(markFile(instance));
+        unlinkIfFree(lockFile(instance));
+      }
     },
-    leave() {
+    startMaking: () => closeSync(openSync(makingFile, 'w')),
+    isBeingMade: () => existsSync(makingFile),
+    finishMaking: () => tryUnlink(makingFile),
+    leave({ keepMark = false } = {}) {
       closeSync(mark);
-      tryUnlink(markFile(name));
+      if (!keepMark) tryUnlink(markFile(name));
       tryUnlink(lockFile(name));
       lock.close();
       tryRmdir(folder);
@@ -103,7 +132,7 @@ export function joinInstances(file: string): Instance {
  */
 function enter(folder: string, lockFile: string, markFile: string): { lock: Connection; mark: number } {
   for (let tries = 1; ; tries++) {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     let lock: Connection | undefined;
     try {
       lock = connect(lockFile);
@@ -152,16 +181,25 @@ function unlinkIfFree(lockFile: string): void {
   }
 }
 
-function markText(incarnation: string, commit: number): string {
-  return `${incarnation} ${String(commit).padStart(16, '0')}\n`;
+function markText(incarnation: string, transaction: number): string {
+  return `${incarnation} ${String(transaction).padStart(16, '0')}\n`;
 }
 
 function readMark(file: string, incarnation: string): number {
   try {
-    const [owner, commit] = readFileSync(file, 'utf8').trim().split(' ');
-    return owner === incarnation ? Number(commit) : 0;
+    const [owner, transaction] = readFileSync(file, 'utf8').trim().split(' ');
+    return owner === incarnation ? Number(transaction) : 0;
   } catch {
     return 0; // The instance has just left.
+  }
+}
+
+/** Not with `recursive`, which calls a read-only file system a missing folder. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { crashPoint } from '../../engine/crash-point.ts';
@@ -7,12 +7,13 @@ import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-er
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { type Connection, configure, connect, copyDatabase, corrupt, isBusy, worded } from './driver.ts';
 import { Feed } from './feed.ts';
-import { networkFileSystem } from './file-system.ts';
+import { networkFileSystemOf } from './file-system.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type Instance, joinInstances, soleInstance } from './instances.ts';
 import { SqliteQueue } from './queue.ts';
 import { Rows } from './rows.ts';
-import { incarnationOf, migrate, renewIncarnation } from './schema.ts';
+import { migrate, versionOf } from './schema.ts';
+import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
 import { SqliteStore } from './store.ts';
 
 export interface SqliteDatabase extends Database {
@@ -41,41 +42,38 @@ export async function openSqlite(
   try {
     if (file) prepareFolder(file);
     instance = file ? joinInstances(file) : soleInstance();
+    if (file) expectDatabase(file, instance);
     db = connect(file ?? ':memory:');
+    await whenFree(() => versionOf(db!, place));
     await whenFree(() => configure(db!));
     await whenFree(() => inTransaction(db!, () => migrate(db!, place)));
-    if (file) checkNothingIsMissing(db, file, instance);
-    return assemble({ db, file, place, instance, clock });
+    const parts = { db, file, place, instance, clock };
+    if (file) await whenFree(() => checkNothingIsMissing({ ...parts, file }));
+    return await whenFree(() => assemble(parts));
   } catch (error) {
-    db?.close();
+    if (db) closeAsFound(db, file);
     instance?.leave();
     throw worded(error, place);
   }
 }
 
-function assemble({
-  db,
-  file,
-  place,
-  instance,
-  clock,
-}: {
-  db: Connection;
-  file: string | undefined;
-  place: string;
-  instance: Instance;
-  clock: Clock;
-}): SqliteDatabase {
-  const incarnation = incarnationOf(db);
+interface Parts {
+  readonly db: Connection;
+  readonly file: string | undefined;
+  readonly place: string;
+  readonly instance: Instance;
+  readonly clock: Clock;
+}
+
+function assemble({ db, file, place, instance, clock }: Parts): SqliteDatabase {
+  const { incarnation, transactions } = readSeal(db);
   const rows = new Rows(db);
   const feed = new Feed(db, rows, file && `${file}-wal`);
-  let marked = 0;
-  const commands = new GroupCommit(db, place, () => {
-    // Asked of the database, not counted: what was rolled back must never look acknowledged.
-    const newest = rows.newestCommit();
-    if (newest > marked) {
-      marked = newest;
-      instance.mark(incarnation, marked);
+  // The first mark takes the space that all later ones need, while there is some.
+  instance.mark(incarnation, transactions);
+  const commands = new GroupCommit(db, place, sealing(db), (transaction) => {
+    if (transaction !== undefined) {
+      instance.mark(incarnation, transaction);
       crashPoint('commit: marked');
     }
     feed.deliver();
@@ -87,10 +85,11 @@ function assemble({
     closed = true;
     queue.close();
     feed.close();
-    if (file) checkpoint(db);
+    const allInFile = !file || checkpoint(db);
     crashPoint('close: checkpointed');
     db.close();
-    instance.leave();
+    if (allInFile) instance.finishMaking();
+    instance.leave({ keepMark: !allInFile });
   };
   const store = new SqliteStore({ rows, commands, feed, clock, file: place, close });
   return {
@@ -116,7 +115,7 @@ function prepareFolder(file: string): void {
       error,
     );
   }
-  const network = networkFileSystem(statfsSync(folder).type);
+  const network = networkFileSystemOf(folder);
   if (network) {
     throw new StoreNotOpened(
       file,
@@ -126,26 +125,59 @@ function prepareFolder(file: string): void {
   }
 }
 
-/** An acknowledged commit that is no longer there, or a damaged page, must be said, not passed over. */
-function checkNothingIsMissing(db: Connection, file: string, instance: Instance): void {
-  // The marks first: the other way round, a commit of another process in between would look like a loss.
-  const acknowledged = instance.highestMark(incarnationOf(db));
-  const { seq } = db.prepare('select coalesce(max(seq), 0) as seq from commits').get() as { seq: number };
-  if (acknowledged > seq) {
+/** SQLite takes an empty file for a new database; one that nobody is making has lost all it held. */
+function expectDatabase(file: string, instance: Instance): void {
+  const size = () => statSync(file, { throwIfNoEntry: false })?.size;
+  if (size() === undefined) instance.startMaking();
+  // SQLite counts a single byte for none. Twice, because somebody may have finished making it in between.
+  const isEmpty = () => size() === 0 || size() === 1;
+  if (isEmpty() && !instance.isBeingMade() && isEmpty()) {
     throw new StoreCorrupt(
       file,
-      `acknowledged work is missing: commit ${acknowledged} was acknowledged, but the last one found is ${seq}; its write-ahead log (${file}-wal) was truncated, damaged or removed`,
-      `Restore the file together with its -wal, or a back-up. To go on with what is left, delete ${file}-instances.`,
+      'the file is empty: it was truncated, or another program made it',
+      'Restore a back-up, or delete the file to begin anew.',
     );
   }
-  if (statSync(file).size <= checkedWholeBytes) {
-    const found = db.prepare('pragma quick_check(1)').get() as { quick_check: string };
-    if (found.quick_check !== 'ok') throw corrupt(file, found.quick_check);
-  }
-  if (checkpoint(db)) instance.buryDead();
 }
 
-/** True if everything committed so far is in the database file itself. */
+/** An acknowledged commit that is no longer there, or a damaged page, must be said, not passed over. */
+function checkNothingIsMissing({ db, file, instance }: Parts & { readonly file: string }): void {
+  const { incarnation } = readSeal(db);
+  const alone = readSealOfFileAlone(file);
+  if (alone && alone.incarnation !== incarnation) {
+    throw new StoreCorrupt(
+      file,
+      `its write-ahead log (${file}-wal) belongs to another database`,
+      `Delete ${file}-wal and ${file}-instances to use the file as it is, or put back the one that the log belongs to.`,
+    );
+  }
+  // The marks first: the other way round, a commit of another process in between would look like a loss.
+  const acknowledged = instance.highestMark(incarnation);
+  const { transactions, newestCommit } = readSeal(db);
+  if (acknowledged > transactions) {
+    // A log older than the file would undo what the file holds.
+    const leftovers = `${alone && alone.transactions > transactions ? `${file}-wal and ` : ''}${file}-instances`;
+    throw new StoreCorrupt(
+      file,
+      `acknowledged work is missing: transaction ${acknowledged} was acknowledged, but the last one found is ${transactions}; the file is an older copy, or its write-ahead log (${file}-wal) was truncated, damaged or removed`,
+      `Restore the file together with its -wal, or a back-up. To go on with what is left, stop every process that uses it and delete ${leftovers}.`,
+    );
+  }
+  const { seq } = db.prepare('select coalesce(max(seq), 0) as seq from commits').get() as { seq: number };
+  if (newestCommit > seq) throw corrupt(file, `its last commit is ${seq}, and should be ${newestCommit}`);
+  if (statSync(file).size <= checkedWholeBytes) {
+    const found = db.prepare('pragma integrity_check(1)').get() as { integrity_check: string };
+    if (found.integrity_check !== 'ok') throw corrupt(file, found.integrity_check);
+  }
+  // Who dies from here on may have acknowledged what the checkpoint leaves in the log.
+  const dead = instance.dead();
+  if (checkpoint(db)) {
+    instance.buryDead(dead);
+    instance.finishMaking();
+  }
+}
+
+/** True if everything committed so far is in the database file itself. A full disk, say, puts that off, no more. */
 function checkpoint(db: Connection): boolean {
   try {
     const done = db.prepare('pragma wal_checkpoint(passive)').get() as {
@@ -154,13 +186,31 @@ function checkpoint(db: Connection): boolean {
       checkpointed: number;
     };
     return done.busy === 0 && done.log === done.checkpointed;
-  } catch (error) {
-    if (isBusy(error)) return false;
-    throw error;
+  } catch {
+    return false;
   }
 }
 
+/**
+ * The last connection to close makes a checkpoint, and a damaged write-ahead log would spoil a sound file. A file
+ * that is refused stays as it was found: a connection that may only read closes last.
+ */
+function closeAsFound(db: Connection, file: string | undefined): void {
+  let last: Connection | undefined;
+  try {
+    last = file === undefined ? undefined : connect(file, { readOnly: true });
+    last?.prepare('select 1 from sqlite_schema').get();
+  } catch {
+    // Then there is nothing to be spoilt.
+  }
+  db.close();
+  last?.close();
+}
+
 async function backUp(source: string | Connection, target: string): Promise<void> {
+  if (typeof source === 'string' && isSameFile(source, target)) {
+    throw new StoreNotOpened(target, 'it is the database itself', 'Choose another file for the back-up.');
+  }
   const unfinished = `${target}.unfinished`;
   try {
     rmSync(unfinished, { force: true });
@@ -168,16 +218,30 @@ async function backUp(source: string | Connection, target: string): Promise<void
     const copy = connect(unfinished);
     try {
       copy.exec('pragma journal_mode = delete');
-      inTransaction(copy, () => renewIncarnation(copy));
+      inTransaction(copy, () => renewSeal(copy));
     } finally {
       copy.close();
     }
     crashPoint('backup: copied');
     renameSync(unfinished, target);
+    flushFolder(dirname(target));
   } catch (error) {
     rmSync(unfinished, { force: true });
     throw worded(error, target);
   }
+}
+
+function isSameFile(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((file) => statSync(file, { throwIfNoEntry: false }));
+  return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
+}
+
+/** A new name in a folder outlives the loss of power only once the folder itself is on the disk. */
+function flushFolder(folder: string): void {
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(folder, 'r');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
 }
 
 function inTransaction(db: Connection, act: () => void): void {
@@ -192,7 +256,7 @@ function inTransaction(db: Connection, act: () => void): void {
 }
 
 /** Other processes may be opening the same file. */
-async function whenFree(act: () => void): Promise<void> {
+async function whenFree<T>(act: () => T): Promise<T> {
   for (const started = performance.now(); ; ) {
     try {
       return act();

@@ -4,12 +4,18 @@ import type { CommitNotice, IdempotencyScope, ListQuery, Page } from '../../engi
 import { HoldfastError } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Task, TaskId } from '../../model/task.ts';
-import type { Connection } from './driver.ts';
+import { type Connection, Damaged } from './driver.ts';
+import { Neighbours } from './neighbours.ts';
 
 interface TaskRow {
   readonly seq: number;
   readonly body: string;
   readonly lease_until: number | null;
+}
+
+interface ListRow extends TaskRow {
+  /** The row before it in the list, by the index's own account. */
+  readonly newer: number | null;
 }
 
 /** How long notices of removal wait for other processes to read them. */
@@ -22,36 +28,49 @@ export class InvalidCursor extends HoldfastError {
 }
 
 export class Rows {
+  readonly #db: Connection;
   readonly #sql: ReturnType<typeof prepare>;
   /** Where the tasks are that the running command has read, and in which version it found them. */
   readonly #found = new Map<TaskId, { readonly seq: number; readonly version: number }>();
+  readonly #neighbours: Neighbours;
 
   constructor(db: Connection) {
+    this.#db = db;
     this.#sql = prepare(db);
+    this.#neighbours = new Neighbours(db);
   }
 
   // --- Reading --------------------------------------------------------------------------------------------
 
   get(id: TaskId): Task | undefined {
-    const row = this.#sql.get.get(id) as TaskRow | undefined;
+    const row = this.#find(id);
     return row && toTask(row);
   }
 
+  /** Inside a transaction. */
   lineage(id: TaskId, withAncestors = true): Lineage | undefined {
-    const task = this.#read(this.#sql.get.get(id));
+    const task = this.#read(this.#find(id));
     if (!task) return undefined;
     const ancestors: Task[] = [];
     if (!withAncestors) return { task, ancestors };
-    for (let parentId = task.parentId; parentId !== undefined; parentId = ancestors.at(-1)!.parentId)
-      ancestors.push(this.#read(this.#sql.get.get(parentId))!);
+    for (let parentId = task.parentId; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
+      const parent = this.#read(this.#sql.get.get(parentId));
+      if (!parent) throw new Damaged(`task ${parentId} is missing above its subtask`);
+      ancestors.push(parent);
+    }
     return { task, ancestors };
   }
 
   family(id: TaskId): Family | undefined {
-    const lineage = this.lineage(id);
-    if (!lineage) return undefined;
-    const rows = lineage.task.childCount === 0 ? [] : this.#sql.descendants.all(id);
-    return { ...lineage, descendants: rows.map((row) => this.#read(row)!) };
+    return this.#atOneMoment(() => {
+      const lineage = this.lineage(id);
+      if (!lineage) return undefined;
+      const rows = lineage.task.childCount === 0 ? [] : this.#sql.descendants.all(id);
+      const descendants = rows.map((row) => this.#read(row)!);
+      const counted = [lineage.task, ...descendants].reduce((sum, { childCount }) => sum + childCount, 0);
+      if (counted !== descendants.length) throw new Damaged(`subtasks are missing below task ${id}`);
+      return { ...lineage, descendants };
+    });
   }
 
   withKey({ owner, tool, key }: IdempotencyScope): Task | undefined {
@@ -61,14 +80,31 @@ export class Rows {
   list({ owner, limit, cursor }: ListQuery): Page {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     if (!Number.isSafeInteger(before)) throw new InvalidCursor();
-    const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
-    const tasks = rows.slice(0, limit).map(toTask);
-    return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
+    return this.#atOneMoment(() => {
+      const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as ListRow[];
+      const tasks = rows.slice(0, limit).map(toTask);
+      if (
+        tasks.some((task) => task.owner !== owner) ||
+        !rows.every((row, i) => isNext(row, rows[i - 1], before))
+      )
+        throw new Damaged('an index has lost entries');
+      if (rows.length === 0) this.#neighbours.confirmEmptyList(owner, before);
+      else if (cursor === undefined) this.#neighbours.confirmStartOfList(owner, rows[0]!.seq);
+      if (rows.length > 0 && rows.length <= limit) this.#neighbours.confirmEndOfList(owner, rows.at(-1)!.seq);
+      return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
+    });
   }
 
   journal(id: TaskId): Json[] {
-    const rows = this.#sql.journal.all(id) as { journal: string }[];
-    return rows.flatMap(({ journal }) => JSON.parse(journal) as Json[]);
+    return this.#atOneMoment(() => {
+      const row = this.#find(id);
+      if (!row) return [];
+      // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
+      const commits = this.#sql.journal.all(row.seq) as { version: number; journal: string | null }[];
+      if (commits.length !== toTask(row).version || commits.some(({ version }, i) => version !== i + 1))
+        throw new Damaged(`commits of task ${id} are missing`);
+      return commits.flatMap(({ journal }) => (journal === null ? [] : (JSON.parse(journal) as Json[])));
+    });
   }
 
   due(what: 'deadline' | 'purge', now: number, limit: number): TaskId[] {
@@ -109,6 +145,27 @@ export class Rows {
   /** False if the claim is lost. */
   renew(id: TaskId, epoch: number, leaseUntil: number): boolean {
     return this.#sql.renew.run(leaseUntil, id, epoch).changes === 1;
+  }
+
+  #find(id: TaskId): TaskRow | undefined {
+    const row = this.#sql.get.get(id) as TaskRow | undefined;
+    if (row) return row;
+    return this.#atOneMoment(() => {
+      const row = this.#sql.get.get(id) as TaskRow | undefined;
+      if (!row) this.#neighbours.confirmNoTask(id);
+      return row;
+    });
+  }
+
+  /** What is read by several statements must not change between them. */
+  #atOneMoment<T>(read: () => T): T {
+    if (this.#db.isTransaction) return read();
+    this.#db.exec('begin');
+    try {
+      return read();
+    } finally {
+      if (this.#db.isTransaction) this.#db.exec('commit');
+    }
   }
 
   #read(row: unknown): Task | undefined {
@@ -156,9 +213,15 @@ export class Rows {
 }
 
 function toTask(row: TaskRow): Task {
-  const task = JSON.parse(row.body) as Task;
+  const task = JSON.parse(row.body) as Task | null;
+  if (!task?.id) throw new Damaged('a stored task is not readable');
   if (row.lease_until === null || task.phase === 'done' || !task.holder) return task;
   return { ...task, holder: { ...task.holder, leaseUntil: row.lease_until } };
+}
+
+/** Whether nothing lies between a row of a list and the one before it; the first follows on where the list began. */
+function isNext({ newer }: ListRow, previous: ListRow | undefined, before: number): boolean {
+  return previous ? newer === previous.seq : newer === null || newer >= before;
 }
 
 function prepare(db: Connection) {
@@ -175,10 +238,12 @@ function prepare(db: Connection) {
       order by below.depth, below.seq`),
     withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
     list: db.prepare(`
-      select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),
-    journal: db.prepare(`
-      select journal from commits where task = (select seq from tasks where id = ?) and journal is not null
-      order by seq`),
+      select ${columns}, (
+        select min(newer.seq) from tasks as newer
+        where newer.owner = tasks.owner and newer.parent_id is null and newer.seq > tasks.seq
+      ) as newer
+      from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),
+    journal: db.prepare('select version, journal from commits where task = ? order by seq'),
     deadline: db.prepare('select id from tasks where deadline_at <= ? order by deadline_at limit ?'),
     purge: db.prepare('select id from tasks where purge_at <= ? order by purge_at limit ?'),
     newestCommit: db.prepare('select max(seq) as seq from commits'),

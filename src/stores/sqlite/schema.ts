@@ -8,8 +8,8 @@
  */
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
-import { newId } from '../../model/id.ts';
-import type { Connection } from './driver.ts';
+import { type Connection, Damaged } from './driver.ts';
+import { renewSeal, sealTable } from './seal.ts';
 
 const migrations: readonly string[] = [
   `
@@ -51,25 +51,21 @@ const migrations: readonly string[] = [
   `,
 ];
 
-/** Brings the tables up to date. Runs inside a write transaction, so that of several processes one migrates. */
-export function migrate(db: Connection, file: string): void {
+/** How many migrations were applied. Refuses what is not ours to touch, and writes nothing. */
+export function versionOf(db: Connection, file: string): number {
   const tables = db.prepare("select name from sqlite_schema where type = 'table'").all();
-  if (tables.length > 0 && !tables.some(({ name }) => name === 'holdfast_schema')) {
+  if (tables.length === 0) return 0;
+  if (!tables.some(({ name }) => name === 'holdfast_schema')) {
     throw new StoreCorrupt(
       file,
       'this is a SQLite database of another program',
       'Choose a file of its own for Holdfast; nothing was changed here.',
     );
   }
-  db.exec(`
-    create table if not exists holdfast_schema (version integer primary key, applied_at text not null);
-    create table if not exists holdfast_incarnation (id text not null);
-  `);
-  const { version } = db
-    .prepare('select coalesce(max(version), 0) as version from holdfast_schema')
-    .get() as {
-    version: number;
-  };
+  const { version, count } = db
+    .prepare('select coalesce(max(version), 0) as version, count(*) as count from holdfast_schema')
+    .get() as { version: number; count: number };
+  if (version !== count) throw new Damaged('its table of versions is not whole');
   if (version > migrations.length) {
     throw new StoreTooNew(
       file,
@@ -77,6 +73,16 @@ export function migrate(db: Connection, file: string): void {
       'Update this Holdfast, or open another file; nothing was changed here.',
     );
   }
+  return version;
+}
+
+/** Brings the tables up to date. Runs inside a write transaction, so that of several processes one migrates. */
+export function migrate(db: Connection, file: string): void {
+  const version = versionOf(db, file);
+  db.exec(
+    'create table if not exists holdfast_schema (version integer primary key, applied_at text not null)',
+  );
+  db.exec(sealTable);
   const applied = db.prepare('insert into holdfast_schema (version, applied_at) values (?, ?)');
   for (const [index, sql] of migrations.entries()) {
     if (index < version) continue;
@@ -84,15 +90,7 @@ export function migrate(db: Connection, file: string): void {
     applied.run(index + 1, new Date().toISOString());
     crashPoint('open: migrating');
   }
-  if (version === 0) renewIncarnation(db);
-}
-
-/** Gives a database a new identity: a restored back-up is not the database whose commits were acknowledged. */
-export function renewIncarnation(db: Connection): void {
-  db.exec('delete from holdfast_incarnation');
-  db.prepare('insert into holdfast_incarnation (id) values (?)').run(newId());
-}
-
-export function incarnationOf(db: Connection): string {
-  return (db.prepare('select id from holdfast_incarnation').get() as { id: string }).id;
+  if (version === 0) renewSeal(db);
+  // SQLite opens a file that may only be read all the same: it is refused here, not at the first commit.
+  db.exec('update holdfast_seal set transactions = transactions');
 }

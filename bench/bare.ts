@@ -1,0 +1,102 @@
+/**
+ * The baseline: what `src/stores/sqlite/rows.ts` must read and write, in one transaction per operation, with the
+ * values bound beforehand and nothing parsed. `same-rows.ts` checks that it still writes what the store writes.
+ * What the store does besides (savepoints, seals, marks, looking for damage) is its own care, and so its own cost.
+ */
+import type { SQLInputValue } from 'node:sqlite';
+import type { TaskWrite } from '../src/engine/change.ts';
+import { type Connection, configure, connect } from '../src/stores/sqlite/driver.ts';
+
+/** A write as the values that its statements take. */
+export interface Bound {
+  readonly state: readonly SQLInputValue[];
+  readonly place: readonly SQLInputValue[];
+  readonly commit: readonly SQLInputValue[];
+}
+
+export function bind({ task, at, events, journal }: TaskWrite): Bound {
+  const live = task.phase === 'done' ? undefined : task;
+  return {
+    state: [
+      task.epoch,
+      live?.holder?.name ?? null,
+      live?.holder?.leaseUntil ?? null,
+      live?.wakeAt ?? null,
+      live?.deadlineAt ?? null,
+      task.phase === 'done' ? task.purgeAt : null,
+      JSON.stringify(task),
+    ],
+    place: [
+      task.id,
+      task.owner,
+      task.tool,
+      task.toolVersion,
+      task.parentId ?? null,
+      task.ordinal,
+      task.idempotency?.key ?? null,
+    ],
+    commit: [null, task.version, at, JSON.stringify(events), journal ? JSON.stringify(journal) : null],
+  };
+}
+
+export class BareLoop {
+  readonly #db: Connection;
+  readonly #sql: ReturnType<typeof prepare>;
+
+  constructor(file: string) {
+    this.#db = connect(file);
+    configure(this.#db);
+    this.#sql = prepare(this.#db);
+  }
+
+  create({ state, place, commit }: Bound): void {
+    this.#sql.begin.run();
+    const { lastInsertRowid } = this.#sql.insert.run(...state, ...place);
+    this.#sql.insertCommit.run(lastInsertRowid, ...commit);
+    this.#sql.commit.run();
+  }
+
+  update(id: string, { state, commit }: Bound): void {
+    this.#sql.begin.run();
+    const { seq } = this.#sql.get.get(id) as { seq: number };
+    this.#sql.update.run(...state, seq);
+    this.#sql.insertCommit.run(seq, ...commit);
+    this.#sql.commit.run();
+  }
+
+  get(id: string): unknown {
+    return this.#sql.get.get(id);
+  }
+
+  list(owner: string, before: number, limit: number): unknown[] {
+    return this.#sql.list.all(owner, before, limit);
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}
+
+function prepare(db: Connection) {
+  const columns = 'seq, body, lease_until';
+  return {
+    begin: db.prepare('begin immediate'),
+    commit: db.prepare('commit'),
+    get: db.prepare(`select ${columns} from tasks where id = ?`),
+    list: db.prepare(`
+      select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),
+    insert: db.prepare(insertTask),
+    update: db.prepare(`
+      update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?, body = ?
+      where seq = ?`),
+    insertCommit: db.prepare(insertCommit),
+  };
+}
+
+export const insertTask = `
+  insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, body,
+    id, owner, tool, tool_version, parent_id, ordinal, idempotency_key)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+export const insertCommit =
+  'insert into commits (task, removed_id, version, at, events, journal) values (?, ?, ?, ?, ?, ?)';

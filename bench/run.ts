@@ -1,0 +1,35 @@
+/**
+ * `npm run bench -- [suite …] [--quick]`: runs the suites, all or those named, and tells which targets hold.
+ * A quick run only shows that the benchmarks work: its numbers are not kept, and no target can fail it.
+ */
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { handlers } from './handlers.ts';
+import { holds, printed, type Suite, save } from './report.ts';
+import { sqliteStore } from './sqlite-store.ts';
+
+const suites: readonly Suite[] = [sqliteStore, handlers];
+
+const { values, positionals } = parseArgs({
+  options: { quick: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const unknown = positionals.filter((name) => !suites.some((suite) => suite.name === name));
+if (unknown.length > 0) {
+  console.error(
+    `There is no suite ${unknown.join(', ')}. There is: ${suites.map(({ name }) => name).join(', ')}.`,
+  );
+  process.exit(2);
+}
+
+// Without this an interrupted run would leave its databases behind.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+for (const suite of suites) {
+  if (positionals.length > 0 && !positionals.includes(suite.name)) continue;
+  const findings = await suite.run({ quick: values.quick });
+  console.log(`${printed(suite.name, findings)}\n`);
+  if (values.quick) continue;
+  save(join(import.meta.dirname, 'results.json'), suite.name, findings);
+  if (!findings.targets.every(holds)) process.exitCode = 1;
+}

@@ -1,0 +1,70 @@
+/** A notebook of tasks for tests of the rules: each command is put to them and, if allowed, written down. */
+import type { Change, Family, Verdict } from '../engine/change.ts';
+import type { Claim } from '../engine/queue.ts';
+import * as rules from '../engine/transitions.ts';
+import { Refusal } from '../model/errors.ts';
+import type { InputRequest, InputResponse } from '../model/input.ts';
+import type { Failed, Success } from '../model/outcome.ts';
+import type { NewTask, Task } from '../model/task.ts';
+import { aTask } from './fixtures.ts';
+import { brokenInvariants } from './invariants.ts';
+
+const tasks = new Map<string, Task>();
+
+export interface Held {
+  readonly task: Task;
+  readonly claim: Claim;
+}
+
+export const result: Success = { kind: 'result', isError: false, value: { content: [] } };
+export const failure: Failed = { kind: 'result', isError: true, value: { content: [], isError: true } };
+export const question: InputRequest = {
+  kind: 'form',
+  message: 'What is your name?',
+  schema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+};
+export const ada: InputResponse = { action: 'accept', content: { name: 'Ada' } };
+
+/** Writes a lawful command down; anything else fails the test. */
+export function did(verdict: Verdict): Change {
+  if (verdict instanceof Refusal) throw verdict;
+  for (const { task } of verdict.writes) tasks.set(task.id, task);
+  const broken = brokenInvariants(tasks);
+  if (broken.length > 0) throw new Error(broken.join('\n'));
+  return verdict;
+}
+
+export function created(overrides: Partial<NewTask> = {}, at = 0): Task {
+  return did(rules.create(undefined, aTask(overrides), at)).task;
+}
+
+export function claimed(task: Task = created(), at = 0, name = 'worker'): Held {
+  const next = did(rules.claim(now(task), { name, leaseUntil: at + 15_000 }, at)).task;
+  return { task: next, claim: { taskId: next.id, epoch: next.epoch } };
+}
+
+export function child(of: Held, at = 0): Held {
+  const request = aTask({ tool: 'summarise' });
+  did(rules.startChild(now(of.task), of.claim, request, at));
+  return claimed(tasks.get(request.id)!, at);
+}
+
+export function asked(of: Held, ...keys: string[]): Task {
+  for (const key of keys) did(rules.ask(now(of.task), of.claim, { key, request: question }, 1));
+  return now(of.task);
+}
+
+/** The task as it stands. */
+export function now({ id }: Task): Task {
+  return tasks.get(id)!;
+}
+
+export function family(task: Task): Family {
+  const ancestors: Task[] = [];
+  for (let at = now(task); at.parentId; at = ancestors.at(-1)!) ancestors.push(tasks.get(at.parentId)!);
+  const below = (id: string): Task[] => {
+    const own = [...tasks.values()].filter(({ parentId }) => parentId === id);
+    return [...own, ...own.flatMap((one) => below(one.id))];
+  };
+  return { task: now(task), ancestors, descendants: below(task.id) };
+}
