@@ -1,26 +1,35 @@
-/** Ends what is past its deadline and removes what is past its retention, a few at a time. */
+/** Ends what is past its deadline, removes what is past its retention, explains what nobody takes; a few at a time. */
 import type { Clock } from '../model/clock.ts';
 import { Refusal } from '../model/errors.ts';
-import type { TaskId } from '../model/task.ts';
+import type { Task, TaskId } from '../model/task.ts';
+import type { Database, Queue, ToolVersion } from './queue.ts';
 import type { Store } from './store.ts';
 import { StoreError } from './store-errors.ts';
-import { passDeadline, purge } from './transitions.ts';
+import { explain, passDeadline, purge } from './transitions.ts';
 
 const everyMs = 1_000;
+/** A task that has been ready for so long without being claimed is explained to whoever looks. */
+const orphanedMs = 60_000;
 /** Small, so that traffic never waits for long behind it. */
 const atOnce = 20;
 
 export class Housekeeping {
   readonly #store: Store;
+  readonly #queue: Queue;
   readonly #clock: Clock;
+  readonly #tools: readonly ToolVersion[];
+  #orphansAt: number;
   #cancel: () => void = () => {};
   #round: Promise<void> | undefined;
   #again = false;
   #stopped = false;
 
-  constructor(store: Store, clock: Clock) {
+  constructor({ store, queue }: Database, clock: Clock, tools: readonly ToolVersion[]) {
     this.#store = store;
+    this.#queue = queue;
     this.#clock = clock;
+    this.#tools = tools;
+    this.#orphansAt = clock.now() + orphanedMs;
     this.#arm();
   }
 
@@ -54,10 +63,19 @@ export class Housekeeping {
         this.#store.update('family', id, (family) => passDeadline(family, now)),
       );
       await this.#all('purge', (id, now) => this.#store.update('family', id, (family) => purge(family, now)));
+      await this.#explainOrphans();
     } catch (error) {
       // A store that cannot be written now is tried again in the next round.
       if (!(error instanceof StoreError)) throw error;
     }
+  }
+
+  async #explainOrphans(): Promise<void> {
+    const now = this.#clock.now();
+    if (now < this.#orphansAt) return;
+    this.#orphansAt = now + orphanedMs;
+    for (const id of await this.#queue.orphans(this.#tools, now - orphanedMs, atOnce))
+      await this.#store.update('task', id, (task) => explain(task, orphaned(task), now)).catch(unlessRefused);
   }
 
   async #all(what: 'deadline' | 'purge', act: (id: TaskId, now: number) => Promise<unknown>): Promise<void> {
@@ -69,6 +87,10 @@ export class Housekeeping {
       if (due.length < atOnce || this.#stopped) return;
     }
   }
+}
+
+function orphaned({ tool, toolVersion }: Task): string {
+  return `Waiting for a worker that knows ${tool} version ${toolVersion}: none has taken this task so far.`;
 }
 
 function unlessRefused(error: unknown): void {

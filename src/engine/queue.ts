@@ -10,6 +10,9 @@ export interface Queue {
   /** Tasks of these tools that look claimable now, the longest ready first. */
   offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]>;
 
+  /** Tasks that have been ready since before that moment and that none of these tools can run. */
+  orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]>;
+
   /** Extends leases. Returns the claims that are lost; their passes must stop. */
   renew(claims: readonly Claim[], leaseUntil: number): Promise<Claim[]>;
 

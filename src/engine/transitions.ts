@@ -239,6 +239,12 @@ export function answer(task: Task, responses: Readonly<Record<string, InputRespo
   return settleInputs(task, inputs, events, at);
 }
 
+/** Tells whoever looks why nothing happens to a task that no worker holds. */
+export function explain(task: Task, message: string, at: number): Verdict {
+  if (task.phase === 'done' || task.holder || task.statusMessage === message) return unchanged(task);
+  return changed({ ...seen(task, at), statusMessage: message }, at, [{ type: 'reported', message }]);
+}
+
 /** Completes from outside what the handler waits for, or will wait for, under this name. */
 export function completeEvent(task: Task, name: string, value: Json, at: number): Verdict {
   if (task.phase === 'done') return new TaskIsDone(task.id);

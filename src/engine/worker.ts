@@ -59,7 +59,11 @@ export class Worker implements AsyncDisposable {
     this.#clock = clock;
     this.#tools = tools;
     this.#settings = settings;
-    this.#housekeeping = new Housekeeping(database.store, clock);
+    this.#housekeeping = new Housekeeping(
+      database,
+      clock,
+      tools.map(({ name, version }) => ({ tool: name, version })),
+    );
     this.#renewal = setInterval(() => void this.#renew(), settings.leaseMs / 3);
     process.on('unhandledRejection', this.#onUnhandled);
     this.#stopListening.push(

@@ -56,6 +56,19 @@ export function testQueue(options: SuiteOptions): void {
     assert.deepEqual(ids(await claim(database, clock)), [mine]);
   });
 
+  check('a task that none of the known tools can run is found after a while', async ({ database, clock }) => {
+    const strange = await create(database, clock, { tool: 'somebody_elses' });
+    await create(database, clock);
+    clock.advance(1_000);
+    const { queue } = database;
+    assert.deepEqual(await queue.orphans(tools, clock.now() - 1_001, 9), []);
+    assert.deepEqual(await queue.orphans(tools, clock.now() - 1_000, 9), [strange]);
+    assert.deepEqual(
+      await queue.orphans([{ tool: 'somebody_elses', version: '1' }, ...tools], clock.now(), 9),
+      [],
+    );
+  });
+
   check(
     'a held task is not offered while its lease runs, and is when it has run out',
     async ({ database, clock }) => {

@@ -205,6 +205,11 @@ test('tasks of a version that no worker knows wait for one that does', async () 
   const { id: other } = await newer.create('tool');
   expect(await newer.outcome(other)).toMatchObject({ value: { content: [{ text: 'from 2' }] } });
   expect(await tasks.get(id)).toMatchObject({ phase: 'queued' });
+  clock.advance(120_000);
+  await until(tasks, async () => (await tasks.get(id))!.statusMessage !== undefined);
+  expect((await tasks.get(id))!.statusMessage).toBe(
+    'Waiting for a worker that knows tool version 1: none has taken this task so far.',
+  );
   await worker.stop();
   const both = createTasks({ store: database, tools: [v1, v2], clock });
   await both.work();
@@ -231,6 +236,7 @@ test('a task whose process dies again and again runs once more alone, and is the
         return [{ taskId: id, holder: `${holder}'`, deadHolder: holder }];
       },
       renew: (...args) => database.queue.renew(...args),
+      orphans: async () => [],
       onWork: () => () => {},
     },
   };

@@ -28,6 +28,7 @@ export class SqliteQueue implements Queue {
   readonly #clock: Clock;
   readonly #file: string;
   readonly #ready: ReturnType<Connection['prepare']>;
+  readonly #orphaned: ReturnType<Connection['prepare']>;
   readonly #next: ReturnType<Connection['prepare']>;
   readonly #listeners = new Set<() => void>();
   /** Holders seen alive at the last look. */
@@ -55,6 +56,11 @@ export class SqliteQueue implements Queue {
       where tool = ? and tool_version = ? and wake_at <= ?
         and (holder is null or lease_until <= ? or holder not in (select value from json_each(?)))
       order by wake_at limit ?`);
+    this.#orphaned = parts.db.prepare(`
+      select id from tasks
+      where wake_at <= ? and holder is null
+        and tool || ' ' || tool_version not in (select value from json_each(?))
+      limit ?`);
     this.#next = parts.db.prepare(`
       select min(wake_at) as wake_at from tasks where tool = ? and tool_version = ? and wake_at > ?`);
   }
@@ -68,6 +74,16 @@ export class SqliteQueue implements Queue {
       ready.sort((a, b) => a.wake_at - b.wake_at);
       if (ready.length < limit) this.#expectTimers(tools, now);
       return ready.slice(0, limit).map((row) => this.#offer(row, now));
+    } catch (error) {
+      throw worded(error, this.#file);
+    }
+  }
+
+  async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
+    try {
+      const known = JSON.stringify(tools.map(({ tool, version }) => `${tool} ${version}`));
+      const rows = this.#orphaned.all(readySince, known, limit) as unknown as { id: TaskId }[];
+      return rows.map(({ id }) => id);
     } catch (error) {
       throw worded(error, this.#file);
     }
