@@ -50,5 +50,6 @@ function arrived(call: Call, { outside, now }: Gathering): Pick<Entry, 'ok' | 'v
   if (call.purpose.kind === 'start') return { ok: true, value: call.purpose.request.id };
   // A question must have been asked before it can be answered.
   if (call.kind === 'ask' && call.key === undefined) return undefined;
-  return settlementOf(call, outside, now);
+  // Several calls may wait for the same thing. A branch owns its value, as on replay, whatever it does to it.
+  return structuredClone(settlementOf(call, outside, now));
 }

@@ -50,7 +50,7 @@ export interface Journal {
   /** Each with the number of its batch: a handler may end in the middle of one. */
   readonly entries: (Entry & { readonly batch: number; readonly moment: number })[];
   readonly attempts: Map<number, FailedAttempt[]>;
-  /** Up to this many settled entries, every call that was made is recorded. */
+  /** Up to this many settled entries, every call that was made is recorded; -1 while nothing is. */
   knownUpTo: number;
   batches: number;
 }
@@ -62,7 +62,7 @@ export function readJournal(records: readonly Json[]): Journal {
     calls: [],
     entries: [],
     attempts: new Map(),
-    knownUpTo: 0,
+    knownUpTo: -1,
     batches: 0,
   };
   for (const batch of batches) append(journal, batch as unknown as Batch);

@@ -21,8 +21,8 @@ import { callsOnly, gather } from './gather.ts';
 import { append, type Batch, type Entry, type FailedAttempt, type Journal } from './journal.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
 import { errorFrom } from './recorded-error.ts';
-import { described, difference, recorded } from './replay.ts';
-import { nextMoment } from './waits.ts';
+import { described, difference, outsideAStep, recorded, whenDrained } from './replay.ts';
+import { nextMoment, waitsForOthers } from './waits.ts';
 import { type Attempted, attempt } from './work.ts';
 
 export class HandlerRefused extends HoldfastError {}
@@ -83,8 +83,8 @@ export class Pass {
       this.#inWindow = true;
       running.run({ pass: this }, () => {
         new Promise((resolve) => resolve(handler())).then(
-          (value) => this.#finish({ type: 'returned', value }),
-          (error) => this.#finish({ type: 'threw', error }),
+          (value) => this.#handlerEnded({ type: 'returned', value }),
+          (error) => this.#handlerEnded({ type: 'threw', error }),
         );
       });
     });
@@ -152,20 +152,24 @@ export class Pass {
   #admit(made: Pick<Call, 'position' | 'kind' | 'name' | 'at'>): boolean {
     const problem = difference(this.#journal, made);
     if (problem) {
-      this.#over({ type: 'changed', message: problem });
+      this.#changed(problem);
       return false;
     }
+    if (!this.#isInOrder(described(made))) return false;
     if (this.#inWindow) return true;
-    if (this.#open.size > 0) {
-      const beside = [...this.#open].map(described).join(', ');
-      this.#refuse(
-        `${described(made)} was reached through something awaited outside a step (a timer, a request, a file) while ${beside} was open. Its order could not be repeated after a crash: put what is awaited into a step of its own.`,
-      );
-      return false;
-    }
     this.#inWindow = true;
+    whenDrained(() => {
+      this.#inWindow = false;
+    });
     this.#wake();
     return true;
+  }
+
+  /** R4: whether the handler may get there, now, with these calls open. */
+  #isInOrder(where: string): boolean {
+    if (this.#inWindow || this.#open.size === 0) return true;
+    this.#refuse(outsideAStep(where, this.#open));
+    return false;
   }
 
   #next(): void {
@@ -184,7 +188,7 @@ export class Pass {
       // A handler may end in the middle of a batch, and leave the rest of it unsettled.
       const next = entries[this.#settled]!;
       const inOneBatch = this.#settled > 0 && entries[this.#settled - 1]!.batch === next.batch;
-      if (calls.length > this.#calls.length || !inOneBatch)
+      if (!this.#live && (calls.length > this.#calls.length || !inOneBatch))
         return this.#changed(`the handler ended, the journal goes on with ${described(calls[next.call]!)}`);
       return this.#over(this.#finished);
     }
@@ -229,10 +233,7 @@ export class Pass {
     this.#live = true;
     if (this.#finished) return this.#over(this.#finished);
     if (this.#committing) return;
-    const waitsForOthers = [...this.#open].some(
-      ({ kind }) => kind !== 'step' && kind !== 'start' && kind !== 'until',
-    );
-    if (this.#outdated && waitsForOthers) return this.#look();
+    if (this.#outdated && [...this.#open].some(waitsForOthers)) return this.#look();
     if (!this.#yielding) this.#startWork();
     const batch = gather({
       open: this.#open,
@@ -246,7 +247,7 @@ export class Pass {
     const works = [...this.#open].some(({ state }) => state === 'running');
     if (this.#yielding && !works) return this.#over({ type: 'stopped' });
     this.#asleep = true;
-    this.#armTimer();
+    if (!this.#yielding) this.#armTimer();
     if (!works && this.#open.size > 0) this.#armPark();
   }
 
@@ -272,6 +273,8 @@ export class Pass {
       const { purpose } = call;
       if (purpose.kind !== 'step' && purpose.kind !== 'until') continue;
       if (call.state === 'running' || call.state === 'over') continue;
+      // A failed attempt is recorded before the next one begins, or a crash would repeat both.
+      if (this.#completed.some((one) => one.call === call.position)) continue;
       if (call.startAt !== undefined && call.startAt > now) {
         call.state = 'waiting';
         continue;
@@ -329,11 +332,9 @@ export class Pass {
   // --- Rest -----------------------------------------------------------------------------------------------
 
   #armTimer(): void {
-    const moments = [...this.#open].map(nextMoment).filter((at) => at !== undefined);
+    const at = nextMoment(this.#open);
     this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
-    if (moments.length === 0) return;
-    this.#cancelTimer = this.#host.schedule(Math.min(...moments), () => this.#wake());
+    this.#cancelTimer = at === undefined ? undefined : this.#host.schedule(at, () => this.#wake());
   }
 
   /** Only waits are open and nothing runs: after a short while the pass ends, and something else will wake the task. */
@@ -347,13 +348,12 @@ export class Pass {
   #park(): void {
     this.#asleep = false;
     this.#committing = true;
-    const moments = [...this.#open].map(nextMoment).filter((at) => at !== undefined);
     const calls = this.#unrecorded();
     const batch =
       calls.length > 0
         ? callsOnly({ unrecorded: calls, settled: this.#settled, now: this.#host.now() })
         : undefined;
-    this.#host.park(moments.length > 0 ? Math.min(...moments) : null, batch, this.#calls).then(
+    this.#host.park(nextMoment(this.#open) ?? null, batch, this.#calls).then(
       (parked) => {
         if (parked) return this.#over({ type: 'parked' });
         this.#committing = false;
@@ -370,6 +370,10 @@ export class Pass {
     clearTimeout(this.#linger);
     this.#linger = undefined;
     setImmediate(() => this.#next());
+  }
+
+  #handlerEnded(end: PassEnd): void {
+    if (this.#isInOrder('The end of the handler')) this.#finish(end);
   }
 
   #finish(end: PassEnd): void {

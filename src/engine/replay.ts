@@ -9,7 +9,7 @@ export function difference(
 ): string | undefined {
   const known = journal.calls[made.position];
   if (!known) {
-    return made.at < journal.knownUpTo
+    return made.at <= journal.knownUpTo
       ? `the handler now makes ${described(made)}, the journal has no call there`
       : undefined;
   }
@@ -22,6 +22,21 @@ export function difference(
 
 export function described({ kind, name }: Pick<RecordedCall, 'kind' | 'name'>): string {
   return name === '' ? `task.${kind}()` : `task.${kind}(${JSON.stringify(name)})`;
+}
+
+/** Why the handler may not get there. */
+export function outsideAStep(where: string, open: Iterable<Call>): string {
+  const beside = [...open].map(described).join(' and ');
+  return `${where} was reached through something awaited outside a step (a timer, a request, a file) while ${beside} was open. Its order could not be repeated after a crash: put what is awaited into a step of its own.`;
+}
+
+/** Ticks after each of which all microtasks run: as many as a chain of pure computation can reasonably take. */
+const drainingTicks = 200;
+
+/** Calls back when ticks and microtasks have run dry, and before any timer or I/O. */
+export function whenDrained(callback: () => void, ticks = drainingTicks): void {
+  if (ticks === 0) callback();
+  else process.nextTick(() => queueMicrotask(() => whenDrained(callback, ticks - 1)));
 }
 
 /** The call as the journal keeps it. */

@@ -26,7 +26,7 @@ export interface Store {
 
   family(id: TaskId): Promise<Family | undefined>;
 
-  /** Root tasks of an owner, the newest first. */
+  /** Root tasks of an owner, the newest first. Large results may be left out (their value is null); `get` has them. */
   list(query: ListQuery): Promise<Page>;
 
   /** Everything that was ever appended to the task's journal, in commit order. */

@@ -37,11 +37,17 @@ export function settlementOf(call: Call, { task, children }: Outside, now: numbe
   }
 }
 
-/** The next moment at which something may happen by itself to this call. */
-export function nextMoment(call: Call): number | undefined {
-  const moments = [call.due, call.state === 'waiting' ? call.startAt : undefined].filter(
-    (at) => at !== undefined,
-  );
+/** Whether it settles by what others do to the task, or by the clock. */
+export function waitsForOthers({ kind }: Call): boolean {
+  return kind !== 'step' && kind !== 'start' && kind !== 'until';
+}
+
+/** The next moment at which something may happen by itself to one of these calls. */
+export function nextMoment(calls: Iterable<Call>): number | undefined {
+  const moments = [...calls].flatMap(({ state, due, startAt }) => {
+    if (state === 'running') return []; // Its end comes first, however late.
+    return [due, state === 'waiting' ? startAt : undefined].filter((at) => at !== undefined);
+  });
   return moments.length > 0 ? Math.min(...moments) : undefined;
 }
 

@@ -38,7 +38,7 @@ export class Feed {
     return this.#add(this.#listeners, listener);
   }
 
-  /** Calls back after every commit of this or another process, without saying what it was. */
+  /** Calls back when a commit of this process has left work for someone, and after every commit of another. */
   onStir(listener: () => void): () => void {
     return this.#add(this.#stirred, listener);
   }
@@ -47,9 +47,10 @@ export class Feed {
    * Delivers what was committed since the last delivery. While another process recovers the log after a crash
    * nothing can be read; the next look delivers it then.
    */
-  deliver(): void {
+  deliver({ stir = true }: { readonly stir?: boolean } = {}): void {
     try {
       this.#deliver();
+      if (stir) for (const listener of [...this.#stirred]) tell(listener);
     } catch (error) {
       if (!isBusy(error)) throw error;
       this.#dataVersion = undefined;
@@ -71,7 +72,6 @@ export class Feed {
       }
       if (commits.length < pageSize) break;
     }
-    for (const listener of [...this.#stirred]) tell(listener);
   }
 
   #add<T>(listeners: Set<T>, listener: T): () => void {

@@ -25,6 +25,7 @@ type Settled =
 export class GroupCommit {
   readonly #db: Connection;
   readonly #file: string;
+  readonly #sql: ReturnType<typeof prepare>;
   readonly #seal: () => number | undefined;
   readonly #committed: (transaction: number | undefined) => void;
   #waiting: Command[] = [];
@@ -44,6 +45,7 @@ export class GroupCommit {
     committed: (transaction: number | undefined) => void,
   ) {
     this.#db = db;
+    this.#sql = prepare(db);
     this.#file = file;
     this.#seal = seal;
     this.#committed = committed;
@@ -82,7 +84,7 @@ export class GroupCommit {
   /** False while another process holds the write lock: the batch waits, the event loop does not. */
   #begin(): boolean {
     try {
-      this.#db.exec('begin immediate');
+      this.#sql.begin.run();
       this.#busySince = undefined;
       return true;
     } catch (error) {
@@ -108,7 +110,7 @@ export class GroupCommit {
       for (const command of batch) settled.push(this.#runInSavepoint(command));
       transaction = this.#seal();
       crashPoint('commit: written');
-      this.#db.exec('commit');
+      this.#sql.commit.run();
       crashPoint('commit: durable');
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('rollback');
@@ -131,10 +133,10 @@ export class GroupCommit {
   }
 
   #runInSavepoint(command: Command): Settled {
-    this.#db.exec('savepoint command');
+    this.#sql.savepoint.run();
     try {
       const value = command.run();
-      this.#db.exec('release command');
+      this.#sql.release.run();
       return { command, value };
     } catch (error) {
       // A full disk undoes the whole transaction, not just this command: then nothing of the batch stands.
@@ -143,4 +145,13 @@ export class GroupCommit {
       return { command, error };
     }
   }
+}
+
+function prepare(db: Connection) {
+  return {
+    begin: db.prepare('begin immediate'),
+    savepoint: db.prepare('savepoint command'),
+    release: db.prepare('release command'),
+    commit: db.prepare('commit'),
+  };
 }

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { crashPoint } from '../../engine/crash-point.ts';
@@ -76,7 +76,7 @@ function assemble({ db, file, place, instance, clock }: Parts): SqliteDatabase {
       instance.mark(incarnation, transaction);
       crashPoint('commit: marked');
     }
-    feed.deliver();
+    feed.deliver({ stir: rows.takeLeftWork() });
   });
   const queue = new SqliteQueue({ db, rows, commands, feed, instance, clock, file: place });
   let closed = false;
@@ -226,7 +226,7 @@ async function backUp(source: string | Connection, target: string): Promise<void
     renameSync(unfinished, target);
     flushFolder(dirname(target));
   } catch (error) {
-    rmSync(unfinished, { force: true });
+    if (existsSync(unfinished)) rmSync(unfinished);
     throw worded(error, target);
   }
 }

@@ -3,20 +3,10 @@ import type { Change, Family, Lineage, TaskWrite } from '../../engine/change.ts'
 import type { CommitNotice, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
-import type { Task, TaskId } from '../../model/task.ts';
+import type { Outcome } from '../../model/outcome.ts';
+import type { DoneTask, Task, TaskId } from '../../model/task.ts';
+import { bodyOf, hasResultApart, ParsedTasks, type ResultApart, type TaskRow, toTask } from './body.ts';
 import { type Connection, Damaged } from './driver.ts';
-import { Neighbours } from './neighbours.ts';
-
-interface TaskRow {
-  readonly seq: number;
-  readonly body: string;
-  readonly lease_until: number | null;
-}
-
-interface ListRow extends TaskRow {
-  /** The row before it in the list, by the index's own account. */
-  readonly newer: number | null;
-}
 
 /** How long notices of removal wait for other processes to read them. */
 const keepRemovalsMs = 3_600_000;
@@ -32,19 +22,21 @@ export class Rows {
   readonly #sql: ReturnType<typeof prepare>;
   /** Where the tasks are that the running command has read, and in which version it found them. */
   readonly #found = new Map<TaskId, { readonly seq: number; readonly version: number }>();
-  readonly #neighbours: Neighbours;
+  readonly #parsed = new ParsedTasks();
+  #leftWork = false;
 
   constructor(db: Connection) {
     this.#db = db;
     this.#sql = prepare(db);
-    this.#neighbours = new Neighbours(db);
   }
 
   // --- Reading --------------------------------------------------------------------------------------------
 
   get(id: TaskId): Task | undefined {
     const row = this.#find(id);
-    return row && toTask(row);
+    if (!row) return undefined;
+    const task = this.#parsed.taskOf(row);
+    return hasResultApart(task) ? this.#withResult(task, row.seq) : task;
   }
 
   /** Inside a transaction. */
@@ -80,19 +72,9 @@ export class Rows {
   list({ owner, limit, cursor }: ListQuery): Page {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     if (!Number.isSafeInteger(before)) throw new InvalidCursor();
-    return this.#atOneMoment(() => {
-      const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as ListRow[];
-      const tasks = rows.slice(0, limit).map(toTask);
-      if (
-        tasks.some((task) => task.owner !== owner) ||
-        !rows.every((row, i) => isNext(row, rows[i - 1], before))
-      )
-        throw new Damaged('an index has lost entries');
-      if (rows.length === 0) this.#neighbours.confirmEmptyList(owner, before);
-      else if (cursor === undefined) this.#neighbours.confirmStartOfList(owner, rows[0]!.seq);
-      if (rows.length > 0 && rows.length <= limit) this.#neighbours.confirmEndOfList(owner, rows.at(-1)!.seq);
-      return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
-    });
+    const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
+    const tasks = rows.slice(0, limit).map(toTask);
+    return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
   }
 
   journal(id: TaskId): Json[] {
@@ -101,7 +83,10 @@ export class Rows {
       if (!row) return [];
       // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
       const commits = this.#sql.journal.all(row.seq) as { version: number; journal: string | null }[];
-      if (commits.length !== toTask(row).version || commits.some(({ version }, i) => version !== i + 1))
+      if (
+        commits.length !== this.#parsed.taskOf(row).version ||
+        commits.some(({ version }, i) => version !== i + 1)
+      )
         throw new Damaged(`commits of task ${id} are missing`);
       return commits.flatMap(({ journal }) => (journal === null ? [] : (JSON.parse(journal) as Json[])));
     });
@@ -147,14 +132,22 @@ export class Rows {
     return this.#sql.renew.run(leaseUntil, id, epoch).changes === 1;
   }
 
+  /** True if commits since the last call left tasks that no worker holds, to be claimed now or at a later moment. */
+  takeLeftWork(): boolean {
+    const left = this.#leftWork;
+    this.#leftWork = false;
+    return left;
+  }
+
   #find(id: TaskId): TaskRow | undefined {
-    const row = this.#sql.get.get(id) as TaskRow | undefined;
-    if (row) return row;
-    return this.#atOneMoment(() => {
-      const row = this.#sql.get.get(id) as TaskRow | undefined;
-      if (!row) this.#neighbours.confirmNoTask(id);
-      return row;
-    });
+    return this.#sql.get.get(id) as TaskRow | undefined;
+  }
+
+  #withResult(task: DoneTask, seq: number): Task {
+    const row = this.#sql.resultApart.get(seq) as { value: string } | undefined;
+    if (!row) throw new Damaged(`the result of task ${task.id} is missing`);
+    const { apart: _, ...outcome } = task.outcome as ResultApart;
+    return { ...task, outcome: { ...outcome, value: JSON.parse(row.value) } as Outcome };
   }
 
   /** What is read by several statements must not change between them. */
@@ -170,13 +163,15 @@ export class Rows {
 
   #read(row: unknown): Task | undefined {
     if (row === undefined) return undefined;
-    const task = toTask(row as TaskRow);
+    const task = this.#parsed.taskOf(row as TaskRow);
     this.#found.set(task.id, { seq: (row as TaskRow).seq, version: task.version });
     return task;
   }
 
   #write({ task, at, events, journal }: TaskWrite): void {
     const live = task.phase === 'done' ? undefined : task;
+    this.#leftWork ||= live !== undefined && live.wakeAt !== null && !live.holder;
+    const { body, large } = bodyOf(task);
     const state = [
       task.epoch,
       live?.holder?.name ?? null,
@@ -184,7 +179,7 @@ export class Rows {
       live?.wakeAt ?? null,
       live?.deadlineAt ?? null,
       task.phase === 'done' ? task.purgeAt : null,
-      JSON.stringify(task),
+      body,
     ] as const;
     let seq = this.#found.get(task.id)?.seq;
     if (seq !== undefined) {
@@ -200,6 +195,7 @@ export class Rows {
       ] as const;
       seq = Number(this.#sql.insert.run(...state, ...place, task.idempotency?.key ?? null).lastInsertRowid);
     }
+    if (large !== undefined) this.#sql.keepApart.run(seq, large);
     const gained = journal ? JSON.stringify(journal) : null;
     this.#sql.commit.run(seq, null, task.version, at, JSON.stringify(events), gained);
   }
@@ -208,20 +204,9 @@ export class Rows {
     const { seq, version } = this.#found.get(id)!;
     this.#sql.commit.run(null, id, version + 1, at, '[{"type":"removed"}]', null);
     this.#sql.forgetCommits.run(seq);
+    this.#sql.forgetResult.run(seq);
     this.#sql.remove.run(seq);
   }
-}
-
-function toTask(row: TaskRow): Task {
-  const task = JSON.parse(row.body) as Task | null;
-  if (!task?.id) throw new Damaged('a stored task is not readable');
-  if (row.lease_until === null || task.phase === 'done' || !task.holder) return task;
-  return { ...task, holder: { ...task.holder, leaseUntil: row.lease_until } };
-}
-
-/** Whether nothing lies between a row of a list and the one before it; the first follows on where the list began. */
-function isNext({ newer }: ListRow, previous: ListRow | undefined, before: number): boolean {
-  return previous ? newer === previous.seq : newer === null || newer >= before;
 }
 
 function prepare(db: Connection) {
@@ -238,11 +223,7 @@ function prepare(db: Connection) {
       order by below.depth, below.seq`),
     withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
     list: db.prepare(`
-      select ${columns}, (
-        select min(newer.seq) from tasks as newer
-        where newer.owner = tasks.owner and newer.parent_id is null and newer.seq > tasks.seq
-      ) as newer
-      from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),
+      select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),
     journal: db.prepare('select version, journal from commits where task = ? order by seq'),
     deadline: db.prepare('select id from tasks where deadline_at <= ? order by deadline_at limit ?'),
     purge: db.prepare('select id from tasks where purge_at <= ? order by purge_at limit ?'),
@@ -264,6 +245,9 @@ function prepare(db: Connection) {
     forgetCommits: db.prepare('delete from commits where task = ?'),
     forgetRemovals: db.prepare(`
       delete from commits where task is null and at < ? and seq < (select max(seq) from commits)`),
+    resultApart: db.prepare('select value from results where task = ?'),
+    keepApart: db.prepare('insert or replace into results (task, value) values (?, ?)'),
+    forgetResult: db.prepare('delete from results where task = ?'),
     renew: db.prepare('update tasks set lease_until = ? where id = ? and epoch = ? and holder is not null'),
   };
 }

@@ -48,6 +48,12 @@ const migrations: readonly string[] = [
     journal text
   );
   create index commits_by_task on commits (task) where task is not null;
+  create index commits_of_removals on commits (at) where task is null;
+
+  create table results (
+    task integer primary key,
+    value text not null
+  );
   `,
 ];
 

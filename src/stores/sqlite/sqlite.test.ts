@@ -1,7 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import * as rules from '../../engine/transitions.ts';
+import { aTask } from '../../testing/fixtures.ts';
 import type { Place } from '../../testing/suite.ts';
 import { testQueue } from '../../testing/test-queue.ts';
 import { testStore } from '../../testing/test-store.ts';
@@ -25,3 +27,36 @@ describe('the store in a SQLite file', () => testStore({ test, place: file }));
 describe('the store in memory', () => testStore({ test, place: memory, notShared }));
 describe('the queue in a SQLite file', () => testQueue({ test, place: file }));
 describe('the queue in memory', () => testQueue({ test, place: memory, notShared }));
+
+describe('a large result in SQLite', () => {
+  const large = { content: [{ type: 'text', text: 'x'.repeat(300_000) }] };
+  const result = { kind: 'result', isError: false, value: large } as const;
+  const holder = { name: 'me', leaseUntil: 15_000 };
+
+  test('is read with its task, and left out of lists', async () => {
+    const { store, close } = await openSqlite('memory:');
+    const request = aTask();
+    const claim = { taskId: request.id, epoch: 1 };
+    await store.create(undefined, () => rules.create(undefined, request, 0, holder));
+    await store.update('lineage', request.id, (lineage) => rules.complete(lineage, claim, result, 1));
+    expect(await store.get(request.id)).toMatchObject({ phase: 'done', outcome: result });
+    const { tasks } = await store.list({ owner: request.owner, limit: 1 });
+    expect(tasks[0]).toMatchObject({
+      phase: 'done',
+      outcome: { kind: 'result', isError: false, value: null },
+    });
+    await close();
+  });
+
+  test('that is held back for a subtask is there when the subtask is done', async () => {
+    const { store, close } = await openSqlite('memory:');
+    const [parent, child] = [aTask(), aTask()];
+    const claim = { taskId: parent.id, epoch: 1 };
+    await store.create(undefined, () => rules.create(undefined, parent, 0, holder));
+    await store.update('task', parent.id, (task) => rules.startChild(task, claim, child, 1));
+    await store.update('lineage', parent.id, (lineage) => rules.complete(lineage, claim, result, 2));
+    await store.update('family', child.id, (family) => rules.cancel(family, 3));
+    expect(await store.get(parent.id)).toMatchObject({ phase: 'done', outcome: result });
+    await close();
+  });
+});

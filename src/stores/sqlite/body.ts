@@ -1,0 +1,80 @@
+/** A task as the text in its row, and back. Large results are kept apart, so that polling and listing stay cheap. */
+import type { Outcome } from '../../model/outcome.ts';
+import type { ActiveTask, DoneTask, Task } from '../../model/task.ts';
+import { Damaged } from './driver.ts';
+
+export interface TaskRow {
+  readonly seq: number;
+  readonly body: string;
+  readonly lease_until: number | null;
+}
+
+/** In characters of JSON. */
+const largeResult = 256 * 1024;
+
+/** A result that stands in a row of its own; what is left here is how long it is. */
+export type ResultApart = Extract<Outcome, { kind: 'result' }> & { readonly apart: number };
+
+export function hasResultApart(task: Task): task is DoneTask & { readonly outcome: ResultApart } {
+  return task.phase === 'done' && isApart(task.outcome);
+}
+
+/** The row's text, and the result to be kept apart, if it is large and not there already. */
+export function bodyOf(task: Task): { readonly body: string; readonly large?: string } {
+  const outcome = task.phase === 'done' ? task.outcome : task.heldOutcome;
+  if (outcome?.kind !== 'result' || isApart(outcome)) return { body: JSON.stringify(task) };
+  const large = JSON.stringify(outcome.value);
+  if (large.length <= largeResult) return { body: JSON.stringify(task) };
+  const apart = { ...outcome, value: null, apart: large.length };
+  const slim: Task =
+    task.phase === 'done' ? { ...task, outcome: apart } : ({ ...task, heldOutcome: apart } as ActiveTask);
+  return { body: JSON.stringify(slim), large };
+}
+
+function isApart(outcome: Outcome): outcome is ResultApart {
+  return 'apart' in outcome;
+}
+
+/** Rows and texts beyond these are parsed each time. */
+const mostRemembered = 2_048;
+const longestRemembered = 8_192;
+
+/**
+ * Parses rows, and remembers the latest: callers poll the same tasks again and again, and a text that has not changed
+ * need not be parsed again. The text itself is compared, so there is nothing to invalidate.
+ */
+export class ParsedTasks {
+  readonly #remembered = new Map<number, { readonly body: string; readonly task: Task }>();
+
+  taskOf(row: TaskRow): Task {
+    const { seq, body } = row;
+    const remembered = this.#remembered.get(seq);
+    if (remembered?.body === body) return withLease(remembered.task, row);
+    const task = parsed(row);
+    if (body.length <= longestRemembered) this.#remember(seq, body, task);
+    return withLease(task, row);
+  }
+
+  #remember(seq: number, body: string, task: Task): void {
+    if (this.#remembered.size >= mostRemembered && !this.#remembered.has(seq))
+      this.#remembered.delete(this.#remembered.keys().next().value!);
+    this.#remembered.set(seq, { body, task });
+  }
+}
+
+export function toTask(row: TaskRow): Task {
+  return withLease(parsed(row), row);
+}
+
+function parsed({ body }: TaskRow): Task {
+  const task = JSON.parse(body) as Task | null;
+  if (!task?.id) throw new Damaged('a stored task is not readable');
+  return task;
+}
+
+/** Leases are renewed in their column alone. */
+function withLease(task: Task, { lease_until: leaseUntil }: TaskRow): Task {
+  if (leaseUntil === null || task.phase === 'done' || !task.holder || task.holder.leaseUntil === leaseUntil)
+    return task;
+  return { ...task, holder: { ...task.holder, leaseUntil } };
+}
