@@ -71,7 +71,8 @@ export function readJournal(records: readonly Json[]): Journal {
 
 /** Adds a committed batch, as reading the journal anew would. */
 export function append(journal: Journal, batch: Batch): void {
-  const number = journal.batches++;
+  // A pass that yields commits what was still running although nothing before it has settled: one batch with it.
+  const number = batch.settled < journal.entries.length ? journal.batches - 1 : journal.batches++;
   journal.calls.push(...batch.calls);
   for (const entry of batch.entries) journal.entries.push({ ...entry, batch: number, moment: batch.moment });
   for (const attempt of batch.attempts)

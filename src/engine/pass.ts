@@ -9,8 +9,8 @@
  *   R2  An entry settles only when every call that was made before it has been made again.
  *   R3  Between two entries Node drains ticks and microtasks: each settles in a `setImmediate` of its own, queued
  *       together, so that no timer and no I/O comes in between. That span is the entry's window.
- *   R4  A call outside any window was reached through an await that the journal does not know. Beside open calls its
- *       order cannot be repeated, so it is refused; alone it is harmless and gets a window of its own.
+ *   R4  A call, or an end, outside any window was reached through an await that the journal does not know. Beside
+ *       open calls its order cannot be repeated, so it is refused; alone it is harmless and gets a window of its own.
  *   R5  A pass has at most one commit in flight; what completes meanwhile waits for the next.
  *   R6  A pass that is over settles nothing: its promises stay open and are collected with it.
  */
@@ -111,7 +111,7 @@ export class Pass {
     this.#wake();
   }
 
-  /** Ends the pass after its next commit, or now if nothing of it is running. */
+  /** Ends the pass when what runs now has been committed. Nothing settles any more, so the handler goes no further. */
   yield(): void {
     this.#yielding = true;
     this.#wake();
@@ -175,7 +175,8 @@ export class Pass {
   #next(): void {
     if (this.#isOver) return;
     this.#inWindow = false;
-    if (this.#settled < this.#journal.entries.length) this.#replay();
+    if (this.#yielding && this.#live) this.#goOn();
+    else if (this.#settled < this.#journal.entries.length) this.#replay();
     else if (!this.#live && this.#calls.length < this.#journal.calls.length) this.#awaitRecordedCalls();
     else this.#goOn();
   }
@@ -321,8 +322,9 @@ export class Pass {
         this.#outside = outside;
         append(this.#journal, { ...batch, calls: calls.map(recorded) }); // Questions have got their keys.
         this.#committing = false;
-        if (this.#yielding || this.#host.interrupts(batch)) return this.#over({ type: 'stopped' });
-        if (batch.entries.length > 0) this.#replay();
+        if (this.#host.interrupts(batch)) return this.#over({ type: 'stopped' });
+        if (this.#yielding) this.#goOn();
+        else if (batch.entries.length > 0) this.#replay();
         else setImmediate(() => this.#next());
       },
       (error) => this.#over({ type: 'lost', error }),
@@ -348,11 +350,8 @@ export class Pass {
   #park(): void {
     this.#asleep = false;
     this.#committing = true;
-    const calls = this.#unrecorded();
-    const batch =
-      calls.length > 0
-        ? callsOnly({ unrecorded: calls, settled: this.#settled, now: this.#host.now() })
-        : undefined;
+    const made = { unrecorded: this.#unrecorded(), settled: this.#settled, now: this.#host.now() };
+    const batch = made.unrecorded.length > 0 ? callsOnly(made) : undefined;
     this.#host.park(nextMoment(this.#open) ?? null, batch, this.#calls).then(
       (parked) => {
         if (parked) return this.#over({ type: 'parked' });

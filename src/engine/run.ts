@@ -2,13 +2,14 @@
 
 import type { Clock } from '../model/clock.ts';
 import { HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
+import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import { advance } from './advance.ts';
 import type { Call, Outside } from './call.ts';
 import { type Change, compose, type Verdict } from './change.ts';
 import { taskContext } from './context.ts';
-import { type Batch, readJournal } from './journal.ts';
+import { type Batch, type Journal, readJournal } from './journal.ts';
 import { Pass } from './pass.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
 import type { Claim, Claimed } from './queue.ts';
@@ -40,7 +41,7 @@ export class Run {
   readonly #abort = new AbortController();
   readonly #reporter = new Reporter(() => void this.#flush());
   #task: Task;
-  #pass: Pass | undefined;
+  #current: Pass | undefined;
   #stopped = false;
 
   constructor({ store, clock, tool, claimed, settings }: RunParts) {
@@ -59,25 +60,7 @@ export class Run {
   /** Resolves when the worker has nothing more to do with the task. */
   async advance(): Promise<void> {
     try {
-      const journal = readJournal(await this.#store.journal(this.taskId));
-      if (this.#stopped) return await this.#release();
-      const input = this.tool.inputSchema
-        ? await parse(this.tool.inputSchema, journal.arguments, `The input of ${this.tool.name}`)
-        : journal.arguments;
-      const pass = new Pass(journal, { task: this.#task, children: new Map() }, this.#host());
-      this.#pass = pass;
-      const context = taskContext({
-        task: this.#task,
-        tool: this.tool,
-        pass,
-        signal: this.#abort.signal,
-        report: (report) => this.#reporter.report(report),
-        cancel: (id, reason) => this.#cancelChild(id, reason),
-      });
-      pass.run(() => this.tool.handler(input as never, context));
-      await this.#conclude(await pass.ended);
-    } catch (error) {
-      await this.#conclude({ type: 'threw', error });
+      await this.#conclude(await this.#pass());
     } finally {
       this.#reporter.take();
     }
@@ -85,33 +68,73 @@ export class Run {
 
   /** Something happened to the task outside this run. */
   poke(): void {
-    this.#pass?.poke();
+    this.#current?.poke();
   }
 
   /** The task has ended without this run: nothing that the handler still does counts. */
   taskEnded(): void {
-    this.#pass?.stop();
+    this.#current?.stop();
     this.#abort.abort();
   }
 
-  /** Lets the pass reach its next commit. */
+  /** Lets what the pass has running finish, and no more. */
   yield(): void {
     this.#stopped = true;
-    this.#pass?.yield();
+    this.#current?.yield();
   }
 
   /** Ends the pass where it stands. */
   stop(): void {
     this.#stopped = true;
-    this.#pass?.stop();
+    this.#current?.stop();
   }
 
   breakLoose(error: unknown): void {
-    this.#pass?.breakLoose(error);
+    this.#current?.breakLoose(error);
   }
 
   isOf(pass: Pass): boolean {
-    return this.#pass === pass;
+    return this.#current === pass;
+  }
+
+  async #pass(): Promise<PassEnd> {
+    const journal = await this.#readJournal();
+    if ('type' in journal) return journal;
+    if (this.#stopped) return { type: 'stopped' };
+    const pass = new Pass(journal, { task: this.#task, children: new Map() }, this.#host());
+    this.#current = pass;
+    const input = await this.#input(journal.arguments);
+    if ('difference' in input) return { type: 'changed', message: input.difference };
+    const context = taskContext({
+      task: this.#task,
+      tool: this.tool,
+      pass,
+      signal: this.#abort.signal,
+      report: (report) => this.#reporter.report(report),
+      cancel: (id, reason) => this.#cancelChild(id, reason),
+    });
+    pass.run(() => this.tool.handler(input.value as never, context));
+    return pass.ended;
+  }
+
+  /** A journal that cannot be read is the store's trouble, not the task's: nothing is decided about the task. */
+  async #readJournal(): Promise<Journal | PassEnd> {
+    try {
+      return readJournal(await this.#store.journal(this.taskId));
+    } catch (error) {
+      return { type: 'lost', error };
+    }
+  }
+
+  /** Arguments were checked when the task was made. If they no longer fit, the tool has changed since. */
+  async #input(value: Json): Promise<{ readonly value: unknown } | { readonly difference: string }> {
+    const { inputSchema, name } = this.tool;
+    if (!inputSchema) return { value };
+    try {
+      return { value: await parse(inputSchema, value, `the input of ${name}`) };
+    } catch (error) {
+      return { difference: (error as Error).message };
+    }
   }
 
   #host(): PassHost {

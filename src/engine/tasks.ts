@@ -38,7 +38,7 @@ export interface WorkOptions {
   readonly concurrency?: number;
   /** How long a silent worker keeps its tasks. Default `'15s'`. */
   readonly lease?: Duration;
-  /** How long passes may take to reach their next commit when the worker stops. Default `'5s'`. */
+  /** How long steps in flight may take to finish when the worker stops. Default `'5s'`. */
   readonly grace?: Duration;
 }
 

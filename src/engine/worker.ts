@@ -10,13 +10,14 @@ import { passOfThisContext } from './pass.ts';
 import type { Claimed, Database } from './queue.ts';
 import { Run } from './run.ts';
 import type { CommitNotice } from './store.ts';
+import { StoreError } from './store-errors.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
 
 export interface WorkerSettings {
   readonly concurrency: number;
   readonly leaseMs: number;
-  /** How long passes may take to reach their next commit when the worker stops. */
+  /** How long steps in flight may take to finish when the worker stops. */
   readonly graceMs: number;
   /** How long a pass that only waits stays in memory. */
   readonly lingerMs: number;
@@ -79,7 +80,7 @@ export class Worker implements AsyncDisposable {
     return this.#runs.size === 0 && !this.#claiming;
   }
 
-  /** Takes nothing new, lets passes reach their next commit, and gives everything back. */
+  /** Takes nothing new, lets the steps in flight finish, and gives everything back. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -111,7 +112,7 @@ export class Worker implements AsyncDisposable {
       const limit = this.#settings.concurrency - this.#runs.size;
       const tools = this.#tools.filter((tool) => this.#freeSlots(tool) > 0);
       if (limit <= 0 || tools.length === 0) break;
-      const claimed = await this.#claimSome(tools, limit).catch(() => []);
+      const claimed = await this.#claimSome(tools, limit).catch(noneIfStoreFails);
       for (const one of claimed) void this.#start(one);
       if (claimed.length === limit) this.#claimAgain = true;
     }
@@ -192,7 +193,7 @@ export class Worker implements AsyncDisposable {
     const claims = [...this.#runs.values()].map(({ claim }) => claim);
     if (claims.length === 0) return;
     const leaseUntil = this.#clock.now() + this.#settings.leaseMs;
-    const lost = await this.#database.queue.renew(claims, leaseUntil).catch(() => []);
+    const lost = await this.#database.queue.renew(claims, leaseUntil).catch(noneIfStoreFails);
     for (const { taskId } of lost) this.#runs.get(taskId)?.stop();
   }
 
@@ -203,4 +204,10 @@ export class Worker implements AsyncDisposable {
     if (run) run.breakLoose(error);
     else if (!pass && process.listenerCount('unhandledRejection') === 1) throw error;
   };
+}
+
+/** What a store cannot do now is tried again with the next news, or the next lease. */
+function noneIfStoreFails(error: unknown): never[] {
+  if (error instanceof StoreError) return [];
+  throw error;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import type { Database } from '../../src/engine/queue.ts';
 import { Worker, workerDefaults } from '../../src/engine/worker.ts';
 import { createTasks, type DurableTool, durableTool, type Tasks } from '../../src/index.ts';
@@ -192,6 +193,26 @@ test('a changed handler never mis-replays: the task waits, and the old handler f
   clock.advance(5_000);
   expect(await tasks.outcome(id)).toMatchObject({ value: { content: [{ text: 'two' }] } });
   expect(await tasks.get(id)).not.toHaveProperty('stuck');
+  await tasks.close();
+});
+
+test('arguments that no longer fit the schema of their tool wait too', async () => {
+  const before = durableTool(
+    'schema',
+    { inputSchema: z.object({ n: z.number() }) },
+    async ({ n }) => `n is ${n}`,
+  );
+  const after = durableTool('schema', { inputSchema: z.object({ m: z.string() }) }, async () => 'never');
+  const { database, tasks, clock } = await setUp(before);
+  const { id } = await tasks.create(before, { n: 1 });
+  const wrong = createTasks({ store: database, tools: [after], clock });
+  const worker = await wrong.work();
+  await until(tasks, async () => (await tasks.get(id))!.stuck !== undefined);
+  expect((await tasks.get(id))!.statusMessage).toMatch(/the input of schema does not fit its schema: m: /);
+  await worker.stop();
+  await tasks.work();
+  clock.advance(5_000);
+  expect(await tasks.outcome(id)).toMatchObject({ value: { content: [{ text: 'n is 1' }] } });
   await tasks.close();
 });
 

@@ -36,6 +36,7 @@ export class Rows {
     const row = this.#find(id);
     if (!row) return undefined;
     const task = this.#parsed.taskOf(row);
+    confirm(task.id === id);
     return hasResultApart(task) ? this.#withResult(task, row.seq) : task;
   }
 
@@ -43,6 +44,7 @@ export class Rows {
   lineage(id: TaskId, withAncestors = true): Lineage | undefined {
     const task = this.#read(this.#find(id));
     if (!task) return undefined;
+    confirm(task.id === id);
     const ancestors: Task[] = [];
     if (!withAncestors) return { task, ancestors };
     for (let parentId = task.parentId; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
@@ -61,12 +63,16 @@ export class Rows {
       const descendants = rows.map((row) => this.#read(row)!);
       const counted = [lineage.task, ...descendants].reduce((sum, { childCount }) => sum + childCount, 0);
       if (counted !== descendants.length) throw new Damaged(`subtasks are missing below task ${id}`);
+      const parents = new Set([id, ...descendants.map((task) => task.id)]);
+      confirm(descendants.every(({ parentId }) => parents.has(parentId!)));
       return { ...lineage, descendants };
     });
   }
 
   withKey({ owner, tool, key }: IdempotencyScope): Task | undefined {
-    return this.#read(this.#sql.withKey.get(owner, tool, key));
+    const task = this.#read(this.#sql.withKey.get(owner, tool, key));
+    confirm(!task || (task.owner === owner && task.tool === tool && task.idempotency?.key === key));
+    return task;
   }
 
   list({ owner, limit, cursor }: ListQuery): Page {
@@ -74,6 +80,8 @@ export class Rows {
     if (!Number.isSafeInteger(before)) throw new InvalidCursor();
     const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
     const tasks = rows.slice(0, limit).map(toTask);
+    confirm(tasks.every((task) => task.owner === owner));
+    confirm(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
     return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
   }
 
@@ -207,6 +215,11 @@ export class Rows {
     this.#sql.forgetResult.run(seq);
     this.#sql.remove.run(seq);
   }
+}
+
+/** An index of which a page was overwritten with another may lead anywhere; nobody may be shown the tasks of others. */
+function confirm(isWhatWasAskedFor: boolean): void {
+  if (!isWhatWasAskedFor) throw new Damaged('an index leads to the wrong tasks');
 }
 
 function prepare(db: Connection) {
