@@ -1,3 +1,5 @@
+import type { Task } from './task.ts';
+
 /**
  * How long a finished task is kept. Retention never ends live work: that is the deadline's business alone.
  * `ms: null` keeps the task without limit.
@@ -13,4 +15,21 @@ export function keepUntil(retention: Retention, createdAt: number, finishedAt: n
   return retention.from === 'finish'
     ? finishedAt + retention.ms
     : Math.max(createdAt + retention.ms, finishedAt + retention.floorMs);
+}
+
+/**
+ * The ttl that a peer is shown, counted from the task's creation; null without limit. While a tree lives it is never
+ * in the past, so it grows for work that outlives the wish. A subtask's ends with its tree's, not before or after.
+ */
+export function reportedTtl(task: Task, root: Task, now: number): number | null {
+  const ofTree = ttlOfTree(root, now);
+  return ofTree === null ? null : root.createdAt + ofTree - task.createdAt;
+}
+
+function ttlOfTree(root: Task, now: number): number | null {
+  if (root.phase === 'done') return root.purgeAt === null ? null : root.purgeAt - root.createdAt;
+  const { retention, createdAt, deadlineAt } = root;
+  if (retention.ms === null) return null;
+  if (retention.from === 'creation') return Math.max(retention.ms, now - createdAt + retention.floorMs);
+  return deadlineAt === null ? null : deadlineAt - createdAt + retention.ms;
 }

@@ -9,6 +9,8 @@ import type { NewTask, Task } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
 import { brokenInvariants } from './invariants.ts';
 
+export { rules };
+
 const tasks = new Map<string, Task>();
 
 export interface Held {

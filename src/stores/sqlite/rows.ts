@@ -50,6 +50,7 @@ export class Rows {
     for (let parentId = task.parentId; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
       const parent = this.#read(this.#sql.get.get(parentId));
       if (!parent) throw new Damaged(`task ${parentId} is missing above its subtask`);
+      confirm(parent.id === parentId);
       ancestors.push(parent);
     }
     return { task, ancestors };
@@ -60,7 +61,7 @@ export class Rows {
       const lineage = this.lineage(id);
       if (!lineage) return undefined;
       const rows = lineage.task.childCount === 0 ? [] : this.#sql.descendants.all(id);
-      const descendants = rows.map((row) => this.#read(row)!);
+      const descendants = rows.map((row) => this.#read(row)!).sort((a, b) => a.depth - b.depth);
       const counted = [lineage.task, ...descendants].reduce((sum, { childCount }) => sum + childCount, 0);
       if (counted !== descendants.length) throw new Damaged(`subtasks are missing below task ${id}`);
       const parents = new Set([id, ...descendants.map((task) => task.id)]);
@@ -89,12 +90,11 @@ export class Rows {
     return this.#atOneMoment(() => {
       const row = this.#find(id);
       if (!row) return [];
+      const task = this.#parsed.taskOf(row);
+      confirm(task.id === id);
       // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
       const commits = this.#sql.journal.all(row.seq) as { version: number; journal: string | null }[];
-      if (
-        commits.length !== this.#parsed.taskOf(row).version ||
-        commits.some(({ version }, i) => version !== i + 1)
-      )
+      if (commits.length !== task.version || commits.some(({ version }, i) => version !== i + 1))
         throw new Damaged(`commits of task ${id} are missing`);
       return commits.flatMap(({ journal }) => (journal === null ? [] : (JSON.parse(journal) as Json[])));
     });
@@ -226,14 +226,14 @@ function prepare(db: Connection) {
   const columns = 'seq, body, lease_until';
   return {
     get: db.prepare(`select ${columns} from tasks where id = ?`),
+    // Not `union all`, which would go in circles for ever if a damaged index said that a task is below itself.
     descendants: db.prepare(`
-      with recursive below (seq, id, depth) as (
-        select seq, id, 1 from tasks where parent_id = ?
-        union all
-        select tasks.seq, tasks.id, below.depth + 1 from below join tasks on tasks.parent_id = below.id
+      with recursive below (seq, id) as (
+        select seq, id from tasks where parent_id = ?
+        union
+        select tasks.seq, tasks.id from below join tasks on tasks.parent_id = below.id
       )
-      select tasks.seq, body, lease_until from below join tasks on tasks.seq = below.seq
-      order by below.depth, below.seq`),
+      select tasks.seq, body, lease_until from below join tasks on tasks.seq = below.seq order by below.seq`),
     withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
     list: db.prepare(`
       select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),

@@ -1,0 +1,36 @@
+/**
+ * A tree as it looks to a peer that knows no subtasks: one task. Questions of subtasks appear on the root under a key
+ * that begins with the way to them (`2.1/confirm`: the first subtask of the second subtask), and nothing else of the
+ * tree shows.
+ */
+import type { InputRequest } from '../model/input.ts';
+import { openInputs, type Task, type TaskId } from '../model/task.ts';
+
+export interface Tree {
+  readonly root: Task;
+  /** Parents before their children. */
+  readonly descendants: readonly Task[];
+}
+
+export interface CollapsedQuestion {
+  /** The key on the root. */
+  readonly key: string;
+  readonly request: InputRequest;
+  /** Whose question it is, and its key there. */
+  readonly taskId: TaskId;
+  readonly ownKey: string;
+}
+
+/** Every open question of the tree: the root's own first, then those of its subtasks, in their order. */
+export function questionsOf({ root, descendants }: Tree): CollapsedQuestion[] {
+  const ways = new Map<TaskId, string>([[root.id, '']]);
+  const all: CollapsedQuestion[] = [];
+  for (const task of [root, ...descendants]) {
+    const above = task.parentId === undefined ? undefined : ways.get(task.parentId);
+    const way = above === undefined ? '' : `${above === '' ? '' : `${above}.`}${task.ordinal + 1}`;
+    ways.set(task.id, way);
+    for (const { key, request } of openInputs(task))
+      all.push({ key: way === '' ? key : `${way}/${key}`, request, taskId: task.id, ownKey: key });
+  }
+  return all;
+}

@@ -1,0 +1,43 @@
+/** Questions on the wire, and which of them a client can take. */
+import type { InputRequestV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2';
+import type { z } from 'zod';
+import type { InputRequest } from '../../../model/input.ts';
+import { isJsonObject, type Json } from '../../../model/json.ts';
+
+export type WireInputRequest = z.infer<typeof InputRequestV2Schema>;
+
+export function toInputRequest(request: InputRequest): WireInputRequest {
+  switch (request.kind) {
+    case 'form':
+      return {
+        method: 'elicitation/create',
+        params: { mode: 'form', message: request.message, requestedSchema: request.schema },
+      };
+    case 'url': {
+      const { message, url, elicitationId } = request;
+      return { method: 'elicitation/create', params: { mode: 'url', message, url, elicitationId } };
+    }
+    case 'sampling':
+      return { method: 'sampling/createMessage', params: request.params as never };
+    case 'roots':
+      return { method: 'roots/list' };
+  }
+}
+
+/** The capability that a client must declare to be asked such a question, or undefined if it declares it. */
+export function missingFor(request: InputRequest, declared: Json | undefined): string | undefined {
+  const capabilities = isJsonObject(declared) ? declared : {};
+  const { elicitation } = capabilities;
+  switch (request.kind) {
+    case 'form':
+      // An empty object has always meant forms.
+      if (!isJsonObject(elicitation)) return 'elicitation';
+      return Object.keys(elicitation).length === 0 || 'form' in elicitation ? undefined : 'elicitation.form';
+    case 'url':
+      return isJsonObject(elicitation) && 'url' in elicitation ? undefined : 'elicitation.url';
+    case 'sampling':
+      return isJsonObject(capabilities.sampling) ? undefined : 'sampling';
+    case 'roots':
+      return isJsonObject(capabilities.roots) ? undefined : 'roots';
+  }
+}
