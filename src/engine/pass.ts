@@ -354,10 +354,8 @@ export class Pass {
     const batch = made.unrecorded.length > 0 ? callsOnly(made) : undefined;
     this.#host.park(nextMoment(this.#open) ?? null, batch, this.#calls).then(
       (parked) => {
-        if (parked) return this.#over({ type: 'parked' });
-        this.#committing = false;
-        this.#outdated = true;
-        setImmediate(() => this.#next());
+        if (parked) this.#over({ type: 'parked' });
+        else this.#look();
       },
       (error) => this.#over({ type: 'lost', error }),
     );

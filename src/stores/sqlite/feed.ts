@@ -7,7 +7,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import type { CommitNotice } from '../../engine/store.ts';
 import { type Connection, isBusy } from './driver.ts';
-import type { Rows } from './rows.ts';
+import type { NumberedNotice, Rows } from './rows.ts';
 
 const lookAgainMs = 3;
 const looksAfterAWrite = 10;
@@ -15,7 +15,7 @@ const netMs = 250;
 const pageSize = 500;
 
 export class Feed {
-  readonly #db: Connection;
+  readonly #sql: ReturnType<Connection['prepare']>;
   readonly #rows: Rows;
   readonly #walFile: string | undefined;
   readonly #listeners = new Set<(commit: CommitNotice) => void>();
@@ -28,7 +28,7 @@ export class Feed {
   #looksLeft = 0;
 
   constructor(db: Connection, rows: Rows, walFile: string | undefined) {
-    this.#db = db;
+    this.#sql = db.prepare('pragma data_version');
     this.#rows = rows;
     this.#walFile = walFile;
   }
@@ -47,9 +47,15 @@ export class Feed {
    * Delivers what was committed since the last delivery. While another process recovers the log after a crash
    * nothing can be read; the next look delivers it then.
    */
-  deliver({ stir = true }: { readonly stir?: boolean } = {}): void {
+  deliver({
+    stir = true,
+    own = [],
+  }: {
+    readonly stir?: boolean;
+    readonly own?: readonly NumberedNotice[];
+  } = {}): void {
     try {
-      this.#deliver();
+      if (!this.#tellOwn(own)) this.#deliver();
       if (stir) for (const listener of [...this.#stirred]) tell(listener);
     } catch (error) {
       if (!isBusy(error)) throw error;
@@ -63,13 +69,23 @@ export class Feed {
     this.#stopWatching();
   }
 
+  /** What this process has just committed need not be read again, if it is the very next to be told. */
+  #tellOwn(own: readonly NumberedNotice[]): boolean {
+    if (this.#listeners.size === 0) return true;
+    if (own.length === 0 || own.some(({ seq }, index) => seq !== this.#position + 1 + index)) return false;
+    for (const notice of own) this.#tell(notice);
+    return true;
+  }
+
+  #tell({ seq, ...notice }: NumberedNotice): void {
+    this.#position = seq;
+    for (const listener of [...this.#listeners]) tell(() => listener(notice));
+  }
+
   #deliver(): void {
     while (this.#listeners.size > 0) {
       const commits = this.#rows.commitsAfter(this.#position, pageSize);
-      for (const { seq, ...notice } of commits) {
-        this.#position = seq;
-        for (const listener of [...this.#listeners]) tell(() => listener(notice));
-      }
+      for (const notice of commits) this.#tell(notice);
       if (commits.length < pageSize) break;
     }
   }
@@ -124,7 +140,7 @@ export class Feed {
   /** Moves when another connection has committed; its own commits do not move it, nor does what cannot be read yet. */
   #currentDataVersion(): unknown {
     try {
-      return this.#db.prepare('pragma data_version').get()?.data_version;
+      return this.#sql.get()?.data_version;
     } catch (error) {
       if (!isBusy(error)) throw error;
       return this.#dataVersion;

@@ -22,33 +22,31 @@ type Settled =
   | { readonly command: Command; readonly value: unknown }
   | { readonly command: Command; readonly error: unknown };
 
+/** What is done around the commands of each transaction. */
+export interface TransactionActs {
+  begun(): void;
+  /** The last act before the commit; gives the transaction's number if anything was written. */
+  seal(): number | undefined;
+  /** After the commit, before its callers hear of it. */
+  committed(transaction: number | undefined): void;
+}
+
 export class GroupCommit {
   readonly #db: Connection;
   readonly #file: string;
   readonly #sql: ReturnType<typeof prepare>;
-  readonly #seal: () => number | undefined;
-  readonly #committed: (transaction: number | undefined) => void;
+  readonly #acts: TransactionActs;
   #waiting: Command[] = [];
   #scheduled = false;
   #closed = false;
   #idle: (() => void)[] = [];
   #busySince: number | undefined;
 
-  /**
-   * `seal` is the last act of each transaction, and gives its number if it wrote anything; `committed` is told after
-   * the commit, before its callers hear of it.
-   */
-  constructor(
-    db: Connection,
-    file: string,
-    seal: () => number | undefined,
-    committed: (transaction: number | undefined) => void,
-  ) {
+  constructor(db: Connection, file: string, acts: TransactionActs) {
     this.#db = db;
     this.#sql = prepare(db);
     this.#file = file;
-    this.#seal = seal;
-    this.#committed = committed;
+    this.#acts = acts;
   }
 
   /** Runs a synchronous function inside the next transaction. What it throws undoes it alone. */
@@ -106,9 +104,10 @@ export class GroupCommit {
     const settled: Settled[] = [];
     let transaction: number | undefined;
     try {
+      this.#acts.begun();
       crashPoint('commit: begun');
       for (const command of batch) settled.push(this.#runInSavepoint(command));
-      transaction = this.#seal();
+      transaction = this.#acts.seal();
       crashPoint('commit: written');
       this.#sql.commit.run();
       crashPoint('commit: durable');
@@ -119,7 +118,7 @@ export class GroupCommit {
       return;
     }
     try {
-      this.#committed(transaction);
+      this.#acts.committed(transaction);
     } catch (error) {
       // The commit stands, and its callers must hear of it; what went wrong after it surfaces as uncaught.
       queueMicrotask(() => {

@@ -71,12 +71,17 @@ function assemble({ db, file, place, instance, clock }: Parts): SqliteDatabase {
   const feed = new Feed(db, rows, file && `${file}-wal`);
   // The first mark takes the space that all later ones need, while there is some.
   instance.mark(incarnation, transactions);
-  const commands = new GroupCommit(db, place, sealing(db), (transaction) => {
-    if (transaction !== undefined) {
-      instance.mark(incarnation, transaction);
-      crashPoint('commit: marked');
-    }
-    feed.deliver({ stir: rows.takeLeftWork() });
+  const commands = new GroupCommit(db, place, {
+    // A transaction that came to nothing may have left some, and nobody may hear of it.
+    begun: () => void rows.takeOwn(),
+    seal: sealing(db),
+    committed(transaction) {
+      if (transaction !== undefined) {
+        instance.mark(incarnation, transaction);
+        crashPoint('commit: marked');
+      }
+      feed.deliver({ stir: rows.takeLeftWork(), own: rows.takeOwn() });
+    },
   });
   const queue = new SqliteQueue({ db, rows, commands, feed, instance, clock, file: place });
   let closed = false;

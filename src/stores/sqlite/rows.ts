@@ -17,6 +17,11 @@ export class InvalidCursor extends HoldfastError {
   }
 }
 
+/** A commit with its number in the order of all. */
+export interface NumberedNotice extends CommitNotice {
+  readonly seq: number;
+}
+
 export class Rows {
   readonly #db: Connection;
   readonly #sql: ReturnType<typeof prepare>;
@@ -24,6 +29,7 @@ export class Rows {
   readonly #found = new Map<TaskId, { readonly seq: number; readonly version: number }>();
   readonly #parsed = new ParsedTasks();
   #leftWork = false;
+  #own: NumberedNotice[] = [];
 
   constructor(db: Connection) {
     this.#db = db;
@@ -93,7 +99,12 @@ export class Rows {
       const task = this.#parsed.taskOf(row);
       confirm(task.id === id);
       // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
-      const commits = this.#sql.journal.all(row.seq) as { version: number; journal: string | null }[];
+      const commits = this.#sql.journal.all(row.seq) as {
+        task: number;
+        version: number;
+        journal: string | null;
+      }[];
+      confirm(commits.every((commit) => commit.task === row.seq));
       if (commits.length !== task.version || commits.some(({ version }, i) => version !== i + 1))
         throw new Damaged(`commits of task ${id} are missing`);
       return commits.flatMap(({ journal }) => (journal === null ? [] : (JSON.parse(journal) as Json[])));
@@ -110,7 +121,7 @@ export class Rows {
   }
 
   /** What was committed after a given commit, by whatever process. */
-  commitsAfter(seq: number, limit: number): (CommitNotice & { readonly seq: number })[] {
+  commitsAfter(seq: number, limit: number): NumberedNotice[] {
     const rows = this.#sql.commitsAfter.all(seq, limit) as {
       seq: number;
       id: TaskId;
@@ -128,7 +139,18 @@ export class Rows {
     this.#found.clear();
   }
 
-  apply({ writes, removed }: Change, now: number): void {
+  /** What this throws is undone, and then nobody may hear of it. */
+  apply(change: Change, now: number): void {
+    const before = this.#own.length;
+    try {
+      this.#apply(change, now);
+    } catch (error) {
+      this.#own.length = before;
+      throw error;
+    }
+  }
+
+  #apply({ writes, removed }: Change, now: number): void {
     for (const write of writes) this.#write(write);
     // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
     for (const id of removed) this.#remove(id, now);
@@ -138,6 +160,13 @@ export class Rows {
   /** False if the claim is lost. */
   renew(id: TaskId, epoch: number, leaseUntil: number): boolean {
     return this.#sql.renew.run(leaseUntil, id, epoch).changes === 1;
+  }
+
+  /** What this connection wrote since the last call. */
+  takeOwn(): NumberedNotice[] {
+    const own = this.#own;
+    this.#own = [];
+    return own;
   }
 
   /** True if commits since the last call left tasks that no worker holds, to be claimed now or at a later moment. */
@@ -205,12 +234,22 @@ export class Rows {
     }
     if (large !== undefined) this.#sql.keepApart.run(seq, large);
     const gained = journal ? JSON.stringify(journal) : null;
-    this.#sql.commit.run(seq, null, task.version, at, JSON.stringify(events), gained);
+    const { lastInsertRowid } = this.#sql.commit.run(
+      seq,
+      null,
+      task.version,
+      at,
+      JSON.stringify(events),
+      gained,
+    );
+    this.#own.push({ seq: Number(lastInsertRowid), taskId: task.id, version: task.version, at, events });
   }
 
   #remove(id: TaskId, at: number): void {
     const { seq, version } = this.#found.get(id)!;
-    this.#sql.commit.run(null, id, version + 1, at, '[{"type":"removed"}]', null);
+    const events = [{ type: 'removed' }] as const;
+    const { lastInsertRowid } = this.#sql.commit.run(null, id, version + 1, at, JSON.stringify(events), null);
+    this.#own.push({ seq: Number(lastInsertRowid), taskId: id, version: version + 1, at, events });
     this.#sql.forgetCommits.run(seq);
     this.#sql.forgetResult.run(seq);
     this.#sql.remove.run(seq);
@@ -237,7 +276,10 @@ function prepare(db: Connection) {
     withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
     list: db.prepare(`
       select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),
-    journal: db.prepare('select version, journal from commits where task = ? order by seq'),
+    // By way of the rows themselves, because what the index says of them may be wrong.
+    journal: db.prepare(`
+      select own.task, own.version, own.journal from commits join commits as own on own.seq = commits.seq
+      where commits.task = ? order by commits.seq`),
     deadline: db.prepare('select id from tasks where deadline_at <= ? order by deadline_at limit ?'),
     purge: db.prepare('select id from tasks where purge_at <= ? order by purge_at limit ?'),
     newestCommit: db.prepare('select max(seq) as seq from commits'),

@@ -98,5 +98,5 @@ export function migrate(db: Connection, file: string): void {
   }
   if (version === 0) renewSeal(db);
   // SQLite opens a file that may only be read all the same: it is refused here, not at the first commit.
-  db.exec('update holdfast_seal set transactions = transactions');
+  db.exec('delete from holdfast_seal where false');
 }
