@@ -1,0 +1,1 @@
+import './damaged-pages.test.ts';

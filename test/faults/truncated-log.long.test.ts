@@ -1,0 +1,1 @@
+import './truncated-log.test.ts';
