@@ -55,7 +55,7 @@ describe('nobody is alarmed', () => {
   test('when processes come and go while others write', async () => {
     const file = temporaryFile();
     const others = Array.from({ length: 3 }, () => new Other(file));
-    const rounds = await Promise.all(others.map((other, n) => other.do('comeAndGo', 4_000, n * 1_000)));
+    const rounds = await Promise.all(others.map((other, n) => other.do('comeAndGo', 3_000, n * 1_000)));
     expect(Math.min(...rounds)).toBeGreaterThan(3);
     const { store } = await openSqlite(file);
     for (const { acknowledged } of others)
@@ -66,9 +66,9 @@ describe('nobody is alarmed', () => {
   test('when processes are killed while others come and go', async () => {
     const file = temporaryFile();
     const steady = new Other(file);
-    const done = steady.do('comeAndGo', 4_000, 1);
+    const done = steady.do('comeAndGo', 3_000, 1);
     const killed: Other[] = [];
-    for (const end = Date.now() + 3_000; Date.now() < end; ) {
+    for (const end = Date.now() + 2_500; Date.now() < end; ) {
       const other = new Other(file);
       killed.push(other);
       await other.do('open');
