@@ -1,0 +1,84 @@
+/** What a run came to, in numbers. */
+import type { Verdict } from './judge.ts';
+import { counts, type Problem, told } from './problem.ts';
+import type { Supervisor } from './supervisor.ts';
+
+export interface Report {
+  readonly seed: number;
+  readonly kills: number;
+  readonly creatorKills: number;
+  readonly deploys: number;
+  readonly voyages: number;
+  /** Voyages and their subtasks. */
+  readonly tasks: number;
+  readonly steps: number;
+  /** Steps in flight that a kill made run again, and how long that took at worst if no other kill came in between. */
+  readonly stepsRepeatedInFlight: number;
+  readonly longestTakeOverMs: number;
+  readonly restarts: number;
+  readonly longestResumeMs: number;
+  readonly longestResumeAfterAllMs: number;
+  readonly timers: number;
+  readonly earlyTimers: number;
+  readonly latestTimerMs: number;
+  readonly latestCalmTimerMs: number;
+  readonly medianTimerMs: number;
+  readonly answers: number;
+  readonly questionsOpenAcrossKills: number;
+  readonly lost: number;
+  readonly repeatedSteps: number;
+  readonly brokenInvariants: number;
+  readonly problems: readonly string[];
+}
+
+export function lastLine({ kills, tasks, lost, repeatedSteps, brokenInvariants }: Report): string {
+  return `chaos: ${kills} kills, ${tasks} tasks, ${lost} lost, ${repeatedSteps} repeated steps, ${brokenInvariants} broken invariants`;
+}
+
+export function isSound({ lost, repeatedSteps, brokenInvariants }: Report): boolean {
+  return lost + repeatedSteps + brokenInvariants === 0;
+}
+
+export function reportOf(
+  seed: number,
+  { workers, creations, requestor, deploys }: Supervisor,
+  { problems: found, findings, resumptions }: Verdict,
+): Report {
+  const problems: Problem[] = [...workers.problems, ...creations.problems, ...requestor.problems, ...found];
+  const { lost, repeated, broken } = counts(problems);
+  const { tasks, steps, repeats, timers } = findings;
+  const late = timers.map(({ lateMs }) => lateMs).toSorted((a, b) => a - b);
+  return {
+    seed,
+    kills: workers.kills,
+    creatorKills: creations.kills,
+    deploys,
+    voyages: creations.ordered,
+    tasks: tasks.size,
+    steps,
+    stepsRepeatedInFlight: repeats.length,
+    longestTakeOverMs: longest(calm(repeats).map(({ afterMs }) => afterMs)),
+    restarts: resumptions.length,
+    longestResumeMs: longest(resumptions.map(({ ms }) => ms)),
+    longestResumeAfterAllMs: longest(resumptions.filter(({ afterAll }) => afterAll).map(({ ms }) => ms)),
+    timers: timers.length,
+    earlyTimers: late.filter((ms) => ms < 0).length,
+    latestTimerMs: longest(late),
+    latestCalmTimerMs: longest(calm(timers).map(({ lateMs }) => lateMs)),
+    medianTimerMs: late[Math.floor(late.length / 2)] ?? 0,
+    answers: requestor.answers,
+    questionsOpenAcrossKills: requestor.survived,
+    lost,
+    repeatedSteps: repeated,
+    brokenInvariants: broken,
+    problems: problems.map(told),
+  };
+}
+
+function calm<T extends { readonly disturbed: boolean }>(all: readonly T[]): T[] {
+  return all.filter(({ disturbed }) => !disturbed);
+}
+
+function longest(all: readonly number[]): number {
+  return all.reduce((most, one) => Math.max(most, one), 0);
+}

@@ -1,0 +1,49 @@
+/** One run of chaos, from the first process to the verdict. */
+import { newId } from '../../src/model/id.ts';
+import { openSqlite } from '../../src/sqlite.ts';
+import { readSnapshot } from '../../test/chaos/snapshot.ts';
+import { type Case, judge } from './judge.ts';
+import { type Report, reportOf } from './report.ts';
+import { readEvidence } from './step-file.ts';
+import { type Progress, Supervisor } from './supervisor.ts';
+
+export interface ChaosOptions {
+  readonly file: string;
+  /** An empty folder for the lines that the steps write. */
+  readonly folder: string;
+  readonly seed: number;
+  readonly kills: number;
+  readonly tell?: (progress: Progress) => void;
+}
+
+/** What a run came to, and all that it was judged by. */
+export interface Judged {
+  readonly report: Report;
+  readonly evidence: Case;
+}
+
+export async function unleash({ file, folder, seed, kills, tell = () => {} }: ChaosOptions): Promise<Judged> {
+  const run = `chaos-${newId().slice(0, 12)}`;
+  const database = await openSqlite(file);
+  const supervisor = new Supervisor(database, { file, folder, run }, seed);
+  try {
+    await supervisor.disturb(kills, tell);
+    await supervisor.finish();
+    tell(supervisor.progress);
+  } finally {
+    await supervisor.close();
+    await database.close();
+  }
+  const { workers, creations, requestor } = supervisor;
+  const evidence: Case = {
+    run,
+    acknowledged: creations.acknowledged,
+    ordered: creations.ordered,
+    evidence: readEvidence(folder),
+    lives: workers.lives,
+    restarts: workers.restarts,
+    snapshot: readSnapshot(file),
+    saidTo: (task, name) => requestor.saidTo(task, name),
+  };
+  return { report: reportOf(seed, supervisor, judge(evidence)), evidence };
+}

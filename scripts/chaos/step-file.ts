@@ -1,0 +1,70 @@
+/**
+ * What steps leave behind: one file per task, one line per attempt, appended whole before the step returns. These
+ * lines are the evidence; what the engine believes to have run is not asked.
+ */
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Json, TaskId } from '../../src/index.ts';
+
+export interface StepLine {
+  readonly task: TaskId;
+  /** The step's own label. Steps of equal names in parallel branches have different ones. */
+  readonly step: string;
+  readonly attempt: number;
+  readonly pass: number;
+  readonly pid: number;
+  /** The idempotency key that the engine gave the step. */
+  readonly key: string;
+  readonly at: number;
+  readonly value: StepValue;
+}
+
+export interface StepValue {
+  /** Different for every line: tells which attempt's value a handler was given. */
+  readonly nonce: string;
+  readonly [more: string]: Json;
+}
+
+export interface Evidence {
+  readonly lines: ReadonlyMap<TaskId, readonly StepLine[]>;
+  readonly unreadable: readonly string[];
+}
+
+/** One write to a file opened for appending: the line is there as a whole or not at all. */
+export function appendLine(folder: string, line: StepLine): void {
+  appendFileSync(join(folder, line.task), `${toText(line)}\n`);
+}
+
+export function readEvidence(folder: string): Evidence {
+  const lines = new Map<TaskId, StepLine[]>();
+  const unreadable: string[] = [];
+  for (const task of readdirSync(folder)) {
+    const texts = readFileSync(join(folder, task), 'utf8').split('\n');
+    const rest = texts.pop();
+    if (rest) unreadable.push(`${task}: its file ends with half a line, "${rest}"`);
+    const own: StepLine[] = [];
+    for (const text of texts) {
+      const line = fromText(text);
+      if (line?.task === task) own.push(line);
+      else unreadable.push(`${task}: its file has a line that no step wrote, "${text}"`);
+    }
+    lines.set(task, own);
+  }
+  return { lines, unreadable };
+}
+
+function toText({ task, step, attempt, pass, pid, key, at, value }: StepLine): string {
+  return `${task} ${step} ${attempt} ${pass} ${pid} ${key} ${at} ${JSON.stringify(value)}`;
+}
+
+function fromText(text: string): StepLine | undefined {
+  const parts = /^(\S+) (\S+) (\d+) (\d+) (\d+) (\S+) (\d+) (\{.*\})$/.exec(text);
+  if (!parts) return undefined;
+  const [, task = '', step = '', attempt, pass, pid, key = '', at, value = ''] = parts;
+  try {
+    const numbers = { attempt: Number(attempt), pass: Number(pass), pid: Number(pid), at: Number(at) };
+    return { task, step, ...numbers, key, value: JSON.parse(value) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,130 @@
+/** Keeps voyages under way, kills workers at random moments, and in the end lets everything finish. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { createTasks, type TaskId, type Tasks } from '../../src/index.ts';
+import type { SqliteDatabase } from '../../src/sqlite.ts';
+import { type Random, seededRandom } from '../../test/chaos/random.ts';
+import type { ChildOptions } from './child-process.ts';
+import { Creations } from './creations.ts';
+import { longestResumeMs } from './judge.ts';
+import { Requestor } from './requestor.ts';
+import { chaosTools } from './tools.ts';
+import { Workers } from './workers.ts';
+
+/** Voyages under way at the same time. */
+const fleet = 16;
+const workers = 2;
+const finishWithinMs = 60_000;
+/** A kill is seldom farther away than this; should one take so much longer, something hangs. */
+const longestDisturbanceMs = 60_000;
+
+export interface Progress {
+  readonly kills: number;
+  readonly voyages: number;
+  readonly finished: number;
+}
+
+export class Supervisor {
+  readonly workers: Workers;
+  readonly creations: Creations;
+  readonly requestor: Requestor;
+  deploys = 0;
+  readonly #tasks: Tasks;
+  readonly #random: Random;
+  readonly #finished = new Set<TaskId>();
+  readonly #ordering: NodeJS.Timeout;
+
+  constructor(database: SqliteDatabase, options: ChildOptions, seed: number) {
+    const random = (salt: number) => seededRandom(seed * 8 + salt);
+    const { voyage, leg, crew } = chaosTools(options);
+    this.#random = random(0);
+    this.#tasks = createTasks({ store: database, tools: [voyage, leg, crew] });
+    this.requestor = new Requestor(this.#tasks, random(1));
+    database.store.subscribe((notice) => {
+      this.requestor.hear(notice);
+      if (notice.events.some(({ type }) => type === 'finished')) this.#finished.add(notice.taskId);
+    });
+    this.workers = new Workers(options, workers);
+    this.creations = new Creations({
+      tasks: this.#tasks,
+      tool: voyage,
+      options,
+      random: random(2),
+      created: (id) => this.requestor.welcome(id),
+    });
+    this.#ordering = setInterval(() => this.#keepUnderWay(), 60);
+  }
+
+  get progress(): Progress {
+    const finished = [...this.creations.acknowledged.values()].filter((id) => this.#finished.has(id)).length;
+    return { kills: this.workers.kills, voyages: this.creations.ordered, finished };
+  }
+
+  /** Kills workers until so many were killed; between the kills tells how far it is. */
+  async disturb(kills: number, tell: (progress: Progress) => void): Promise<void> {
+    await pause(1_000);
+    while (this.workers.kills < kills) {
+      const disturbance = this.#disturb(kills - this.workers.kills);
+      const outcome = await Promise.race([disturbance, pause(longestDisturbanceMs, 'late', { ref: false })]);
+      if (outcome === 'late') throw new Error('A killed process was not gone for a minute.');
+      tell(this.progress);
+    }
+  }
+
+  /** Lets everything that was ordered come to its end, and tells the workers to stop. */
+  async finish(): Promise<void> {
+    clearInterval(this.#ordering);
+    this.requestor.noMoreKills();
+    for (const started = Date.now(); !this.#isAllFinished(); await pause(50))
+      if (Date.now() - started > finishWithinMs) break;
+    await this.workers.stopAll();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#ordering);
+    this.requestor.close();
+    await this.workers.killAll();
+    await this.creations.close();
+  }
+
+  async #disturb(killsLeft: number): Promise<void> {
+    const random = this.#random;
+    await pause(random.between(150, 1_100));
+    if (random.chance(0.1)) await this.creations.killCreator();
+    const index = random.between(0, this.workers.size - 1);
+    if (random.chance(0.1)) {
+      this.deploys++;
+      return this.workers.deploy(index);
+    }
+    const all = random.chance(0.25) && killsLeft >= this.workers.size;
+    const killed = all ? Array.from({ length: this.workers.size }, (_, each) => each) : [index];
+    const downMs = random.chance(0.5) ? 0 : random.between(0, 600);
+    await this.workers.kill(killed, async () => {
+      await this.requestor.expectAllOpen();
+      this.requestor.afterKill();
+      await pause(downMs);
+    });
+    await this.requestor.expectAllOpen();
+    // Otherwise the next kill would often come before it can be seen how soon work goes on.
+    if (all && random.chance(0.7)) await this.#workGoesOn();
+  }
+
+  /** The next commit of a step, or the time after which there should have been one. */
+  async #workGoesOn(): Promise<void> {
+    const recorded = Promise.withResolvers<void>();
+    const stop = await this.#tasks.subscribe(({ events }) => {
+      if (events.some(({ type }) => type === 'recorded')) recorded.resolve();
+    });
+    await Promise.race([recorded.promise, pause(longestResumeMs * 1.5, undefined, { ref: false })]);
+    stop();
+  }
+
+  #keepUnderWay(): void {
+    const { voyages, finished } = this.progress;
+    if (voyages - finished < fleet) this.creations.order();
+  }
+
+  #isAllFinished(): boolean {
+    const { voyages, finished } = this.progress;
+    return voyages === finished;
+  }
+}
