@@ -179,14 +179,16 @@ async function measureWaiting(folder: string, count: number): Promise<Target[]> 
   const waiting = await inChild<Waiting & { rssMb: number }>('answer', file, count);
   return [
     {
-      what: `${count.toLocaleString('en')} tasks waiting for answers add to resident memory, MB`,
+      what: `${count.toLocaleString('en')} tasks waiting for answers add to resident memory`,
       measured: waiting.rssMb - empty.rssMb,
+      unit: 'MB',
       atMost: 64,
     },
-    { what: '… and take of one CPU, %', measured: waiting.cpuShare * 100, atMost: 3 },
+    { what: '… and take of one CPU', measured: waiting.cpuShare * 100, unit: '%', atMost: 3 },
     {
-      what: '… and one that is answered is done within, ms at p99 of 200, best of three',
+      what: '… and one that is answered is done within (p99 of 200, best of three)',
       measured: waiting.answerP99Ms,
+      unit: 'ms',
       atMost: 50,
     },
   ];
@@ -200,11 +202,12 @@ async function measureSleepers(folder: string, count: number): Promise<Target[]>
   );
   return [
     {
-      what: `${count.toLocaleString('en')} tasks sleeping to the same second are claimable after, s`,
+      what: `${count.toLocaleString('en')} tasks sleeping to the same second are claimable after`,
       measured: claimableS,
+      unit: 's',
       atMost: 5,
     },
-    { what: '… and done after, s', measured: doneS, atMost: 30 },
+    { what: '… and done after', measured: doneS, unit: 's', atMost: 30 },
   ];
 }
 

@@ -34,6 +34,8 @@ export interface Target {
   readonly measured: number;
   readonly atMost?: number;
   readonly atLeast?: number;
+  /** What it is measured in, if it is no ratio. */
+  readonly unit?: string;
 }
 
 export function ratio({ holdfast, baseline }: Comparison): number {
@@ -44,7 +46,7 @@ export function count(tasks: number): string {
   return tasks.toLocaleString('en');
 }
 
-export function holds({ measured, atMost = Infinity, atLeast = 0 }: Target): boolean {
+export function holds({ measured, atMost = Infinity, atLeast = -Infinity }: Target): boolean {
   return measured <= atMost && measured >= atLeast;
 }
 
@@ -71,12 +73,18 @@ export function printed(name: string, { comparisons, rates, targets }: Findings)
       ['targets', 'limit', 'measured', ''],
       ...targets.map((target) => [
         target.what,
-        target.atMost === undefined ? `≥ ${target.atLeast}×` : `≤ ${target.atMost}×`,
-        `${target.measured.toFixed(2)}×`,
+        target.atMost === undefined
+          ? `≥ ${target.atLeast}${unitOf(target)}`
+          : `≤ ${target.atMost}${unitOf(target)}`,
+        `${target.measured.toFixed(2)}${unitOf(target)}`,
         holds(target) ? 'holds' : 'MISSED',
       ]),
     ]),
   ].join('\n\n');
+}
+
+function unitOf({ unit }: Target): string {
+  return unit === undefined ? '×' : ` ${unit}`;
 }
 
 function aligned(rows: readonly string[][]): string {
