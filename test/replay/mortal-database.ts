@@ -1,0 +1,52 @@
+/** A database as a worker sees it that will die: from one of its commits on, nothing reaches it or comes back. */
+import type { Change } from '../../src/engine/change.ts';
+import type { Database, Queue } from '../../src/engine/queue.ts';
+import type { Reach, Store } from '../../src/engine/store.ts';
+import { StoreClosed } from '../../src/engine/store-errors.ts';
+
+export class MortalDatabase implements Database {
+  readonly store: Store;
+  readonly queue: Queue;
+  isDead = false;
+
+  /** Dies after so many commits to journals; `onCommit` hears of each before the worker does. */
+  constructor({ store, queue }: Database, commits: number, onCommit: (change: Change) => void) {
+    let left = commits;
+    const whileAlive = async <T>(act: () => Promise<T>): Promise<T> => {
+      if (this.isDead) throw new StoreClosed('dead');
+      const done = await act();
+      if (this.isDead) throw new StoreClosed('dead');
+      return done;
+    };
+    const committed = (change: Change): Change => {
+      onCommit(change);
+      if (change.writes.some(({ journal }) => journal) && --left === 0) this.isDead = true;
+      return change;
+    };
+    const unlessDead =
+      <A extends unknown[]>(listener: (...args: A) => void) =>
+      (...args: A) => {
+        if (!this.isDead) listener(...args);
+      };
+    this.store = {
+      create: (key, decide) => whileAlive(async () => committed(await store.create(key, decide))),
+      update: <R extends keyof Reach>(...command: Parameters<typeof store.update<R>>) =>
+        whileAlive(async () => committed(await store.update(...command))),
+      get: (id) => whileAlive(() => store.get(id)),
+      family: (id) => whileAlive(() => store.family(id)),
+      list: (query) => whileAlive(() => store.list(query)),
+      journal: (id) => whileAlive(() => store.journal(id)),
+      due: (what, now, limit) => whileAlive(() => store.due(what, now, limit)),
+      subscribe: (listener) => store.subscribe(unlessDead(listener)),
+      close: async () => {},
+    };
+    this.queue = {
+      offers: (tools, limit) => whileAlive(() => queue.offers(tools, limit)),
+      orphans: (tools, since, limit) => whileAlive(() => queue.orphans(tools, since, limit)),
+      renew: (claims, until) => whileAlive(() => queue.renew(claims, until)),
+      onWork: (listener) => queue.onWork(unlessDead(listener)),
+    };
+  }
+
+  async close(): Promise<void> {}
+}
