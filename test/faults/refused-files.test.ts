@@ -46,7 +46,10 @@ describe('a file that is not a database of tasks is refused and left as it is:',
   test('a database of a newer Holdfast', async () => {
     const file = temporaryFile();
     await populate(file, { tasks: 20, seed: 1 });
-    sql(file, "insert into holdfast_schema select max(version) + 1, 'later' from holdfast_schema");
+    sql(
+      file,
+      "insert into holdfast_schema select max(version) + 1, '2030-01-01T00:00:00Z' from holdfast_schema",
+    );
     await expectRefusal(
       file,
       StoreTooNew,
@@ -60,7 +63,10 @@ describe('a file that is not a database of tasks is refused and left as it is:',
     const database = await openSqlite(file);
     await database.backup(copy);
     await database.close();
-    sql(copy, "insert into holdfast_schema select max(version) + 1, 'later' from holdfast_schema");
+    sql(
+      copy,
+      "insert into holdfast_schema select max(version) + 1, '2030-01-01T00:00:00Z' from holdfast_schema",
+    );
     await expectRefusal(copy, StoreTooNew, /newer Holdfast/, /Update this Holdfast/);
   });
 

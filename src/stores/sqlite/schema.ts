@@ -69,7 +69,9 @@ export function versionOf(db: Connection, file: string): number {
     );
   }
   const { version, count } = db
-    .prepare('select coalesce(max(version), 0) as version, count(*) as count from holdfast_schema')
+    .prepare(`
+      select coalesce(max(version), 0) as version, count(*) filter (where applied_at glob '20??-??-??T*') as count
+      from holdfast_schema`)
     .get() as { version: number; count: number };
   if (version !== count) throw new Damaged('its table of versions is not whole');
   if (version > migrations.length) {
