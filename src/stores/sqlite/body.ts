@@ -35,30 +35,26 @@ function isApart(outcome: Outcome): outcome is ResultApart {
   return 'apart' in outcome;
 }
 
-/** Rows and texts beyond these are parsed each time. */
-const mostRemembered = 2_048;
+/** How many parsed tasks are remembered, and up to which length of text. */
+const places = 2_048;
 const longestRemembered = 8_192;
 
 /**
  * Parses rows, and remembers the latest: callers poll the same tasks again and again, and a text that has not changed
- * need not be parsed again. The text itself is compared, so there is nothing to invalidate.
+ * need not be parsed again. The text itself is compared, so there is nothing to invalidate. Each row has one place,
+ * by its number, so there is nothing to evict either.
  */
 export class ParsedTasks {
-  readonly #remembered = new Map<number, { readonly body: string; readonly task: Task }>();
+  readonly #remembered: { readonly body: string; readonly task: Task }[] = [];
 
   taskOf(row: TaskRow): Task {
-    const { seq, body } = row;
-    const remembered = this.#remembered.get(seq);
+    const { body } = row;
+    const place = row.seq % places;
+    const remembered = this.#remembered[place];
     if (remembered?.body === body) return withLease(remembered.task, row);
     const task = parsed(row);
-    if (body.length <= longestRemembered) this.#remember(seq, body, task);
+    if (body.length <= longestRemembered) this.#remembered[place] = { body, task };
     return withLease(task, row);
-  }
-
-  #remember(seq: number, body: string, task: Task): void {
-    if (this.#remembered.size >= mostRemembered && !this.#remembered.has(seq))
-      this.#remembered.delete(this.#remembered.keys().next().value!);
-    this.#remembered.set(seq, { body, task });
   }
 }
 
