@@ -1,5 +1,6 @@
 /** What random handlers, and reading with them in mind, brought to light, each as briefly as it can be told. */
 import { expect, test } from 'vitest';
+import type { Pass } from '../../src/engine/pass.ts';
 import { type HandlerByHand, onePassOf, toTheEnd } from './by-hand.ts';
 import { World } from './world.ts';
 
@@ -94,4 +95,18 @@ test('an end of the handler while a commit is under way is never taken for a cha
     type: 'threw',
     error: { message: expect.stringMatching(/^The end of the handler/) },
   });
+});
+
+test('a pass that is asked to stop commits what is in flight, and its handler may end in the middle of that', async () => {
+  const world = new World(1);
+  const slow = Promise.withResolvers<string>();
+  const handler: HandlerByHand = (task) =>
+    Promise.race([task.step('quick', () => 'quick'), task.step('slow', () => slow.promise)]);
+  const duringCommit = (pass: Pass) => {
+    pass.yield();
+    setImmediate(() => slow.resolve('slow'));
+  };
+  expect(await onePassOf(world, handler, { duringCommit })).toEqual({ type: 'stopped' });
+  expect(world.journal().entries).toHaveLength(2);
+  expect(await onePassOf(world, handler)).toEqual({ type: 'returned', value: 'quick' });
 });
