@@ -15,7 +15,7 @@ export interface Tally {
   passes: number;
   entries: number;
   commits: number;
-  /** Passes that ended because their worker died. */
+  /** Passes that ended in the middle. */
   deaths: number;
   /** Kinds of calls that were settled, and how often. */
   readonly settled: Map<string, number>;
@@ -28,14 +28,14 @@ export interface Problem {
   readonly what: string;
 }
 
-export function newTally(): Tally {
+function newTally(): Tally {
   return { programs: 0, passes: 0, entries: 0, commits: 0, deaths: 0, settled: new Map(), problems: [] };
 }
 
 /** The passes to check, and how long each may take. */
 export type Checked = Pick<Setting, 'Pass' | 'patienceMs'>;
 
-export class Checks {
+class Checks {
   readonly #checked: Checked;
   readonly #tally: Tally;
 
@@ -46,23 +46,23 @@ export class Checks {
 
   async all(program: Program): Promise<void> {
     this.#tally.programs++;
-    await this.straightThrough(program);
-    await this.inOneOrder(program);
-    await this.atRandom(program);
+    await this.#straightThrough(program);
+    await this.#inOneOrder(program);
+    await this.#atRandom(program);
   }
 
   /** Run through in peace, a handler is replayed to the same end by its journal alone. */
-  async straightThrough(program: Program): Promise<void> {
+  async #straightThrough(program: Program): Promise<void> {
     await this.#freely(program, 'straight through', {});
   }
 
   /** Whatever dies at whatever moment, the journal that is left in the end replays to the same end. */
-  async atRandom(program: Program): Promise<void> {
+  async #atRandom(program: Program): Promise<void> {
     await this.#freely(program, 'deaths at random', { atCommit: 0.2, between: 0.04 });
   }
 
   /** Dying after every single commit changes nothing, if things happen in the same order. */
-  async inOneOrder(program: Program): Promise<void> {
+  async #inOneOrder(program: Program): Promise<void> {
     const inPeace = await this.#conducted(program, false);
     if (!inPeace.life.story) return;
     const dying = await this.#conducted(program, true);
@@ -71,8 +71,9 @@ export class Checks {
       storyDifference(inPeace.life.story, dying.life.story) ??
       difference('journal', laidOut(inPeace.world), laidOut(dying.world));
     if (problem) this.#problem(program, 'deaths after every commit', problem);
-    if (dying.deaths < dying.world.commits)
-      this.#problem(program, 'deaths after every commit', `only ${dying.deaths} of ${dying.world.commits}`);
+    const { deaths } = dying.life;
+    if (deaths < dying.world.commits)
+      this.#problem(program, 'deaths after every commit', `only ${deaths} of ${dying.world.commits}`);
   }
 
   async #conducted(program: Program, diesAfterEveryCommit: boolean) {
@@ -80,8 +81,7 @@ export class Checks {
     const player = new Conductor(program.seed, world, { diesAfterEveryCommit });
     const check = diesAfterEveryCommit ? 'deaths after every commit' : 'one thing at a time';
     const life = await this.#live(program, world, player, check);
-    this.#tally.deaths += player.deaths;
-    return { life, world, deaths: player.deaths };
+    return { life, world };
   }
 
   async #freely(program: Program, check: string, dangers: Dangers): Promise<void> {
@@ -104,6 +104,7 @@ export class Checks {
     const life = await live({ ...this.#checked, program, world, player });
     const tally = this.#tally;
     tally.passes += life.passes;
+    tally.deaths += life.deaths;
     if (!(player instanceof Spectator)) {
       const { entries, calls } = world.journal();
       tally.entries += entries.length;

@@ -18,7 +18,6 @@ export class Conductor implements Player {
   /** A poll that saw nothing is not recorded, so a crash would shift the next one. */
   readonly polls = false;
   readonly lingerMs = 0;
-  deaths = 0;
   readonly #seed: number;
   readonly #world: World;
   readonly #chance: Chance;
@@ -55,7 +54,6 @@ export class Conductor implements Player {
   }
 
   died(): void {
-    this.deaths++;
     this.#diedAfter.add(this.#world.commits);
     this.#work.clear();
   }

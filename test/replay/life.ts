@@ -5,7 +5,8 @@ import type { Pass } from '../../src/engine/pass.ts';
 import type { PassEnd } from '../../src/engine/pass-host.ts';
 import { Host, type Manners } from './host.ts';
 import type { Program } from './program.ts';
-import { type Effects, endOf, type Story, subtaskTool, Threw, tell, wrongValues } from './tell.ts';
+import { endOf } from './step-ends.ts';
+import { type Effects, type Story, subtaskTool, Threw, tell, wrongValues } from './tell.ts';
 import { WorkBook } from './work-book.ts';
 import type { World } from './world.ts';
 
@@ -45,6 +46,8 @@ export interface Life {
   readonly end: PassEnd | { readonly type: 'hanging' | 'endless' };
   readonly story: Story | undefined;
   readonly passes: number;
+  /** Passes that ended in the middle, because their worker died, stopped or was taken for dead. */
+  readonly deaths: number;
   readonly problems: readonly string[];
 }
 
@@ -65,9 +68,11 @@ const maxPasses = 10_000;
 export async function live(setting: Setting): Promise<Life> {
   const { world, player, stopIf } = setting;
   const book = new WorkBook(world);
+  let deaths = 0;
   const told = (end: Life['end'], passes: number): Life => {
     const story = storyOf(end);
-    return { end, story, passes, problems: [...book.problems, ...(story ? wrongValues(story) : [])] };
+    const problems = [...book.problems, ...(story ? wrongValues(story) : [])];
+    return { end, story, passes, deaths, problems };
   };
   for (let passes = 1; passes <= maxPasses; passes++) {
     let claim = world.claim(`worker ${passes}`);
@@ -76,19 +81,20 @@ export async function live(setting: Setting): Promise<Life> {
       claim = world.claim(`worker ${passes}`);
     }
     const end = await onePass(setting, book, claim.epoch);
+    if (end.type === 'stopped') deaths++;
     const goesOn = end.type === 'parked' || end.type === 'stopped';
     if (!goesOn || stopIf?.(world)) return told(end, passes);
   }
   return told({ type: 'endless' }, maxPasses);
 }
 
-export function storyOf(end: { readonly type: string }): Story | undefined {
+function storyOf(end: { readonly type: string }): Story | undefined {
   if ('value' in end) return end.value as Story;
   return 'error' in end && end.error instanceof Threw ? end.error.story : undefined;
 }
 
 /** One pass under the claim that was just taken. A pass that was taken for dead counts as stopped. */
-export async function onePass(
+async function onePass(
   { Pass, program, world, player, patienceMs = 30_000 }: Setting,
   book: WorkBook,
   epoch: number,
@@ -124,8 +130,8 @@ export async function onePass(
   const effects: Effects = {
     step: (path, step, context) =>
       work(`${path} ${context.attempt}`, context, () => endOf(step, path, context.attempt)),
-    look: (path, { looks }, context) =>
-      work(path, undefined, () => (player.polls ? book.look(path, looks, context) : { path })),
+    look: (path, { looks }) =>
+      work(path, undefined, () => (player.polls ? book.look(path, looks) : { path })),
     expects: (event) => world.expects(event),
     begins: () => signs++,
     ordinalOf: (id) => world.ordinalOf(id),

@@ -15,7 +15,7 @@ test('a random change of a random handler is detected, or lies ahead of everythi
     `detected: ${[...detected].map(([kind, count]) => `${kind} ${count}`).join(', ')}; ahead: ${harmless}`,
   );
   console.log(`seed ${seed}; to repeat: HOLDFAST_SEED=${problems[0]?.seed ?? seed} npm test -- test/replay`);
-  expect(problems).toEqual([]);
+  expect(problems.slice(0, 10)).toEqual([]);
   expect([...detected.keys()].sort()).toEqual([
     'added before',
     'added beside',

@@ -47,8 +47,8 @@ export type Branch =
   | { readonly kind: 'generator'; readonly parts: readonly Node[] }
   | { readonly kind: 'if'; readonly condition: Node; readonly yes: Node; readonly no: Node };
 
-/** `id` is its place in the tree; `touched` marks what a change of the handler touched. */
-export type Node = (Leaf | Branch) & { readonly id: number; readonly touched?: true };
+/** `id` is its place in the tree. */
+export type Node = (Leaf | Branch) & { readonly id: number };
 
 export interface Program {
   readonly seed: number;

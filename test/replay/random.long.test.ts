@@ -10,12 +10,12 @@ const seed = seedOfThisRun();
 test('twelve thousand random handlers end the same way however they are interrupted', async () => {
   const tally = await checkMany({ Pass }, { programs: randomPrograms(seed, 12_000), atOnce: 50 });
   console.log(summary(tally, seed));
-  expect(tally.problems).toEqual([]);
+  expect(tally.problems.slice(0, 10)).toEqual([]);
   expect([...tally.settled.keys()].sort()).toEqual(allKinds);
 });
 
 test('two thousand handlers with timers of their own end the same way however they are interrupted', async () => {
   const tally = await checkMany({ Pass }, { programs: randomProgramsWithTimers(seed, 2_000), atOnce: 50 });
   console.log(summary(tally, seed));
-  expect(tally.problems).toEqual([]);
+  expect(tally.problems.slice(0, 10)).toEqual([]);
 });

@@ -12,7 +12,7 @@ test('random handlers end the same way straight through, replayed, dying after e
 }, async () => {
   const tally = await checkMany({ Pass }, { programs: randomPrograms(seed, 2_000), atOnce: 50 });
   console.log(summary(tally, seed));
-  expect(tally.problems).toEqual([]);
+  expect(tally.problems.slice(0, 10)).toEqual([]);
   expect([...tally.settled.keys()].sort()).toEqual(allKinds);
 });
 
@@ -21,5 +21,5 @@ test('a timer awaited outside a step with nothing open beside it changes nothing
 }, async () => {
   const tally = await checkMany({ Pass }, { programs: randomProgramsWithTimers(seed, 200), atOnce: 50 });
   console.log(summary(tally, seed));
-  expect(tally.problems).toEqual([]);
+  expect(tally.problems.slice(0, 10)).toEqual([]);
 });

@@ -3,6 +3,7 @@ import { setTimeout as timer, setImmediate as turnOfTheLoop } from 'node:timers/
 import { expect, test } from 'vitest';
 import { HandlerRefused } from '../../src/engine/pass.ts';
 import { type HandlerByHand, onePassOf, toTheEnd } from './by-hand.ts';
+import { subtaskTool } from './tell.ts';
 import { World } from './world.ts';
 
 const whatToDo = /put what is awaited into a step of its own/;
@@ -181,6 +182,7 @@ test.each<[string, (task: Parameters<HandlerByHand>[0]) => unknown]>([
   ['sleep', (task) => task.sleep(1)],
   ['event', (task) => task.event('inner')],
   ['until', (task) => task.until('inner', () => true, { every: 1 })],
+  ['start', (task) => task.start(subtaskTool)],
 ])('task.%s() inside a step throws an error that says what to do instead', async (kind, call) => {
   const handler: HandlerByHand = (task) =>
     task.step('outer', async () => {

@@ -7,9 +7,9 @@ export const allKinds = ['ask', 'event', 'result', 'sleep', 'start', 'step', 'un
 export function summary({ problems, settled, ...counts }: Tally, seed: number): string {
   const first = problems[0]?.seed ?? seed;
   return [
-    `${Object.entries(counts)
+    Object.entries({ ...counts, problems: problems.length })
       .map(([what, count]) => `${count} ${what}`)
-      .join(', ')}`,
+      .join(', '),
     [...settled].map(([kind, count]) => `${kind} ${count}`).join(', '),
     `seed ${seed}; to repeat: HOLDFAST_SEED=${first} npm test -- test/replay`,
   ].join('\n');

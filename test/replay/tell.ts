@@ -7,12 +7,13 @@ import { Readable } from 'node:stream';
 import { ReadableStream } from 'node:stream/web';
 import type { StepContext } from '../../src/engine/call.ts';
 import type { TaskContext } from '../../src/engine/context.ts';
-import { ProtocolError, TerminalError } from '../../src/engine/recorded-error.ts';
+import { ProtocolError } from '../../src/engine/recorded-error.ts';
 import type { Schema } from '../../src/engine/schema.ts';
 import { type DurableTool, durableTool } from '../../src/engine/tool.ts';
 import type { TaskId } from '../../src/model/task.ts';
 import { hash } from './chance.ts';
 import type { Node, Program } from './program.ts';
+import { fails, givenBy, isFailureOf, type Step, text } from './step-ends.ts';
 
 /** How a handler ended, and everything that it noticed on the way. */
 export interface Story {
@@ -32,7 +33,6 @@ export class Threw extends Error {
   }
 }
 
-export type Step = Extract<Node, { kind: 'step' }>;
 type Poll = Extract<Node, { kind: 'until' }>;
 
 /** What steps and polls do, and who answers: the part of a handler that is not pure. */
@@ -75,57 +75,6 @@ export async function tell(program: Program, task: TaskContext, effects: Effects
 }
 
 class EarlyReturn extends Error {}
-
-/** What the step gives, if it succeeds. */
-export function givenBy({ gives }: Step, path: string): unknown {
-  switch (gives) {
-    case 'nothing':
-      return undefined;
-    case 'null':
-      return null;
-    case 'text':
-      return path;
-    case 'number':
-      return hash(path);
-    case 'list':
-      return [path, hash(path), null];
-    case 'object':
-      return { path, more: { list: [true, path] } };
-  }
-}
-
-/** Lets one attempt at a step end as the program says. */
-export function endOf(step: Step, path: string, attempt: number): unknown {
-  if (attempt > step.failures) return givenBy(step, path);
-  switch (step.error) {
-    case 'plain':
-      throw new Error(path);
-    case 'typed':
-      throw new TypeError(path);
-    case 'final':
-      throw new TerminalError(path);
-    case 'protocol':
-      throw new ProtocolError(-32_000, path, { path });
-    case 'text':
-      throw path;
-    case 'not JSON':
-      return { path, big: 1n };
-  }
-}
-
-function fails({ failures, attempts, error }: Step): boolean {
-  return failures > 0 && (failures >= attempts || error === 'final' || error === 'not JSON');
-}
-
-function isFailureOf({ error }: Step, path: string, thrown: unknown): boolean {
-  if (!(thrown instanceof Error)) return false;
-  if (error === 'not JSON') return thrown.name === 'NotJson' && thrown.message.includes('"big"');
-  if (thrown.message !== path) return false;
-  if (error === 'final') return thrown instanceof TerminalError;
-  if (error === 'protocol')
-    return thrown instanceof ProtocolError && thrown.code === -32_000 && text(thrown.data) === text({ path });
-  return thrown.name === (error === 'typed' ? 'TypeError' : 'Error');
-}
 
 /** A wrong value is a failure of the engine, and ends up in the log, where no other run has it. */
 export const wrong = 'WRONG';
@@ -387,11 +336,6 @@ async function pureWait(how: Extract<Node, { kind: 'pure' }>['how'], turns: numb
 
 function total(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0);
-}
-
-function text(value: unknown): string {
-  if (value instanceof Error) return `${value.name} ${value.message}`;
-  return JSON.stringify(value) ?? 'nothing';
 }
 
 /** A handler owns the values that it gets: whatever it does to them, no replay and no other branch may see it. */

@@ -137,23 +137,6 @@ export class Pass {`,
       ],
     },
   },
-  {
-    name: 'a pass that could not park does not look why',
-    changes: {
-      'pass.ts': [
-        {
-          from: `
-        else this.#look();`,
-          to: `
-        else {
-          this.#committing = false;
-          this.#outdated = true;
-          setImmediate(() => this.#next());
-        }`,
-        },
-      ],
-    },
-  },
 ];
 
 /** The address of a `pass.ts` with this weakness. A passage that is not there, or there twice, is an error. */

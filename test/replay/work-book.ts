@@ -46,7 +46,7 @@ export class WorkBook {
   }
 
   /** What a poll sees: nothing at first, in one of three forms. */
-  look(path: string, looks: number, _context: StepContext): unknown {
+  look(path: string, looks: number): unknown {
     const count = (this.#looks.get(path) ?? 0) + 1;
     this.#looks.set(path, count);
     return count < looks ? [false, null, undefined][count % 3] : { path };

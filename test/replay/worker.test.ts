@@ -14,7 +14,8 @@ import { Chance, seedOfThisRun } from './chance.ts';
 import { FreePlayer } from './free.ts';
 import { MortalDatabase } from './mortal-database.ts';
 import { randomProgram } from './program.ts';
-import { type Effects, endOf, subtaskTool, Threw, tell, wrong } from './tell.ts';
+import { endOf } from './step-ends.ts';
+import { type Effects, subtaskTool, Threw, tell, wrong } from './tell.ts';
 import { someAnswer } from './world.ts';
 
 const seed = seedOfThisRun();
@@ -120,6 +121,6 @@ test('random handlers on a real store survive workers that die at random, and re
   console.log(`${programs} programs, ${passes} passes, ${entries} entries, ${deaths} workers died`);
   await current.worker.stop();
   await tasks.close();
-  expect(problems).toEqual([]);
+  expect(problems.slice(0, 10)).toEqual([]);
   expect(deaths).toBeGreaterThan(3);
 });
