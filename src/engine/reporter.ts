@@ -4,12 +4,17 @@
  */
 import type { Report } from './transitions.ts';
 
-const quietMs = 250;
+/**
+ * Four times a second to begin with, which looks alive; work that has talked for minutes is heard every few seconds,
+ * or a day of it would leave hundreds of thousands of commits.
+ */
+const quietMs = { least: 250, most: 5_000, shareOfTalk: 1 / 60 };
 
 export class Reporter {
   readonly #flush: () => void;
   #unsaid: Report = {};
   #timer: NodeJS.Timeout | undefined;
+  readonly #since = performance.now();
 
   constructor(flush: () => void) {
     this.#flush = flush;
@@ -20,7 +25,12 @@ export class Reporter {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.#flush();
-    }, quietMs);
+    }, this.#quiet());
+  }
+
+  #quiet(): number {
+    const share = (performance.now() - this.#since) * quietMs.shareOfTalk;
+    return Math.min(quietMs.most, Math.max(quietMs.least, share));
   }
 
   /** The last word, to be committed now. */
