@@ -107,7 +107,8 @@ test('with the whole log put back, all is there again', async () => {
 });
 
 test('to go on with what is left, the named files are deleted', async () => {
-  const { file, acknowledged } = await wreckOf(temporaryFile(), (other) => other.do('work', 20, seed));
+  // A fixed load: with a random one, all of the few tasks may have changed in the half that is cut off.
+  const { file, acknowledged } = await wreckOf(temporaryFile(), (other) => other.do('work', 60, 7));
   truncateSync(`${file}-wal`, statSync(`${file}-wal`).size / 2);
   await followTheRemedy(file, await tryToOpen(file));
   const { store } = await openSqlite(file);
