@@ -4,7 +4,7 @@ import { reportedTtl } from './retention.ts';
 
 const minute = 60_000;
 
-test('S1686-38 S2025-50: a wish is shown as it was made, and grows for work that outlives it', () => {
+test('a wish is shown as it was made, and grows for work that outlives it', () => {
   const task = created({ retention: { from: 'creation', ms: 5 * minute, floorMs: minute } });
   expect(reportedTtl(task, task, 0)).toBe(5 * minute);
   expect(reportedTtl(task, task, 30 * minute)).toBe(31 * minute);

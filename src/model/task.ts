@@ -19,7 +19,6 @@ export type Owner = string;
 export interface Origin {
   readonly dialect: string;
   readonly method: string;
-  readonly progressToken?: string | number;
 }
 
 /** Who may advance a task now, until when. The epoch, not the lease, decides whether a commit is accepted. */

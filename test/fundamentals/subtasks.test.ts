@@ -19,7 +19,7 @@ const fails = durableTool('fails', {}, async () => {
 
 const lives = durableTool('lives', {}, async (_, task) => void (await task.event('never')));
 
-test('S2268-18 S2268-19: subtasks run beside each other, and their results come in the order of their start', async () => {
+test('S2268-19: subtasks run beside each other, and their results come in the order of their start', async () => {
   const parent = durableTool('fan_out', {}, async (_, task) => {
     const subtasks = await Promise.all(['a', 'b', 'c'].map((label) => task.start(leaf, { label })));
     const results = await Promise.all(subtasks.map((subtask) => subtask.result()));
