@@ -1,11 +1,14 @@
 import './check-node.ts';
 
 // For authors of tools.
-export { createTasks, DuplicateTool, Tasks, UnknownTool } from './engine/tasks.ts';
-export type { CreateOptions, TasksOptions, WorkOptions } from './engine/tasks.ts';
+export { createTasks, Tasks } from './server/tasks.ts';
+export type { TasksOptions } from './server/tasks.ts';
+export { AttachedTooLate } from './server/attach.ts';
+export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
+export type { CreateOptions, WorkOptions } from './engine/tasks.ts';
 export type { Worker } from './engine/worker.ts';
 export { durableTool, InvalidTool } from './engine/tool.ts';
-export type { DurableTool, Handler, ToolOptions } from './engine/tool.ts';
+export type { DurableTool, Handler, TaskSetting, ToolAnnotations, ToolOptions } from './engine/tool.ts';
 export type {
   FormAnswer,
   ModelAnswer,
@@ -54,7 +57,7 @@ export {
   TaskNotFound,
 } from './model/errors.ts';
 export type { TaskEvent } from './model/event.ts';
-export type { InputRecord, InputRequest, InputResponse } from './model/input.ts';
+export type { InputKind, InputRecord, InputRequest, InputResponse } from './model/input.ts';
 export type { Json, JsonObject } from './model/json.ts';
 export type { Failed, Outcome, Success } from './model/outcome.ts';
 export type { Retention } from './model/retention.ts';
@@ -68,11 +71,12 @@ export type {
   Progress,
   Task,
   TaskId,
+  Unpublished,
 } from './model/task.ts';
 
 // For authors of stores.
 export type { Change, Family, Lineage, TaskWrite, Verdict } from './engine/change.ts';
-export type { Claim, Database, Offer, Queue, ToolVersion } from './engine/queue.ts';
+export type { Claim, Database, Offer, Queue, Secrets, ToolVersion } from './engine/queue.ts';
 export type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
 export {
   StoreBusy,

@@ -32,6 +32,7 @@ const architecture = `
 
   check-node.ts   |
   index.ts        | anything
+  server.ts       | anything
   sqlite.ts       | anything
   testing.ts      | anything
 `;

@@ -15,6 +15,7 @@ test('the public entries export exactly these names', async () => {
     {
       "holdfast": [
         "AskTimedOut",
+        "AttachedTooLate",
         "BadAnswer",
         "ClaimLost",
         "DeadlineNotReached",
@@ -55,6 +56,12 @@ test('the public entries export exactly these names', async () => {
         "WaitTimedOut",
         "createTasks",
         "durableTool",
+      ],
+      "holdfast/server": [
+        "AttachedTooLate",
+        "McpHandler",
+        "serveHttp",
+        "serveStdio",
       ],
       "holdfast/sqlite": [
         "openSqlite",

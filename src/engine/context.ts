@@ -7,6 +7,7 @@ import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { StepContext } from './call.ts';
 import { childRequest } from './new-task.ts';
 import type { Pass } from './pass.ts';
+import { CannotBeAsked } from './recorded-error.ts';
 import { type Retry, retryPolicy } from './retry.ts';
 import { type InputOf, type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
 import type { DurableTool } from './tool.ts';
@@ -133,9 +134,10 @@ export function taskContext({ task, tool, pass, signal, report, cancel }: Contex
 
     async ask(key: string, question: Question, { timeout }: Patience = {}) {
       const request = inputRequest(key, question);
+      const { answers } = task.origin;
+      if (answers && !answers.includes(request.kind)) throw new CannotBeAsked(key, request.kind);
       const answer = await pass.call(key, { kind: 'ask', request, ...patience(timeout) });
-      if (!('schema' in question) || !isJsonObject(answer) || answer.action !== 'accept') return answer;
-      return { ...answer, content: await parse(question.schema, answer.content, `The answer to "${key}"`) };
+      return readAnswer(key, question, answer);
     },
 
     async start(child: DurableTool, ...[input]: readonly unknown[]) {
@@ -182,13 +184,14 @@ export function taskContext({ task, tool, pass, signal, report, cancel }: Contex
   return context as unknown as TaskContext;
 }
 
-type Question =
+export type Question =
   | { readonly message: string; readonly schema: Schema }
   | { readonly message: string; readonly url: string }
   | { readonly sampling: JsonObject }
   | { readonly roots: true };
 
-function inputRequest(key: string, question: Question): InputRequest {
+/** The question as it is stored and shown. */
+export function inputRequest(key: string, question: Question): InputRequest {
   if ('sampling' in question) return { kind: 'sampling', params: question.sampling };
   if ('roots' in question) return { kind: 'roots' };
   if ('url' in question)
@@ -198,6 +201,12 @@ function inputRequest(key: string, question: Question): InputRequest {
     message: question.message,
     schema: toJsonSchema(question.schema, `The question "${key}"`),
   };
+}
+
+/** The answer as the author of the question gets it. */
+export async function readAnswer(key: string, question: Question, answer: unknown): Promise<unknown> {
+  if (!('schema' in question) || !isJsonObject(answer) || answer.action !== 'accept') return answer;
+  return { ...answer, content: await parse(question.schema, answer.content, `The answer to "${key}"`) };
 }
 
 function patience(timeout: Duration | undefined): { timeoutMs?: number } {

@@ -15,6 +15,7 @@ import {
   write,
 } from './change.ts';
 import { fenced, seen, wake, withdrawnAll, withoutHolder } from './fenced.ts';
+import { unpublishedRetentionMs } from './publication.ts';
 import type { Claim } from './queue.ts';
 
 /** The handler returned. The result is held back while subtasks live. */
@@ -68,8 +69,13 @@ export function passDeadline({ task, ancestors, descendants }: Family, at: numbe
   if (task.phase === 'done') return new TaskIsDone(task.id);
   if (task.deadlineAt === null || task.deadlineAt > at)
     return new DeadlineNotReached(task.id, task.deadlineAt);
-  const outcome: Outcome = { kind: 'failure', message: 'The task passed its deadline before it was done.' };
-  return ended(endAll([task, ...descendants], outcome), ancestors, at);
+  return ended(endAll([task, ...descendants], overdue(task, at)), ancestors, at);
+}
+
+function overdue({ unpublished }: Task, at: number): Outcome {
+  if (unpublished && (unpublished.deadlineAt === null || unpublished.deadlineAt > at))
+    return { kind: 'cancelled', reason: 'The request that this task belonged to has ended.' };
+  return { kind: 'failure', message: 'The task passed its deadline before it was done.' };
 }
 
 /** Removes a finished tree whose retention is over, as one unit. */
@@ -118,6 +124,11 @@ function ended(endings: readonly Ending[], ancestors: readonly Task[], at: numbe
   return { task, writes, removed: [] };
 }
 
+function purgeAt({ parentId, unpublished, retention, createdAt }: Task, finishedAt: number): number | null {
+  if (parentId !== undefined) return null;
+  return unpublished ? finishedAt + unpublishedRetentionMs : keepUntil(retention, createdAt, finishedAt);
+}
+
 function end({ task, outcome, journal }: Ending, at: number): TaskWrite {
   const live = task as ActiveTask;
   const { inputs, events } = withdrawnAll(live, at);
@@ -128,7 +139,7 @@ function end({ task, outcome, journal }: Ending, at: number): TaskWrite {
     inputs,
     outcome,
     finishedAt: at,
-    purgeAt: task.parentId === undefined ? keepUntil(task.retention, task.createdAt, at) : null,
+    purgeAt: purgeAt(task, at),
     liveChildCount: 0,
   };
   return write(done, at, [...events, { type: 'finished', outcome: outcome.kind }], journal);

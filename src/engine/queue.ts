@@ -7,6 +7,9 @@ import type { Task, TaskId } from '../model/task.ts';
 import type { Store } from './store.ts';
 
 export interface Queue {
+  /** This process, as the others that share the database know it: what it makes, it may claim under this name. */
+  readonly name: string;
+
   /** Tasks of these tools that look claimable now, the longest ready first. */
   offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]>;
 
@@ -39,10 +42,17 @@ export interface Offer {
   readonly deadHolder?: string;
 }
 
+/** Keys that every process on the same database shares. */
+export interface Secrets {
+  /** Thirty-two random bytes, made when they are first asked for, and the same for ever after. */
+  get(name: string): Promise<Uint8Array>;
+}
+
 /** A store with its queue, as one database provides them. */
 export interface Database {
   readonly store: Store;
   readonly queue: Queue;
+  readonly secrets: Secrets;
   close(): Promise<void>;
 }
 
@@ -50,4 +60,6 @@ export interface Database {
 export interface Claimed {
   readonly claim: Claim;
   readonly task: Task;
+  /** The previous holder, if it died with the task in its hands. */
+  readonly deadHolder?: string;
 }

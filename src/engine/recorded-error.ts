@@ -3,6 +3,7 @@
  * from the record, of a class it can tell apart, never the object that was thrown.
  */
 import { HoldfastError } from '../model/errors.ts';
+import type { InputKind } from '../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 
@@ -13,6 +14,22 @@ export class StepTimedOut extends HoldfastError {}
 export class AskTimedOut extends HoldfastError {}
 export class WaitTimedOut extends HoldfastError {}
 export class InvalidInput extends HoldfastError {}
+
+/** Whoever called the tool cannot answer such a question. The same on every pass: it never changes for a task. */
+export class CannotBeAsked extends HoldfastError {
+  constructor(key: string, kind: InputKind) {
+    super(
+      `The question "${key}" cannot be put: the client that called this tool did not declare that it can ${abilities[kind]}.`,
+    );
+  }
+}
+
+const abilities: Record<InputKind, string> = {
+  form: 'show a form (capability elicitation.form)',
+  url: 'open a URL (capability elicitation.url)',
+  sampling: 'ask its model (capability sampling)',
+  roots: 'list its roots (capability roots)',
+};
 
 export class SubtaskFailed extends HoldfastError {}
 export class SubtaskCancelled extends HoldfastError {}

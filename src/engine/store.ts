@@ -26,7 +26,7 @@ export interface Store {
 
   family(id: TaskId): Promise<Family | undefined>;
 
-  /** Root tasks of an owner, the newest first. Large results may be left out (their value is null); `get` has them. */
+  /** Published root tasks of an owner, the newest first. Large results may be left out (their value is null); `get` has them. */
   list(query: ListQuery): Promise<Page>;
 
   /** Everything that was ever appended to the task's journal, in commit order. */
@@ -69,6 +69,8 @@ export interface Page {
 
 export interface CommitNotice {
   readonly taskId: TaskId;
+  /** The root of the tree that it is part of. */
+  readonly rootId: TaskId;
   /** The task's version after the commit; grows by one from notice to notice. */
   readonly version: number;
   readonly at: number;

@@ -6,11 +6,12 @@ import { newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
+import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { defaultLargestValue } from './carried.ts';
 import { digestOf } from './digest.ts';
 import { rootRequest } from './new-task.ts';
-import type { Database } from './queue.ts';
+import type { Claimed, Database } from './queue.ts';
+import { Requests, requestLeaseMs } from './requests.ts';
 import type { InputOf, Schema } from './schema.ts';
 import type { CommitNotice, ListQuery, Page } from './store.ts';
 import type { DurableTool } from './tool.ts';
@@ -31,6 +32,8 @@ export interface CreateOptions {
   readonly origin?: Origin;
   /** The same key, for the same owner and tool, gives the same task however often it is sent. */
   readonly idempotencyKey?: string;
+  /** The task belongs to an open request, and ends with it unless it is published. */
+  readonly unpublished?: boolean;
 }
 
 export interface WorkOptions {
@@ -72,6 +75,7 @@ export class Tasks implements AsyncDisposable {
   readonly #largestValue: number;
   readonly #workers = new Set<Worker>();
   #database: Promise<Database> | undefined;
+  #requests: Promise<Requests> | undefined;
 
   constructor({ store, tools, clock = systemClock, largestValue = defaultLargestValue }: TasksOptions) {
     this.#largestValue = largestValue;
@@ -97,22 +101,58 @@ export class Tasks implements AsyncDisposable {
 
   async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
     const tool = typeof named === 'string' ? this.tool(named) : named;
-    const { owner = local, origin = direct, idempotencyKey: key } = options;
+    const { owner = local, origin = direct, idempotencyKey: key, unpublished = false } = options;
     const request = await rootRequest(newId(), tool, input, {
       owner,
       origin,
       largestValue: this.#largestValue,
     });
-    const { store } = await this.#opened();
-    const keyed =
-      key === undefined
-        ? request
-        : { ...request, idempotency: { key, argumentsDigest: await digestOf(request.arguments) } };
+    const { store, queue } = await this.#opened();
+    const wanted: NewTask = {
+      ...request,
+      ...(key !== undefined && { idempotency: { key, argumentsDigest: await digestOf(request.arguments) } }),
+      ...(unpublished && {
+        unpublished: { servedBy: queue.name, until: this.#clock.now() + requestLeaseMs },
+      }),
+    };
     const scope = key === undefined ? undefined : { owner, tool: tool.name, key };
-    const { task } = await store.create(scope, (existing) =>
-      rules.create(existing, keyed, this.#clock.now()),
-    );
-    return task;
+    return this.#runningHere(tool, request.id, async (leaseMs) => {
+      const { task } = await store.create(scope, (existing) => {
+        const now = this.#clock.now();
+        const holder = leaseMs === undefined ? undefined : { name: queue.name, leaseUntil: now + leaseMs };
+        return rules.create(existing, wanted, now, holder);
+      });
+      return task;
+    });
+  }
+
+  /** A worker of this process that has a place free claims the task in the commit that makes it. */
+  async #runningHere(
+    tool: DurableTool,
+    id: TaskId,
+    make: (leaseMs: number | undefined) => Promise<Task>,
+  ): Promise<Task> {
+    const worker = [...this.#workers].find((one) => one.reserve(tool));
+    if (!worker) return make(undefined);
+    let claimed: Claimed | undefined;
+    try {
+      const task = await make(worker.leaseMs);
+      // Otherwise it is the task that already bore the idempotency key.
+      if (task.id === id) claimed = { task, claim: { taskId: task.id, epoch: task.epoch } };
+      return task;
+    } finally {
+      worker.fill(tool, claimed);
+    }
+  }
+
+  /** For bindings: tasks on behalf of open requests. */
+  requests(): Promise<Requests> {
+    this.#requests ??= this.#opened().then((database) => new Requests(database, this.#clock));
+    return this.#requests;
+  }
+
+  get tools(): readonly DurableTool[] {
+    return this.#tools;
   }
 
   async get(id: TaskId): Promise<Task | undefined> {
@@ -146,14 +186,15 @@ export class Tasks implements AsyncDisposable {
 
   /** Waits until a task is done. */
   async outcome(id: TaskId): Promise<Outcome> {
-    const { store } = await this.#opened();
+    const [{ store }, requests] = await Promise.all([this.#opened(), this.requests()]);
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
     const look = async () => {
       const task = await store.get(id);
       if (!task) reject(new TaskNotFound(id));
       else if (task.phase === 'done') resolve(task.outcome);
     };
-    const unsubscribe = store.subscribe(({ taskId, events }) => {
+    const rootId = (await store.get(id))?.rootId ?? id;
+    const unsubscribe = requests.watch(rootId, ({ taskId, events }) => {
       if (taskId === id && events.some(({ type }) => type === 'finished' || type === 'removed'))
         look().catch(reject);
     });

@@ -8,7 +8,24 @@ import type { ToolResult } from './tool-result.ts';
 export class InvalidTool extends HoldfastError {}
 
 export interface ToolOptions<Input extends Schema | undefined, Output extends Schema | undefined> {
+  readonly title?: string;
   readonly description?: string;
+  /** Hints for clients: `readOnlyHint`, `destructiveHint` and the like. */
+  readonly annotations?: ToolAnnotations;
+  /**
+   * When a call becomes a task that its caller gets a handle of:
+   * `'auto'` (the default) if it is not answered within a short while, or asks something, or starts a subtask;
+   * `'always'`; `'never'`; `'required'`: always, and callers that cannot take tasks are refused.
+   */
+  readonly task?: TaskSetting;
+  /**
+   * Gathers what is missing before the task is made, from a caller that is still there. What it returns takes the
+   * place of the input. Each answer runs it anew from the start, so what else it awaits may happen more than once.
+   */
+  readonly before?: (
+    input: OutputOf<Input>,
+    ask: TaskContext['ask'],
+  ) => Promise<InputOf<Input> | undefined> | InputOf<Input> | undefined;
   readonly inputSchema?: Input;
   readonly outputSchema?: Output;
   /** Names the handler's steps and their order. Give a changed handler a new one, and keep the old for its tasks. */
@@ -31,6 +48,16 @@ export interface ToolOptions<Input extends Schema | undefined, Output extends Sc
   readonly longestJournal?: number;
 }
 
+export type TaskSetting = 'required' | 'always' | 'auto' | 'never';
+
+export interface ToolAnnotations {
+  readonly title?: string;
+  readonly readOnlyHint?: boolean;
+  readonly destructiveHint?: boolean;
+  readonly idempotentHint?: boolean;
+  readonly openWorldHint?: boolean;
+}
+
 /** What a handler may return: the structured output, if there is a schema for it, or a whole result, or a text. */
 export type Returned<Output> = Output extends Schema
   ? InputOf<Output> | ToolResult
@@ -46,7 +73,11 @@ export interface DurableTool<
 > {
   readonly name: string;
   readonly version: string;
+  readonly title: string | undefined;
   readonly description: string | undefined;
+  readonly annotations: ToolAnnotations | undefined;
+  readonly task: TaskSetting;
+  readonly before: ((input: never, ask: TaskContext['ask']) => unknown) | undefined;
   readonly inputSchema: Input;
   readonly outputSchema: Output;
   readonly retentionMs: number;
@@ -73,7 +104,11 @@ export function durableTool<
   return {
     name,
     version: options.version ?? '1',
+    title: options.title,
     description: options.description,
+    annotations: options.annotations,
+    task: options.task ?? 'auto',
+    before: options.before,
     inputSchema: options.inputSchema as Input,
     outputSchema: options.outputSchema as Output,
     retentionMs: toMs(options.retention ?? '24h'),

@@ -9,7 +9,14 @@
  *   4. a tree is purged as one unit                    8. retention never ends live work
  */
 import { answerProblem } from '../model/answer.ts';
-import { BadAnswer, IdempotencyKeyReused, NotClaimable, TaskIsDone, TaskMoved } from '../model/errors.ts';
+import {
+  BadAnswer,
+  IdempotencyKeyReused,
+  NotClaimable,
+  Refusal,
+  TaskIsDone,
+  TaskMoved,
+} from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import {
   freshKey,
@@ -20,11 +27,21 @@ import {
 } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import type { ActiveTask, Holder, NewTask, Progress, QueuedTask, Task, TaskId } from '../model/task.ts';
-import { type Change, changed, unchanged, type Verdict, write } from './change.ts';
+import {
+  type Change,
+  changed,
+  type Family,
+  type TaskWrite,
+  unchanged,
+  type Verdict,
+  write,
+} from './change.ts';
 import { bumped, fenced, seen, wake, withoutHolder } from './fenced.ts';
+import { boundTo } from './publication.ts';
 import type { Claim } from './queue.ts';
 
 export { cancel, complete, fail, passDeadline, purge } from './endings.ts';
+export { discard, keepForRequest, publish } from './publication.ts';
 
 // --- Creation ---------------------------------------------------------------------------------------------
 
@@ -87,7 +104,8 @@ function newTask(
   at: number,
   place: { rootId: TaskId; parentId?: TaskId; ordinal: number; depth: number },
 ): QueuedTask {
-  const { arguments: _, deadlineMs, ...kept } = request;
+  const { arguments: _, deadlineMs, unpublished, ...kept } = request;
+  const deadlineAt = deadlineMs === null ? null : at + deadlineMs;
   return {
     ...kept,
     ...place,
@@ -97,7 +115,7 @@ function newTask(
     liveChildCount: 0,
     createdAt: at,
     updatedAt: at,
-    deadlineAt: deadlineMs === null ? null : at + deadlineMs,
+    ...(unpublished ? boundTo(unpublished, deadlineAt) : { deadlineAt }),
     wakeAt: at,
     version: 1,
     epoch: 0,
@@ -237,6 +255,21 @@ export function answer(task: Task, responses: Readonly<Record<string, InputRespo
     events.push({ type: 'answered', key: input.key });
   }
   return settleInputs(task, inputs, events, at);
+}
+
+/** Applies answers to questions of a whole tree at once: all that fit, or none if one does not. */
+export function answerTree(
+  { task, descendants }: Family,
+  responses: ReadonlyMap<TaskId, Readonly<Record<string, InputResponse>>>,
+  at: number,
+): Verdict {
+  const writes: TaskWrite[] = [];
+  for (const one of [task, ...descendants]) {
+    const verdict = answer(one, responses.get(one.id) ?? {}, at);
+    if (verdict instanceof Refusal) return verdict;
+    writes.push(...verdict.writes);
+  }
+  return { task: writes.find((one) => one.task.id === task.id)?.task ?? task, writes, removed: [] };
 }
 
 /** Tells whoever looks why nothing happens to a task that no worker holds. */

@@ -3,6 +3,8 @@
  * it, its claims are taken over by others, and what it then still tries to commit is refused.
  */
 import type { Clock } from '../model/clock.ts';
+import { Refusal } from '../model/errors.ts';
+import type { TaskId } from '../model/task.ts';
 import { defaultLargestValue } from './carried.ts';
 import { claimTasks } from './claims.ts';
 import { Housekeeping } from './housekeeping.ts';
@@ -49,6 +51,8 @@ export class Worker implements AsyncDisposable {
   readonly #stopListening: (() => void)[] = [];
   readonly #renewal: NodeJS.Timeout;
   readonly #emptied = new Set<() => void>();
+  /** Tools whose tasks are being made for this worker. */
+  readonly #reserved: DurableTool[] = [];
   #claiming = false;
   #claimAgain = false;
   #stopping: Promise<void> | undefined;
@@ -75,6 +79,30 @@ export class Worker implements AsyncDisposable {
     void this.#claim();
   }
 
+  /** Keeps a place for a task of this tool that is about to be made, or says that there is none. */
+  reserve(tool: DurableTool): boolean {
+    const isFree =
+      !this.#stopping &&
+      !this.#alone &&
+      this.#tools.includes(tool) &&
+      this.#places() > 0 &&
+      this.#freeSlots(tool) > 0;
+    if (isFree) this.#reserved.push(tool);
+    return isFree;
+  }
+
+  /** Gives a reserved place back, to the task that it was kept for if that came about. */
+  fill(tool: DurableTool, claimed: Claimed | undefined): void {
+    this.#reserved.splice(this.#reserved.indexOf(tool), 1);
+    if (claimed) void this.#start(claimed);
+    else void this.#claim();
+  }
+
+  /** For how long what it claims is its own. */
+  get leaseMs(): number {
+    return this.#settings.leaseMs;
+  }
+
   /** True while no task is in its hands and none is being claimed. */
   get isIdle(): boolean {
     return this.#runs.size === 0 && !this.#claiming;
@@ -95,7 +123,7 @@ export class Worker implements AsyncDisposable {
     const grace = setTimeout(() => {
       for (const run of this.#runs.values()) run.stop();
     }, this.#settings.graceMs);
-    while (this.#runs.size > 0 || this.#claiming)
+    while (this.#runs.size + this.#reserved.length > 0 || this.#claiming)
       await new Promise<void>((resolve) => this.#emptied.add(resolve));
     clearTimeout(grace);
     clearInterval(this.#renewal);
@@ -109,7 +137,7 @@ export class Worker implements AsyncDisposable {
     this.#claiming = true;
     while (this.#claimAgain && !this.#stopping && !this.#alone) {
       this.#claimAgain = false;
-      const limit = this.#settings.concurrency - this.#runs.size;
+      const limit = this.#places();
       const tools = this.#tools.filter((tool) => this.#freeSlots(tool) > 0);
       if (limit <= 0 || tools.length === 0) break;
       const claimed = await this.#claimSome(tools, limit).catch(noneIfStoreFails);
@@ -142,16 +170,22 @@ export class Worker implements AsyncDisposable {
 
   #freeSlots(tool: DurableTool): number {
     const running = [...this.#runs.values()].filter((run) => run.tool === tool).length;
-    return tool.concurrency - running;
+    return tool.concurrency - running - this.#reserved.filter((one) => one === tool).length;
+  }
+
+  #places(): number {
+    return this.#settings.concurrency - this.#runs.size - this.#reserved.length;
   }
 
   async #start(claimed: Claimed): Promise<void> {
     const { store } = this.#database;
-    const { task, claim } = claimed;
+    const { task, claim, deadHolder } = claimed;
     const tool = this.#tools.find(({ name, version }) => name === task.tool && version === task.toolVersion)!;
     const run = new Run({ store, clock: this.#clock, tool, claimed, settings: this.#settings });
     this.#runs.set(task.id, run);
     try {
+      if (task.unpublished && task.unpublished.servedBy === deadHolder)
+        return await this.#endWithRequest(task.id);
       const deaths = task.deaths ?? 0;
       if (deaths > tool.deathsAllowed) {
         const message = `The process that ran this task died ${deaths} times in a row without getting any further, the last time with nothing else beside it. It was given up.`;
@@ -169,6 +203,14 @@ export class Worker implements AsyncDisposable {
       this.#tellEmptied();
       if (!this.#stopping) void this.#claim();
     }
+  }
+
+  /** The process that served the request is dead, and with it whoever would have been told of the task. */
+  async #endWithRequest(id: TaskId): Promise<void> {
+    const reason = 'The process that served the request died before the task was published.';
+    await this.#database.store
+      .update('family', id, (family) => rules.cancel(family, this.#clock.now(), reason))
+      .catch(unlessRefused);
   }
 
   async #untilAlone(run: Run): Promise<void> {
@@ -204,6 +246,10 @@ export class Worker implements AsyncDisposable {
     if (run) run.breakLoose(error);
     else if (!pass && process.listenerCount('unhandledRejection') === 1) throw error;
   };
+}
+
+function unlessRefused(error: unknown): void {
+  if (!(error instanceof Refusal)) throw error;
 }
 
 /** What a store cannot do now is tried again with the next news, or the next lease. */

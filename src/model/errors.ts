@@ -67,6 +67,13 @@ export class IdempotencyKeyReused extends Refusal {
   }
 }
 
+/** Its id has been sent, so that it no longer belongs to the request that made it. */
+export class AlreadyPublished extends Refusal {
+  constructor(taskId: string) {
+    super(`Task ${taskId} has been published: only its own rules end it now.`);
+  }
+}
+
 export class NotARoot extends Refusal {
   constructor(taskId: string, rootId: string) {
     super(`Task ${taskId} is a subtask and goes only together with its whole tree, whose root is ${rootId}.`);

@@ -23,4 +23,6 @@ export type TaskEvent =
   | { readonly type: 'completed'; readonly name: string }
   | { readonly type: 'held'; readonly liveChildren: number }
   | { readonly type: 'finished'; readonly outcome: Outcome['kind'] }
+  | { readonly type: 'awaited'; readonly until: number }
+  | { readonly type: 'published' }
   | { readonly type: 'removed' };

@@ -7,6 +7,8 @@ export type InputRequest =
   | { readonly kind: 'sampling'; readonly params: JsonObject }
   | { readonly kind: 'roots' };
 
+export type InputKind = InputRequest['kind'];
+
 /** As it came over the wire; `answerProblem` tells whether it fits the question. */
 export type InputResponse = JsonObject;
 

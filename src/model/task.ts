@@ -5,7 +5,7 @@
  * (parked on a timer or a subtask, backing off, or released by a dead worker, it stays running); `waiting`,
  * at least one input of its own is open; `done`, final. A phase says nothing about who holds a claim.
  */
-import type { InputRecord, OpenInput, SettledInput } from './input.ts';
+import type { InputKind, InputRecord, OpenInput, SettledInput } from './input.ts';
 import type { Json } from './json.ts';
 import type { Outcome } from './outcome.ts';
 import type { Retention } from './retention.ts';
@@ -19,6 +19,16 @@ export type Owner = string;
 export interface Origin {
   readonly dialect: string;
   readonly method: string;
+  /** The kinds of questions that the requestor said it can answer; absent if it can answer any. */
+  readonly answers?: readonly InputKind[];
+}
+
+/** Whose request a task belongs to as long as its id was sent to nobody. */
+export interface Unpublished {
+  /** The process that serves the request. */
+  readonly servedBy: string;
+  /** The deadline that the task will have once it is published. */
+  readonly deadlineAt: number | null;
 }
 
 /** Who may advance a task now, until when. The epoch, not the lease, decides whether a commit is accepted. */
@@ -51,7 +61,9 @@ interface TaskCore {
   readonly createdAt: number;
   /** Moves with what a peer can see: status, message, progress, subtasks; not with claims or journal entries. */
   readonly updatedAt: number;
+  /** While the task is unpublished, no later than its request is known to be open. */
   readonly deadlineAt: number | null;
+  readonly unpublished?: Unpublished;
   readonly retention: Retention;
   readonly idempotency?: { readonly key: string; readonly argumentsDigest: string };
 
@@ -125,4 +137,6 @@ export interface NewTask {
   readonly retention: Retention;
   readonly pollMs?: number;
   readonly idempotency?: { readonly key: string; readonly argumentsDigest: string };
+  /** Present if the task is to end with its request until it is published. */
+  readonly unpublished?: { readonly servedBy: string; readonly until: number };
 }

@@ -196,7 +196,8 @@ describe('the observer complains of', () => {
         return () => {};
       },
     } as Store);
-    for (const version of versions) tell({ taskId: 'a', version, at: 0, events: [{ type: 'released' }] });
+    for (const version of versions)
+      tell({ taskId: 'a', rootId: 'a', version, at: 0, events: [{ type: 'released' }] });
     return observer.problems;
   }
 });

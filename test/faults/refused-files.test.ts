@@ -53,7 +53,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
     await expectRefusal(
       file,
       StoreTooNew,
-      /newer Holdfast.*version 2, this one knows 1/,
+      /newer Holdfast.*version 3, this one knows 2/,
       /Update this Holdfast/,
     );
   });

@@ -250,6 +250,7 @@ test('a task whose process dies again and again runs once more alone, and is the
   const dying: Database = {
     ...database,
     queue: {
+      name: database.queue.name,
       offers: async (...args) => {
         const task = await database.store.get(id);
         const holder = task?.phase !== 'done' ? task?.holder?.name : undefined;

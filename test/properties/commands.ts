@@ -125,6 +125,7 @@ const create = fc
           n % 2 === 0
             ? { from: 'finish', ms: n % 7 === 0 ? null : n % 60_000 }
             : { from: 'creation', ms: n % 90_000, floorMs: 60_000 },
+        ...(n % 5 === 0 && { unpublished: { servedBy: holder, until: now + (n % 20_000) } }),
         ...(key !== null && { idempotency: { key, argumentsDigest: String(n % 2) } }),
       });
       const claimant = n % 4 === 0 ? { name: holder, leaseUntil: now + leaseMs } : undefined;
@@ -241,6 +242,50 @@ const purge = pick.map((n) =>
   ),
 );
 
+const isUnpublished = (task: Task) => task.unpublished !== undefined && task.phase !== 'done';
+
+const keepForRequest = pick.map((n) =>
+  onTask(
+    'keep for its request',
+    'task',
+    n,
+    (task, { now, holder }) =>
+      rules.keepForRequest(task, { servedBy: holder, until: now + (n % 60_000) }, now),
+    isUnpublished,
+  ),
+);
+
+const publish = pick.map((n) =>
+  onTask('publish', 'task', n, (task, { now }) => rules.publish(task, now), isUnpublished),
+);
+
+const discard = pick.map((n) =>
+  onTask(
+    'discard',
+    'family',
+    n,
+    (family) => rules.discard(family),
+    (task) => task.unpublished !== undefined && task.phase === 'done',
+  ),
+);
+
+const answerTree = fc.tuple(pick, pick).map(([n, m]) =>
+  onTask(
+    'answer the tree',
+    'family',
+    n,
+    (family, { now }) => {
+      const given = [family.task, ...family.descendants].map(({ id, inputs }) => {
+        const own = inputs.filter((_, index) => (m >> index) % 2 === 0);
+        const answers = own.map(({ key }, index) => [key, responses[(m + index) % (n % 3 === 0 ? 4 : 2)]!]);
+        return [id, Object.fromEntries(answers) as Record<string, InputResponse>] as const;
+      });
+      return rules.answerTree(family, new Map(given), now);
+    },
+    ({ childCount, phase }) => childCount > 0 && phase !== 'done',
+  ),
+);
+
 /** Mostly small steps forward; now and then a leap past every deadline, or back. */
 const moveClock = fc
   .oneof(
@@ -266,6 +311,10 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: cancel },
   { weight: 2, arbitrary: passDeadline },
   { weight: 3, arbitrary: purge },
+  { weight: 2, arbitrary: keepForRequest },
+  { weight: 2, arbitrary: publish },
+  { weight: 2, arbitrary: discard },
+  { weight: 4, arbitrary: answerTree },
   { weight: 8, arbitrary: moveClock },
   { weight: 3, arbitrary: pick.map((n): Command => ({ type: 'renew', pick: n })) },
   { weight: 1, arbitrary: fc.constant<Command>({ type: 'crash' }) },

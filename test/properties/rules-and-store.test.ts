@@ -71,8 +71,16 @@ const everything = [
     'childStarted',
     'childDone',
   ],
-  ...['parked', 'released', 'held', 'finished', 'removed'],
-  ...['BadAnswer', 'ClaimLost', 'DeadlineNotReached', 'IdempotencyKeyReused', 'NotARoot', 'NotClaimable'],
+  ...['parked', 'released', 'held', 'finished', 'removed', 'awaited', 'published'],
+  ...[
+    'AlreadyPublished',
+    'BadAnswer',
+    'ClaimLost',
+    'DeadlineNotReached',
+    'IdempotencyKeyReused',
+    'NotARoot',
+    'NotClaimable',
+  ],
   ...['StillAlive', 'StillRetained', 'TaskIsDone', 'TaskIsEnding', 'TaskMoved', 'TaskNotFound'],
 ];
 

@@ -84,7 +84,7 @@ export class World {
         cursor = page.nextCursor;
       }
       const roots = [...this.#tasks.values()].filter(
-        (task) => task.owner === owner && task.parentId === undefined,
+        (task) => task.owner === owner && task.parentId === undefined && !task.unpublished,
       );
       assert.deepEqual(listed, roots.toReversed());
     }

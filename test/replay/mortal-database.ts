@@ -1,16 +1,17 @@
 /** A database as a worker sees it that will die: from one of its commits on, nothing reaches it or comes back. */
 import type { Change } from '../../src/engine/change.ts';
-import type { Database, Queue } from '../../src/engine/queue.ts';
+import type { Database, Queue, Secrets } from '../../src/engine/queue.ts';
 import type { Reach, Store } from '../../src/engine/store.ts';
 import { StoreClosed } from '../../src/engine/store-errors.ts';
 
 export class MortalDatabase implements Database {
   readonly store: Store;
   readonly queue: Queue;
+  readonly secrets: Secrets;
   isDead = false;
 
   /** Dies after so many commits to journals; `onCommit` hears of each before the worker does. */
-  constructor({ store, queue }: Database, commits: number, onCommit: (change: Change) => void) {
+  constructor({ store, queue, secrets }: Database, commits: number, onCommit: (change: Change) => void) {
     let left = commits;
     const whileAlive = async <T>(act: () => Promise<T>): Promise<T> => {
       if (this.isDead) throw new StoreClosed('dead');
@@ -40,7 +41,9 @@ export class MortalDatabase implements Database {
       subscribe: (listener) => store.subscribe(unlessDead(listener)),
       close: async () => {},
     };
+    this.secrets = secrets;
     this.queue = {
+      name: queue.name,
       offers: (tools, limit) => whileAlive(() => queue.offers(tools, limit)),
       orphans: (tools, since, limit) => whileAlive(() => queue.orphans(tools, since, limit)),
       renew: (claims, until) => whileAlive(() => queue.renew(claims, until)),

@@ -14,6 +14,7 @@ import { SqliteQueue } from './queue.ts';
 import { Rows } from './rows.ts';
 import { migrate, versionOf } from './schema.ts';
 import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
+import { sqliteSecrets } from './secrets.ts';
 import { SqliteStore } from './store.ts';
 
 export interface SqliteDatabase extends Database {
@@ -100,6 +101,7 @@ function assemble({ db, file, place, instance, clock }: Parts): SqliteDatabase {
   return {
     store,
     queue,
+    secrets: sqliteSecrets(db, commands),
     close: () => store.close(),
     backup: async (target) => {
       if (closed) throw new StoreClosed(place);

@@ -65,6 +65,10 @@ export class SqliteQueue implements Queue {
       select min(wake_at) as wake_at from tasks where tool = ? and tool_version = ? and wake_at > ?`);
   }
 
+  get name(): string {
+    return this.#instance.name;
+  }
+
   async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
     try {
       const now = this.#clock.now();

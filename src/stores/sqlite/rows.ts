@@ -125,11 +125,17 @@ export class Rows {
     const rows = this.#sql.commitsAfter.all(seq, limit) as {
       seq: number;
       id: TaskId;
+      root_id: TaskId;
       version: number;
       at: number;
       events: string;
     }[];
-    return rows.map(({ id, events, ...rest }) => ({ ...rest, taskId: id, events: JSON.parse(events) }));
+    return rows.map(({ id, root_id, events, ...rest }) => ({
+      ...rest,
+      taskId: id,
+      rootId: root_id,
+      events: JSON.parse(events),
+    }));
   }
 
   // --- Writing, inside a transaction ----------------------------------------------------------------------
@@ -218,6 +224,7 @@ export class Rows {
       live?.wakeAt ?? null,
       live?.deadlineAt ?? null,
       task.phase === 'done' ? task.purgeAt : null,
+      task.unpublished ? 1 : null,
       body,
     ] as const;
     let seq = this.#found.get(task.id)?.seq;
@@ -230,6 +237,7 @@ export class Rows {
         task.tool,
         task.toolVersion,
         task.parentId ?? null,
+        task.parentId === undefined ? null : task.rootId,
         task.ordinal,
       ] as const;
       seq = Number(this.#sql.insert.run(...state, ...place, task.idempotency?.key ?? null).lastInsertRowid);
@@ -244,14 +252,22 @@ export class Rows {
       JSON.stringify(events),
       gained,
     );
-    this.#own.push({ seq: Number(lastInsertRowid), taskId: task.id, version: task.version, at, events });
+    const { id: taskId, rootId, version } = task;
+    this.#own.push({ seq: Number(lastInsertRowid), taskId, rootId, version, at, events });
   }
 
   #remove(id: TaskId, at: number): void {
     const { seq, version } = this.#found.get(id)!;
     const events = [{ type: 'removed' }] as const;
     const { lastInsertRowid } = this.#sql.commit.run(null, id, version + 1, at, JSON.stringify(events), null);
-    this.#own.push({ seq: Number(lastInsertRowid), taskId: id, version: version + 1, at, events });
+    this.#own.push({
+      seq: Number(lastInsertRowid),
+      taskId: id,
+      rootId: id,
+      version: version + 1,
+      at,
+      events,
+    });
     this.#sql.forgetCommits.run(seq);
     this.#sql.forgetResult.run(seq);
     this.#sql.remove.run(seq);
@@ -277,7 +293,9 @@ function prepare(db: Connection) {
       select tasks.seq, body, lease_until from below join tasks on tasks.seq = below.seq order by below.seq`),
     withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
     list: db.prepare(`
-      select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),
+      select ${columns} from tasks where owner = ? and parent_id is null and seq < ?
+        and unpublished is null
+      order by seq desc limit ?`),
     // By way of the rows themselves, because what the index says of them may be wrong.
     journal: db.prepare(`
       select own.task, own.version, own.journal from commits join commits as own on own.seq = commits.seq
@@ -286,14 +304,16 @@ function prepare(db: Connection) {
     purge: db.prepare('select id from tasks where purge_at <= ? order by purge_at limit ?'),
     newestCommit: db.prepare('select max(seq) as seq from commits'),
     commitsAfter: db.prepare(`
-      select commits.seq, coalesce(tasks.id, removed_id) as id, version, at, events
+      select commits.seq, coalesce(tasks.id, removed_id) as id,
+        coalesce(tasks.root_id, tasks.id, removed_id) as root_id, version, at, events
       from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit ?`),
     insert: db.prepare(`
-      insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, body,
-        id, owner, tool, tool_version, parent_id, ordinal, idempotency_key)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, unpublished, body,
+        id, owner, tool, tool_version, parent_id, root_id, ordinal, idempotency_key)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     update: db.prepare(`
-      update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?, body = ?
+      update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
+        unpublished = ?, body = ?
       where seq = ?`),
     remove: db.prepare('delete from tasks where seq = ?'),
     commit: db.prepare(

@@ -4,7 +4,7 @@
  * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare, and `lease_until` is
  * the one value that lives in its column alone. `commits` has one row for each commit of each task: what
  * happened (the feed that subscribers read) and what its journal gained. Rowid tables throughout: a primary key
- * on random ids reads several times slower.
+ * on random ids reads several times slower. `root_id` is null for roots, `unpublished` null unless the task is.
  */
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
@@ -53,6 +53,15 @@ const migrations: readonly string[] = [
   create table results (
     task integer primary key,
     value text not null
+  );
+  `,
+  `
+  alter table tasks add column root_id text;
+  update tasks set root_id = json_extract(body, '$.rootId') where parent_id is not null;
+  alter table tasks add column unpublished integer;
+  create table secrets (
+    name text primary key,
+    value blob not null
   );
   `,
 ];

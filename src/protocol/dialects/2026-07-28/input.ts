@@ -2,7 +2,7 @@
 import type { InputRequestV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2';
 import type { z } from 'zod';
 import type { InputRequest } from '../../../model/input.ts';
-import { isJsonObject, type Json } from '../../../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
 
 export type WireInputRequest = z.infer<typeof InputRequestV2Schema>;
 
@@ -11,7 +11,7 @@ export function toInputRequest(request: InputRequest): WireInputRequest {
     case 'form':
       return {
         method: 'elicitation/create',
-        params: { mode: 'form', message: request.message, requestedSchema: request.schema },
+        params: { mode: 'form', message: request.message, requestedSchema: formSchema(request.schema) },
       };
     case 'url': {
       const { message, url, elicitationId } = request;
@@ -22,6 +22,15 @@ export function toInputRequest(request: InputRequest): WireInputRequest {
     case 'roots':
       return { method: 'roots/list' };
   }
+}
+
+/** Only what the protocol knows of JSON Schema here; libraries add more. */
+function formSchema({ properties, required }: JsonObject) {
+  return {
+    type: 'object',
+    properties: properties ?? {},
+    ...(required !== undefined && { required }),
+  } as never;
 }
 
 /** The capability that a client must declare to be asked such a question, or undefined if it declares it. */

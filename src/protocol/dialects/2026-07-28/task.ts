@@ -12,8 +12,9 @@ import { pollHintMs } from '../../../model/poll-hint.ts';
 import { reportedTtl } from '../../../model/retention.ts';
 import type { Task } from '../../../model/task.ts';
 import { questionsOf, type Tree } from '../../collapse.ts';
+import { internalError } from '../../json-rpc.ts';
 import { toInputRequest } from './input.ts';
-import { internalError, progressKey } from './names.ts';
+import { progressKey } from './names.ts';
 
 export type WireTask = z.infer<typeof TaskV2Schema>;
 export type WireDetailedTask = z.infer<typeof DetailedTaskV2Schema>;

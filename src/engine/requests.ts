@@ -1,0 +1,110 @@
+/**
+ * What a server does with tasks on behalf of the requests that it serves: makes them and lets them run here at once,
+ * waits for them, publishes those whose ids it is about to send, and leaves nothing of the others.
+ */
+import type { Clock } from '../model/clock.ts';
+import { AlreadyPublished, Refusal, TaskIsDone } from '../model/errors.ts';
+import type { InputResponse } from '../model/input.ts';
+import type { Task, TaskId } from '../model/task.ts';
+import type { Database } from './queue.ts';
+import * as rules from './transitions.ts';
+import { type Listener, Watches } from './watches.ts';
+
+/** How long a request counts as open after the process that serves it last said so. */
+export const requestLeaseMs = 60_000;
+
+export interface TaskTree {
+  readonly root: Task;
+  /** Parents before their children. */
+  readonly descendants: readonly Task[];
+}
+
+export class Requests {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #watches: Watches;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#watches = new Watches(database.store);
+  }
+
+  get now(): number {
+    return this.#clock.now();
+  }
+
+  /** How many wait for news of a task. */
+  get watchers(): number {
+    return this.#watches.size;
+  }
+
+  secret(name: string): Promise<Uint8Array> {
+    return this.#database.secrets.get(name);
+  }
+
+  /** A root with everything below it that still matters to a peer: once no subtask lives, that is nothing. */
+  async tree(id: TaskId): Promise<TaskTree | undefined> {
+    const { store } = this.#database;
+    const root = await store.get(id);
+    if (!root || root.parentId !== undefined) return undefined;
+    if (root.liveChildCount === 0) return { root, descendants: [] };
+    const family = await store.family(id);
+    return family && { root: family.task, descendants: family.descendants };
+  }
+
+  /** Answers questions anywhere in a tree; all of them, or none if one does not fit. */
+  async answer(
+    rootId: TaskId,
+    responses: ReadonlyMap<TaskId, Readonly<Record<string, InputResponse>>>,
+  ): Promise<void> {
+    await this.#database.store.update('family', rootId, (family) =>
+      rules.answerTree(family, responses, this.now),
+    );
+  }
+
+  /** Ends a tree. One that is done stays as it is. */
+  async cancel(rootId: TaskId, reason?: string): Promise<void> {
+    await this.#database.store
+      .update('family', rootId, (family) => rules.cancel(family, this.now, reason))
+      .catch(ignoring(TaskIsDone));
+  }
+
+  /** Before its id is sent: from here on the task outlives its request. False if it is done, and needs no id. */
+  async publish(id: TaskId): Promise<boolean> {
+    try {
+      await this.#database.store.update('task', id, (task) => rules.publish(task, this.now));
+      return true;
+    } catch (error) {
+      if (error instanceof TaskIsDone) return false;
+      throw error;
+    }
+  }
+
+  /** Says that a request is still open, or that it may be continued within that time. */
+  async keep(id: TaskId, forMs = requestLeaseMs): Promise<void> {
+    const { store, queue } = this.#database;
+    await store
+      .update('task', id, (task) =>
+        rules.keepForRequest(task, { servedBy: queue.name, until: this.now + forMs }, this.now),
+      )
+      .catch(ignoring(TaskIsDone, AlreadyPublished));
+  }
+
+  /** Forgets a task whose outcome was the answer to its request. What cannot be forgotten now is purged later. */
+  async discard(id: TaskId): Promise<void> {
+    await this.#database.store
+      .update('family', id, (family) => rules.discard(family))
+      .catch(ignoring(Refusal));
+  }
+
+  watch(rootId: TaskId, listener: Listener): () => void {
+    return this.#watches.watch(rootId, listener);
+  }
+}
+
+function ignoring(...classes: readonly { [Symbol.hasInstance](value: unknown): boolean }[]) {
+  return (error: unknown) => {
+    if (!classes.some((one) => one[Symbol.hasInstance](error))) throw error;
+  };
+}

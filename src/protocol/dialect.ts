@@ -1,0 +1,40 @@
+/**
+ * The port of a dialect: one wire vocabulary for tasks. It turns tasks into messages and messages into what the
+ * engine understands, says who may be given what, and words refusals. It stores, sends and decides nothing.
+ */
+import type { InputKind, InputRequest } from '../model/input.ts';
+import type { Json, JsonObject } from '../model/json.ts';
+import type { Tree } from './collapse.ts';
+
+export interface Dialect {
+  /** The name under which a task remembers where it came from. */
+  readonly revision: string;
+  /** What a request says of its sender, read from the capabilities that it declares. */
+  sender(capabilities: unknown): Sender;
+  /** The answer to a call that has become a task. */
+  created(tree: Tree, now: number): JsonObject;
+  /** The answer to a look at a task. */
+  shown(tree: Tree, now: number): JsonObject;
+  /** The news of a task to those that subscribed to it. */
+  news(tree: Tree, now: number): { readonly method: string; readonly params: JsonObject };
+  /** The answer to a command that has none of its own. */
+  acknowledged(): JsonObject;
+  /** The answer to a call that goes on only when its caller answers first, and sends the state back. */
+  inputRequired(questions: ReadonlyMap<string, InputRequest>, requestState: string): JsonObject;
+  /** An error as the peer is told of it. What is nobody's business outside becomes an internal error. */
+  fault(error: unknown): WireFault;
+}
+
+export interface Sender {
+  /** May this very request be answered with a task? */
+  readonly takesTasks: boolean;
+  /** The questions that it can be asked. */
+  readonly answers: readonly InputKind[];
+}
+
+/** A JSON-RPC error. */
+export interface WireFault {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: Json;
+}

@@ -1,0 +1,118 @@
+/**
+ * What every face of a server shares: the tools, the methods and the callers of one `Tasks`, whichever way requests
+ * come in. Made once; servers of the SDK come and go.
+ */
+import type { Requests } from '../engine/requests.ts';
+import type { Tasks } from '../engine/tasks.ts';
+import type { DurableTool } from '../engine/tool.ts';
+import { type Duration, toMs } from '../model/duration.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { Owner } from '../model/task.ts';
+import type { Dialect, Sender } from '../protocol/dialect.ts';
+import { tasksExtension } from '../protocol/dialects/2026-07-28/dialect.ts';
+import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { InvalidParams } from '../protocol/errors.ts';
+import { anonymous, type Caller, type Credentials, ownerOf } from './caller.ts';
+import { ToolCalls } from './tool-calls.ts';
+
+export interface ServingOptions {
+  /** How long a call of a tool with `task: 'auto'` is waited for before it becomes a task. Default `'200ms'`. */
+  readonly window?: Duration;
+  /** Whose tasks a request is about. By default the issuer, subject and client of its verified token. */
+  readonly owner?: (credentials: Credentials | undefined) => Owner;
+}
+
+/** The part of a `tools/call` that a durable tool needs. */
+export interface CallParams {
+  readonly arguments?: unknown;
+  readonly inputResponses?: unknown;
+  readonly requestState?: unknown;
+  readonly meta?: unknown;
+}
+
+/** A key that others can guess would show them the task of a stranger. */
+const shortestAnonymousKey = 22;
+
+export class Binding {
+  readonly tasks: Tasks;
+  readonly dialect: Dialect = tasksExtension;
+  /** How the server introduces itself; known once a server of the SDK has answered anything. */
+  serverInfo: JsonObject | undefined;
+  readonly #windowMs: number;
+  readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
+  readonly #tools: ReadonlyMap<string, DurableTool>;
+  #served: Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> | undefined;
+
+  constructor(tasks: Tasks, { window = '200ms', owner = ownerOf }: ServingOptions) {
+    this.tasks = tasks;
+    this.#windowMs = toMs(window);
+    this.#ownerOf = owner;
+    // Of several versions the newest is called.
+    this.#tools = new Map(tasks.tools.map((tool) => [tool.name, tool]));
+  }
+
+  /** Of each durable tool the version that new calls go to. */
+  get tools(): Iterable<DurableTool> {
+    return this.#tools.values();
+  }
+
+  tool(name: unknown): DurableTool | undefined {
+    return typeof name === 'string' ? this.#tools.get(name) : undefined;
+  }
+
+  served(): Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> {
+    this.#served ??= this.tasks.requests().then((requests) => ({
+      requests,
+      calls: new ToolCalls(this.tasks, requests, this.#windowMs),
+    }));
+    return this.#served;
+  }
+
+  /** The sender of a request of 2026-07-28, which declares its capabilities every time. */
+  caller(capabilities: unknown, credentials: Credentials | undefined): Caller {
+    return this.#caller(this.dialect.sender(capabilities), credentials);
+  }
+
+  /** The sender of a request in which tasks cannot be spoken of. */
+  callerWithoutTasks(credentials: Credentials | undefined): Caller {
+    return this.#caller({ takesTasks: false, answers: [] }, credentials);
+  }
+
+  #caller(sender: Sender, credentials: Credentials | undefined): Caller {
+    return { owner: this.#ownerOf(credentials), dialect: this.dialect, sender };
+  }
+
+  async call(
+    tool: DurableTool,
+    params: CallParams,
+    caller: Caller,
+    request: Parameters<ToolCalls['call']>[2],
+  ): Promise<JsonObject> {
+    const { inputResponses, requestState } = params;
+    const key = keyOf(params.meta, caller);
+    const { calls } = await this.served();
+    return calls.call(
+      {
+        tool,
+        input: params.arguments,
+        ...(isJsonObject(inputResponses) && { inputResponses }),
+        ...(typeof requestState === 'string' && { requestState }),
+        ...(key !== undefined && { idempotencyKey: key }),
+      },
+      caller,
+      request,
+    );
+  }
+}
+
+function keyOf(meta: unknown, { owner }: Caller): string | undefined {
+  const key = isJsonObject(meta) ? meta[idempotencyKey] : undefined;
+  if (key === undefined) return undefined;
+  if (typeof key !== 'string' || key === '')
+    throw new InvalidParams(`_meta["${idempotencyKey}"] must be a string.`);
+  if (owner === anonymous && key.length < shortestAnonymousKey)
+    throw new InvalidParams(
+      `_meta["${idempotencyKey}"] is too easy to guess for a caller without a token: use at least 128 random bits, which take ${shortestAnonymousKey} characters or more.`,
+    );
+  return key;
+}

@@ -1,0 +1,26 @@
+/** Who sent a request, as every task method must know before anything else. */
+import type { Owner } from '../model/task.ts';
+import type { Dialect, Sender } from '../protocol/dialect.ts';
+
+export interface Caller {
+  readonly owner: Owner;
+  readonly dialect: Dialect;
+  readonly sender: Sender;
+}
+
+/** Callers that nobody vouches for share a scope in which the unguessable id is the key. */
+export const anonymous: Owner = 'anonymous';
+
+/** What a verified token says of its bearer; the part of the SDK's `AuthInfo` that tells owners apart. */
+export interface Credentials {
+  readonly clientId: string;
+  readonly extra?: Record<string, unknown>;
+}
+
+/** Issuer, subject and client of the token. Whoever is not told apart by it shares tasks. */
+export function ownerOf(credentials: Credentials | undefined): Owner {
+  if (!credentials) return anonymous;
+  const { clientId, extra = {} } = credentials;
+  const parts = [extra.iss, extra.sub, clientId].map((part) => (typeof part === 'string' ? part : ''));
+  return `token:${JSON.stringify(parts)}`;
+}

@@ -1,0 +1,63 @@
+/** Bodies: read up to a limit, parsed, and not nested so deeply that whoever walks through them runs out of stack. */
+import { HoldfastError } from '../../model/errors.ts';
+import { invalidRequest, parseError, transportRefusal } from '../../protocol/json-rpc.ts';
+
+export class BodyRefused extends HoldfastError {
+  readonly status: number;
+  readonly code: number;
+
+  constructor(status: number, code: number, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+const deepest = 128;
+
+export function tooLarge(limit: number): BodyRefused {
+  return new BodyRefused(
+    413,
+    transportRefusal,
+    `The request body is larger than the ${limit} bytes allowed here.`,
+  );
+}
+
+export function parseBody(text: string): unknown {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new BodyRefused(400, parseError, 'Parse error: the request body is not valid JSON.');
+  }
+  if (text.length > 2 * deepest && isDeeperThan(body, deepest))
+    throw new BodyRefused(
+      400,
+      invalidRequest,
+      `The request body is nested more than ${deepest} levels deep.`,
+    );
+  return body;
+}
+
+/** Without recursion: the very thing that this protects from. */
+function isDeeperThan(value: unknown, limit: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limit) return true;
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
+  }
+  return false;
+}
+
+/** Reads a web body; a stream is given up as soon as it is too long. */
+export async function readWebBody(body: ReadableStream<Uint8Array> | null, limit: number): Promise<string> {
+  if (!body) return '';
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.byteLength;
+    if (size > limit) throw tooLarge(limit);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,126 @@
+/**
+ * The short way: task methods, and calls that become a task at once, are answered without a server of the SDK. Only
+ * requests that are right in every respect take it; whatever is missing, doubtful or wrong takes the long way, where
+ * the SDK words the refusal. Both end in the same functions.
+ */
+import { classifyInboundRequest } from '@modelcontextprotocol/server';
+import { toJsonSchema } from '../../engine/schema.ts';
+import type { DurableTool } from '../../engine/tool.ts';
+import { HoldfastError } from '../../model/errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import {
+  clientCapabilitiesKey,
+  missingCapability,
+  revision,
+  serverInfoKey,
+} from '../../protocol/dialects/2026-07-28/names.ts';
+import type { Binding } from '../binding.ts';
+import type { Caller, Credentials } from '../caller.ts';
+import { taskMethods } from '../task-methods.ts';
+import { RequestAborted } from '../tool-calls.ts';
+
+/** A POST as both faces see it, its body parsed. */
+export interface Posted {
+  readonly body: unknown;
+  readonly header: (name: string) => string | null | undefined;
+  readonly credentials: Credentials | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface DirectAnswer {
+  readonly status: number;
+  readonly message: JsonObject;
+}
+
+interface Request {
+  readonly id: string | number;
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly meta: JsonObject;
+}
+
+/** Clients declare the same about themselves in every request: what was found valid need not be checked again. */
+const knownMetas = 1_000;
+
+export class DirectAnswers {
+  readonly #binding: Binding;
+  readonly #onError: (error: Error) => void;
+  readonly #valid = new Set<string>();
+  readonly #handsOver: ReadonlySet<DurableTool>;
+
+  constructor(binding: Binding, onError: (error: Error) => void) {
+    this.#binding = binding;
+    this.#onError = onError;
+    this.#handsOver = new Set([...binding.tools].filter(handsOverAtOnce));
+  }
+
+  /** Undefined if the request has to take the long way. */
+  async answer(posted: Posted): Promise<DirectAnswer | undefined> {
+    const request = this.#understood(posted);
+    if (!request) return undefined;
+    const caller = this.#binding.caller(request.meta[clientCapabilitiesKey], posted.credentials);
+    const act = this.#actFor(request, caller, posted);
+    if (!act) return undefined;
+    const { id } = request;
+    try {
+      return { status: 200, message: { jsonrpc: '2.0', id, result: this.#introduced(await act()) } };
+    } catch (error) {
+      if (error instanceof RequestAborted) throw error;
+      if (!(error instanceof HoldfastError)) this.#onError(error as Error);
+      const fault = this.#binding.dialect.fault(error);
+      const status = fault.code === missingCapability ? 400 : 200;
+      return { status, message: { jsonrpc: '2.0', id, error: fault as unknown as Json } };
+    }
+  }
+
+  #understood({ body, header }: Posted): Request | undefined {
+    if (!isJsonObject(body) || body.jsonrpc !== '2.0') return undefined;
+    const { id, method, params } = body;
+    if ((typeof id !== 'string' && typeof id !== 'number') || typeof method !== 'string') return undefined;
+    if (method !== 'tools/call' && !Object.hasOwn(taskMethods, method)) return undefined;
+    if (!isJsonObject(params) || !isJsonObject(params._meta)) return undefined;
+    if (header('mcp-protocol-version') !== revision || header('mcp-method') !== method) return undefined;
+    const name = method === 'tools/call' ? params.name : params.taskId;
+    if (typeof name !== 'string' || header('mcp-name') !== name) return undefined;
+    return this.#isValid(params._meta, body) ? { id, method, params, meta: params._meta } : undefined;
+  }
+
+  #isValid(meta: JsonObject, body: JsonObject): boolean {
+    const text = JSON.stringify(meta);
+    if (this.#valid.has(text)) return true;
+    const route = classifyInboundRequest({ httpMethod: 'POST', protocolVersionHeader: revision, body });
+    if (route.kind !== 'modern' || route.classification.revision !== revision) return false;
+    if (this.#valid.size >= knownMetas) this.#valid.clear();
+    this.#valid.add(text);
+    return true;
+  }
+
+  #actFor(
+    { method, params, meta }: Request,
+    caller: Caller,
+    { signal }: Posted,
+  ): (() => Promise<JsonObject>) | undefined {
+    const run = taskMethods[method];
+    if (run) return async () => run((await this.#binding.served()).requests, caller, params);
+    const tool = this.#binding.tool(params.name);
+    if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
+    if (params.requestState !== undefined || params.inputResponses !== undefined) return undefined;
+    if (params.arguments !== undefined && !isJsonObject(params.arguments)) return undefined;
+    return () => this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal });
+  }
+
+  #introduced(result: JsonObject): JsonObject {
+    const { serverInfo } = this.#binding;
+    const complete = 'resultType' in result ? result : { resultType: 'complete', ...result };
+    if (!serverInfo) return complete;
+    const _meta = { ...(complete._meta as JsonObject | undefined), [serverInfoKey]: serverInfo };
+    return { ...complete, _meta };
+  }
+}
+
+/** Nothing is waited for, nothing asked first, and no header has to repeat an argument. */
+function handsOverAtOnce({ name, task, before, inputSchema }: DurableTool): boolean {
+  if ((task !== 'always' && task !== 'required') || before) return false;
+  if (!inputSchema) return true;
+  return !JSON.stringify(toJsonSchema(inputSchema, `The input of ${name}`)).includes('"x-mcp-header"');
+}

@@ -1,0 +1,68 @@
+/** What stands before everything else: who may reach this server at all, and whose token it is. */
+import {
+  type AuthInfo,
+  bearerAuthChallengeResponse,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  type VerifyBearerTokenOptions,
+  validateHostHeader,
+  validateOriginHeader,
+  verifyBearerToken,
+} from '@modelcontextprotocol/server';
+import { transportRefusal } from '../../protocol/json-rpc.ts';
+
+export interface GateOptions {
+  /** Names under which this server may be addressed. By default those of this machine, against DNS rebinding. */
+  readonly allowedHosts?: readonly string[];
+  /** Hosts whose pages may call this server from a browser. By default those of this machine. */
+  readonly allowedOrigins?: readonly string[];
+  /** Demands a bearer token of every request. */
+  readonly auth?: VerifyBearerTokenOptions;
+}
+
+export type Admission = { readonly authInfo: AuthInfo | undefined } | { readonly refusal: Response };
+
+export class Gate {
+  readonly #hosts: string[];
+  readonly #origins: string[];
+  readonly #auth: VerifyBearerTokenOptions | undefined;
+  /** Clients repeat themselves; a header that was found good once need not be taken apart again. */
+  readonly #goodHosts = new Set<string>();
+
+  constructor({ allowedHosts, allowedOrigins, auth }: GateOptions) {
+    this.#hosts = [...(allowedHosts ?? localhostAllowedHostnames())];
+    this.#origins = [...(allowedOrigins ?? localhostAllowedOrigins())];
+    this.#auth = auth;
+  }
+
+  /** Undefined unless the request is turned away for where it is addressed to or comes from. */
+  refuse(host: string | null | undefined, origin: string | null | undefined): Response | undefined {
+    if (!host || !this.#goodHosts.has(host)) {
+      const checked = validateHostHeader(host, this.#hosts);
+      if (!checked.ok) return refusal(403, checked.message);
+      if (this.#goodHosts.size < 100) this.#goodHosts.add(host!);
+    }
+    if (!origin) return undefined;
+    const checked = validateOriginHeader(origin, this.#origins);
+    return checked.ok ? undefined : refusal(403, checked.message);
+  }
+
+  /** True if no request need show a token. */
+  get isOpen(): boolean {
+    return this.#auth === undefined;
+  }
+
+  async admit(authorization: string | null | undefined, verified?: AuthInfo): Promise<Admission> {
+    if (!this.#auth || verified) return { authInfo: verified };
+    try {
+      return { authInfo: await verifyBearerToken(authorization, this.#auth) };
+    } catch (error) {
+      return { refusal: bearerAuthChallengeResponse(error, this.#auth) };
+    }
+  }
+}
+
+/** An answer to a request that nobody has looked into. */
+export function refusal(status: number, message: string, code = transportRefusal): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
+}

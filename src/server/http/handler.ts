@@ -1,0 +1,227 @@
+/**
+ * The HTTP face: one endpoint for everything, as a fetch-style handler and as a listener for Node's `http`, Express and
+ * whatever is built on them.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  type AuthInfo,
+  createMcpHandler,
+  DEFAULT_MAX_REQUEST_BODY_SIZE,
+  type McpServerFactory,
+} from '@modelcontextprotocol/server';
+import { HoldfastError } from '../../model/errors.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import {
+  clientCapabilitiesKey,
+  missingCapability,
+  serverInfoKey,
+} from '../../protocol/dialects/2026-07-28/names.ts';
+import { internalError } from '../../protocol/json-rpc.ts';
+import type { Binding } from '../binding.ts';
+import { asTaskListen, checkTaskListen, type TaskListen } from '../listen.ts';
+import { visibleIds } from '../subscription.ts';
+import type { Tasks } from '../tasks.ts';
+import { RequestAborted } from '../tool-calls.ts';
+import { BodyRefused, parseBody, readWebBody } from './body.ts';
+import { type DirectAnswer, DirectAnswers } from './direct.ts';
+import { Gate, type GateOptions, refusal } from './gate.ts';
+import { ListenStream } from './listen-stream.ts';
+import { readNodeBody, toWebRequest, writeResponse } from './node.ts';
+
+export interface HandlerOptions extends GateOptions {
+  /** The largest request body, in bytes. Default 4 MiB. */
+  readonly largestBody?: number;
+  /** Open subscriptions to tasks; more are refused. Default 10,000. */
+  readonly maxSubscriptions?: number;
+  /** Hears of errors that callers are not told the details of. */
+  readonly onError?: (error: Error) => void;
+}
+
+/** What came in, once its body has been read. */
+interface Received {
+  readonly body: unknown;
+  readonly authInfo: AuthInfo | undefined;
+  readonly signal: AbortSignal;
+  readonly header: (name: string) => string | null | undefined;
+  /** Made only for what takes the long way. */
+  readonly request: () => Request;
+}
+
+export class McpHandler {
+  readonly #binding: Binding;
+  readonly #gate: Gate;
+  readonly #direct: DirectAnswers;
+  readonly #sdk: ReturnType<typeof createMcpHandler>;
+  readonly #largestBody: number;
+  readonly #maxSubscriptions: number;
+  readonly #onError: (error: Error) => void;
+  readonly #streams = new Set<ListenStream>();
+
+  constructor(tasks: Tasks, factory: McpServerFactory, options: HandlerOptions = {}) {
+    this.#binding = tasks.binding;
+    this.#gate = new Gate(options);
+    this.#largestBody = options.largestBody ?? DEFAULT_MAX_REQUEST_BODY_SIZE;
+    this.#maxSubscriptions = options.maxSubscriptions ?? 10_000;
+    this.#onError = options.onError ?? (() => {});
+    this.#direct = new DirectAnswers(this.#binding, this.#onError);
+    this.#sdk = createMcpHandler(factory, {
+      maxRequestBodySize: this.#largestBody,
+      onerror: this.#onError,
+    });
+  }
+
+  /** How many subscriptions to tasks are open. */
+  get subscriptions(): number {
+    return this.#streams.size;
+  }
+
+  /** For Hono and everything else that speaks `Request` and `Response`. */
+  fetch = async (request: Request, { authInfo }: { authInfo?: AuthInfo } = {}): Promise<Response> => {
+    const { headers, signal } = request;
+    const header = (name: string) => headers.get(name);
+    const turnedAway = this.#gate.refuse(header('host') ?? new URL(request.url).host, header('origin'));
+    if (turnedAway) return turnedAway;
+    const admission = await this.#gate.admit(header('authorization'), authInfo);
+    if ('refusal' in admission) return admission.refusal;
+    if (!isJsonPost(request.method, header('content-type')))
+      return this.#sdk.fetch(request, toSdk(admission.authInfo));
+    try {
+      const body = parseBody(await readWebBody(request.body, this.#largestBody));
+      const answer = await this.#answer({ body, signal, header, ...admission, request: () => request });
+      return answer instanceof Response ? answer : toResponse(answer);
+    } catch (error) {
+      return failed(error);
+    }
+  };
+
+  /** For Node's `http` and Express. A body that was parsed, or a token that was verified before, is taken over. */
+  node = (req: IncomingMessage & { body?: unknown; auth?: AuthInfo }, res: ServerResponse): void => {
+    this.#serveNode(req, res).catch((error: Error) => {
+      this.#onError(error);
+      res.destroy();
+    });
+  };
+
+  /** Each reader gets the answer to its request to listen. */
+  endSubscriptions(): void {
+    for (const stream of [...this.#streams]) stream.end();
+  }
+
+  /** Ends the subscriptions and whatever is still being answered. */
+  async close(): Promise<void> {
+    this.endSubscriptions();
+    await this.#sdk.close();
+  }
+
+  async #serveNode(
+    req: IncomingMessage & { body?: unknown; auth?: AuthInfo },
+    res: ServerResponse,
+  ): Promise<void> {
+    const { headers, method = 'GET' } = req;
+    const header = (name: string) => headers[name] as string | undefined;
+    const turnedAway = this.#gate.refuse(headers.host, headers.origin);
+    if (turnedAway) return writeResponse(res, turnedAway);
+    const admission =
+      this.#gate.isOpen || req.auth
+        ? { authInfo: req.auth }
+        : await this.#gate.admit(headers.authorization, req.auth);
+    if ('refusal' in admission) return writeResponse(res, admission.refusal);
+    const abort = new AbortController();
+    res.once('close', () => abort.abort());
+    const { signal } = abort;
+    const request = () => toWebRequest(req, signal);
+    if (!isJsonPost(method, headers['content-type']))
+      return writeResponse(res, await this.#sdk.fetch(request(), toSdk(admission.authInfo)));
+    try {
+      const body = req.body ?? parseBody(await readNodeBody(req, this.#largestBody));
+      const answer = await this.#answer({ body, signal, header, ...admission, request });
+      if (answer instanceof Response) await writeResponse(res, answer);
+      else writeDirect(res, answer);
+    } catch (error) {
+      if (res.destroyed) return;
+      if (error instanceof BodyRefused && error.status === 413) res.setHeader('connection', 'close');
+      await writeResponse(res, failed(error));
+    }
+  }
+
+  async #answer(received: Received): Promise<Response | DirectAnswer> {
+    const { body, authInfo, request } = received;
+    const direct = await this.#direct.answer({ ...received, credentials: authInfo });
+    if (direct) return direct;
+    const listen = asTaskListen(body);
+    if (listen) return this.#listen(listen, received);
+    return this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: body });
+  }
+
+  async #listen(listen: TaskListen, { body, authInfo, request }: Received): Promise<Response> {
+    if (this.#streams.size >= this.#maxSubscriptions)
+      return faultResponse(
+        listen.id,
+        internalError,
+        `There are already ${this.#maxSubscriptions} subscriptions.`,
+      );
+    // The SDK judges the request first; only what it accepts is asked about tasks.
+    const sdk = await this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: withoutTasks(body) });
+    const isStream = sdk.headers.get('content-type')?.startsWith('text/event-stream');
+    if (!sdk.body || !isStream) return sdk;
+    try {
+      const meta = listen.params._meta as JsonObject;
+      const caller = this.#binding.caller(meta[clientCapabilitiesKey], authInfo);
+      const { requests } = await this.#binding.served();
+      const taskIds = await visibleIds(requests, caller, checkTaskListen(listen, caller));
+      const { serverInfo } = this.#binding;
+      const stream = new ListenStream({
+        requests,
+        caller,
+        id: listen.id,
+        taskIds,
+        serverInfo: serverInfo ? { [serverInfoKey]: serverInfo } : {},
+        inner: sdk.body,
+        onClose: () => this.#streams.delete(stream),
+      });
+      this.#streams.add(stream);
+      return new Response(stream.body, { status: 200, headers: sdk.headers });
+    } catch (error) {
+      await sdk.body.cancel().catch(() => {});
+      if (!(error instanceof HoldfastError)) this.#onError(error as Error);
+      const { code, message, data } = this.#binding.dialect.fault(error);
+      return faultResponse(listen.id, code, message, data);
+    }
+  }
+}
+
+function isJsonPost(method: string, contentType: string | null | undefined): boolean {
+  return method === 'POST' && /^application\/json\s*(;|$)/i.test(contentType ?? '');
+}
+
+function toSdk(authInfo: AuthInfo | undefined): { authInfo?: AuthInfo } {
+  return authInfo ? { authInfo } : {};
+}
+
+/** The SDK knows no `taskIds`, and need not see what it would not understand. */
+function withoutTasks(body: unknown): unknown {
+  if (!isJsonObject(body) || !isJsonObject(body.params)) return body;
+  const { taskIds: _, ...notifications } = body.params.notifications as JsonObject;
+  return { ...body, params: { ...body.params, notifications } };
+}
+
+function toResponse({ status, message }: DirectAnswer): Response {
+  return Response.json(message, { status });
+}
+
+function writeDirect(res: ServerResponse, { status, message }: DirectAnswer): void {
+  const text = JSON.stringify(message);
+  res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  res.end(text);
+}
+
+function faultResponse(id: string | number, code: number, message: string, data?: Json): Response {
+  const error = { code, message, ...(data !== undefined && { data }) };
+  return Response.json({ jsonrpc: '2.0', id, error }, { status: code === missingCapability ? 400 : 200 });
+}
+
+function failed(error: unknown): Response {
+  if (error instanceof BodyRefused) return refusal(error.status, error.message, error.code);
+  if (error instanceof RequestAborted) return new Response(null, { status: 499 });
+  return refusal(500, 'Internal server error', internalError);
+}

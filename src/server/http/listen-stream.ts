@@ -1,0 +1,121 @@
+/**
+ * A subscription over HTTP: the SDK's stream of events, with the news of tasks among them. Nothing is written that the
+ * reader has no room for; a reader that makes none for too long loses the stream.
+ */
+import type { Requests } from '../../engine/requests.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { TaskId } from '../../model/task.ts';
+import type { Caller } from '../caller.ts';
+import { acknowledgement, acknowledging, farewell } from '../listen.ts';
+import { type Reader, Subscription, type SubscriptionId } from '../subscription.ts';
+
+const keepAliveMs = 15_000;
+
+export interface ListenParts {
+  readonly requests: Requests;
+  readonly caller: Caller;
+  readonly id: SubscriptionId;
+  readonly taskIds: readonly TaskId[];
+  readonly serverInfo: JsonObject;
+  /** The SDK's own answer: the acknowledgement, and whatever else was subscribed to. */
+  readonly inner: ReadableStream<Uint8Array>;
+  readonly onClose: () => void;
+}
+
+export class ListenStream implements Reader {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly #parts: ListenParts;
+  readonly #subscription: Subscription;
+  readonly #inner: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #keepAlive: NodeJS.Timeout;
+  readonly #encoder = new TextEncoder();
+  #controller!: ReadableStreamDefaultController<Uint8Array>;
+  /** Resolves when there is room again. */
+  #room = Promise.withResolvers<void>();
+  #isClosed = false;
+
+  constructor(parts: ListenParts) {
+    this.#parts = parts;
+    this.#inner = parts.inner.getReader();
+    this.body = new ReadableStream({
+      start: (controller) => {
+        this.#controller = controller;
+      },
+      pull: () => this.#room.resolve(),
+      cancel: () => this.#close(),
+    });
+    this.#subscription = new Subscription(parts.requests, parts.caller, parts, this);
+    this.#keepAlive = setInterval(() => {
+      if (this.#hasRoom()) this.#enqueue(': keepalive\n\n');
+    }, keepAliveMs);
+    void this.#relay();
+  }
+
+  async write(message: JsonObject): Promise<void> {
+    while (!this.#hasRoom()) {
+      this.#room = Promise.withResolvers();
+      await this.#room.promise;
+      if (this.#isClosed) throw new Error('The stream is closed.');
+    }
+    this.#enqueue(frame(message));
+  }
+
+  drop(): void {
+    if (this.#isClosed) return;
+    this.#close();
+    this.#controller.error(new Error('The reader of this subscription took nothing for too long.'));
+  }
+
+  /** The server ends it: the request to listen gets its answer. */
+  end(): void {
+    if (this.#isClosed) return;
+    this.#enqueue(frame(farewell(this.#parts.id, this.#parts.serverInfo)));
+    this.#close();
+    this.#controller.close();
+  }
+
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#keepAlive);
+    this.#subscription.close();
+    this.#room.resolve();
+    void this.#inner.cancel().catch(() => {});
+    this.#parts.onClose();
+  }
+
+  /** Passes on what the SDK writes. It ends a stream that listens to nothing it knows; the tasks keep this one open. */
+  async #relay(): Promise<void> {
+    const decoder = new TextDecoder();
+    let text = '';
+    for (;;) {
+      const { done, value } = await this.#inner.read().catch(() => ({ done: true, value: undefined }));
+      if (done || this.#isClosed) return;
+      text += decoder.decode(value, { stream: true });
+      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+        const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
+        text = text.slice(end + 2);
+        if (data !== undefined) await this.#relayOne(JSON.parse(data)).catch(() => {});
+      }
+    }
+  }
+
+  async #relayOne(message: unknown): Promise<void> {
+    if (!isJsonObject(message) || 'result' in message) return;
+    if (message.method !== acknowledgement) return this.write(message);
+    await this.write(acknowledging(message, this.#parts.taskIds));
+    this.#subscription.start();
+  }
+
+  #hasRoom(): boolean {
+    return (this.#controller.desiredSize ?? 0) > 0;
+  }
+
+  #enqueue(text: string): void {
+    if (!this.#isClosed) this.#controller.enqueue(this.#encoder.encode(text));
+  }
+}
+
+function frame(message: JsonObject): string {
+  return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
+}

@@ -1,0 +1,60 @@
+/** Between Node's `http` and web requests and responses. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { tooLarge } from './body.ts';
+
+/** Reads a body up to a limit. What is left of a longer one is not waited for. */
+export function readNodeBody(req: IncomingMessage, limit: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) {
+        req.pause();
+        reject(tooLarge(limit));
+      } else chunks.push(chunk);
+    });
+    req.on('end', () => resolve((chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString()));
+    req.on('error', reject);
+    req.on('close', () => reject(new Error('The connection was closed before the request was complete.')));
+  });
+}
+
+/** The request as the web knows it, its body left out: that has been read. */
+export function toWebRequest(req: IncomingMessage, signal: AbortSignal): Request {
+  const headers = new Headers();
+  for (let i = 0; i < req.rawHeaders.length; i += 2) {
+    const name = req.rawHeaders[i]!;
+    if (!name.startsWith(':')) headers.append(name, req.rawHeaders[i + 1]!);
+  }
+  const url = new URL(req.url ?? '/', `http://${req.headers.host ?? 'localhost'}`);
+  return new Request(url, { method: req.method ?? 'GET', headers, signal });
+}
+
+/** Writes a response at the reader's pace. */
+export async function writeResponse(res: ServerResponse, response: Response): Promise<void> {
+  res.writeHead(response.status, Object.fromEntries(response.headers));
+  if (!response.body) {
+    res.end();
+    return;
+  }
+  res.flushHeaders();
+  const reader = response.body.getReader();
+  const gone = new Promise<void>((resolve) => res.once('close', resolve));
+  void gone.then(() => reader.cancel().catch(() => {}));
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || res.destroyed) break;
+      if (!res.write(value)) await Promise.race([gone, drained(res)]);
+    }
+    res.end();
+  } catch {
+    // A body that breaks off must not look complete.
+    res.destroy();
+  }
+}
+
+function drained(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => res.once('drain', resolve));
+}

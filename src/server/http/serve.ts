@@ -1,0 +1,82 @@
+/** A whole server in one call: the HTTP face on a port, and a graceful end when the process is told to stop. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { McpServerFactory } from '@modelcontextprotocol/server';
+import { type Duration, toMs } from '../../model/duration.ts';
+import type { Tasks } from '../tasks.ts';
+import { type HandlerOptions, McpHandler } from './handler.ts';
+
+export interface ServeHttpOptions extends HandlerOptions {
+  /** Default 7420; 0 takes any that is free. */
+  readonly port?: number;
+  /** Default 127.0.0.1: this machine only. To be reachable under other names, allow them in `allowedHosts`. */
+  readonly host?: string;
+  /** Default `/mcp`. */
+  readonly path?: string;
+  /** How long open requests may take to end when the server stops. Default `'10s'`. */
+  readonly grace?: Duration;
+  /** Signals that stop the server. Default SIGTERM and SIGINT. */
+  readonly stopOn?: readonly NodeJS.Signals[];
+}
+
+export interface HttpServer {
+  readonly url: string;
+  readonly handler: McpHandler;
+  /** Resolves when the server has stopped, whatever stopped it. */
+  readonly stopped: Promise<void>;
+  /** Takes no more requests, ends the subscriptions, lets open requests end, stops the workers, closes the store. */
+  stop(): Promise<void>;
+}
+
+/** Serves until the process gets a signal to stop. What was not done then waits in the store. */
+export async function serveHttp(
+  tasks: Tasks,
+  factory: McpServerFactory,
+  options: ServeHttpOptions = {},
+): Promise<HttpServer> {
+  const { port = 7420, host = '127.0.0.1', path = '/mcp', grace = '10s' } = options;
+  const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
+  const handler = new McpHandler(tasks, factory, options);
+  const server = createServer((req, res) => {
+    if (req.url === path || req.url?.startsWith(`${path}?`)) return handler.node(req, res);
+    res.writeHead(404, { 'content-type': 'text/plain' }).end(`There is nothing here. MCP is at ${path}.\n`);
+  });
+  await listening(server, port, host);
+  const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= (async () => {
+      for (const signal of signals) process.off(signal, stop);
+      await drain(server, handler, toMs(grace));
+      await tasks.close();
+    })();
+    stopping.then(resolve, reject);
+    return stopping;
+  };
+  stopped.catch(() => {});
+  for (const signal of signals) process.on(signal, stop);
+  const { port: actual } = server.address() as AddressInfo;
+  const name = host.includes(':') ? `[${host}]` : host;
+  return { url: `http://${name}:${actual}${path}`, handler, stopped, stop };
+}
+
+async function listening(server: Server, port: number, host: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen(port, host, resolve);
+  await promise;
+  server.off('error', reject);
+}
+
+async function drain(server: Server, handler: McpHandler, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  handler.endSubscriptions();
+  server.closeIdleConnections();
+  // A connection that was kept alive is closed once its last answer is out.
+  const idle = setInterval(() => server.closeIdleConnections(), 50);
+  const grace = setTimeout(() => server.closeAllConnections(), graceMs);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(grace);
+  await handler.close();
+}

@@ -1,0 +1,160 @@
+/**
+ * The stdio face: one client, on standard input and output. When the input ends the server lets go of everything and
+ * the process may exit; work that is not done waits in the store for the next one.
+ */
+import type { JSONRPCMessage, McpServerFactory, Transport } from '@modelcontextprotocol/server';
+import { StdioServerTransport, serveStdio as serveSdk } from '@modelcontextprotocol/server/stdio';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { clientCapabilitiesKey, serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
+import type { Binding } from './binding.ts';
+import { acknowledgement, acknowledging, asTaskListen, checkTaskListen, farewell } from './listen.ts';
+import { Subscription, type SubscriptionId, visibleIds } from './subscription.ts';
+import type { Tasks } from './tasks.ts';
+
+export interface ServeStdioOptions {
+  /** Hears of errors. Standard output belongs to the protocol: write them elsewhere. */
+  readonly onError?: (error: Error) => void;
+  /** Default standard input and output. */
+  readonly transport?: Transport;
+}
+
+export interface StdioServer {
+  /** Resolves when the input has ended and everything is closed. */
+  readonly stopped: Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function serveStdio(
+  tasks: Tasks,
+  factory: McpServerFactory,
+  options: ServeStdioOptions = {},
+): StdioServer {
+  const wire = new ListeningTransport(options.transport ?? new StdioServerTransport(), tasks.binding);
+  const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
+  const served = serveSdk(factory, {
+    transport: wire,
+    ...(options.onError && { onerror: options.onError }),
+  });
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= (async () => {
+      await wire.endSubscriptions();
+      await served.close();
+      await tasks.close();
+    })();
+    stopping.then(resolve, reject);
+    return stopping;
+  };
+  stopped.catch(() => {});
+  wire.onEnd = () => void stop();
+  return { stopped, stop };
+}
+
+/** A transport on which tasks can be listened to: the SDK sees everything else, and acknowledges for both. */
+class ListeningTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: NonNullable<Transport['onmessage']>;
+  onEnd: () => void = () => {};
+  readonly #wire: Transport;
+  readonly #binding: Binding;
+  /** By the id of the request to listen; `false` until the SDK has acknowledged it. */
+  readonly #subscriptions = new Map<SubscriptionId, Listening>();
+
+  constructor(wire: Transport, binding: Binding) {
+    this.#wire = wire;
+    this.#binding = binding;
+  }
+
+  async start(): Promise<void> {
+    this.#wire.onmessage = (message, extra) => {
+      this.#received(message as JSONRPCMessage, () => this.onmessage?.(message, extra));
+    };
+    this.#wire.onerror = (error) => this.onerror?.(error);
+    this.#wire.onclose = () => {
+      for (const { subscription } of this.#subscriptions.values()) subscription.close();
+      this.#subscriptions.clear();
+      this.onclose?.();
+      this.onEnd();
+    };
+    await this.#wire.start();
+  }
+
+  async send(message: JSONRPCMessage, options?: Parameters<Transport['send']>[1]): Promise<void> {
+    const listening = this.#acknowledged(message);
+    if (!listening) return this.#wire.send(message, options);
+    const acknowledged = acknowledging(message as JsonObject, listening.taskIds);
+    await this.#wire.send(acknowledged as unknown as JSONRPCMessage);
+    listening.subscription.start();
+  }
+
+  close(): Promise<void> {
+    return this.#wire.close();
+  }
+
+  /** As the protocol wants it on stdio: the request to listen is cancelled, and then answered. */
+  async endSubscriptions(): Promise<void> {
+    const { serverInfo } = this.#binding;
+    for (const [requestId, { subscription }] of this.#subscriptions) {
+      subscription.close();
+      const params = { requestId, reason: 'The server is shutting down.' };
+      await this.#tell({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
+      await this.#tell(farewell(requestId, serverInfo ? { [serverInfoKey]: serverInfo } : {}));
+    }
+    this.#subscriptions.clear();
+  }
+
+  #received(message: JSONRPCMessage, pass: () => void): void {
+    const listen = asTaskListen(message);
+    if (listen) {
+      this.#listen(listen, pass).catch((error: unknown) => {
+        const fault = this.#binding.dialect.fault(error);
+        void this.#tell({ jsonrpc: '2.0', id: listen.id, error: fault as unknown as JsonObject });
+      });
+      return;
+    }
+    if ('method' in message && message.method === 'notifications/cancelled') {
+      const { requestId } = (message.params ?? {}) as { requestId?: SubscriptionId };
+      if (requestId !== undefined) {
+        this.#subscriptions.get(requestId)?.subscription.close();
+        this.#subscriptions.delete(requestId);
+      }
+    }
+    pass();
+  }
+
+  async #listen(listen: NonNullable<ReturnType<typeof asTaskListen>>, pass: () => void): Promise<void> {
+    const { id, params } = listen;
+    const capabilities = isJsonObject(params._meta) ? params._meta[clientCapabilitiesKey] : undefined;
+    // Without capabilities the SDK has more to say about the request.
+    if (capabilities === undefined) return pass();
+    const caller = this.#binding.caller(capabilities, undefined);
+    const { requests } = await this.#binding.served();
+    const taskIds = await visibleIds(requests, caller, checkTaskListen(listen, caller));
+    const subscription = new Subscription(
+      requests,
+      caller,
+      { id, taskIds },
+      { write: (message) => this.#tell(message), drop: () => this.#subscriptions.delete(id) },
+    );
+    this.#subscriptions.get(id)?.subscription.close();
+    this.#subscriptions.set(id, { subscription, taskIds });
+    pass();
+  }
+
+  #acknowledged(message: JSONRPCMessage): Listening | undefined {
+    if (!('method' in message) || message.method !== acknowledgement) return undefined;
+    const meta = message.params?._meta as JsonObject | undefined;
+    const id = meta?.['io.modelcontextprotocol/subscriptionId'] as SubscriptionId | undefined;
+    return id === undefined ? undefined : this.#subscriptions.get(id);
+  }
+
+  #tell(message: JsonObject): Promise<void> {
+    return this.#wire.send(message as unknown as JSONRPCMessage);
+  }
+}
+
+interface Listening {
+  readonly subscription: Subscription;
+  readonly taskIds: readonly string[];
+}

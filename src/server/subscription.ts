@@ -1,0 +1,114 @@
+/**
+ * Push: one subscription to the state of some tasks. Every frame is what `tasks/get` would say at that moment, so news
+ * that a slow reader has not taken yet is replaced by newer news: a subscription never holds more than the ids of the
+ * tasks that changed. A reader that takes nothing for too long is dropped.
+ */
+import type { Requests } from '../engine/requests.ts';
+import type { TaskEvent } from '../model/event.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { TaskId } from '../model/task.ts';
+import { subscriptionIdKey } from '../protocol/dialects/2026-07-28/names.ts';
+import type { Caller } from './caller.ts';
+import { visible } from './task-methods.ts';
+
+/** How long a reader may take nothing. */
+export const slowReaderMs = 30_000;
+
+/** Commits that change nothing a peer can see. */
+const unseen = new Set<TaskEvent['type']>(['claimed', 'recorded', 'parked', 'released', 'awaited']);
+
+export type SubscriptionId = string | number;
+
+export interface Reader {
+  /** Resolves when the message has been taken. */
+  write(message: JsonObject): Promise<void>;
+  /** The reader took nothing for too long. */
+  drop(): void;
+}
+
+/** Of these ids the ones that the caller may see, each once, in their order. */
+export async function visibleIds(
+  requests: Requests,
+  caller: Caller,
+  ids: readonly TaskId[],
+): Promise<TaskId[]> {
+  const distinct = [...new Set(ids)];
+  const trees = await Promise.all(distinct.map((id) => visible(requests, caller, id)));
+  return distinct.filter((_, index) => trees[index]);
+}
+
+export class Subscription {
+  readonly #requests: Requests;
+  readonly #caller: Caller;
+  readonly #id: SubscriptionId;
+  readonly #reader: Reader;
+  readonly #unwatch: (() => void)[];
+  /** Tasks whose present state the reader has not been told. */
+  readonly #untold: Set<TaskId>;
+  #isTelling = false;
+  #isClosed = false;
+
+  constructor(
+    requests: Requests,
+    caller: Caller,
+    { id, taskIds }: { readonly id: SubscriptionId; readonly taskIds: readonly TaskId[] },
+    reader: Reader,
+  ) {
+    this.#requests = requests;
+    this.#caller = caller;
+    this.#id = id;
+    this.#reader = reader;
+    this.#untold = new Set(taskIds);
+    this.#unwatch = taskIds.map((taskId) =>
+      requests.watch(taskId, ({ events }) => {
+        if (events.every(({ type }) => unseen.has(type))) return;
+        this.#untold.add(taskId);
+        void this.#tell();
+      }),
+    );
+  }
+
+  /** To be called once the acknowledgement has been written: the first news is how everything stands. */
+  start(): void {
+    void this.#tell();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const unwatch of this.#unwatch.splice(0)) unwatch();
+  }
+
+  async #tell(): Promise<void> {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    try {
+      for (const taskId of this.#untold) {
+        if (this.#isClosed) return;
+        this.#untold.delete(taskId);
+        const tree = await visible(this.#requests, this.#caller, taskId);
+        if (tree) await this.#write(this.#caller.dialect.news(tree, this.#requests.now));
+      }
+    } catch {
+      // The connection is gone, or the store cannot be read; the reader will come back.
+      this.#drop();
+    } finally {
+      this.#isTelling = false;
+    }
+  }
+
+  async #write({ method, params }: { method: string; params: JsonObject }): Promise<void> {
+    const _meta = { ...(params._meta as JsonObject | undefined), [subscriptionIdKey]: this.#id };
+    const timer = setTimeout(() => this.#drop(), slowReaderMs);
+    try {
+      await this.#reader.write({ jsonrpc: '2.0', method, params: { ...params, _meta } });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #drop(): void {
+    if (this.#isClosed) return;
+    this.close();
+    this.#reader.drop();
+  }
+}

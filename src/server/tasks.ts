@@ -1,0 +1,29 @@
+/** `createTasks` as authors of servers know it: tasks that can be attached to any server of the SDK. */
+import type { McpServer, Server } from '@modelcontextprotocol/server';
+import { type TasksOptions as EngineOptions, Tasks as EngineTasks } from '../engine/tasks.ts';
+import { attach } from './attach.ts';
+import { Binding, type ServingOptions } from './binding.ts';
+
+export interface TasksOptions extends EngineOptions, ServingOptions {}
+
+export function createTasks(options: TasksOptions): Tasks {
+  return new Tasks(options);
+}
+
+export class Tasks extends EngineTasks {
+  /** For the faces of a server: what they share. */
+  readonly binding: Binding;
+
+  constructor(options: TasksOptions) {
+    super(options);
+    this.binding = new Binding(this, options);
+  }
+
+  /**
+   * Serves the durable tools on an `McpServer` or `Server`, beside whatever else it has. To be called before the first
+   * tool is registered. Durable work needs a worker: see `work()`.
+   */
+  attach(mcp: McpServer | Server): void {
+    attach(this.binding, mcp);
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * `tools/call` of a durable tool: whether it is answered with a task, with the plain result, or with questions first.
+ *
+ * A caller that takes tasks gets one at once (`always`, `required`), or if the handler is not done within the window,
+ * asks, or starts a subtask (`auto`). Everyone else waits for the result; the work is the same, but its task belongs
+ * to the request until its id is sent, and nobody ever hears of it.
+ */
+import { NotJson, ValueTooLarge } from '../engine/carried.ts';
+import { digestOf } from '../engine/digest.ts';
+import { InvalidInput } from '../engine/recorded-error.ts';
+import type { Requests } from '../engine/requests.ts';
+import { parse } from '../engine/schema.ts';
+import type { Tasks } from '../engine/tasks.ts';
+import type { DurableTool } from '../engine/tool.ts';
+import { failureOf } from '../engine/tool-result.ts';
+import { BadAnswer } from '../model/errors.ts';
+import type { InputRequest } from '../model/input.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { Outcome } from '../model/outcome.ts';
+import type { Progress, Task, TaskId } from '../model/task.ts';
+import { questionsOf } from '../protocol/collapse.ts';
+import { tasksRequired } from '../protocol/dialects/2026-07-28/dialect.ts';
+import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from '../protocol/errors.ts';
+import { gather } from './before.ts';
+import type { Caller } from './caller.ts';
+import { type RequestState, RequestStates, type StatefulCall, stateLifeMs } from './request-state.ts';
+import { answerQuestions } from './task-methods.ts';
+import { type Patience, waitFor } from './waiting.ts';
+
+export interface ToolCall {
+  readonly tool: DurableTool;
+  readonly input: unknown;
+  readonly inputResponses?: JsonObject;
+  readonly requestState?: string;
+  readonly idempotencyKey?: string;
+}
+
+/** The open request that a call came with. */
+export interface OpenRequest {
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** The author's `before` threw. */
+class BeforeFailed extends Error {}
+
+/** The request is gone, and nobody waits for an answer. */
+export class RequestAborted extends Error {}
+
+export class ToolCalls {
+  readonly #tasks: Tasks;
+  readonly #requests: Requests;
+  readonly #states: RequestStates;
+  readonly #windowMs: number;
+
+  constructor(tasks: Tasks, requests: Requests, windowMs: number) {
+    this.#tasks = tasks;
+    this.#requests = requests;
+    this.#states = new RequestStates(requests);
+    this.#windowMs = windowMs;
+  }
+
+  async call(call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
+    const { tool } = call;
+    if (tool.task === 'required' && !caller.sender.takesTasks) throw tasksRequired(`The tool ${tool.name}`);
+    try {
+      const state = await this.#stateOf(call, caller);
+      if (state?.kind === 'parked') return await this.#resume(state.taskId, call, caller, request);
+      const gathered = await this.#gather(call, caller, state);
+      if ('open' in gathered) return await this.#askFirst(gathered.open, call, caller, state);
+      return await this.#start(call, gathered.input, caller, request);
+    } catch (error) {
+      if (error instanceof BeforeFailed) return plain(failureOf(error.cause));
+      if (error instanceof ValueTooLarge || error instanceof NotJson) throw new InvalidParams(error.message);
+      // As the SDK answers arguments that do not fit: with an error result that the model can read.
+      if (error instanceof InvalidInput)
+        return errorResult(
+          `Input validation error: Invalid arguments for tool ${tool.name}: ${error.message}`,
+        );
+      throw error;
+    }
+  }
+
+  // --- Before there is a task -----------------------------------------------------------------------------
+
+  async #stateOf(call: ToolCall, caller: Caller): Promise<RequestState | undefined> {
+    if (call.requestState === undefined) return undefined;
+    return this.#states.open(await stateful(call, caller), call.requestState);
+  }
+
+  /** The input that the task is made with, as the author's `before` leaves it. */
+  async #gather(
+    { tool, input, inputResponses }: ToolCall,
+    { sender }: Caller,
+    state: BeforeState | undefined,
+  ): Promise<{ readonly input: unknown } | { readonly open: ReadonlyMap<string, InputRequest> }> {
+    if (!tool.before) return { input };
+    const parsed = tool.inputSchema
+      ? await parse(tool.inputSchema, input ?? {}, `The input of ${tool.name}`)
+      : input;
+    try {
+      const gathered = await gather(tool.before, parsed, answersFor(state, inputResponses), sender);
+      return 'open' in gathered ? gathered : { input: gathered.returned ?? input };
+    } catch (error) {
+      if (error instanceof MissingCapability || error instanceof BadAnswer) throw error;
+      throw new BeforeFailed('', { cause: error });
+    }
+  }
+
+  async #askFirst(
+    open: ReadonlyMap<string, InputRequest>,
+    call: ToolCall,
+    caller: Caller,
+    state: BeforeState | undefined,
+  ): Promise<JsonObject> {
+    const requestState = await this.#states.seal(await stateful(call, caller), {
+      kind: 'before',
+      asked: [...open.keys()],
+      answers: answersFor(state, call.inputResponses),
+    });
+    return caller.dialect.inputRequired(open, requestState);
+  }
+
+  // --- With a task ----------------------------------------------------------------------------------------
+
+  async #start(call: ToolCall, input: unknown, caller: Caller, request: OpenRequest): Promise<JsonObject> {
+    const { task: setting } = call.tool;
+    const givesTask = caller.sender.takesTasks && setting !== 'never';
+    const atOnce = givesTask && setting !== 'auto';
+    const task = await this.#tasks.create(call.tool, input, {
+      owner: caller.owner,
+      origin: {
+        dialect: caller.dialect.revision,
+        method: 'tools/call',
+        answers: caller.sender.answers,
+      },
+      unpublished: !atOnce,
+      ...(givesTask && call.idempotencyKey !== undefined && { idempotencyKey: call.idempotencyKey }),
+    });
+    if (atOnce) return this.#handOver(task, caller, request);
+    const patience: Patience = givesTask
+      ? { ...request, windowMs: this.#windowMs, untilStart: true }
+      : request;
+    return this.#attend(task.id, call, caller, patience);
+  }
+
+  /** The caller goes away with the id, if it is still there to be told. */
+  async #handOver(task: Task, caller: Caller, { signal }: OpenRequest): Promise<JsonObject> {
+    if (signal.aborted) return this.#abort(task.id);
+    return caller.dialect.created({ root: task, descendants: [] }, this.#requests.now);
+  }
+
+  /** Waits with the caller until there is something to tell it. */
+  async #attend(id: TaskId, call: ToolCall, caller: Caller, patience: Patience): Promise<JsonObject> {
+    const waited = await waitFor(this.#requests, id, patience);
+    if (waited === 'aborted') return this.#abort(id);
+    if (waited === 'done') return this.#deliver(id, call.requestState === undefined);
+    // Only a caller that takes tasks waits no longer than a window.
+    if (patience.windowMs !== undefined) return this.#publish(id, caller, patience);
+    return this.#park(id, call, caller, patience);
+  }
+
+  async #publish(id: TaskId, caller: Caller, { signal }: OpenRequest): Promise<JsonObject> {
+    if (signal.aborted) return this.#abort(id);
+    const isAlive = await this.#requests.publish(id);
+    const tree = isAlive ? await this.#requests.tree(id) : undefined;
+    return tree ? caller.dialect.created(tree, this.#requests.now) : this.#deliver(id, true);
+  }
+
+  /** Puts the open questions to a caller that has no tasks; the state that it gets names the work. */
+  async #park(id: TaskId, call: ToolCall, caller: Caller, patience: Patience): Promise<JsonObject> {
+    const tree = await this.#requests.tree(id);
+    const questions = tree && tree.root.phase !== 'done' ? questionsOf(tree) : [];
+    if (questions.length === 0) return this.#attend(id, call, caller, patience);
+    await this.#requests.keep(id, stateLifeMs);
+    const open = new Map(questions.map(({ key, request }) => [key, request]));
+    const state = await this.#states.seal(await stateful(call, caller), { kind: 'parked', taskId: id });
+    return caller.dialect.inputRequired(open, state);
+  }
+
+  /** The caller is back with answers to questions of parked work. */
+  async #resume(id: TaskId, call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
+    const tree = await this.#requests.tree(id);
+    if (!tree) throw new InvalidRequestState('the work that it names is gone');
+    if (tree.root.phase !== 'done') {
+      await answerQuestions(this.#requests, tree, call.inputResponses ?? {});
+      await this.#requests.keep(id);
+    }
+    return this.#attend(id, call, caller, request);
+  }
+
+  /** The outcome as the plain call would have given it. */
+  async #deliver(id: TaskId, forget: boolean): Promise<JsonObject> {
+    const tree = await this.#requests.tree(id);
+    if (tree?.root.phase !== 'done')
+      throw new CallFailed({
+        kind: 'lost',
+        message: 'The work was removed before its result could be read.',
+      });
+    // Not awaited: the answer need not wait for it. A call that was continued may be continued again.
+    if (forget) void this.#requests.discard(id).catch(() => {});
+    return plain(tree.root.outcome);
+  }
+
+  async #abort(id: TaskId): Promise<never> {
+    await this.#requests.cancel(id, 'The request that this task belonged to has ended.');
+    throw new RequestAborted();
+  }
+}
+
+async function stateful({ tool, input }: ToolCall, { owner }: Caller): Promise<StatefulCall> {
+  return { owner, tool: tool.name, argumentsDigest: await digestOf((input ?? {}) as JsonObject) };
+}
+
+type BeforeState = Extract<RequestState, { kind: 'before' }>;
+
+/** Those given before, and of the new ones those that were asked for. */
+function answersFor(state: BeforeState | undefined, responses: JsonObject = {}): JsonObject {
+  if (!state) return {};
+  const asked = state.asked.filter((key) => isJsonObject(responses[key]));
+  return { ...state.answers, ...Object.fromEntries(asked.map((key) => [key, responses[key]!])) };
+}
+
+function plain(outcome: Outcome): JsonObject {
+  if (outcome.kind !== 'result') throw new CallFailed(outcome);
+  return outcome.value as JsonObject;
+}
+
+function errorResult(text: string): JsonObject {
+  return { content: [{ type: 'text', text }], isError: true };
+}

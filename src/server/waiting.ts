@@ -1,0 +1,55 @@
+/** Waiting for a task on behalf of an open request. */
+import { type Requests, requestLeaseMs } from '../engine/requests.ts';
+import type { CommitNotice } from '../engine/store.ts';
+import { openInputs, type Progress, type TaskId } from '../model/task.ts';
+
+/** What a request waits for besides the end of its task. */
+export interface Patience {
+  /** The request was cancelled, or its connection closed. */
+  readonly signal: AbortSignal;
+  /** After so long the wait is over, whatever the task does. */
+  readonly windowMs?: number;
+  /** A subtask that is started ends the wait too. */
+  readonly untilStart?: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+export type Waited = 'done' | 'asked' | 'started' | 'elapsed' | 'aborted';
+
+/** Resolves with the first thing that happens. The task is kept alive as long as the wait lasts. */
+export async function waitFor(requests: Requests, id: TaskId, patience: Patience): Promise<Waited> {
+  const { signal, windowMs, untilStart = false, onProgress } = patience;
+  const { promise, resolve } = Promise.withResolvers<Waited>();
+  const onAbort = () => resolve('aborted');
+  const hear = ({ taskId, events }: CommitNotice) => {
+    for (const event of events) {
+      if (event.type === 'asked') resolve('asked');
+      else if (event.type === 'childStarted' && untilStart) resolve('started');
+      else if (taskId !== id) continue;
+      else if (event.type === 'finished' || event.type === 'removed') resolve('done');
+      else if (event.type === 'reported' && event.progress) onProgress?.(event.progress);
+    }
+  };
+  const unwatch = requests.watch(id, hear);
+  const window = windowMs === undefined ? undefined : setTimeout(() => resolve('elapsed'), windowMs);
+  const lease = setInterval(() => void requests.keep(id).catch(() => {}), requestLeaseMs / 3);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    if (signal.aborted) return 'aborted';
+    const already = await look(requests, id, untilStart);
+    return already ?? (await promise);
+  } finally {
+    unwatch();
+    clearTimeout(window);
+    clearInterval(lease);
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** What happened before anybody listened. */
+async function look(requests: Requests, id: TaskId, untilStart: boolean): Promise<Waited | undefined> {
+  const tree = await requests.tree(id);
+  if (!tree || tree.root.phase === 'done') return 'done';
+  if ([tree.root, ...tree.descendants].some((task) => openInputs(task).length > 0)) return 'asked';
+  return untilStart && tree.root.childCount > 0 ? 'started' : undefined;
+}
