@@ -26,6 +26,7 @@ export { HandlerRefused } from './engine/pass.ts';
 export { NotJson, ValueTooLarge } from './engine/carried.ts';
 export {
   AskTimedOut,
+  CannotBeAsked,
   InvalidInput,
   ProtocolError,
   StepTimedOut,
@@ -41,6 +42,7 @@ export type { Clock } from './model/clock.ts';
 export type { Duration } from './model/duration.ts';
 export { InvalidDuration } from './model/duration.ts';
 export {
+  AlreadyPublished,
   BadAnswer,
   ClaimLost,
   DeadlineNotReached,

@@ -14,9 +14,11 @@ test('the public entries export exactly these names', async () => {
   expect(surface).toMatchInlineSnapshot(`
     {
       "holdfast": [
+        "AlreadyPublished",
         "AskTimedOut",
         "AttachedTooLate",
         "BadAnswer",
+        "CannotBeAsked",
         "ClaimLost",
         "DeadlineNotReached",
         "DuplicateTool",
