@@ -13,4 +13,5 @@ export {
 } from './testing/run-tool.ts';
 export type { Place, SuiteOptions, TestFunction } from './testing/suite.ts';
 export { testQueue } from './testing/test-queue.ts';
+export { testSecrets } from './testing/test-secrets.ts';
 export { testStore } from './testing/test-store.ts';

@@ -81,6 +81,7 @@ test('the public entries export exactly these names', async () => {
         "killAt",
         "runTool",
         "testQueue",
+        "testSecrets",
         "testStore",
       ],
     }

@@ -16,6 +16,8 @@ export interface ServeStdioOptions {
   readonly onError?: (error: Error) => void;
   /** Default standard input and output. */
   readonly transport?: Transport;
+  /** Signals that stop the server, besides the end of its input. Default SIGTERM and SIGINT. */
+  readonly stopOn?: readonly NodeJS.Signals[];
 }
 
 export interface StdioServer {
@@ -36,8 +38,10 @@ export function serveStdio(
     ...(options.onError && { onerror: options.onError }),
   });
   let stopping: Promise<void> | undefined;
+  const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
   const stop = () => {
     stopping ??= (async () => {
+      for (const signal of signals) process.off(signal, stop);
       await wire.endSubscriptions();
       await served.close();
       await tasks.close();
@@ -47,6 +51,7 @@ export function serveStdio(
   };
   stopped.catch(() => {});
   wire.onEnd = () => void stop();
+  for (const signal of signals) process.on(signal, stop);
   return { stopped, stop };
 }
 
@@ -58,7 +63,7 @@ class ListeningTransport implements Transport {
   onEnd: () => void = () => {};
   readonly #wire: Transport;
   readonly #binding: Binding;
-  /** By the id of the request to listen; `false` until the SDK has acknowledged it. */
+  /** By the id of the request to listen. */
   readonly #subscriptions = new Map<SubscriptionId, Listening>();
 
   constructor(wire: Transport, binding: Binding) {

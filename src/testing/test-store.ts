@@ -31,6 +31,29 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
+  check('a task that is not published is in no list until it is', async ({ database: { store }, clock }) => {
+    const unpublished = { servedBy: 'a', until: clock.now() + 1_000 };
+    const { task } = await create(store, clock, aTask({ unpublished }));
+    assert.deepEqual((await store.list({ owner: task.owner, limit: 5 })).tasks, []);
+    const published = await store.update('task', task.id, (now) => rules.publish(now, clock.now()));
+    assert.deepEqual((await store.list({ owner: task.owner, limit: 5 })).tasks, [published.task]);
+  });
+
+  check('every notice names the root of its tree', async ({ database: { store }, clock }) => {
+    const { task, claim } = await claimed(store, clock);
+    const heard: CommitNotice[] = [];
+    store.subscribe((notice) => heard.push(notice));
+    const child = aTask();
+    await store.update('task', task.id, (now) => rules.startChild(now, claim, child, clock.now()));
+    assert.deepEqual(
+      heard.map(({ taskId, rootId }) => [taskId, rootId]),
+      [
+        [child.id, task.id],
+        [task.id, task.id],
+      ],
+    );
+  });
+
   check('a refusal changes nothing', async ({ database: { store }, clock }) => {
     const { task } = await create(store, clock, aTask());
     const done = await store.update('family', task.id, (family) => rules.cancel(family, clock.now()));

@@ -205,3 +205,31 @@ test('an anonymous caller cannot use a key that others could guess', async () =>
   const { error } = await peer.call('nap', { ms: 1 }, { _meta: { 'dev.holdfast/idempotency-key': '42' } });
   expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('128 random bits') });
 });
+
+test('S2663-87: in a session of 2025-11-25 the extension enables nothing', async () => {
+  const { url } = await served();
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2025-11-25',
+  };
+  const send = async (message: object) => {
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(message) });
+    const text = await response.text();
+    return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text);
+  };
+  const { result: session } = await send({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: {
+      protocolVersion: '2025-11-25',
+      clientInfo: { name: 'old', version: '1' },
+      capabilities: withTasks,
+    },
+  });
+  expect(session.protocolVersion).toBe('2025-11-25');
+  const params = { name: 'big', arguments: { bytes: 2 } };
+  const { result } = await send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params });
+  expect(result).toEqual({ content: [{ type: 'text', text: 'xx' }] });
+});
