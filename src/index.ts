@@ -44,6 +44,7 @@ export { InvalidDuration } from './model/duration.ts';
 export {
   AlreadyPublished,
   BadAnswer,
+  BeingDelivered,
   ClaimLost,
   DeadlineNotReached,
   HoldfastError,
@@ -79,6 +80,7 @@ export type {
 // For authors of stores.
 export type { Change, Family, Lineage, TaskWrite, Verdict } from './engine/change.ts';
 export type { Claim, Database, Offer, Queue, Secrets, ToolVersion } from './engine/queue.ts';
+export type { SessionRecord, Sessions } from './engine/sessions.ts';
 export type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
 export {
   StoreBusy,

@@ -14,4 +14,5 @@ export {
 export type { Place, SuiteOptions, TestFunction } from './testing/suite.ts';
 export { testQueue } from './testing/test-queue.ts';
 export { testSecrets } from './testing/test-secrets.ts';
+export { testSessions } from './testing/test-sessions.ts';
 export { testStore } from './testing/test-store.ts';

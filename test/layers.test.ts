@@ -42,6 +42,7 @@ const ports = [
   'engine/change.ts',
   'engine/crash-point.ts',
   'engine/queue.ts',
+  'engine/sessions.ts',
   'engine/store-errors.ts',
   'engine/store.ts',
 ];

@@ -18,6 +18,7 @@ test('the public entries export exactly these names', async () => {
         "AskTimedOut",
         "AttachedTooLate",
         "BadAnswer",
+        "BeingDelivered",
         "CannotBeAsked",
         "ClaimLost",
         "DeadlineNotReached",
@@ -82,6 +83,7 @@ test('the public entries export exactly these names', async () => {
         "runTool",
         "testQueue",
         "testSecrets",
+        "testSessions",
         "testStore",
       ],
     }

@@ -44,7 +44,8 @@ export function withdrawnAll(task: ActiveTask, at: number): { inputs: SettledInp
   const inputs = (task.inputs as readonly InputRecord[]).map((input): SettledInput => {
     if (input.state !== 'open') return input;
     events.push({ type: 'withdrawn', key: input.key });
-    return { ...input, state: 'withdrawn', withdrawnAt: at };
+    const { delivery: _, ...asked } = input;
+    return { ...asked, state: 'withdrawn', withdrawnAt: at };
   });
   return { inputs, events };
 }

@@ -1,5 +1,6 @@
 /** From a call of a tool to the request for a task. */
 import type { Json } from '../model/json.ts';
+import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { carried } from './carried.ts';
 import { parse } from './schema.ts';
@@ -10,6 +11,8 @@ export interface Requested {
   readonly origin: Origin;
   readonly idempotency?: NewTask['idempotency'];
   readonly largestValue?: number;
+  /** How long the requestor wants the task to be known, counted from now. */
+  readonly retention?: Retention;
 }
 
 /** Refuses arguments that do not fit. What is stored is what the caller sent; each pass parses it anew. */
@@ -17,7 +20,7 @@ export async function rootRequest(
   id: TaskId,
   tool: DurableTool,
   input: unknown,
-  { owner, origin, idempotency, largestValue }: Requested,
+  { owner, origin, idempotency, largestValue, retention }: Requested,
 ): Promise<NewTask> {
   return {
     id,
@@ -27,7 +30,7 @@ export async function rootRequest(
     toolVersion: tool.version,
     arguments: await checkedArguments(tool, input, largestValue),
     deadlineMs: tool.deadlineMs,
-    retention: { from: 'finish', ms: tool.retentionMs },
+    retention: retention ?? { from: 'finish', ms: tool.retentionMs },
     ...(idempotency && { idempotency }),
   };
 }

@@ -4,11 +4,15 @@
  * `testQueue()` in `holdfast/testing` examines every implementation.
  */
 import type { Task, TaskId } from '../model/task.ts';
+import type { Sessions } from './sessions.ts';
 import type { Store } from './store.ts';
 
 export interface Queue {
   /** This process, as the others that share the database know it: what it makes, it may claim under this name. */
   readonly name: string;
+
+  /** False once a process of that name is known to be gone. */
+  isAlive(name: string): Promise<boolean>;
 
   /** Tasks of these tools that look claimable now, the longest ready first. */
   offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]>;
@@ -53,6 +57,7 @@ export interface Database {
   readonly store: Store;
   readonly queue: Queue;
   readonly secrets: Secrets;
+  readonly sessions: Sessions;
   close(): Promise<void>;
 }
 

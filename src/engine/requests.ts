@@ -3,10 +3,12 @@
  * waits for them, publishes those whose ids it is about to send, and leaves nothing of the others.
  */
 import type { Clock } from '../model/clock.ts';
-import { AlreadyPublished, Refusal, TaskIsDone } from '../model/errors.ts';
+import { AlreadyPublished, BeingDelivered, Refusal, TaskIsDone, TaskNotFound } from '../model/errors.ts';
 import type { InputResponse } from '../model/input.ts';
-import type { Task, TaskId } from '../model/task.ts';
+import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { Database } from './queue.ts';
+import type { Sessions } from './sessions.ts';
+import type { Page } from './store.ts';
 import * as rules from './transitions.ts';
 import { type Listener, Watches } from './watches.ts';
 
@@ -96,6 +98,49 @@ export class Requests {
     await this.#database.store
       .update('family', id, (family) => rules.discard(family))
       .catch(ignoring(Refusal));
+  }
+
+  /** Takes a question onto a stream of this process. False if it is on another already, or open no more. */
+  async deliver(taskId: TaskId, key: string, stream: string): Promise<boolean> {
+    const { store, queue } = this.#database;
+    const task = await store.get(taskId);
+    const input = task?.inputs.find((one) => one.key === key);
+    if (input?.state !== 'open') return false;
+    const carrier = input.delivery?.by;
+    const isDead = carrier !== undefined && !(await queue.isAlive(carrier));
+    const delivery = { by: queue.name, stream, until: this.now + requestLeaseMs };
+    try {
+      const change = await store.update('task', taskId, (now) =>
+        rules.deliver(now, key, delivery, this.now, isDead ? carrier : undefined),
+      );
+      return change.writes.length > 0;
+    } catch (error) {
+      if (error instanceof BeingDelivered || error instanceof TaskNotFound) return false;
+      throw error;
+    }
+  }
+
+  /** The stream closed before the answer came. */
+  async undeliver(taskId: TaskId, key: string, stream: string): Promise<void> {
+    const { store, queue } = this.#database;
+    await store
+      .update('task', taskId, (task) => rules.undeliver(task, key, queue.name, stream, this.now))
+      .catch(ignoring(TaskNotFound));
+  }
+
+  /** Nobody can or will answer: the handler's `ask` throws. */
+  async withdraw(taskId: TaskId, key: string): Promise<void> {
+    await this.#database.store
+      .update('task', taskId, (task) => rules.withdraw(task, [key], this.now))
+      .catch(ignoring(Refusal));
+  }
+
+  list(owner: Owner, limit: number, cursor: string | undefined): Promise<Page> {
+    return this.#database.store.list({ owner, limit, ...(cursor !== undefined && { cursor }) });
+  }
+
+  get sessions(): Sessions {
+    return this.#database.sessions;
   }
 
   watch(rootId: TaskId, listener: Listener): () => void {

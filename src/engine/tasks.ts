@@ -6,6 +6,7 @@ import { newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
+import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { defaultLargestValue } from './carried.ts';
 import { digestOf } from './digest.ts';
@@ -23,6 +24,10 @@ export interface TasksOptions {
   readonly store: Database | (() => Promise<Database>);
   readonly tools: readonly DurableTool[];
   readonly clock?: Clock;
+  /** How long a finished task is kept at least, however short a ttl its requestor wished. Default `'60s'`. */
+  readonly shortestRetention?: Duration;
+  /** The longest ttl that a requestor is granted. Default `'30d'`. */
+  readonly longestRetention?: Duration;
   /** The largest argument, step value or result, in characters of JSON. Default 16 Mi. */
   readonly largestValue?: number;
 }
@@ -32,6 +37,8 @@ export interface CreateOptions {
   readonly origin?: Origin;
   /** The same key, for the same owner and tool, gives the same task however often it is sent. */
   readonly idempotencyKey?: string;
+  /** How long the requestor wants the task to be known, in milliseconds from now. It is granted up to a maximum. */
+  readonly ttlMs?: number;
   /** The task belongs to an open request, and ends with it unless it is published. */
   readonly unpublished?: boolean;
 }
@@ -73,11 +80,16 @@ export class Tasks implements AsyncDisposable {
   readonly #tools: readonly DurableTool[];
   readonly #clock: Clock;
   readonly #largestValue: number;
+  readonly #shortestRetentionMs: number;
+  readonly #longestRetentionMs: number;
   readonly #workers = new Set<Worker>();
   #database: Promise<Database> | undefined;
   #requests: Promise<Requests> | undefined;
 
-  constructor({ store, tools, clock = systemClock, largestValue = defaultLargestValue }: TasksOptions) {
+  constructor(options: TasksOptions) {
+    const { store, tools, clock = systemClock, largestValue = defaultLargestValue } = options;
+    this.#shortestRetentionMs = toMs(options.shortestRetention ?? '60s');
+    this.#longestRetentionMs = toMs(options.longestRetention ?? '30d');
     this.#largestValue = largestValue;
     this.#open = typeof store === 'function' ? store : async () => store;
     this.#tools = tools;
@@ -101,11 +113,12 @@ export class Tasks implements AsyncDisposable {
 
   async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
     const tool = typeof named === 'string' ? this.tool(named) : named;
-    const { owner = local, origin = direct, idempotencyKey: key, unpublished = false } = options;
+    const { owner = local, origin = direct, idempotencyKey: key, unpublished = false, ttlMs } = options;
     const request = await rootRequest(newId(), tool, input, {
       owner,
       origin,
       largestValue: this.#largestValue,
+      ...(ttlMs !== undefined && { retention: this.#granted(ttlMs) }),
     });
     const { store, queue } = await this.#opened();
     const wanted: NewTask = {
@@ -124,6 +137,11 @@ export class Tasks implements AsyncDisposable {
       });
       return task;
     });
+  }
+
+  #granted(wishMs: number): Retention {
+    const ms = Math.min(Math.max(0, wishMs), this.#longestRetentionMs);
+    return { from: 'creation', ms, floorMs: this.#shortestRetentionMs };
   }
 
   /** A worker of this process that has a place free claims the task in the commit that makes it. */

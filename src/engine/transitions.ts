@@ -40,6 +40,7 @@ import { bumped, fenced, seen, wake, withoutHolder } from './fenced.ts';
 import { boundTo } from './publication.ts';
 import type { Claim } from './queue.ts';
 
+export { deliver, undeliver } from './deliveries.ts';
 export { cancel, complete, fail, passDeadline, purge } from './endings.ts';
 export { discard, keepForRequest, publish } from './publication.ts';
 
@@ -251,7 +252,8 @@ export function answer(task: Task, responses: Readonly<Record<string, InputRespo
     }
     const problem = answerProblem(input.request, response);
     if (problem) return new BadAnswer(input.key, problem);
-    inputs.push({ ...input, state: 'answered', answeredAt: at, response });
+    const { delivery: _, ...asked } = input;
+    inputs.push({ ...asked, state: 'answered', answeredAt: at, response });
     events.push({ type: 'answered', key: input.key });
   }
   return settleInputs(task, inputs, events, at);
@@ -294,7 +296,8 @@ export function withdraw(task: Task, keys: readonly string[], at: number): Verdi
   const inputs = task.inputs.map((input) => {
     if (input.state !== 'open' || !keys.includes(input.key)) return input;
     events.push({ type: 'withdrawn', key: input.key });
-    return { ...input, state: 'withdrawn' as const, withdrawnAt: at };
+    const { delivery: _, ...asked } = input;
+    return { ...asked, state: 'withdrawn' as const, withdrawnAt: at };
   });
   return settleInputs(task, inputs, events, at);
 }

@@ -59,6 +59,13 @@ export class BadAnswer extends Refusal {
   }
 }
 
+/** Somebody else is already carrying the question to a person. */
+export class BeingDelivered extends Refusal {
+  constructor(key: string) {
+    super(`The question "${key}" is being delivered on another stream.`);
+  }
+}
+
 export class IdempotencyKeyReused extends Refusal {
   constructor(idempotencyKey: string) {
     super(

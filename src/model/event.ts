@@ -23,6 +23,8 @@ export type TaskEvent =
   | { readonly type: 'completed'; readonly name: string }
   | { readonly type: 'held'; readonly liveChildren: number }
   | { readonly type: 'finished'; readonly outcome: Outcome['kind'] }
+  | { readonly type: 'delivering'; readonly key: string }
+  | { readonly type: 'undelivered'; readonly key: string }
   | { readonly type: 'awaited'; readonly until: number }
   | { readonly type: 'published' }
   | { readonly type: 'removed' };

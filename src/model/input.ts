@@ -18,8 +18,19 @@ interface InputBase {
   readonly askedAt: number;
 }
 
+/** A question on its way to a person, on a connection that is open: who carries it, and until when at least. */
+export interface Delivery {
+  /** The process. */
+  readonly by: string;
+  /** The stream, as that process calls it. */
+  readonly stream: string;
+  readonly until: number;
+}
+
 export interface OpenInput extends InputBase {
   readonly state: 'open';
+  /** At most one at a time, so that nobody is asked twice. */
+  readonly delivery?: Delivery;
 }
 
 export interface AnsweredInput extends InputBase {

@@ -21,6 +21,8 @@ export interface Origin {
   readonly method: string;
   /** The kinds of questions that the requestor said it can answer; absent if it can answer any. */
   readonly answers?: readonly InputKind[];
+  /** Under which the requestor wants to hear of progress, if it gave one that outlives its request. */
+  readonly progressToken?: string | number;
 }
 
 /** Whose request a task belongs to as long as its id was sent to nobody. */

@@ -15,7 +15,15 @@ import { visible } from './task-methods.ts';
 export const slowReaderMs = 30_000;
 
 /** Commits that change nothing a peer can see. */
-const unseen = new Set<TaskEvent['type']>(['claimed', 'recorded', 'parked', 'released', 'awaited']);
+const unseen = new Set<TaskEvent['type']>([
+  'claimed',
+  'recorded',
+  'parked',
+  'released',
+  'awaited',
+  'delivering',
+  'undelivered',
+]);
 
 export type SubscriptionId = string | number;
 

@@ -269,6 +269,38 @@ const discard = pick.map((n) =>
   ),
 );
 
+const deliver = fc.tuple(pick, pick).map(([n, m]) =>
+  onTask(
+    'deliver',
+    'task',
+    n,
+    (task, { now, holder }) =>
+      rules.deliver(
+        task,
+        `q${m % 2}`,
+        { by: m % 7 === 0 ? 'someone' : holder, stream: `s${m % 3}`, until: now + (m % 9_000) },
+        now,
+        m % 5 === 0 ? 'someone' : undefined,
+      ),
+    ({ phase }) => phase === 'waiting',
+  ),
+);
+
+const undeliver = fc.tuple(pick, pick).map(([n, m]) =>
+  onTask(
+    'undeliver',
+    'task',
+    n,
+    (task, { now }) => {
+      const carried = task.inputs.find((input) => input.state === 'open' && input.delivery);
+      const delivery = carried?.state === 'open' ? carried.delivery : undefined;
+      const stream = m % 4 === 0 ? 'another' : (delivery?.stream ?? 'none');
+      return rules.undeliver(task, carried?.key ?? 'q0', delivery?.by ?? 'someone', stream, now);
+    },
+    ({ phase }) => phase === 'waiting',
+  ),
+);
+
 const answerTree = fc.tuple(pick, pick).map(([n, m]) =>
   onTask(
     'answer the tree',
@@ -315,6 +347,8 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: publish },
   { weight: 2, arbitrary: discard },
   { weight: 4, arbitrary: answerTree },
+  { weight: 4, arbitrary: deliver },
+  { weight: 2, arbitrary: undeliver },
   { weight: 8, arbitrary: moveClock },
   { weight: 3, arbitrary: pick.map((n): Command => ({ type: 'renew', pick: n })) },
   { weight: 1, arbitrary: fc.constant<Command>({ type: 'crash' }) },

@@ -72,9 +72,11 @@ const everything = [
     'childDone',
   ],
   ...['parked', 'released', 'held', 'finished', 'removed', 'awaited', 'published'],
+  ...['delivering', 'undelivered'],
   ...[
     'AlreadyPublished',
     'BadAnswer',
+    'BeingDelivered',
     'ClaimLost',
     'DeadlineNotReached',
     'IdempotencyKeyReused',

@@ -1,6 +1,7 @@
 /** A database as a worker sees it that will die: from one of its commits on, nothing reaches it or comes back. */
 import type { Change } from '../../src/engine/change.ts';
 import type { Database, Queue, Secrets } from '../../src/engine/queue.ts';
+import type { Sessions } from '../../src/engine/sessions.ts';
 import type { Reach, Store } from '../../src/engine/store.ts';
 import { StoreClosed } from '../../src/engine/store-errors.ts';
 
@@ -8,10 +9,15 @@ export class MortalDatabase implements Database {
   readonly store: Store;
   readonly queue: Queue;
   readonly secrets: Secrets;
+  readonly sessions: Sessions;
   isDead = false;
 
   /** Dies after so many commits to journals; `onCommit` hears of each before the worker does. */
-  constructor({ store, queue, secrets }: Database, commits: number, onCommit: (change: Change) => void) {
+  constructor(
+    { store, queue, secrets, sessions }: Database,
+    commits: number,
+    onCommit: (change: Change) => void,
+  ) {
     let left = commits;
     const whileAlive = async <T>(act: () => Promise<T>): Promise<T> => {
       if (this.isDead) throw new StoreClosed('dead');
@@ -42,8 +48,10 @@ export class MortalDatabase implements Database {
       close: async () => {},
     };
     this.secrets = secrets;
+    this.sessions = sessions;
     this.queue = {
       name: queue.name,
+      isAlive: (name) => queue.isAlive(name),
       offers: (tools, limit) => whileAlive(() => queue.offers(tools, limit)),
       orphans: (tools, since, limit) => whileAlive(() => queue.orphans(tools, since, limit)),
       renew: (claims, until) => whileAlive(() => queue.renew(claims, until)),

@@ -15,6 +15,7 @@ import { Rows } from './rows.ts';
 import { migrate, versionOf } from './schema.ts';
 import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
 import { sqliteSecrets } from './secrets.ts';
+import { sqliteSessions } from './sessions.ts';
 import { SqliteStore } from './store.ts';
 
 export interface SqliteDatabase extends Database {
@@ -102,6 +103,7 @@ function assemble({ db, file, place, instance, clock }: Parts): SqliteDatabase {
     store,
     queue,
     secrets: sqliteSecrets(db, commands),
+    sessions: sqliteSessions(db, commands, place),
     close: () => store.close(),
     backup: async (target) => {
       if (closed) throw new StoreClosed(place);

@@ -64,6 +64,15 @@ const migrations: readonly string[] = [
     value blob not null
   );
   `,
+  `
+  create table sessions (
+    id text primary key,
+    owner text not null,
+    opening text not null,
+    seen_at integer not null
+  );
+  create index sessions_by_seen_at on sessions (seen_at);
+  `,
 ];
 
 /** How many migrations were applied. Refuses what is not ours to touch, and writes nothing. */

@@ -7,6 +7,7 @@ import { aTask } from '../../testing/fixtures.ts';
 import type { Place } from '../../testing/suite.ts';
 import { testQueue } from '../../testing/test-queue.ts';
 import { testSecrets } from '../../testing/test-secrets.ts';
+import { testSessions } from '../../testing/test-sessions.ts';
 import { testStore } from '../../testing/test-store.ts';
 import { openSqlite } from './open.ts';
 
@@ -28,6 +29,8 @@ describe('the store in a SQLite file', () => testStore({ test, place: file }));
 describe('the store in memory', () => testStore({ test, place: memory, notShared }));
 describe('the secrets in a SQLite file', () => testSecrets({ test, place: file }));
 describe('the secrets in memory', () => testSecrets({ test, place: memory, notShared }));
+describe('the sessions in a SQLite file', () => testSessions({ test, place: file }));
+describe('the sessions in memory', () => testSessions({ test, place: memory, notShared }));
 describe('the queue in a SQLite file', () => testQueue({ test, place: file }));
 describe('the queue in memory', () => testQueue({ test, place: memory, notShared }));
 

@@ -1,0 +1,27 @@
+import type { SessionRecord, Sessions } from '../../engine/sessions.ts';
+import { type Connection, worded } from './driver.ts';
+import type { GroupCommit } from './group-commit.ts';
+
+/** Sessions as rows. */
+export function sqliteSessions(db: Connection, commands: GroupCommit, file: string): Sessions {
+  const upsert = db.prepare(`
+    insert into sessions (id, owner, opening, seen_at) values (?, ?, ?, ?)
+    on conflict (id) do update set seen_at = excluded.seen_at`);
+  const select = db.prepare('select owner, opening, seen_at from sessions where id = ?');
+  const remove = db.prepare('delete from sessions where id = ?');
+  const forget = db.prepare('delete from sessions where seen_at < ?');
+  return {
+    save: ({ id, owner, opening, seenAt }) =>
+      commands.submit(() => void upsert.run(id, owner, JSON.stringify(opening), seenAt)),
+    async get(id): Promise<SessionRecord | undefined> {
+      try {
+        const row = select.get(id) as { owner: string; opening: string; seen_at: number } | undefined;
+        return row && { id, owner: row.owner, opening: JSON.parse(row.opening), seenAt: row.seen_at };
+      } catch (error) {
+        throw worded(error, file);
+      }
+    },
+    delete: (id) => commands.submit(() => void remove.run(id)),
+    forget: (seenBefore) => commands.submit(() => void forget.run(seenBefore)),
+  };
+}
