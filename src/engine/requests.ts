@@ -65,11 +65,15 @@ export class Requests {
     );
   }
 
-  /** Ends a tree. One that is done stays as it is. */
-  async cancel(rootId: TaskId, reason?: string): Promise<void> {
-    await this.#database.store
-      .update('family', rootId, (family) => rules.cancel(family, this.now, reason))
-      .catch(ignoring(TaskIsDone));
+  /** Ends a tree. False if it is done, and stays as it is. */
+  async cancel(rootId: TaskId, reason?: string): Promise<boolean> {
+    try {
+      await this.#database.store.update('family', rootId, (family) => rules.cancel(family, this.now, reason));
+      return true;
+    } catch (error) {
+      if (error instanceof TaskIsDone) return false;
+      throw error;
+    }
   }
 
   /** Before its id is sent: from here on the task outlives its request. False if it is done, and needs no id. */

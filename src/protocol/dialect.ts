@@ -11,14 +11,20 @@ export interface Dialect {
   readonly revision: string;
   /** What a request says of its sender, read from the capabilities that it declares. */
   sender(capabilities: unknown): Sender;
+  /** May such a sender use the task methods? */
+  admits(sender: Sender): boolean;
+  /** The refusal of a sender that needs tasks for what it wants, and did not say that it has them. */
+  tasksRequired(what: string): Error;
   /** The answer to a call that has become a task. */
   created(tree: Tree, now: number): JsonObject;
   /** The answer to a look at a task. */
   shown(tree: Tree, now: number): JsonObject;
   /** The news of a task to those that subscribed to it. */
   news(tree: Tree, now: number): { readonly method: string; readonly params: JsonObject };
-  /** The answer to a command that has none of its own. */
-  acknowledged(): JsonObject;
+  /** The answer to a command, which need not say how the task stands now. */
+  acknowledged(tree: Tree, now: number): JsonObject;
+  /** Is it a mistake to cancel what is done? */
+  readonly refusesLateCancel: boolean;
   /** The answer to a call that goes on only when its caller answers first, and sends the state back. */
   inputRequired(questions: ReadonlyMap<string, InputRequest>, requestState: string): JsonObject;
   /** An error as the peer is told of it. What is nobody's business outside becomes an internal error. */
@@ -28,6 +34,10 @@ export interface Dialect {
 export interface Sender {
   /** May this very request be answered with a task? */
   readonly takesTasks: boolean;
+  /** Does it ask for one, so that nothing is waited for? */
+  readonly wantsTask?: boolean;
+  /** Does it know only the tasks of 2025-11-25, though it speaks a later revision? */
+  readonly hasOlderTasks?: boolean;
   /** The questions that it can be asked. */
   readonly answers: readonly InputKind[];
 }

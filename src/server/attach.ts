@@ -24,7 +24,7 @@ import { clientCapabilitiesKey, extension, serverInfoKey } from '../protocol/dia
 import { invalidParams } from '../protocol/json-rpc.ts';
 import type { Binding } from './binding.ts';
 import type { Caller } from './caller.ts';
-import { taskMethods } from './task-methods.ts';
+import { taskMethods, updateMethods } from './task-methods.ts';
 import { RequestAborted } from './tool-calls.ts';
 
 export class AttachedTooLate extends HoldfastError {

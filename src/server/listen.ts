@@ -4,7 +4,6 @@
  */
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
-import { tasksRequired } from '../protocol/dialects/2026-07-28/dialect.ts';
 import { subscriptionIdKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { InvalidParams } from '../protocol/errors.ts';
 import type { Caller } from './caller.ts';
@@ -29,8 +28,8 @@ export function asTaskListen(message: unknown): TaskListen | undefined {
 }
 
 /** Refuses what may not listen to tasks. */
-export function checkTaskListen({ taskIds }: TaskListen, { sender }: Caller): readonly TaskId[] {
-  if (!sender.takesTasks) throw tasksRequired('A subscription with taskIds');
+export function checkTaskListen({ taskIds }: TaskListen, { sender, dialect }: Caller): readonly TaskId[] {
+  if (!dialect.admits(sender)) throw dialect.tasksRequired('A subscription with taskIds');
   if (!Array.isArray(taskIds) || !taskIds.every((id) => typeof id === 'string'))
     throw new InvalidParams('"notifications.taskIds" must be a list of strings.');
   return taskIds;

@@ -1,7 +1,7 @@
 /**
- * `tasks/get`, `tasks/update` and `tasks/cancel`, and what a subscription sees: the same functions wherever a request
- * came in. Each asks who the caller is first; a task of another owner, one that was never published and one that does
- * not exist look the same.
+ * The methods about tasks, and what a subscription sees: the same functions wherever a request came in and whichever
+ * dialect it speaks. Each asks who the caller is first; a task of another owner, one that was never published and one
+ * that does not exist look the same.
  */
 import type { Requests, TaskTree } from '../engine/requests.ts';
 import { BadAnswer, TaskNotFound } from '../model/errors.ts';
@@ -9,37 +9,49 @@ import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
-import { tasksRequired } from '../protocol/dialects/2026-07-28/dialect.ts';
-import { InvalidParams } from '../protocol/errors.ts';
+import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
+import { CallFailed, InvalidParams } from '../protocol/errors.ts';
 import type { Caller } from './caller.ts';
 
 /** The params of a task method, as they came over the wire. */
 export interface TaskParams {
   readonly taskId?: unknown;
   readonly inputResponses?: unknown;
+  readonly cursor?: unknown;
 }
 
 export type TaskMethod = (requests: Requests, caller: Caller, params: TaskParams) => Promise<JsonObject>;
 
+/** Those that every dialect has. */
 export const taskMethods: Readonly<Record<string, TaskMethod>> = {
   async 'tasks/get'(requests, caller, params) {
     const tree = await known(requests, caller, params, 'tasks/get');
+    if (isOlderCaller(caller)) return olderView(tree, requests.now);
     return caller.dialect.shown(tree, requests.now);
   },
 
+  async 'tasks/cancel'(requests, caller, params) {
+    const { root } = await known(requests, caller, params, 'tasks/cancel');
+    const isCancelled = await requests.cancel(root.id, 'The client cancelled it.');
+    const tree = (await requests.tree(root.id)) ?? { root, descendants: [] };
+    const { dialect } = caller;
+    if (!isCancelled && dialect.refusesLateCancel) {
+      const { status } = dialect.shown(tree, requests.now);
+      throw new InvalidParams(`Task ${root.id} cannot be cancelled: it is already ${status}.`);
+    }
+    return dialect.acknowledged(tree, requests.now);
+  },
+};
+
+/** Those that only dialects have which do not push their questions. */
+export const updateMethods: Readonly<Record<string, TaskMethod>> = {
   async 'tasks/update'(requests, caller, params) {
     const tree = await known(requests, caller, params, 'tasks/update');
     const { inputResponses } = params;
     if (!isJsonObject(inputResponses))
       throw new InvalidParams('tasks/update needs "inputResponses": an object with an answer for each key.');
     await answerQuestions(requests, tree, inputResponses);
-    return caller.dialect.acknowledged();
-  },
-
-  async 'tasks/cancel'(requests, caller, params) {
-    const { root } = await known(requests, caller, params, 'tasks/cancel');
-    await requests.cancel(root.id, 'The client cancelled it.');
-    return caller.dialect.acknowledged();
+    return caller.dialect.acknowledged(tree, requests.now);
   },
 };
 
@@ -65,15 +77,33 @@ export async function answerQuestions(
   if (byTask.size > 0) await requests.answer(tree.root.id, byTask);
 }
 
-async function known(
+export async function known(
   requests: Requests,
   caller: Caller,
   { taskId }: TaskParams,
   method: string,
 ): Promise<TaskTree> {
-  if (!caller.sender.takesTasks) throw tasksRequired(method);
+  const { dialect, sender } = caller;
+  const isOlder = isOlderCaller(caller) && method !== 'tasks/update';
+  if (!dialect.admits(sender) && !isOlder) throw dialect.tasksRequired(method);
   if (typeof taskId !== 'string') throw new InvalidParams(`${method} needs "taskId": a string.`);
   const tree = await visible(requests, caller, taskId);
+  // Whoever knows only the older tasks may still come back to those, and to no others.
+  if (isOlder && tree?.root.origin.dialect !== tasksOf2025.revision) throw dialect.tasksRequired(method);
   if (!tree) throw new TaskNotFound(taskId);
   return tree;
+}
+
+function isOlderCaller({ dialect, sender }: Caller): boolean {
+  return !dialect.admits(sender) && sender.hasOlderTasks === true;
+}
+
+/** With the outcome in it, because a caller of the later revision has no `tasks/result` to ask for it. */
+function olderView(tree: TaskTree, now: number): JsonObject {
+  const shown = tasksOf2025.shown(tree, now);
+  const { root } = tree;
+  if (root.phase !== 'done' || root.outcome.kind === 'cancelled') return shown;
+  const { outcome } = root;
+  if (outcome.kind === 'result') return { ...shown, result: outcome.value };
+  return { ...shown, error: tasksOf2025.fault(new CallFailed(outcome)) as unknown as JsonObject };
 }

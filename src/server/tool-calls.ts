@@ -19,7 +19,6 @@ import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Progress, Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
-import { tasksRequired } from '../protocol/dialects/2026-07-28/dialect.ts';
 import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from '../protocol/errors.ts';
 import { gather } from './before.ts';
 import type { Caller } from './caller.ts';
@@ -33,6 +32,9 @@ export interface ToolCall {
   readonly inputResponses?: JsonObject;
   readonly requestState?: string;
   readonly idempotencyKey?: string;
+  /** Wishes of a caller that asks for a task: how long it is to be known, and where to tell of its progress. */
+  readonly ttlMs?: number;
+  readonly progressToken?: string | number;
 }
 
 /** The open request that a call came with. */
@@ -62,7 +64,8 @@ export class ToolCalls {
 
   async call(call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
     const { tool } = call;
-    if (tool.task === 'required' && !caller.sender.takesTasks) throw tasksRequired(`The tool ${tool.name}`);
+    if (tool.task === 'required' && !caller.sender.takesTasks)
+      throw caller.dialect.tasksRequired(`The tool ${tool.name}`);
     try {
       const state = await this.#stateOf(call, caller);
       if (state?.kind === 'parked') return await this.#resume(state.taskId, call, caller, request);
@@ -126,15 +129,17 @@ export class ToolCalls {
   async #start(call: ToolCall, input: unknown, caller: Caller, request: OpenRequest): Promise<JsonObject> {
     const { task: setting } = call.tool;
     const givesTask = caller.sender.takesTasks && setting !== 'never';
-    const atOnce = givesTask && setting !== 'auto';
+    const atOnce = givesTask && (setting !== 'auto' || caller.sender.wantsTask === true);
     const task = await this.#tasks.create(call.tool, input, {
       owner: caller.owner,
       origin: {
         dialect: caller.dialect.revision,
         method: 'tools/call',
         answers: caller.sender.answers,
+        ...(atOnce && call.progressToken !== undefined && { progressToken: call.progressToken }),
       },
       unpublished: !atOnce,
+      ...(atOnce && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),
       ...(givesTask && call.idempotencyKey !== undefined && { idempotencyKey: call.idempotencyKey }),
     });
     if (atOnce) return this.#handOver(task, caller, request);

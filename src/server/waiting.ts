@@ -46,6 +46,24 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
   }
 }
 
+/** Resolves when the task is done, or with the signal. Holds nothing but a listener. */
+export async function untilDone(requests: Requests, id: TaskId, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const unwatch = requests.watch(id, ({ taskId, events }) => {
+    if (taskId === id && events.some(({ type }) => type === 'finished' || type === 'removed')) resolve();
+  });
+  const onAbort = () => resolve();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    const tree = await requests.tree(id);
+    if (signal.aborted || !tree || tree.root.phase === 'done') return;
+    await promise;
+  } finally {
+    unwatch();
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
 /** What happened before anybody listened. */
 async function look(requests: Requests, id: TaskId, untilStart: boolean): Promise<Waited | undefined> {
   const tree = await requests.tree(id);

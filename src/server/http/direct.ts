@@ -16,7 +16,7 @@ import {
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import type { Binding } from '../binding.ts';
 import type { Caller, Credentials } from '../caller.ts';
-import { taskMethods } from '../task-methods.ts';
+import { taskMethods, updateMethods } from '../task-methods.ts';
 import { RequestAborted } from '../tool-calls.ts';
 
 /** A POST as both faces see it, its body parsed. */
@@ -38,6 +38,8 @@ interface Request {
   readonly params: JsonObject;
   readonly meta: JsonObject;
 }
+
+const methods = { ...taskMethods, ...updateMethods };
 
 /** Clients declare the same about themselves in every request: what was found valid need not be checked again. */
 const knownMetas = 1_000;
@@ -77,7 +79,7 @@ export class DirectAnswers {
     if (!isJsonObject(body) || body.jsonrpc !== '2.0') return undefined;
     const { id, method, params } = body;
     if ((typeof id !== 'string' && typeof id !== 'number') || typeof method !== 'string') return undefined;
-    if (method !== 'tools/call' && !Object.hasOwn(taskMethods, method)) return undefined;
+    if (method !== 'tools/call' && !Object.hasOwn(methods, method)) return undefined;
     if (!isJsonObject(params) || !isJsonObject(params._meta)) return undefined;
     if (header('mcp-protocol-version') !== revision || header('mcp-method') !== method) return undefined;
     const name = method === 'tools/call' ? params.name : params.taskId;
@@ -100,7 +102,7 @@ export class DirectAnswers {
     caller: Caller,
     { signal }: Posted,
   ): (() => Promise<JsonObject>) | undefined {
-    const run = taskMethods[method];
+    const run = methods[method];
     if (run) return async () => run((await this.#binding.served()).requests, caller, params);
     const tool = this.#binding.tool(params.name);
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;

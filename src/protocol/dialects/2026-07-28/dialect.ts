@@ -1,34 +1,32 @@
 /** The Tasks extension of 2026-07-28 (SEP-2663) as a dialect. */
-import { BadAnswer, HoldfastError, IdempotencyKeyReused, TaskNotFound } from '../../../model/errors.ts';
-import type { InputKind, InputRequest } from '../../../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
 import type { Dialect, Sender, WireFault } from '../../dialect.ts';
-import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from '../../errors.ts';
-import { internalError, invalidParams } from '../../json-rpc.ts';
-import { missingFor, toInputRequest } from './input.ts';
+import { MissingCapability } from '../../errors.ts';
+import { commonFault } from '../../faults.ts';
+import { answerable, toInputRequest } from './input.ts';
 import { extension, missingCapability, revision } from './names.ts';
 import { createResult, detailed, getResult, meta } from './task.ts';
 
-const samples: Record<InputKind, InputRequest> = {
-  form: { kind: 'form', message: '', schema: {} },
-  url: { kind: 'url', message: '', url: '', elicitationId: '' },
-  sampling: { kind: 'sampling', params: {} },
-  roots: { kind: 'roots' },
-};
-
 export const tasksExtension: Dialect = {
   revision,
+  refusesLateCancel: false,
 
   sender(capabilities): Sender {
     const declared = isJsonObject(capabilities) ? capabilities : {};
     const extensions = isJsonObject(declared.extensions) ? declared.extensions : {};
+    const takesTasks = isJsonObject(extensions[extension]);
     return {
-      takesTasks: isJsonObject(extensions[extension]),
-      answers: Object.values(samples)
-        .filter((request) => missingFor(request, declared) === undefined)
-        .map(({ kind }) => kind),
+      takesTasks,
+      answers: answerable(declared),
+      ...(!takesTasks && isJsonObject(declared.tasks) && { hasOlderTasks: true }),
     };
   },
+
+  admits: ({ takesTasks }) => takesTasks,
+  tasksRequired: (what) =>
+    new MissingCapability(`${what} needs a client with the extension ${extension}.`, {
+      extensions: { [extension]: {} },
+    }),
 
   created: (tree, now) => createResult(tree, now) as unknown as JsonObject,
   shown: (tree, now) => getResult(tree, now) as unknown as JsonObject,
@@ -44,33 +42,8 @@ export const tasksExtension: Dialect = {
   },
 
   fault(error): WireFault {
-    if (error instanceof MissingCapability)
-      return {
-        code: missingCapability,
-        message: error.message,
-        data: { requiredCapabilities: error.required },
-      };
-    if (error instanceof InvalidRequestState)
-      return { code: invalidParams, message: error.message, data: { reason: 'invalid_request_state' } };
-    if (error instanceof CallFailed) return failureOf(error);
-    if (isRefusalOfParams(error)) return { code: invalidParams, message: error.message };
-    return { code: internalError, message: 'Internal error: the server could not carry out the request.' };
+    if (!(error instanceof MissingCapability)) return commonFault(error);
+    const { message, required } = error;
+    return { code: missingCapability, message, data: { requiredCapabilities: required } };
   },
 };
-
-export function tasksRequired(what: string): MissingCapability {
-  return new MissingCapability(`${what} needs a client with the extension ${extension}.`, {
-    extensions: { [extension]: {} },
-  });
-}
-
-function failureOf({ outcome, message }: CallFailed): WireFault {
-  if (outcome.kind !== 'failure') return { code: internalError, message };
-  const { code = internalError, data } = outcome;
-  return { code, message, ...(data !== undefined && { data }) };
-}
-
-function isRefusalOfParams(error: unknown): error is HoldfastError {
-  const classes = [TaskNotFound, BadAnswer, IdempotencyKeyReused, InvalidParams];
-  return error instanceof HoldfastError && classes.some((one) => error instanceof one);
-}

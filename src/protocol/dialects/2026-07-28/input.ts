@@ -1,7 +1,7 @@
 /** Questions on the wire, and which of them a client can take. */
 import type { InputRequestV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2';
 import type { z } from 'zod';
-import type { InputRequest } from '../../../model/input.ts';
+import type { InputKind, InputRequest } from '../../../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
 
 export type WireInputRequest = z.infer<typeof InputRequestV2Schema>;
@@ -31,6 +31,19 @@ function formSchema({ properties, required }: JsonObject) {
     properties: properties ?? {},
     ...(required !== undefined && { required }),
   } as never;
+}
+
+const samples: Record<InputKind, InputRequest> = {
+  form: { kind: 'form', message: '', schema: {} },
+  url: { kind: 'url', message: '', url: '', elicitationId: '' },
+  sampling: { kind: 'sampling', params: {} },
+  roots: { kind: 'roots' },
+};
+
+/** The kinds of questions that a client with these capabilities can be asked. */
+export function answerable(declared: JsonObject): InputKind[] {
+  const able = Object.values(samples).filter((request) => missingFor(request, declared) === undefined);
+  return able.map(({ kind }) => kind);
 }
 
 /** The capability that a client must declare to be asked such a question, or undefined if it declares it. */

@@ -1,0 +1,32 @@
+/** Refusals that every dialect words alike. */
+import { BadAnswer, HoldfastError, IdempotencyKeyReused, TaskIsDone, TaskNotFound } from '../model/errors.ts';
+import type { WireFault } from './dialect.ts';
+import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from './errors.ts';
+import { internalError, invalidParams } from './json-rpc.ts';
+
+/** What is wrong with the request is said; what is wrong with the server is nobody's business outside. */
+export function commonFault(error: unknown): WireFault {
+  if (error instanceof CallFailed) return failureOf(error);
+  if (error instanceof InvalidRequestState)
+    return { code: invalidParams, message: error.message, data: { reason: 'invalid_request_state' } };
+  if (isRefusalOfParams(error)) return { code: invalidParams, message: error.message };
+  return { code: internalError, message: 'Internal error: the server could not carry out the request.' };
+}
+
+function failureOf({ outcome, message }: CallFailed): WireFault {
+  if (outcome.kind !== 'failure') return { code: internalError, message };
+  const { code = internalError, data } = outcome;
+  return { code, message, ...(data !== undefined && { data }) };
+}
+
+function isRefusalOfParams(error: unknown): error is HoldfastError {
+  const classes = [
+    TaskNotFound,
+    TaskIsDone,
+    BadAnswer,
+    IdempotencyKeyReused,
+    InvalidParams,
+    MissingCapability,
+  ];
+  return error instanceof HoldfastError && classes.some((one) => error instanceof one);
+}

@@ -1,0 +1,61 @@
+/**
+ * A connection of 2025-11-25, on which the server speaks unasked: status, progress, and questions, which have no other
+ * way to the client. A connection follows the tasks that it made or asked about, to their end.
+ */
+import type { Requests } from '../engine/requests.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { TaskId } from '../model/task.ts';
+import { Follower } from './follower.ts';
+
+/** A stream to the client on which a request can be put and its answer awaited. */
+export interface Channel {
+  readonly name: string;
+  /** Fires when the stream is gone. */
+  readonly closed: AbortSignal;
+  ask(request: { method: string; params: JsonObject }, signal: AbortSignal): Promise<JsonObject>;
+}
+
+/** What belongs to no request of the client. */
+export interface Standalone {
+  /** The stream, while it is open. */
+  channel(): Channel | undefined;
+  notify(notification: { method: string; params: JsonObject }): Promise<void>;
+  /** Calls back when the stream has been opened. */
+  onOpen(listener: () => void): () => void;
+}
+
+export class Connection {
+  readonly #requests: Requests;
+  readonly #standalone: Standalone;
+  readonly #followers = new Map<TaskId, Follower>();
+  readonly #stopListening: () => void;
+
+  constructor(requests: Requests, standalone: Standalone) {
+    this.#requests = requests;
+    this.#standalone = standalone;
+    this.#stopListening = standalone.onOpen(() => {
+      for (const follower of this.#followers.values()) follower.look();
+    });
+  }
+
+  /** How many tasks it follows. */
+  get size(): number {
+    return this.#followers.size;
+  }
+
+  /** Tells of a task from now on. Its progress only to those that gave a token for it. */
+  follow(taskId: TaskId, progressToken?: string | number): Follower {
+    const known = this.#followers.get(taskId);
+    if (known) return known;
+    const follower = new Follower(this.#requests, this.#standalone, taskId, progressToken, () =>
+      this.#followers.delete(taskId),
+    );
+    this.#followers.set(taskId, follower);
+    return follower;
+  }
+
+  close(): void {
+    this.#stopListening();
+    for (const follower of [...this.#followers.values()]) follower.stop();
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * One task as a connection of 2025-11-25 hears of it. Its questions are put on whatever stream there is, each on one at
+ * a time: that is claimed in the store, so that no other connection or process asks the same. A stream that closes
+ * before the answer came gives the question back, and it is asked anew on the next.
+ */
+import { type Requests, requestLeaseMs, type TaskTree } from '../engine/requests.ts';
+import type { CommitNotice } from '../engine/store.ts';
+import { BadAnswer } from '../model/errors.ts';
+import type { InputResponse } from '../model/input.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { TaskId } from '../model/task.ts';
+import { type CollapsedQuestion, questionsOf } from '../protocol/collapse.ts';
+import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
+import { relatedTo } from '../protocol/dialects/2025-11-25/task.ts';
+import { toInputRequest } from '../protocol/dialects/2026-07-28/input.ts';
+import type { Channel, Standalone } from './connection.ts';
+
+/** A question that somebody else carries may come free without a word: its process died, its lease ran out. */
+const lookAgainMs = 1_000;
+/** Answers that do not fit, before the handler is told that there is none. */
+const badAnswersAllowed = 3;
+
+export class Follower {
+  readonly #requests: Requests;
+  readonly #standalone: Standalone;
+  readonly #taskId: TaskId;
+  readonly #progressToken: string | number | undefined;
+  readonly #onStop: () => void;
+  readonly #unwatch: () => void;
+  /** Streams of `tasks/result`, which are preferred. */
+  readonly #results = new Set<Channel>();
+  /** Questions that are on a stream, by task and key, with the way to take them back. */
+  readonly #live = new Map<string, AbortController>();
+  readonly #badAnswers = new Map<string, number>();
+  #toldStatus = 'working';
+  #lastProgress = Number.NEGATIVE_INFINITY;
+  #isLooking = false;
+  #lookAgain = false;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(
+    requests: Requests,
+    standalone: Standalone,
+    taskId: TaskId,
+    progressToken: string | number | undefined,
+    onStop: () => void,
+  ) {
+    this.#requests = requests;
+    this.#standalone = standalone;
+    this.#taskId = taskId;
+    this.#progressToken = progressToken;
+    this.#onStop = onStop;
+    this.#unwatch = requests.watch(taskId, (notice) => this.#hear(notice));
+    this.look();
+  }
+
+  /** Puts questions on this stream too, until the returned function is called. */
+  offer(channel: Channel): () => void {
+    this.#results.add(channel);
+    this.look();
+    return () => {
+      this.#results.delete(channel);
+      this.look();
+    };
+  }
+
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#unwatch();
+    clearTimeout(this.#timer);
+    for (const live of this.#live.values()) live.abort();
+    this.#onStop();
+  }
+
+  /** Sees to it that the client has been told what there is to tell. */
+  look(): void {
+    this.#lookAgain = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    void this.#looks()
+      .catch(() => {
+        // A store that cannot be read now is read with the next news.
+      })
+      .finally(() => {
+        this.#isLooking = false;
+      });
+  }
+
+  async #looks(): Promise<void> {
+    while (this.#lookAgain && !this.#isStopped) {
+      this.#lookAgain = false;
+      const tree = await this.#requests.tree(this.#taskId);
+      if (!tree) return this.stop();
+      await this.#tellStatus(tree);
+      await this.#putQuestions(tree);
+      if (tree.root.phase === 'done' && this.#results.size === 0) return this.stop();
+    }
+  }
+
+  #hear({ taskId, events }: CommitNotice): void {
+    for (const event of events)
+      if (taskId === this.#taskId && event.type === 'reported' && event.progress)
+        this.#tellProgress(event.progress);
+    this.look();
+  }
+
+  // --- Status and progress --------------------------------------------------------------------------------
+
+  async #tellStatus(tree: TaskTree): Promise<void> {
+    const { method, params } = tasksOf2025.news(tree, this.#requests.now);
+    const status = params.status as string;
+    if (status === this.#toldStatus) return;
+    this.#toldStatus = status;
+    await this.#standalone.notify({ method, params }).catch(() => {});
+  }
+
+  #tellProgress({ done, total, message }: { done: number; total?: number; message?: string }): void {
+    // It must grow with each notification, whatever a handler says.
+    if (this.#progressToken === undefined || done <= this.#lastProgress) return;
+    this.#lastProgress = done;
+    const params = {
+      progressToken: this.#progressToken,
+      progress: done,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+      _meta: relatedTo(this.#taskId),
+    };
+    void this.#standalone.notify({ method: 'notifications/progress', params }).catch(() => {});
+  }
+
+  // --- Questions ------------------------------------------------------------------------------------------
+
+  async #putQuestions(tree: TaskTree): Promise<void> {
+    const questions = tree.root.phase === 'done' ? [] : questionsOf(tree);
+    const open = new Map(questions.map((question) => [idOf(question), question]));
+    for (const [id, live] of this.#live) if (!open.has(id)) live.abort();
+    let refused = false;
+    for (const [id, question] of open) {
+      const channel = this.#channel();
+      if (this.#live.has(id) || !channel) continue;
+      const abort = new AbortController();
+      this.#live.set(id, abort);
+      if (await this.#requests.deliver(question.taskId, question.ownKey, channel.name)) {
+        void this.#put(id, question, channel, abort.signal);
+      } else {
+        this.#live.delete(id);
+        refused = true;
+      }
+    }
+    clearTimeout(this.#timer);
+    this.#timer = refused ? setTimeout(() => this.look(), lookAgainMs) : undefined;
+  }
+
+  #channel(): Channel | undefined {
+    for (const channel of this.#results) if (!channel.closed.aborted) return channel;
+    return this.#standalone.channel();
+  }
+
+  async #put(id: string, question: CollapsedQuestion, channel: Channel, taken: AbortSignal): Promise<void> {
+    const { taskId, ownKey } = question;
+    const lease = setInterval(() => {
+      void this.#requests.deliver(taskId, ownKey, channel.name).catch(() => {});
+    }, requestLeaseMs / 3);
+    try {
+      const answer = await channel.ask(this.#wire(question), AbortSignal.any([taken, channel.closed]));
+      await this.#requests.answer(this.#taskId, new Map([[taskId, { [ownKey]: answer }]]));
+    } catch (error) {
+      await this.#unanswered(question, channel, taken, error).catch(() => {});
+    } finally {
+      clearInterval(lease);
+      this.#live.delete(id);
+      if (!this.#isStopped) this.look();
+    }
+  }
+
+  async #unanswered(
+    question: CollapsedQuestion,
+    channel: Channel,
+    taken: AbortSignal,
+    error: unknown,
+  ): Promise<void> {
+    const { taskId, ownKey } = question;
+    if (taken.aborted || channel.closed.aborted || this.#isStopped)
+      return this.#requests.undeliver(taskId, ownKey, channel.name);
+    if (error instanceof BadAnswer) {
+      const times = (this.#badAnswers.get(idOf(question)) ?? 0) + 1;
+      this.#badAnswers.set(idOf(question), times);
+      return times < badAnswersAllowed
+        ? this.#requests.undeliver(taskId, ownKey, channel.name)
+        : this.#requests.withdraw(taskId, ownKey);
+    }
+    // The client refused: it cannot ask anybody, or nobody wanted to be asked.
+    const isForm = question.request.kind === 'form' || question.request.kind === 'url';
+    if (!isForm) return this.#requests.withdraw(taskId, ownKey);
+    const cancelled: InputResponse = { action: 'cancel' };
+    await this.#requests.answer(this.#taskId, new Map([[taskId, { [ownKey]: cancelled }]]));
+  }
+
+  #wire({ request }: CollapsedQuestion): { method: string; params: JsonObject } {
+    const { method, params } = toInputRequest(request) as { method: string; params?: JsonObject };
+    const meta = isJsonObject(params?._meta) ? params._meta : undefined;
+    return { method, params: { ...params, _meta: relatedTo(this.#taskId, meta) } };
+  }
+}
+
+function idOf({ taskId, ownKey }: CollapsedQuestion): string {
+  return `${taskId}/${ownKey}`;
+}
