@@ -7,7 +7,7 @@ import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } fro
 import { internalError, invalidParams } from '../../json-rpc.ts';
 import { missingFor, toInputRequest } from './input.ts';
 import { extension, missingCapability, revision } from './names.ts';
-import { createResult, detailed, getResult, meta } from './task.ts';
+import { createResult, detailed, errorOf, getResult, meta } from './task.ts';
 
 const samples: Record<InputKind, InputRequest> = {
   form: { kind: 'form', message: '', schema: {} },
@@ -65,9 +65,7 @@ export function tasksRequired(what: string): MissingCapability {
 }
 
 function failureOf({ outcome, message }: CallFailed): WireFault {
-  if (outcome.kind !== 'failure') return { code: internalError, message };
-  const { code = internalError, data } = outcome;
-  return { code, message, ...(data !== undefined && { data }) };
+  return outcome.kind === 'failure' ? errorOf(outcome) : { code: internalError, message };
 }
 
 function isRefusalOfParams(error: unknown): error is HoldfastError {
