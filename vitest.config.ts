@@ -1,6 +1,22 @@
+import { readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
+const { name, exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
+
+/** Tests that import the package by its name get the sources, not whatever was built last. */
+const sources = Object.entries<{ source: string } | string>(exports).flatMap(([entry, target]) =>
+  typeof target === 'string'
+    ? []
+    : [
+        {
+          find: new RegExp(`^${entry.replace('.', name)}$`),
+          replacement: new URL(target.source, import.meta.url).pathname,
+        },
+      ],
+);
+
 export default defineConfig({
+  resolve: { alias: sources },
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/*.long.test.ts', '**/node_modules/**'],

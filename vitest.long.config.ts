@@ -3,6 +3,7 @@ import short from './vitest.config.ts';
 
 /** The long lane: what takes too long for every change, and all cases of what the short lane samples. */
 export default defineConfig({
+  ...short,
   test: {
     ...short.test,
     env: { HOLDFAST_LANE: 'long' },

@@ -14,9 +14,12 @@ afterEach(() => rm(folder, { recursive: true }));
 const root = join(import.meta.dirname, '..');
 
 function start(example: string, ...args: string[]): ChildProcessByStdio<null, Readable, null> {
-  const file = join(root, 'examples', example, `${example}.ts`);
-  const options = ['--conditions=source', '--disable-warning=ExperimentalWarning', file, ...args];
-  return spawn(process.execPath, [...options, '--db', join(folder, 'example.db')], {
+  return startFile(`${example}/${example}.ts`, ...args, '--db', join(folder, 'example.db'));
+}
+
+function startFile(file: string, ...args: string[]): ChildProcessByStdio<null, Readable, null> {
+  const options = ['--conditions=source', '--disable-warning=ExperimentalWarning'];
+  return spawn(process.execPath, [...options, join(root, 'examples', file), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
 }
@@ -63,3 +66,39 @@ test('authoring: every snippet of the guide holds', async () => {
 test('fan-out: subtasks run beside each other and their results come in order', async () => {
   expect((await run(start('fan-out'))).code).toBe(0);
 });
+
+test('hosts: one handler under node:http, Express and Hono', async () => {
+  const { lines, code } = await run(start('hosts'));
+  expect(code).toBe(0);
+  expect(lines).toEqual(['Hello from node:http.', 'Hello from Express.', 'Hello from Hono.']);
+});
+
+test('server: killed while its client polls, it comes back and the task goes on to its end', async () => {
+  const first = start('server', '--port', '0');
+  const port = await portOf(first);
+  const client = startFile('server/client.ts', '--url', `http://127.0.0.1:${port}/mcp`);
+  const told = run(client);
+  await printed(client, 'Wrote page 2');
+  first.kill('SIGKILL');
+  const second = start('server', '--port', String(port));
+  const { lines, code } = await told;
+  second.kill('SIGTERM');
+  expect(code).toBe(0);
+  expect(lines.at(-1)).toBe('Published 6 pages about tides.');
+  expect((await run(second)).code).toBe(0);
+});
+
+async function portOf(server: ReturnType<typeof start>): Promise<number> {
+  const [, port] = /ready http:\/\/127\.0\.0\.1:(\d+)/.exec(await printed(server, '/mcp\n'))!;
+  return Number(port);
+}
+
+function printed(child: ReturnType<typeof start>, words: string): Promise<string> {
+  let text = '';
+  return new Promise((resolve) => {
+    child.stdout.on('data', (chunk: Buffer | string) => {
+      text += chunk;
+      if (text.includes(words)) resolve(text);
+    });
+  });
+}

@@ -17,10 +17,13 @@ export class InvalidInput extends HoldfastError {}
 
 /** Whoever called the tool cannot answer such a question. The same on every pass: it never changes for a task. */
 export class CannotBeAsked extends HoldfastError {
+  readonly kind: InputKind;
+
   constructor(key: string, kind: InputKind) {
     super(
       `The question "${key}" cannot be put: the client that called this tool did not declare that it can ${abilities[kind]}.`,
     );
+    this.kind = kind;
   }
 }
 

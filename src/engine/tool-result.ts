@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
 import { carried } from './carried.ts';
-import { ProtocolError } from './recorded-error.ts';
+import { CannotBeAsked, ProtocolError } from './recorded-error.ts';
 
 export interface ToolResult<Structured = unknown> {
   readonly content: readonly ({ readonly type: string } & Record<string, unknown>)[];
@@ -29,12 +29,17 @@ export function outcomeOf(returned: unknown, isStructured: boolean, largest: num
   };
 }
 
-/** An ordinary exception ends as the plain call would, as an error result; only protocol errors become such. */
+/**
+ * An ordinary exception ends as the plain call would, as an error result. Protocol errors become such, and so does a
+ * question that the requestor cannot be asked, unless the handler finds another way.
+ */
 export function failureOf(error: unknown): Failed {
   if (error instanceof ProtocolError) {
     const { code, message, data } = error;
     return { kind: 'failure', code, message, ...(data !== undefined && { data }) };
   }
+  if (error instanceof CannotBeAsked)
+    return { kind: 'failure', message: error.message, unaskable: error.kind };
   const text = error instanceof Error ? error.message : String(error);
   return { kind: 'result', isError: true, value: { content: [{ type: 'text', text }], isError: true } };
 }

@@ -35,7 +35,8 @@ export class InvalidRequestState extends HoldfastError {
   }
 }
 
-const capabilities: Record<InputKind, JsonObject> = {
+/** What a client declares to be asked such questions. */
+export const capabilityFor: Record<InputKind, JsonObject> = {
   form: { elicitation: { form: {} } },
   url: { elicitation: { url: {} } },
   sampling: { sampling: {} },
@@ -45,6 +46,6 @@ const capabilities: Record<InputKind, JsonObject> = {
 export function cannotBeAsked(key: string, kind: InputKind): MissingCapability {
   return new MissingCapability(
     `This tool has to ask for "${key}", and the client does not say that it can answer (${kind}).`,
-    capabilities[kind],
+    capabilityFor[kind],
   );
 }

@@ -74,6 +74,8 @@ class Attachment {
   readonly #server: Server;
   /** Answers that leave as they are, by the id of their request. */
   readonly #exact = new Map<unknown, JsonObject>();
+  /** States that calls came back with, by the id of their request. */
+  readonly #states = new Map<unknown, unknown>();
 
   constructor(binding: Binding, server: Server) {
     this.#binding = binding;
@@ -127,12 +129,14 @@ class Attachment {
 
   async #call(tool: DurableTool, input: unknown, context: ServerContext): Promise<JsonObject> {
     const { mcpReq } = context;
+    const requestState = this.#states.get(mcpReq.id) ?? mcpReq.requestState();
+    this.#states.delete(mcpReq.id);
     const reply = await this.#binding.call(
       tool,
       {
         arguments: input,
         inputResponses: responsesOf(context),
-        requestState: mcpReq.requestState(),
+        requestState,
         meta: mcpReq._meta,
       },
       this.#callerOf(context),
@@ -150,7 +154,20 @@ class Attachment {
       const send = transport.send.bind(transport);
       transport.send = (message, options) => send(this.#corrected(message), options);
       await connect(transport);
+      const receive = transport.onmessage;
+      transport.onmessage = (message, extra) => receive?.(this.#withoutState(message), extra);
     };
+  }
+
+  /** Our states are none of the author's, whose own check the SDK would put them to first. */
+  #withoutState<M extends object>(message: M): M {
+    if (!('id' in message) || !('params' in message) || !isJsonObject(message.params)) return message;
+    const { requestState, ...params } = message.params;
+    if (requestState === undefined || !('method' in message) || message.method !== 'tools/call')
+      return message;
+    if (!this.#binding.tool(params.name)) return message;
+    this.#states.set(message.id, requestState);
+    return { ...message, params };
   }
 
   #corrected<M extends object>(message: M): M {

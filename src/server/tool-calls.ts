@@ -221,9 +221,9 @@ type BeforeState = Extract<RequestState, { kind: 'before' }>;
 
 /** Those given before, and of the new ones those that were asked for. */
 function answersFor(state: BeforeState | undefined, responses: JsonObject = {}): JsonObject {
-  if (!state) return {};
-  const asked = state.asked.filter((key) => isJsonObject(responses[key]));
-  return { ...state.answers, ...Object.fromEntries(asked.map((key) => [key, responses[key]!])) };
+  // Without a state nothing was asked yet; a caller that knows the questions may answer them all the same.
+  const asked = (state?.asked ?? Object.keys(responses)).filter((key) => isJsonObject(responses[key]));
+  return { ...state?.answers, ...Object.fromEntries(asked.map((key) => [key, responses[key]!])) };
 }
 
 function plain(outcome: Outcome): JsonObject {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { McpServer } from '@modelcontextprotocol/server';
+import { McpServer, type ServerOptions } from '@modelcontextprotocol/server';
 import { createTasks, durableTool } from 'holdfast';
 import { McpHandler } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
@@ -86,6 +86,35 @@ test('a question that the client cannot answer throws into the handler, which go
   const peer = await serving([asking]);
   const { result } = await peer.until(await peer.start('asking'), 'completed');
   expect(result.content[0].text).toMatch(/^CannotBeAsked: .*"page".*elicitation\.url/);
+});
+
+test('S2322-16: a handler that finds no other way ends with the capability that was missing', async () => {
+  const { url, peer } = await served();
+  const mute = new Peer(url, { extensions: withTasks.extensions });
+  const failed = await peer.until(await mute.start('ask_name'), 'failed');
+  const missing = { code: -32021, data: { requiredCapabilities: { elicitation: { form: {} } } } };
+  expect(failed.error).toMatchObject(missing);
+  const { status, error } = await new Peer(url, {}).call('ask_name');
+  expect({ status, error }).toMatchObject({ status: 400, error: missing });
+});
+
+test('a server may have states of its own, and durable tools keep theirs', async () => {
+  const asking = durableTool('asking', { task: 'never' }, async (_, task) => {
+    const answer = await task.ask('n', { message: 'n?', schema: z.object({ n: z.number() }) });
+    return JSON.stringify(answer);
+  });
+  const refuse = () => {
+    throw new Error('Not a state of the author.');
+  };
+  const peer = await serving([asking], { requestState: { verify: refuse } });
+  const { result } = await peer.call('asking');
+  const inputResponses = { n: accept({ n: 7 }) };
+  const { result: done } = await peer.call(
+    'asking',
+    {},
+    { requestState: result.requestState, inputResponses },
+  );
+  expect(done.content[0].text).toContain('7');
 });
 
 test('sampling goes through the client', async () => {
@@ -207,11 +236,14 @@ test('the id of a subtask leads nowhere', async () => {
 });
 
 /** A server with these tools alone. */
-async function serving(tools: Parameters<typeof createTasks>[0]['tools']): Promise<Peer> {
+async function serving(
+  tools: Parameters<typeof createTasks>[0]['tools'],
+  options: ServerOptions = {},
+): Promise<Peer> {
   const tasks = createTasks({ store: () => openSqlite('memory:'), tools });
   await tasks.work({ grace: '100ms' });
   const handler = new McpHandler(tasks, () => {
-    const mcp = new McpServer({ name: 'small', version: '1' });
+    const mcp = new McpServer({ name: 'small', version: '1' }, options);
     tasks.attach(mcp);
     return mcp;
   });

@@ -8,6 +8,8 @@ import {
   createMcpHandler,
   DEFAULT_MAX_REQUEST_BODY_SIZE,
   type McpServerFactory,
+  type ServerEventBus,
+  type ServerNotifier,
 } from '@modelcontextprotocol/server';
 import { HoldfastError } from '../../model/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
@@ -33,6 +35,8 @@ export interface HandlerOptions extends GateOptions {
   readonly largestBody?: number;
   /** Open subscriptions to tasks; more are refused. Default 10,000. */
   readonly maxSubscriptions?: number;
+  /** Where changed lists of tools, prompts and resources are announced to those that listen; see the SDK. */
+  readonly bus?: ServerEventBus;
   /** Hears of errors that callers are not told the details of. */
   readonly onError?: (error: Error) => void;
 }
@@ -67,7 +71,13 @@ export class McpHandler {
     this.#sdk = createMcpHandler(factory, {
       maxRequestBodySize: this.#largestBody,
       onerror: this.#onError,
+      ...(options.bus && { bus: options.bus }),
     });
+  }
+
+  /** Announces changed lists of tools, prompts and resources to those that listen. */
+  get notify(): ServerNotifier {
+    return this.#sdk.notify;
   }
 
   /** How many subscriptions to tasks are open. */

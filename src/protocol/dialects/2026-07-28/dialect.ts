@@ -1,11 +1,11 @@
 /** The Tasks extension of 2026-07-28 (SEP-2663) as a dialect. */
 import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
 import type { Dialect, Sender, WireFault } from '../../dialect.ts';
-import { MissingCapability } from '../../errors.ts';
+import { CallFailed, MissingCapability } from '../../errors.ts';
 import { commonFault } from '../../faults.ts';
 import { answerable, toInputRequest } from './input.ts';
 import { extension, missingCapability, revision } from './names.ts';
-import { createResult, detailed, getResult, meta } from './task.ts';
+import { createResult, detailed, errorOf, getResult, meta } from './task.ts';
 
 export const tasksExtension: Dialect = {
   revision,
@@ -42,6 +42,7 @@ export const tasksExtension: Dialect = {
   },
 
   fault(error): WireFault {
+    if (error instanceof CallFailed && error.outcome.kind === 'failure') return errorOf(error.outcome);
     if (!(error instanceof MissingCapability)) return commonFault(error);
     const { message, required } = error;
     return { code: missingCapability, message, data: { requiredCapabilities: required } };

@@ -12,9 +12,10 @@ import { pollHintMs } from '../../../model/poll-hint.ts';
 import { reportedTtl } from '../../../model/retention.ts';
 import type { Task } from '../../../model/task.ts';
 import { questionsOf, type Tree } from '../../collapse.ts';
+import { capabilityFor } from '../../errors.ts';
 import { internalError } from '../../json-rpc.ts';
 import { toInputRequest } from './input.ts';
-import { progressKey } from './names.ts';
+import { missingCapability, progressKey } from './names.ts';
 
 export type WireTask = z.infer<typeof TaskV2Schema>;
 export type WireDetailedTask = z.infer<typeof DetailedTaskV2Schema>;
@@ -117,6 +118,12 @@ function messageOf(task: Task): string | undefined {
   }
 }
 
-function errorOf({ code, message, data }: Extract<Outcome, { kind: 'failure' }>) {
+export function errorOf({ code, message, data, unaskable }: Extract<Outcome, { kind: 'failure' }>) {
+  if (unaskable !== undefined)
+    return {
+      code: missingCapability,
+      message,
+      data: { requiredCapabilities: capabilityFor[unaskable] },
+    };
   return { code: code ?? internalError, message, ...(data !== undefined && { data }) };
 }

@@ -1,0 +1,75 @@
+/** The official conformance suite, as the program that it is: what it can run, and what it says of a server. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+const manifest = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json');
+const longestMs = 120_000;
+
+/** A scenario against servers, with the revisions that it belongs to. */
+export interface Scenario {
+  readonly name: string;
+  readonly revisions: readonly string[];
+}
+
+/** All that is left of a run. Its exit code alone says nothing: a run that checks nothing ends with 0 too. */
+export interface Recording {
+  readonly code: number | null;
+  readonly output: string;
+  /** The files in which it wrote down its checks, by scenario. */
+  readonly checks: ReadonlyMap<string, string>;
+}
+
+export async function suiteVersion(): Promise<string> {
+  return JSON.parse(await readFile(manifest, 'utf8')).version;
+}
+
+export async function serverScenarios(): Promise<Scenario[]> {
+  const { output } = await run('list', '--server');
+  return [...output.matchAll(/^ *- (\S+) \[(\S+)\]$/gm)].map(([, name, revisions]) => ({
+    name: name!,
+    revisions: revisions!.split(','),
+  }));
+}
+
+/** Runs what the options select: `--scenario NAME`, or `--suite all` and a revision. */
+export async function record(url: string, ...options: readonly string[]): Promise<Recording> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-conformance-'));
+  try {
+    const said = await run('server', '--url', url, '--output-dir', folder, ...options);
+    return { ...said, checks: await checksIn(folder) };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Each scenario has a folder of its own, named after it and the moment; one that was skipped leaves it empty. */
+async function checksIn(folder: string): Promise<Map<string, string>> {
+  const checks = new Map<string, string>();
+  for (const name of await readdir(folder)) {
+    const [, scenario] = /^server-(.+)-\d{4}-\d{2}-\d{2}T[\d-]+Z$/.exec(name) ?? [];
+    const files = await readdir(join(folder, name));
+    if (scenario === undefined || !files.includes('checks.json')) continue;
+    checks.set(scenario, await readFile(join(folder, name, 'checks.json'), 'utf8'));
+  }
+  return checks;
+}
+
+async function run(...args: readonly string[]): Promise<{ code: number | null; output: string }> {
+  const { bin } = JSON.parse(await readFile(manifest, 'utf8'));
+  const program = join(dirname(manifest), bin.conformance);
+  const child = spawn(process.execPath, [program, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: longestMs,
+    killSignal: 'SIGKILL',
+  });
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.on('close', resolve);
+    child.on('error', reject);
+  });
+  const [code, ...said] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
+  return { code, output: said.join('') };
+}
