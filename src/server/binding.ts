@@ -8,11 +8,14 @@ import type { DurableTool } from '../engine/tool.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Owner } from '../model/task.ts';
-import type { Dialect, Sender } from '../protocol/dialect.ts';
+import type { Dialect } from '../protocol/dialect.ts';
+import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { tasksExtension } from '../protocol/dialects/2026-07-28/dialect.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { InvalidParams } from '../protocol/errors.ts';
-import { anonymous, type Caller, type Credentials, ownerOf } from './caller.ts';
+import { anonymous, type Bearer, type Caller, type Credentials, local, ownerOf } from './caller.ts';
+import type { Connection } from './connection.ts';
+import type { StandaloneStream } from './standalone-stream.ts';
 import { ToolCalls } from './tool-calls.ts';
 
 export interface ServingOptions {
@@ -28,6 +31,8 @@ export interface CallParams {
   readonly inputResponses?: unknown;
   readonly requestState?: unknown;
   readonly meta?: unknown;
+  /** The wishes of a caller of 2025-11-25 that asks for a task. */
+  readonly task?: { readonly ttl?: unknown };
 }
 
 /** A key that others can guess would show them the task of a stranger. */
@@ -38,6 +43,10 @@ export class Binding {
   readonly dialect: Dialect = tasksExtension;
   /** How the server introduces itself; known once a server of the SDK has answered anything. */
   serverInfo: JsonObject | undefined;
+  /** The streams that belong to no request, by the transport of their connection; HTTP alone has them. */
+  readonly standaloneStreams = new WeakMap<object, StandaloneStream>();
+  /** The connections of 2025-11-25, by their transport. */
+  readonly connections = new WeakMap<object, () => Promise<Connection>>();
   readonly #windowMs: number;
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
   readonly #tools: ReadonlyMap<string, DurableTool>;
@@ -69,17 +78,19 @@ export class Binding {
   }
 
   /** The sender of a request of 2026-07-28, which declares its capabilities every time. */
-  caller(capabilities: unknown, credentials: Credentials | undefined): Caller {
-    return this.#caller(this.dialect.sender(capabilities), credentials);
+  caller(capabilities: unknown, bearer: Bearer): Caller {
+    const sender = this.dialect.sender(capabilities);
+    return { owner: this.ownerOf(bearer), dialect: this.dialect, sender };
   }
 
-  /** The sender of a request in which tasks cannot be spoken of. */
-  callerWithoutTasks(credentials: Credentials | undefined): Caller {
-    return this.#caller({ takesTasks: false, answers: [] }, credentials);
+  /** The sender of a request of 2025-11-25, which declared its capabilities once, and may ask for a task. */
+  olderCaller(capabilities: unknown, bearer: Bearer, wantsTask = false): Caller {
+    const sender = { ...tasksOf2025.sender(capabilities), takesTasks: wantsTask, wantsTask };
+    return { owner: this.ownerOf(bearer), dialect: tasksOf2025, sender };
   }
 
-  #caller(sender: Sender, credentials: Credentials | undefined): Caller {
-    return { owner: this.#ownerOf(credentials), dialect: this.dialect, sender };
+  ownerOf(bearer: Bearer): Owner {
+    return bearer === 'local' ? local : this.#ownerOf(bearer);
   }
 
   async call(
@@ -98,11 +109,21 @@ export class Binding {
         ...(isJsonObject(inputResponses) && { inputResponses }),
         ...(typeof requestState === 'string' && { requestState }),
         ...(key !== undefined && { idempotencyKey: key }),
+        ...wishesOf(params),
       },
       caller,
       request,
     );
   }
+}
+
+function wishesOf({ task, meta }: CallParams): { ttlMs?: number; progressToken?: string | number } {
+  if (!task) return {};
+  const token = isJsonObject(meta) ? meta.progressToken : undefined;
+  return {
+    ...(typeof task.ttl === 'number' && { ttlMs: task.ttl }),
+    ...((typeof token === 'string' || typeof token === 'number') && { progressToken: token }),
+  };
 }
 
 function keyOf(meta: unknown, { owner }: Caller): string | undefined {

@@ -17,6 +17,12 @@ export interface Credentials {
   readonly extra?: Record<string, unknown>;
 }
 
+/** The single user of a server that runs as a child of its client. */
+export const local: Owner = 'local';
+
+/** Where a request came from: with a token, without one, or from the process that started this one. */
+export type Bearer = Credentials | 'local' | undefined;
+
 /** Issuer, subject and client of the token. Whoever is not told apart by it shares tasks. */
 export function ownerOf(credentials: Credentials | undefined): Owner {
   if (!credentials) return anonymous;

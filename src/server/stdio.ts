@@ -133,7 +133,7 @@ class ListeningTransport implements Transport {
     const capabilities = isJsonObject(params._meta) ? params._meta[clientCapabilitiesKey] : undefined;
     // Without capabilities the SDK has more to say about the request.
     if (capabilities === undefined) return pass();
-    const caller = this.#binding.caller(capabilities, undefined);
+    const caller = this.#binding.caller(capabilities, 'local');
     const { requests } = await this.#binding.served();
     const taskIds = await visibleIds(requests, caller, checkTaskListen(listen, caller));
     const subscription = new Subscription(

@@ -213,12 +213,15 @@ test('S2663-87: in a session of 2025-11-25 the extension enables nothing', async
     accept: 'application/json, text/event-stream',
     'mcp-protocol-version': '2025-11-25',
   };
+  let session = {};
   const send = async (message: object) => {
-    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(message) });
+    const body = JSON.stringify(message);
+    const response = await fetch(url, { method: 'POST', headers: { ...headers, ...session }, body });
+    session = { 'mcp-session-id': response.headers.get('mcp-session-id') };
     const text = await response.text();
     return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text);
   };
-  const { result: session } = await send({
+  const { result: opened } = await send({
     jsonrpc: '2.0',
     id: 1,
     method: 'initialize',
@@ -228,7 +231,7 @@ test('S2663-87: in a session of 2025-11-25 the extension enables nothing', async
       capabilities: withTasks,
     },
   });
-  expect(session.protocolVersion).toBe('2025-11-25');
+  expect(opened.protocolVersion).toBe('2025-11-25');
   const params = { name: 'big', arguments: { bytes: 2 } };
   const { result } = await send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params });
   expect(result).toEqual({ content: [{ type: 'text', text: 'xx' }] });

@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type AuthInfo,
+  classifyInboundRequest,
   createMcpHandler,
   DEFAULT_MAX_REQUEST_BODY_SIZE,
   type McpServerFactory,
@@ -29,6 +30,7 @@ import { type DirectAnswer, DirectAnswers } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
 import { ListenStream } from './listen-stream.ts';
 import { readNodeBody, toWebRequest, writeResponse } from './node.ts';
+import { HttpSessions } from './sessions.ts';
 
 export interface HandlerOptions extends GateOptions {
   /** The largest request body, in bytes. Default 4 MiB. */
@@ -55,6 +57,8 @@ export class McpHandler {
   readonly #binding: Binding;
   readonly #gate: Gate;
   readonly #direct: DirectAnswers;
+  /** For clients of 2025-11-25; the SDK's handler is for later ones. */
+  readonly #sessions: HttpSessions;
   readonly #sdk: ReturnType<typeof createMcpHandler>;
   readonly #largestBody: number;
   readonly #maxSubscriptions: number;
@@ -68,7 +72,9 @@ export class McpHandler {
     this.#maxSubscriptions = options.maxSubscriptions ?? 10_000;
     this.#onError = options.onError ?? (() => {});
     this.#direct = new DirectAnswers(this.#binding, this.#onError);
+    this.#sessions = new HttpSessions(this.#binding, factory, this.#onError);
     this.#sdk = createMcpHandler(factory, {
+      legacy: 'reject',
       maxRequestBodySize: this.#largestBody,
       onerror: this.#onError,
       ...(options.bus && { bus: options.bus }),
@@ -94,7 +100,7 @@ export class McpHandler {
     const admission = await this.#gate.admit(header('authorization'), authInfo);
     if ('refusal' in admission) return admission.refusal;
     if (!isJsonPost(request.method, header('content-type')))
-      return this.#sdk.fetch(request, toSdk(admission.authInfo));
+      return this.#withoutBody({ body: undefined, signal, header, ...admission, request: () => request });
     try {
       const body = parseBody(await readWebBody(request.body, this.#largestBody));
       const answer = await this.#answer({ body, signal, header, ...admission, request: () => request });
@@ -120,6 +126,7 @@ export class McpHandler {
   /** Ends the subscriptions and whatever is still being answered. */
   async close(): Promise<void> {
     this.endSubscriptions();
+    await this.#sessions.close();
     await this.#sdk.close();
   }
 
@@ -140,8 +147,10 @@ export class McpHandler {
     res.once('close', () => abort.abort());
     const { signal } = abort;
     const request = () => toWebRequest(req, signal);
-    if (!isJsonPost(method, headers['content-type']))
-      return writeResponse(res, await this.#sdk.fetch(request(), toSdk(admission.authInfo)));
+    if (!isJsonPost(method, headers['content-type'])) {
+      const received = { body: undefined, signal, header, ...admission, request };
+      return writeResponse(res, await this.#withoutBody(received));
+    }
     try {
       const body = req.body ?? parseBody(await readNodeBody(req, this.#largestBody));
       const answer = await this.#answer({ body, signal, header, ...admission, request });
@@ -154,12 +163,23 @@ export class McpHandler {
     }
   }
 
+  /** Streams and ends of sessions, and what is no message at all. */
+  async #withoutBody(received: Received): Promise<Response> {
+    const { authInfo } = received;
+    const request = received.request();
+    if (request.method !== 'GET' && request.method !== 'DELETE')
+      return this.#sdk.fetch(request, toSdk(authInfo));
+    const answer = await this.#sessions.answer({ ...received, request });
+    return answer instanceof Response ? answer : toResponse(answer);
+  }
+
   async #answer(received: Received): Promise<Response | DirectAnswer> {
     const { body, authInfo, request } = received;
     const direct = await this.#direct.answer({ ...received, credentials: authInfo });
     if (direct) return direct;
     const listen = asTaskListen(body);
     if (listen) return this.#listen(listen, received);
+    if (isOlder(received)) return this.#sessions.answer({ ...received, request: request() });
     return this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: body });
   }
 
@@ -206,6 +226,17 @@ function isJsonPost(method: string, contentType: string | null | undefined): boo
 
 function toSdk(authInfo: AuthInfo | undefined): { authInfo?: AuthInfo } {
   return authInfo ? { authInfo } : {};
+}
+
+/** By the body, as the SDK decides it; a later revision in the header makes it a later request, if a faulty one. */
+function isOlder({ body, header }: Received): boolean {
+  const protocolVersionHeader = header('mcp-protocol-version');
+  const route = classifyInboundRequest({
+    httpMethod: 'POST',
+    body,
+    ...(protocolVersionHeader && { protocolVersionHeader }),
+  });
+  return route.kind === 'legacy';
 }
 
 /** The SDK knows no `taskIds`, and need not see what it would not understand. */

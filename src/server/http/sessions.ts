@@ -1,0 +1,240 @@
+/**
+ * Sessions of 2025-11-25 over HTTP. Each is a row in the store: a session that this process does not know yet, because
+ * another one opened it or because it was restarted, is opened again the way its client opened it, and goes on.
+ */
+import {
+  type AuthInfo,
+  type McpServerFactory,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
+import { newId } from '../../model/id.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { Owner } from '../../model/task.ts';
+import { tasksOf2025 } from '../../protocol/dialects/2025-11-25/dialect.ts';
+import type { Binding } from '../binding.ts';
+import { taskList } from '../session-methods.ts';
+import { StandaloneStream } from '../standalone-stream.ts';
+import { taskMethods } from '../task-methods.ts';
+import type { DirectAnswer } from './direct.ts';
+import { refusal } from './gate.ts';
+
+/** A session that is not used for so long leaves this process; its row stays. */
+const idleMs = 10 * 60_000;
+/** … and after so long its row goes as well. */
+const forgottenMs = 7 * 24 * 3_600_000;
+/** How exactly a row knows when its session was last used. */
+const seenMs = 3_600_000;
+
+interface Live {
+  readonly owner: Owner;
+  readonly opening: JsonObject;
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly standalone: StandaloneStream;
+  /** Requests that are being answered, streams included. */
+  inUse: number;
+  seenAt: number;
+  savedAt: number;
+}
+
+/** A request of a session, its body read. */
+export interface SessionRequest {
+  readonly request: Request;
+  readonly body: unknown;
+  readonly authInfo: AuthInfo | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** As the SDK words it; it makes clients open a new session. */
+const notFound = () => refusal(404, 'Session not found', -32001);
+
+export class HttpSessions {
+  readonly #binding: Binding;
+  readonly #factory: McpServerFactory;
+  readonly #onError: (error: Error) => void;
+  readonly #live = new Map<string, Promise<Live | undefined>>();
+  readonly #sweep: NodeJS.Timeout;
+
+  constructor(binding: Binding, factory: McpServerFactory, onError: (error: Error) => void) {
+    this.#binding = binding;
+    this.#factory = factory;
+    this.#onError = onError;
+    this.#sweep = setInterval(() => void this.#tidy().catch(onError), 60_000).unref();
+  }
+
+  /** How many sessions this process has open. */
+  get size(): number {
+    return this.#live.size;
+  }
+
+  async answer(received: SessionRequest): Promise<Response | DirectAnswer> {
+    const { request, body, authInfo } = received;
+    const owner = this.#binding.ownerOf(authInfo);
+    const id = request.headers.get('mcp-session-id');
+    if (id === null) return this.#begin(received, owner);
+    const session = await this.#session(id, owner, received);
+    if (!session || session.owner !== owner) return notFound();
+    session.seenAt = Date.now();
+    await this.#noteUse(id, session);
+    const direct = await this.#direct(session, body, authInfo);
+    if (direct) return direct;
+    const response = await session.transport.handleRequest(request, {
+      ...(body !== undefined && { parsedBody: body }),
+      ...(authInfo && { authInfo }),
+    });
+    if (request.method === 'GET' && response.ok) session.standalone.opened(received.signal);
+    return this.#whileInUse(session, response, received.signal);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweep);
+    for (const opening of [...this.#live.values()]) await (await opening)?.transport.close();
+    this.#live.clear();
+  }
+
+  // --- Opening --------------------------------------------------------------------------------------------
+
+  async #begin({ request, body, authInfo, signal }: SessionRequest, owner: Owner): Promise<Response> {
+    const isOpening = isJsonObject(body) && body.method === 'initialize' && isJsonObject(body.params);
+    if (!isOpening)
+      return refusal(400, 'Bad Request: the Mcp-Session-Id header is missing. Send initialize first.');
+    const id = newId();
+    const session = await this.#open(id, owner, body.params as JsonObject, request, authInfo, true);
+    this.#live.set(id, Promise.resolve(session));
+    const response = await session.transport.handleRequest(request, {
+      parsedBody: body,
+      ...(authInfo && { authInfo }),
+    });
+    if (!response.ok) await session.transport.close();
+    return this.#whileInUse(session, response, signal);
+  }
+
+  #session(id: string, owner: Owner, received: SessionRequest): Promise<Live | undefined> {
+    const known = this.#live.get(id);
+    if (known) return known;
+    const restored = this.#restore(id, owner, received);
+    this.#live.set(id, restored);
+    restored.then(
+      (session) => session ?? this.#live.delete(id),
+      () => this.#live.delete(id),
+    );
+    return restored;
+  }
+
+  /** Opens a session again, for the server of the SDK as its client did it: with the same first words. */
+  async #restore(id: string, owner: Owner, { request, authInfo }: SessionRequest): Promise<Live | undefined> {
+    const { requests } = await this.#binding.served();
+    const row = await requests.sessions.get(id);
+    if (!row || row.owner !== owner) return undefined;
+    const session = await this.#open(id, owner, row.opening, request, authInfo, false);
+    const say = async (message: JsonObject) => {
+      const headers = new Headers(request.headers);
+      headers.set('content-type', 'application/json');
+      headers.set('accept', 'application/json, text/event-stream');
+      headers.delete('last-event-id');
+      const again = new Request(request.url, { method: 'POST', headers });
+      const response = await session.transport.handleRequest(again, {
+        parsedBody: { jsonrpc: '2.0', ...message },
+        ...(authInfo && { authInfo }),
+      });
+      await response.text();
+    };
+    await say({ id: 'restored', method: 'initialize', params: row.opening });
+    await say({ method: 'notifications/initialized' });
+    return session;
+  }
+
+  async #open(
+    id: string,
+    owner: Owner,
+    opening: JsonObject,
+    request: Request,
+    authInfo: AuthInfo | undefined,
+    isNew: boolean,
+  ): Promise<Live> {
+    const { requests } = await this.#binding.served();
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => id,
+      // Before the client hears of the session it is in the store.
+      onsessioninitialized: async () => {
+        if (isNew) await requests.sessions.save({ id, owner, opening, seenAt: Date.now() });
+      },
+      onsessionclosed: () => requests.sessions.delete(id),
+    });
+    const standalone = new StandaloneStream();
+    this.#binding.standaloneStreams.set(transport, standalone);
+    const product = await this.#factory({
+      era: 'legacy',
+      requestInfo: request,
+      ...(authInfo && { authInfo }),
+    });
+    await product.connect(transport);
+    const { onclose } = transport;
+    transport.onclose = () => {
+      this.#live.delete(id);
+      onclose?.();
+    };
+    const now = Date.now();
+    return { owner, opening, transport, standalone, inUse: 0, seenAt: now, savedAt: now };
+  }
+
+  // --- Use ------------------------------------------------------------------------------------------------
+
+  /** A look at a task is answered with plain JSON, which a stream of events would only make dearer. */
+  async #direct(
+    session: Live,
+    body: unknown,
+    authInfo: AuthInfo | undefined,
+  ): Promise<DirectAnswer | undefined> {
+    if (!isJsonObject(body) || typeof body.method !== 'string' || body.jsonrpc !== '2.0') return undefined;
+    const { id, method, params } = body;
+    if (typeof id !== 'string' && typeof id !== 'number') return undefined;
+    const run = method === 'tasks/list' ? taskList : taskMethods[method];
+    if (!run) return undefined;
+    const { requests } = await this.#binding.served();
+    const caller = this.#binding.olderCaller(session.opening.capabilities, authInfo);
+    const said = isJsonObject(params) ? params : {};
+    try {
+      const result = await run(requests, caller, said);
+      if (typeof said.taskId === 'string') await this.#follow(session, said.taskId);
+      return { status: 200, message: { jsonrpc: '2.0', id, result } };
+    } catch (error) {
+      const fault = tasksOf2025.fault(error) as unknown as JsonObject;
+      return { status: 200, message: { jsonrpc: '2.0', id, error: fault } };
+    }
+  }
+
+  async #follow({ transport }: Live, taskId: string): Promise<void> {
+    const connection = await this.#binding.connections.get(transport)?.();
+    connection?.follow(taskId);
+  }
+
+  async #noteUse(id: string, session: Live): Promise<void> {
+    if (session.seenAt - session.savedAt < seenMs) return;
+    session.savedAt = session.seenAt;
+    const { requests } = await this.#binding.served();
+    await requests.sessions.save({
+      id,
+      owner: session.owner,
+      opening: session.opening,
+      seenAt: session.seenAt,
+    });
+  }
+
+  #whileInUse(session: Live, response: Response, signal: AbortSignal): Response {
+    if (!response.body) return response;
+    session.inUse++;
+    signal.addEventListener('abort', () => session.inUse--, { once: true });
+    return response;
+  }
+
+  async #tidy(): Promise<void> {
+    const now = Date.now();
+    for (const opening of [...this.#live.values()]) {
+      const session = await opening.catch(() => undefined);
+      if (session && session.inUse === 0 && now - session.seenAt > idleMs)
+        await session.transport.close().catch(this.#onError);
+    }
+    const { requests } = await this.#binding.served();
+    await requests.sessions.forget(now - forgottenMs);
+  }
+}
