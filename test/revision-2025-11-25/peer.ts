@@ -1,0 +1,169 @@
+/** A client of 2025-11-25 over HTTP that sends exactly what it is told, in a session of its own. */
+
+import type { Tasks, TasksOptions } from 'holdfast';
+import { serveHttp } from 'holdfast/server';
+import { onTestFinished } from 'vitest';
+import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
+import { tokensOf } from '../fixture/tokens.ts';
+
+export const revision = '2025-11-25';
+export const relatedTask = 'io.modelcontextprotocol/related-task';
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
+export type Message = Record<string, any>;
+
+export class Peer {
+  readonly #url: string;
+  readonly #capabilities: object;
+  readonly #token: string | undefined;
+  sessionId: string | undefined;
+  #lastId = 0;
+
+  constructor(
+    url: string,
+    {
+      capabilities = { elicitation: {}, sampling: {}, roots: {} },
+      token,
+    }: { capabilities?: object; token?: string } = {},
+  ) {
+    this.#url = url;
+    this.#capabilities = capabilities;
+    this.#token = token;
+  }
+
+  /** Opens the session. */
+  async open(): Promise<Message> {
+    const { message } = await this.send('initialize', {
+      protocolVersion: revision,
+      clientInfo: { name: 'peer', version: '1' },
+      capabilities: this.#capabilities,
+    });
+    await this.post({ method: 'notifications/initialized' });
+    return message.result;
+  }
+
+  post(message: object, signal?: AbortSignal): Promise<Response> {
+    return fetch(this.#url, {
+      method: 'POST',
+      headers: { ...this.headers(), 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      ...(signal && { signal }),
+    });
+  }
+
+  headers(): Record<string, string> {
+    return {
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': revision,
+      ...(this.sessionId !== undefined && { 'mcp-session-id': this.sessionId }),
+      ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
+    };
+  }
+
+  /** Sends a request and gives its answer, with all that came on its stream before. */
+  async send(
+    method: string,
+    params: object = {},
+    signal?: AbortSignal,
+  ): Promise<{ message: Message; before: Message[]; response: Response }> {
+    const id = ++this.#lastId;
+    const response = await this.post({ id, method, params }, signal);
+    this.sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
+    if (!response.headers.get('content-type')?.includes('event-stream'))
+      return { message: (await response.json()) as Message, before: [], response };
+    const before: Message[] = [];
+    for await (const message of frames(response)) {
+      if (message.id === id && !('method' in message)) return { message, before, response };
+      before.push(message);
+    }
+    throw new Error('The stream ended without an answer.');
+  }
+
+  async request(method: string, params: object = {}): Promise<Message> {
+    return (await this.send(method, params)).message;
+  }
+
+  call(name: string, input: object = {}, more: object = {}): Promise<Message> {
+    return this.request('tools/call', { name, arguments: input, ...more });
+  }
+
+  async start(name: string, input: object = {}, task: object = {}): Promise<string> {
+    const { result } = await this.call(name, input, { task });
+    return result.task.taskId;
+  }
+
+  async get(taskId: string): Promise<Message> {
+    return this.request('tasks/get', { taskId });
+  }
+
+  async until(taskId: string, status: string): Promise<Message> {
+    for (;;) {
+      const { result } = await this.get(taskId);
+      if (result.status === status) return result;
+      if (['completed', 'failed', 'cancelled'].includes(result.status))
+        throw new Error(`The task is ${result.status}, and was to be ${status}.`);
+    }
+  }
+
+  /** The messages of a blocked `tasks/result`, as they come; the last one is the answer. */
+  async *result(taskId: string, signal?: AbortSignal): AsyncGenerator<Message> {
+    const response = await this.post(
+      { id: ++this.#lastId, method: 'tasks/result', params: { taskId } },
+      signal,
+    );
+    yield* frames(response);
+  }
+
+  /** The stream that belongs to no request. */
+  async *standalone(signal?: AbortSignal): AsyncGenerator<Message> {
+    const response = await fetch(this.#url, { headers: this.headers(), ...(signal && { signal }) });
+    yield* frames(response);
+  }
+
+  answer(id: unknown, result: object): Promise<Response> {
+    return this.post({ id, result });
+  }
+}
+
+async function* frames(response: Response): AsyncGenerator<Message> {
+  let text = '';
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
+      text = text.slice(end + 2);
+      if (data) yield JSON.parse(data);
+    }
+  }
+}
+
+export interface Served {
+  readonly tasks: Tasks;
+  readonly url: string;
+  readonly peer: Peer;
+  stop(): Promise<void>;
+}
+
+/** The fixture server and a client with an open session, until the end of the test. */
+export async function served(
+  options: Partial<TasksOptions> & { tokens?: Record<string, string>; port?: number } = {},
+): Promise<Served> {
+  const { tokens, port = 0, ...more } = options;
+  const tasks = fixtureTasks({
+    store: storeFrom('memory:'),
+    shortestRetention: '1s',
+    ...(tokens && { owner: (credentials) => `owner:${credentials?.clientId}` }),
+    ...more,
+  });
+  await tasks.work({ concurrency: 32, grace: '100ms' });
+  const server = await serveHttp(tasks, fixtureFactory(tasks), {
+    port,
+    grace: '1s',
+    stopOn: [],
+    ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }),
+  });
+  onTestFinished(() => server.stop());
+  const peer = new Peer(server.url, tokens && { token: Object.keys(tokens)[0]! });
+  await peer.open();
+  return { tasks, url: server.url, peer, stop: () => server.stop() };
+}
