@@ -77,25 +77,25 @@ export class Follower {
   /** Sees to it that the client has been told what there is to tell. */
   look(): void {
     this.#lookAgain = true;
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    void this.#looks()
-      .catch(() => {
-        // A store that cannot be read now is read with the next news.
-      })
-      .finally(() => {
-        this.#isLooking = false;
-      });
+    if (!this.#isLooking) void this.#looks();
   }
 
   async #looks(): Promise<void> {
-    while (this.#lookAgain && !this.#isStopped) {
-      this.#lookAgain = false;
-      const tree = await this.#requests.tree(this.#taskId);
-      if (!tree) return this.stop();
-      await this.#tellStatus(tree);
-      await this.#putQuestions(tree);
-      if (tree.root.phase === 'done' && this.#results.size === 0) return this.stop();
+    this.#isLooking = true;
+    try {
+      while (this.#lookAgain && !this.#isStopped) {
+        this.#lookAgain = false;
+        const tree = await this.#requests.tree(this.#taskId);
+        if (!tree) return this.stop();
+        await this.#tellStatus(tree);
+        await this.#putQuestions(tree);
+        if (tree.root.phase === 'done' && this.#results.size === 0) return this.stop();
+      }
+    } catch {
+      // A store that cannot be read now is read with the next news.
+    } finally {
+      // In the same turn in which the loop saw that there was nothing more, or a call in between would be lost.
+      this.#isLooking = false;
     }
   }
 
