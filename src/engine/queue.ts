@@ -3,12 +3,16 @@
  * rule committed by the store, so an offer that two workers take is won by one of them.
  * `testQueue()` in `holdfast/testing` examines every implementation.
  */
+import type { Json } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Store } from './store.ts';
 
 export interface Queue {
   /** This process, as the others that share the database know it: what it makes, it may claim under this name. */
   readonly name: string;
+
+  /** False once a process of that name is known to be gone. */
+  isAlive(name: string): Promise<boolean>;
 
   /** Tasks of these tools that look claimable now, the longest ready first. */
   offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]>;
@@ -62,4 +66,6 @@ export interface Claimed {
   readonly task: Task;
   /** The previous holder, if it died with the task in its hands. */
   readonly deadHolder?: string;
+  /** Its journal, if whoever claimed it has just written all of it. */
+  readonly journal?: readonly Json[];
 }

@@ -62,7 +62,7 @@ const attached = new WeakMap<Server, Binding>();
 
 function answersNoToolsYet(server: Server): boolean {
   try {
-    server.assertCanSetRequestHandler('tools/call');
+    for (const method of ['tools/call', 'tools/list']) server.assertCanSetRequestHandler(method);
     return true;
   } catch {
     return false;
@@ -130,7 +130,8 @@ class Attachment {
   async #call(tool: DurableTool, input: unknown, context: ServerContext): Promise<JsonObject> {
     const { mcpReq } = context;
     const requestState = this.#states.get(mcpReq.id) ?? mcpReq.requestState();
-    this.#states.delete(mcpReq.id);
+    // Of a request that is aborted the SDK sends no answer that would take these along.
+    mcpReq.signal.addEventListener('abort', () => this.#forget(mcpReq.id), { once: true });
     const reply = await this.#binding.call(
       tool,
       {
@@ -171,14 +172,20 @@ class Attachment {
   }
 
   #corrected<M extends object>(message: M): M {
+    if ('id' in message && 'error' in message) this.#forget(message.id);
     if (!('id' in message) || !('result' in message) || !isJsonObject(message.result)) return message;
     const { _meta } = message.result;
     if (isJsonObject(_meta) && isJsonObject(_meta[serverInfoKey]))
       this.#binding.serverInfo ??= _meta[serverInfoKey];
     const exact = this.#exact.get(message.id);
+    this.#forget(message.id);
     if (!exact) return message;
-    this.#exact.delete(message.id);
     return { ...message, result: { ...exact, ...(_meta !== undefined && { _meta }) } };
+  }
+
+  #forget(id: unknown): void {
+    this.#exact.delete(id);
+    this.#states.delete(id);
   }
 
   #callerOf({ mcpReq, http }: ServerContext): Caller {

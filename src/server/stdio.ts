@@ -5,9 +5,9 @@
 import type { JSONRPCMessage, McpServerFactory, Transport } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio as serveSdk } from '@modelcontextprotocol/server/stdio';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { clientCapabilitiesKey, serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { clientCapabilitiesKey } from '../protocol/dialects/2026-07-28/names.ts';
 import type { Binding } from './binding.ts';
-import { acknowledgement, acknowledging, asTaskListen, checkTaskListen, farewell } from './listen.ts';
+import { acknowledgement, acknowledging, asTaskListen, checkTaskListen } from './listen.ts';
 import { Subscription, type SubscriptionId, visibleIds } from './subscription.ts';
 import type { Tasks } from './tasks.ts';
 
@@ -41,10 +41,11 @@ export function serveStdio(
   const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
   const stop = () => {
     stopping ??= (async () => {
-      for (const signal of signals) process.off(signal, stop);
       await wire.endSubscriptions();
       await served.close();
       await tasks.close();
+      // Not before: clients send SIGTERM soon after they have closed the input, and would cut the steps short.
+      for (const signal of signals) process.off(signal, stop);
     })();
     stopping.then(resolve, reject);
     return stopping;
@@ -99,12 +100,10 @@ class ListeningTransport implements Transport {
 
   /** As the protocol wants it on stdio: the request to listen is cancelled, and then answered. */
   async endSubscriptions(): Promise<void> {
-    const { serverInfo } = this.#binding;
     for (const [requestId, { subscription }] of this.#subscriptions) {
       subscription.close();
       const params = { requestId, reason: 'The server is shutting down.' };
       await this.#tell({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
-      await this.#tell(farewell(requestId, serverInfo ? { [serverInfoKey]: serverInfo } : {}));
     }
     this.#subscriptions.clear();
   }

@@ -251,6 +251,7 @@ test('a task whose process dies again and again runs once more alone, and is the
     ...database,
     queue: {
       name: database.queue.name,
+      isAlive: (...args) => database.queue.isAlive(...args),
       offers: async (...args) => {
         const task = await database.store.get(id);
         const holder = task?.phase !== 'done' ? task?.holder?.name : undefined;

@@ -44,6 +44,7 @@ export class MortalDatabase implements Database {
     this.secrets = secrets;
     this.queue = {
       name: queue.name,
+      isAlive: (name) => queue.isAlive(name),
       offers: (tools, limit) => whileAlive(() => queue.offers(tools, limit)),
       orphans: (tools, since, limit) => whileAlive(() => queue.orphans(tools, since, limit)),
       renew: (claims, until) => whileAlive(() => queue.renew(claims, until)),

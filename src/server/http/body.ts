@@ -30,13 +30,23 @@ export function parseBody(text: string): unknown {
   } catch {
     throw new BodyRefused(400, parseError, 'Parse error: the request body is not valid JSON.');
   }
-  if (text.length > 2 * deepest && isDeeperThan(body, deepest))
+  if (opens(text) > deepest && isDeeperThan(body, deepest))
     throw new BodyRefused(
       400,
       invalidRequest,
       `The request body is nested more than ${deepest} levels deep.`,
     );
   return body;
+}
+
+/** How often something is opened in a text; a quick look that spares honest messages the thorough one. */
+function opens(text: string): number {
+  let count = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x7b || code === 0x5b) count++;
+  }
+  return count;
 }
 
 /** Without recursion: the very thing that this protects from. */

@@ -24,7 +24,7 @@ export interface Posted {
   readonly body: unknown;
   readonly header: (name: string) => string | null | undefined;
   readonly credentials: Credentials | undefined;
-  readonly signal: AbortSignal;
+  readonly signal: () => AbortSignal;
 }
 
 export interface DirectAnswer {
@@ -106,7 +106,8 @@ export class DirectAnswers {
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
     if (params.requestState !== undefined || params.inputResponses !== undefined) return undefined;
     if (params.arguments !== undefined && !isJsonObject(params.arguments)) return undefined;
-    return () => this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal });
+    return () =>
+      this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal: signal() });
   }
 
   #introduced(result: JsonObject): JsonObject {

@@ -28,7 +28,7 @@ import { BodyRefused, parseBody, readWebBody } from './body.ts';
 import { type DirectAnswer, DirectAnswers } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
 import { ListenStream } from './listen-stream.ts';
-import { readNodeBody, toWebRequest, writeResponse } from './node.ts';
+import { readNodeBody, toWebRequest, whenClosed, writeResponse } from './node.ts';
 
 export interface HandlerOptions extends GateOptions {
   /** The largest request body, in bytes. Default 4 MiB. */
@@ -45,7 +45,8 @@ export interface HandlerOptions extends GateOptions {
 interface Received {
   readonly body: unknown;
   readonly authInfo: AuthInfo | undefined;
-  readonly signal: AbortSignal;
+  /** Fires when the connection is done with the request. Made only for those that listen to it. */
+  readonly signal: () => AbortSignal;
   readonly header: (name: string) => string | null | undefined;
   /** Made only for what takes the long way. */
   readonly request: () => Request;
@@ -87,7 +88,8 @@ export class McpHandler {
 
   /** For Hono and everything else that speaks `Request` and `Response`. */
   fetch = async (request: Request, { authInfo }: { authInfo?: AuthInfo } = {}): Promise<Response> => {
-    const { headers, signal } = request;
+    const { headers } = request;
+    const signal = () => request.signal;
     const header = (name: string) => headers.get(name);
     const turnedAway = this.#gate.refuse(header('host') ?? new URL(request.url).host, header('origin'));
     if (turnedAway) return turnedAway;
@@ -136,10 +138,8 @@ export class McpHandler {
         ? { authInfo: req.auth }
         : await this.#gate.admit(headers.authorization, req.auth);
     if ('refusal' in admission) return writeResponse(res, admission.refusal);
-    const abort = new AbortController();
-    res.once('close', () => abort.abort());
-    const { signal } = abort;
-    const request = () => toWebRequest(req, signal);
+    const signal = whenClosed(res);
+    const request = () => toWebRequest(req, signal());
     if (!isJsonPost(method, headers['content-type']))
       return writeResponse(res, await this.#sdk.fetch(request(), toSdk(admission.authInfo)));
     try {

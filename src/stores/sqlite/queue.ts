@@ -69,6 +69,10 @@ export class SqliteQueue implements Queue {
     return this.#instance.name;
   }
 
+  async isAlive(name: string): Promise<boolean> {
+    return this.#instance.isAlive(name);
+  }
+
   async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
     try {
       const now = this.#clock.now();
