@@ -129,7 +129,7 @@ class Attachment {
 
   async #call(tool: DurableTool, input: unknown, context: ServerContext): Promise<JsonObject> {
     const { mcpReq } = context;
-    const requestState = this.#states.get(mcpReq.id) ?? mcpReq.requestState();
+    const requestState = this.#states.has(mcpReq.id) ? this.#states.get(mcpReq.id) : mcpReq.requestState();
     // Of a request that is aborted the SDK sends no answer that would take these along.
     mcpReq.signal.addEventListener('abort', () => this.#forget(mcpReq.id), { once: true });
     const reply = await this.#binding.call(
@@ -156,7 +156,8 @@ class Attachment {
       transport.send = (message, options) => send(this.#corrected(message), options);
       await connect(transport);
       const receive = transport.onmessage;
-      transport.onmessage = (message, extra) => receive?.(this.#withoutState(message), extra);
+      transport.onmessage = (message, extra) =>
+        receive?.(this.#withoutState(withoutBadResponses(message)), extra);
     };
   }
 
@@ -235,6 +236,13 @@ const anything: Schema<unknown, unknown>['~standard'] = {
   vendor: 'holdfast',
   validate: (value) => ({ value }),
 };
+
+/** The SDK would make an empty object of them, and a caller be told that its answers were taken. */
+function withoutBadResponses<M extends object>(message: M): M {
+  if (!('params' in message) || !isJsonObject(message.params)) return message;
+  const { inputResponses, ...params } = message.params;
+  return inputResponses === undefined || isJsonObject(inputResponses) ? message : { ...message, params };
+}
 
 /** The SDK takes malformed answers out; they are put back, so that their sender hears what is wrong with them. */
 function responsesOf({ mcpReq }: ServerContext): unknown {

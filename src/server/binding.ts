@@ -11,7 +11,7 @@ import type { Owner } from '../model/task.ts';
 import type { Dialect, Sender } from '../protocol/dialect.ts';
 import { tasksExtension } from '../protocol/dialects/2026-07-28/dialect.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
-import { InvalidParams } from '../protocol/errors.ts';
+import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import { anonymous, type Caller, type Credentials, ownerOf } from './caller.ts';
 import { ToolCalls } from './tool-calls.ts';
 
@@ -89,6 +89,8 @@ export class Binding {
     request: Parameters<ToolCalls['call']>[2],
   ): Promise<JsonObject> {
     const { inputResponses, requestState } = params;
+    if (requestState !== undefined && typeof requestState !== 'string')
+      throw new InvalidRequestState('it must be a string');
     const key = keyOf(params.meta, caller);
     const { calls } = await this.served();
     return calls.call(
@@ -96,7 +98,7 @@ export class Binding {
         tool,
         input: params.arguments,
         ...(isJsonObject(inputResponses) && { inputResponses }),
-        ...(typeof requestState === 'string' && { requestState }),
+        ...(requestState !== undefined && { requestState }),
         ...(key !== undefined && { idempotencyKey: key }),
       },
       caller,

@@ -1,4 +1,5 @@
 /** Bodies: read up to a limit, parsed, and not nested so deeply that whoever walks through them runs out of stack. */
+import { isUtf8 } from 'node:buffer';
 import { HoldfastError } from '../../model/errors.ts';
 import { invalidRequest, parseError, transportRefusal } from '../../protocol/json-rpc.ts';
 
@@ -13,7 +14,7 @@ export class BodyRefused extends HoldfastError {
   }
 }
 
-const deepest = 128;
+export const deepest = 128;
 
 export function tooLarge(limit: number): BodyRefused {
   return new BodyRefused(
@@ -21,6 +22,13 @@ export function tooLarge(limit: number): BodyRefused {
     transportRefusal,
     `The request body is larger than the ${limit} bytes allowed here.`,
   );
+}
+
+/** Decoding alone would put question marks in the place of what cannot be read. */
+export function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes))
+    throw new BodyRefused(400, parseError, 'Parse error: the request body is not valid UTF-8.');
+  return bytes.toString();
 }
 
 export function parseBody(text: string): unknown {
@@ -50,7 +58,7 @@ function opens(text: string): number {
 }
 
 /** Without recursion: the very thing that this protects from. */
-function isDeeperThan(value: unknown, limit: number): boolean {
+export function isDeeperThan(value: unknown, limit: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > limit) return true;
@@ -69,5 +77,5 @@ export async function readWebBody(body: ReadableStream<Uint8Array> | null, limit
     if (size > limit) throw tooLarge(limit);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  return textOf(Buffer.concat(chunks));
 }

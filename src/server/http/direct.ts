@@ -76,7 +76,9 @@ export class DirectAnswers {
   #understood({ body, header }: Posted): Request | undefined {
     if (!isJsonObject(body) || body.jsonrpc !== '2.0') return undefined;
     const { id, method, params } = body;
-    if ((typeof id !== 'string' && typeof id !== 'number') || typeof method !== 'string') return undefined;
+    // What was checked of its sender's earlier requests says nothing about the rest of this one.
+    if (Object.keys(body).length !== 4 || typeof method !== 'string') return undefined;
+    if (typeof id !== 'string' && !isWholeNumber(id)) return undefined;
     if (method !== 'tools/call' && !Object.hasOwn(taskMethods, method)) return undefined;
     if (!isJsonObject(params) || !isJsonObject(params._meta)) return undefined;
     if (header('mcp-protocol-version') !== revision || header('mcp-method') !== method) return undefined;
@@ -117,6 +119,10 @@ export class DirectAnswers {
     const _meta = { ...(complete._meta as JsonObject | undefined), [serverInfoKey]: serverInfo };
     return { ...complete, _meta };
   }
+}
+
+function isWholeNumber(id: unknown): id is number {
+  return Number.isSafeInteger(id);
 }
 
 /** Nothing is waited for, nothing asked first, and no header has to repeat an argument. */

@@ -140,6 +140,8 @@ export class McpHandler {
     if ('refusal' in admission) return writeResponse(res, admission.refusal);
     const signal = whenClosed(res);
     const request = () => toWebRequest(req, signal());
+    // Node hears of it, the web knows no such request.
+    if (method === 'TRACE') return writeResponse(res, refusal(405, 'Method not allowed.'));
     if (!isJsonPost(method, headers['content-type']))
       return writeResponse(res, await this.#sdk.fetch(request(), toSdk(admission.authInfo)));
     try {

@@ -1,6 +1,6 @@
 /** Between Node's `http` and web requests and responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { tooLarge } from './body.ts';
+import { textOf, tooLarge } from './body.ts';
 
 /** Reads a body up to a limit. What is left of a longer one is not waited for. */
 export function readNodeBody(req: IncomingMessage, limit: number): Promise<string> {
@@ -14,7 +14,13 @@ export function readNodeBody(req: IncomingMessage, limit: number): Promise<strin
         reject(tooLarge(limit));
       } else chunks.push(chunk);
     });
-    req.on('end', () => resolve((chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString()));
+    req.on('end', () => {
+      try {
+        resolve(textOf(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+      } catch (error) {
+        reject(error);
+      }
+    });
     req.on('error', reject);
     req.on('close', () => {
       if (!req.complete) reject(new Error('The connection was closed before the request was complete.'));
