@@ -2,10 +2,12 @@
 import type { Clock } from '../model/clock.ts';
 import { Refusal } from '../model/errors.ts';
 import type { Task, TaskId } from '../model/task.ts';
+import type { Verdict } from './change.ts';
 import type { Database, Queue, ToolVersion } from './queue.ts';
+import { requestLeaseMs } from './requests.ts';
 import type { Store } from './store.ts';
 import { StoreError } from './store-errors.ts';
-import { explain, passDeadline, purge } from './transitions.ts';
+import { explain, keepForRequest, passDeadline, purge } from './transitions.ts';
 
 const everyMs = 1_000;
 /** A task that has been ready for so long without being claimed is explained to whoever looks. */
@@ -59,15 +61,26 @@ export class Housekeeping {
 
   async #tidy(): Promise<void> {
     try {
-      await this.#all('deadline', (id, now) =>
-        this.#store.update('family', id, (family) => passDeadline(family, now)),
-      );
+      await this.#all('deadline', async (id, now) => {
+        const server = await this.#livingServer(id);
+        await this.#store.update(
+          'family',
+          id,
+          (family) => stillServed(family.task, server, now) ?? passDeadline(family, now),
+        );
+      });
       await this.#all('purge', (id, now) => this.#store.update('family', id, (family) => purge(family, now)));
       await this.#explainOrphans();
     } catch (error) {
       // A store that cannot be written now is tried again in the next round.
       if (!(error instanceof StoreError)) throw error;
     }
+  }
+
+  /** The process that serves the request of an unpublished task, if it lives. */
+  async #livingServer(id: TaskId): Promise<string | undefined> {
+    const servedBy = (await this.#store.get(id))?.unpublished?.servedBy ?? undefined;
+    return servedBy !== undefined && (await this.#queue.isAlive(servedBy)) ? servedBy : undefined;
   }
 
   async #explainOrphans(): Promise<void> {
@@ -87,6 +100,14 @@ export class Housekeeping {
       if (due.length < atOnce || this.#stopped) return;
     }
   }
+}
+
+/** Its process lives, and was only kept from saying so: the machine slept, or the event loop was busy. */
+function stillServed(task: Task, server: string | undefined, now: number): Verdict | undefined {
+  const { servedBy, deadlineAt } = task.unpublished ?? {};
+  if (server === undefined || servedBy !== server) return undefined;
+  if (typeof deadlineAt === 'number' && deadlineAt <= now) return undefined;
+  return keepForRequest(task, { servedBy: server, until: now + requestLeaseMs }, now);
 }
 
 function orphaned({ tool, toolVersion }: Task): string {

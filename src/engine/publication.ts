@@ -11,7 +11,7 @@ import { bumped } from './fenced.ts';
 export const unpublishedRetentionMs = 60_000;
 
 export function boundTo(
-  { servedBy, until }: { readonly servedBy: string; readonly until: number },
+  { servedBy, until }: { readonly servedBy: string | null; readonly until: number },
   deadlineAt: number | null,
 ): { readonly deadlineAt: number; readonly unpublished: Unpublished } {
   return { deadlineAt: Math.min(until, deadlineAt ?? until), unpublished: { servedBy, deadlineAt } };
@@ -20,7 +20,7 @@ export function boundTo(
 /** The request is still open, or will be continued, at least until then; who serves it may have changed. */
 export function keepForRequest(
   task: Task,
-  request: { readonly servedBy: string; readonly until: number },
+  request: { readonly servedBy: string | null; readonly until: number },
   at: number,
 ): Verdict {
   if (task.phase === 'done') return new TaskIsDone(task.id);

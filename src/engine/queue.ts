@@ -3,6 +3,7 @@
  * rule committed by the store, so an offer that two workers take is won by one of them.
  * `testQueue()` in `holdfast/testing` examines every implementation.
  */
+import type { Json } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Sessions } from './sessions.ts';
 import type { Store } from './store.ts';
@@ -67,4 +68,6 @@ export interface Claimed {
   readonly task: Task;
   /** The previous holder, if it died with the task in its hands. */
   readonly deadHolder?: string;
+  /** Its journal, if whoever claimed it has just written all of it. */
+  readonly journal?: readonly Json[];
 }

@@ -87,12 +87,20 @@ export class Requests {
     }
   }
 
-  /** Says that a request is still open, or that it may be continued within that time. */
-  async keep(id: TaskId, forMs = requestLeaseMs): Promise<void> {
-    const { store, queue } = this.#database;
-    await store
+  /** Says that a request is still open. */
+  keep(id: TaskId): Promise<void> {
+    return this.#keep(id, this.#database.queue.name, requestLeaseMs);
+  }
+
+  /** Says that a request may be continued within that time, by whichever process. */
+  keepBetweenRounds(id: TaskId, forMs: number): Promise<void> {
+    return this.#keep(id, null, forMs);
+  }
+
+  async #keep(id: TaskId, servedBy: string | null, forMs: number): Promise<void> {
+    await this.#database.store
       .update('task', id, (task) =>
-        rules.keepForRequest(task, { servedBy: queue.name, until: this.now + forMs }, this.now),
+        rules.keepForRequest(task, { servedBy, until: this.now + forMs }, this.now),
       )
       .catch(ignoring(TaskIsDone, AlreadyPublished));
   }

@@ -40,15 +40,19 @@ export class Run {
   readonly #settings: RunParts['settings'];
   readonly #abort = new AbortController();
   readonly #reporter = new Reporter(() => void this.#flush());
+  readonly #written: readonly Json[] | undefined;
   #task: Task;
   #current: Pass | undefined;
   #stopped = false;
+  /** The handler has ended, and listens to no signal any more. */
+  #isConcluding = false;
 
   constructor({ store, clock, tool, claimed, settings }: RunParts) {
     this.#store = store;
     this.#clock = clock;
     this.#settings = settings;
     this.#task = claimed.task;
+    this.#written = claimed.journal;
     this.claim = claimed.claim;
     this.tool = tool;
   }
@@ -74,7 +78,7 @@ export class Run {
   /** The task has ended without this run: nothing that the handler still does counts. */
   taskEnded(): void {
     this.#current?.stop();
-    this.#abort.abort();
+    if (!this.#isConcluding) this.#abort.abort();
   }
 
   /** Lets what the pass has running finish, and no more. */
@@ -120,7 +124,7 @@ export class Run {
   /** A journal that cannot be read is the store's trouble, not the task's: nothing is decided about the task. */
   async #readJournal(): Promise<Journal | PassEnd> {
     try {
-      return readJournal(await this.#store.journal(this.taskId));
+      return readJournal(this.#written ?? (await this.#store.journal(this.taskId)));
     } catch (error) {
       return { type: 'lost', error };
     }
@@ -205,6 +209,7 @@ export class Run {
   }
 
   async #conclude(end: PassEnd): Promise<void> {
+    this.#isConcluding = end.type === 'returned' || end.type === 'threw';
     try {
       switch (end.type) {
         case 'returned':

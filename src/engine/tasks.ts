@@ -9,6 +9,7 @@ import type { Outcome } from '../model/outcome.ts';
 import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { defaultLargestValue } from './carried.ts';
+import type { Change } from './change.ts';
 import { digestOf } from './digest.ts';
 import { rootRequest } from './new-task.ts';
 import type { Claimed, Database } from './queue.ts';
@@ -130,12 +131,11 @@ export class Tasks implements AsyncDisposable {
     };
     const scope = key === undefined ? undefined : { owner, tool: tool.name, key };
     return this.#runningHere(tool, request.id, async (leaseMs) => {
-      const { task } = await store.create(scope, (existing) => {
+      return store.create(scope, (existing) => {
         const now = this.#clock.now();
         const holder = leaseMs === undefined ? undefined : { name: queue.name, leaseUntil: now + leaseMs };
         return rules.create(existing, wanted, now, holder);
       });
-      return task;
     });
   }
 
@@ -148,15 +148,18 @@ export class Tasks implements AsyncDisposable {
   async #runningHere(
     tool: DurableTool,
     id: TaskId,
-    make: (leaseMs: number | undefined) => Promise<Task>,
+    make: (leaseMs: number | undefined) => Promise<Change>,
   ): Promise<Task> {
     const worker = [...this.#workers].find((one) => one.reserve(tool));
-    if (!worker) return make(undefined);
+    if (!worker) return (await make(undefined)).task;
     let claimed: Claimed | undefined;
     try {
-      const task = await make(worker.leaseMs);
+      const { task, writes } = await make(worker.leaseMs);
       // Otherwise it is the task that already bore the idempotency key.
-      if (task.id === id) claimed = { task, claim: { taskId: task.id, epoch: task.epoch } };
+      if (task.id === id) {
+        const journal = writes[0]?.journal ?? [];
+        claimed = { task, claim: { taskId: task.id, epoch: task.epoch }, journal };
+      }
       return task;
     } finally {
       worker.fill(tool, claimed);

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../model/clock.ts';
 import { Refusal } from '../model/errors.ts';
-import type { TaskId } from '../model/task.ts';
+import type { Task, TaskId } from '../model/task.ts';
 import { defaultLargestValue } from './carried.ts';
 import { claimTasks } from './claims.ts';
 import { Housekeeping } from './housekeeping.ts';
@@ -55,6 +55,8 @@ export class Worker implements AsyncDisposable {
   readonly #reserved: DurableTool[] = [];
   #claiming = false;
   #claimAgain = false;
+  /** There may be work that was not taken for want of a place; otherwise the queue tells when there is some. */
+  #leftBehind = false;
   #stopping: Promise<void> | undefined;
   /** A task that took its process with it too often runs with no other beside it. */
   #alone = false;
@@ -144,6 +146,8 @@ export class Worker implements AsyncDisposable {
       for (const one of claimed) void this.#start(one);
       if (claimed.length === limit) this.#claimAgain = true;
     }
+    this.#leftBehind =
+      this.#alone || this.#places() <= 0 || this.#tools.some((tool) => this.#freeSlots(tool) <= 0);
     this.#claiming = false;
     this.#tellEmptied();
   }
@@ -179,13 +183,12 @@ export class Worker implements AsyncDisposable {
 
   async #start(claimed: Claimed): Promise<void> {
     const { store } = this.#database;
-    const { task, claim, deadHolder } = claimed;
+    const { task, claim } = claimed;
     const tool = this.#tools.find(({ name, version }) => name === task.tool && version === task.toolVersion)!;
     const run = new Run({ store, clock: this.#clock, tool, claimed, settings: this.#settings });
     this.#runs.set(task.id, run);
     try {
-      if (task.unpublished && task.unpublished.servedBy === deadHolder)
-        return await this.#endWithRequest(task.id);
+      if (await this.#isAbandoned(task)) return await this.#endWithRequest(task.rootId);
       const deaths = task.deaths ?? 0;
       if (deaths > tool.deathsAllowed) {
         const message = `The process that ran this task died ${deaths} times in a row without getting any further, the last time with nothing else beside it. It was given up.`;
@@ -201,8 +204,18 @@ export class Worker implements AsyncDisposable {
       if ((task.deaths ?? 0) === tool.deathsAllowed) this.#alone = false;
       this.#runs.delete(task.id);
       this.#tellEmptied();
-      if (!this.#stopping) void this.#claim();
+      if (!this.#stopping && this.#leftBehind) void this.#claim();
     }
+  }
+
+  /** Whether it belongs, or its root does, to a request whose process is dead. */
+  async #isAbandoned(task: Task): Promise<boolean> {
+    const { store, queue } = this.#database;
+    const root = task.parentId === undefined ? task : await store.get(task.rootId);
+    // What this process serves itself needs no looking.
+    if (root?.unpublished?.servedBy === queue.name) return false;
+    const servedBy = root?.unpublished?.servedBy;
+    return typeof servedBy === 'string' && !(await queue.isAlive(servedBy));
   }
 
   /** The process that served the request is dead, and with it whoever would have been told of the task. */
@@ -215,6 +228,7 @@ export class Worker implements AsyncDisposable {
 
   async #untilAlone(run: Run): Promise<void> {
     this.#alone = true;
+    this.#leftBehind = true;
     while ([...this.#runs.values()].some((other) => other !== run))
       await new Promise<void>((resolve) => this.#emptied.add(resolve));
   }

@@ -27,8 +27,8 @@ export interface Origin {
 
 /** Whose request a task belongs to as long as its id was sent to nobody. */
 export interface Unpublished {
-  /** The process that serves the request. */
-  readonly servedBy: string;
+  /** The process that serves the request; null between its rounds, while its caller thinks about a question. */
+  readonly servedBy: string | null;
   /** The deadline that the task will have once it is published. */
   readonly deadlineAt: number | null;
 }
@@ -140,5 +140,5 @@ export interface NewTask {
   readonly pollMs?: number;
   readonly idempotency?: { readonly key: string; readonly argumentsDigest: string };
   /** Present if the task is to end with its request until it is published. */
-  readonly unpublished?: { readonly servedBy: string; readonly until: number };
+  readonly unpublished?: { readonly servedBy: string | null; readonly until: number };
 }

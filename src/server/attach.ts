@@ -45,7 +45,7 @@ export function attach(binding: Binding, mcp: McpServer | Server): void {
 
 function answersNoToolsYet(server: Server): boolean {
   try {
-    server.assertCanSetRequestHandler('tools/call');
+    for (const method of ['tools/call', 'tools/list']) server.assertCanSetRequestHandler(method);
     return true;
   } catch {
     return false;

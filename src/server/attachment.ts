@@ -88,8 +88,9 @@ export class Attachment {
 
   async #call(tool: DurableTool, params: JsonObject, context: ServerContext): Promise<JsonObject> {
     const { mcpReq } = context;
-    const requestState = this.#states.get(mcpReq.id) ?? mcpReq.requestState();
-    this.#states.delete(mcpReq.id);
+    const requestState = this.#states.has(mcpReq.id) ? this.#states.get(mcpReq.id) : mcpReq.requestState();
+    // Of a request that is aborted the SDK sends no answer that would take these along.
+    mcpReq.signal.addEventListener('abort', () => this.#forget(mcpReq.id), { once: true });
     const wish = !mcpReq.envelope && isJsonObject(params.task) ? params.task : undefined;
     const reply = await this.binding.call(
       tool,
@@ -211,7 +212,8 @@ export class Attachment {
       const bearer: Bearer = extra?.request ? extra.authInfo : 'local';
       if (this.binding.ownerOf(bearer) === anonymous) this.#anonymousOpenings.add(message.id);
     }
-    return message.method === 'tools/call' ? this.#withoutState(message as M & { id: unknown }) : message;
+    const sent = withoutBadResponses(message);
+    return sent.method === 'tools/call' ? this.#withoutState(sent) : sent;
   }
 
   /** Our states are none of the author's, whose own check the SDK would put them to first. */
@@ -223,7 +225,14 @@ export class Attachment {
     return { ...message, params };
   }
 
+  #forget(id: unknown): void {
+    this.#exact.delete(id);
+    this.#states.delete(id);
+    this.#anonymousOpenings.delete(id);
+  }
+
   #corrected<M extends object>(message: M): M {
+    if ('id' in message && 'error' in message) this.#forget(message.id);
     if (!('id' in message) || !('result' in message) || !isJsonObject(message.result)) return message;
     if (this.#anonymousOpenings.delete(message.id))
       return { ...message, result: withoutList(message.result) };
@@ -231,11 +240,18 @@ export class Attachment {
     if (isJsonObject(_meta) && isJsonObject(_meta[serverInfoKey]))
       this.binding.serverInfo ??= _meta[serverInfoKey];
     const exact = this.#exact.get(message.id);
+    this.#forget(message.id);
     if (!exact) return message;
-    this.#exact.delete(message.id);
     const metas = { ...(exact._meta as JsonObject | undefined), ...(_meta as JsonObject | undefined) };
     return { ...message, result: { ...exact, ...(Object.keys(metas).length > 0 && { _meta: metas }) } };
   }
+}
+
+/** The SDK would make an empty object of them, and a caller be told that its answers were taken. */
+function withoutBadResponses<M extends object>(message: M): M {
+  if (!('params' in message) || !isJsonObject(message.params)) return message;
+  const { inputResponses, ...params } = message.params;
+  return inputResponses === undefined || isJsonObject(inputResponses) ? message : { ...message, params };
 }
 
 /** Callers that cannot be told apart would see each other's tasks in a list. */

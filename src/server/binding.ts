@@ -12,7 +12,7 @@ import type { Dialect } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { tasksExtension } from '../protocol/dialects/2026-07-28/dialect.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
-import { InvalidParams } from '../protocol/errors.ts';
+import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import { anonymous, type Bearer, type Caller, type Credentials, local, ownerOf } from './caller.ts';
 import type { Connection } from './connection.ts';
 import type { StandaloneStream } from './standalone-stream.ts';
@@ -100,6 +100,8 @@ export class Binding {
     request: Parameters<ToolCalls['call']>[2],
   ): Promise<JsonObject> {
     const { inputResponses, requestState } = params;
+    if (requestState !== undefined && typeof requestState !== 'string')
+      throw new InvalidRequestState('it must be a string');
     const key = keyOf(params.meta, caller);
     const { calls } = await this.served();
     return calls.call(
@@ -107,7 +109,7 @@ export class Binding {
         tool,
         input: params.arguments,
         ...(isJsonObject(inputResponses) && { inputResponses }),
-        ...(typeof requestState === 'string' && { requestState }),
+        ...(requestState !== undefined && { requestState }),
         ...(key !== undefined && { idempotencyKey: key }),
         ...wishesOf(params),
       },

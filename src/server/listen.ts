@@ -9,6 +9,9 @@ import { InvalidParams } from '../protocol/errors.ts';
 import type { Caller } from './caller.ts';
 import type { SubscriptionId } from './subscription.ts';
 
+/** Each is looked up before anything is answered. */
+const mostTasks = 1_000;
+
 export const acknowledgement = 'notifications/subscriptions/acknowledged';
 
 /** A request to listen that names tasks. */
@@ -32,6 +35,8 @@ export function checkTaskListen({ taskIds }: TaskListen, { sender, dialect }: Ca
   if (!dialect.admits(sender)) throw dialect.tasksRequired('A subscription with taskIds');
   if (!Array.isArray(taskIds) || !taskIds.every((id) => typeof id === 'string'))
     throw new InvalidParams('"notifications.taskIds" must be a list of strings.');
+  if (taskIds.length > mostTasks)
+    throw new InvalidParams(`"notifications.taskIds" may name at most ${mostTasks} tasks.`);
   return taskIds;
 }
 

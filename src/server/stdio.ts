@@ -5,9 +5,16 @@
 import type { JSONRPCMessage, McpServerFactory, Transport } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio as serveSdk } from '@modelcontextprotocol/server/stdio';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { clientCapabilitiesKey, serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
+import {
+  clientCapabilitiesKey,
+  protocolVersionKey,
+  revision,
+  unsupportedVersion,
+} from '../protocol/dialects/2026-07-28/names.ts';
+import { invalidRequest } from '../protocol/json-rpc.ts';
 import type { Binding } from './binding.ts';
-import { acknowledgement, acknowledging, asTaskListen, checkTaskListen, farewell } from './listen.ts';
+import { deepest, isDeeperThan } from './http/body.ts';
+import { acknowledgement, acknowledging, asTaskListen, checkTaskListen } from './listen.ts';
 import { Subscription, type SubscriptionId, visibleIds } from './subscription.ts';
 import type { Tasks } from './tasks.ts';
 
@@ -41,10 +48,11 @@ export function serveStdio(
   const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
   const stop = () => {
     stopping ??= (async () => {
-      for (const signal of signals) process.off(signal, stop);
       await wire.endSubscriptions();
       await served.close();
       await tasks.close();
+      // Not before: clients send SIGTERM soon after they have closed the input, and would cut the steps short.
+      for (const signal of signals) process.off(signal, stop);
     })();
     stopping.then(resolve, reject);
     return stopping;
@@ -65,6 +73,8 @@ class ListeningTransport implements Transport {
   readonly #binding: Binding;
   /** By the id of the request to listen. */
   readonly #subscriptions = new Map<SubscriptionId, Listening>();
+  /** Requests to listen that are being looked into. */
+  readonly #coming = new Set<SubscriptionId>();
 
   constructor(wire: Transport, binding: Binding) {
     this.#wire = wire;
@@ -87,7 +97,11 @@ class ListeningTransport implements Transport {
 
   async send(message: JSONRPCMessage, options?: Parameters<Transport['send']>[1]): Promise<void> {
     const listening = this.#acknowledged(message);
-    if (!listening) return this.#wire.send(message, options);
+    if (!listening) {
+      // Not acknowledged but refused.
+      if ('error' in message && message.id !== undefined) this.#forget(message.id);
+      return this.#wire.send(message, options);
+    }
     const acknowledged = acknowledging(message as JsonObject, listening.taskIds);
     await this.#wire.send(acknowledged as unknown as JSONRPCMessage);
     listening.subscription.start();
@@ -99,17 +113,17 @@ class ListeningTransport implements Transport {
 
   /** As the protocol wants it on stdio: the request to listen is cancelled, and then answered. */
   async endSubscriptions(): Promise<void> {
-    const { serverInfo } = this.#binding;
     for (const [requestId, { subscription }] of this.#subscriptions) {
       subscription.close();
       const params = { requestId, reason: 'The server is shutting down.' };
       await this.#tell({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
-      await this.#tell(farewell(requestId, serverInfo ? { [serverInfoKey]: serverInfo } : {}));
     }
     this.#subscriptions.clear();
   }
 
   #received(message: JSONRPCMessage, pass: () => void): void {
+    const refusal = refusalOf(message);
+    if (refusal) return void this.#tell(refusal);
     const listen = asTaskListen(message);
     if (listen) {
       this.#listen(listen, pass).catch((error: unknown) => {
@@ -120,10 +134,7 @@ class ListeningTransport implements Transport {
     }
     if ('method' in message && message.method === 'notifications/cancelled') {
       const { requestId } = (message.params ?? {}) as { requestId?: SubscriptionId };
-      if (requestId !== undefined) {
-        this.#subscriptions.get(requestId)?.subscription.close();
-        this.#subscriptions.delete(requestId);
-      }
+      if (requestId !== undefined) this.#forget(requestId);
     }
     pass();
   }
@@ -133,9 +144,11 @@ class ListeningTransport implements Transport {
     const capabilities = isJsonObject(params._meta) ? params._meta[clientCapabilitiesKey] : undefined;
     // Without capabilities the SDK has more to say about the request.
     if (capabilities === undefined) return pass();
+    this.#coming.add(id);
     const caller = this.#binding.caller(capabilities, 'local');
     const { requests } = await this.#binding.served();
     const taskIds = await visibleIds(requests, caller, checkTaskListen(listen, caller));
+    if (!this.#coming.delete(id)) return;
     const subscription = new Subscription(
       requests,
       caller,
@@ -145,6 +158,12 @@ class ListeningTransport implements Transport {
     this.#subscriptions.get(id)?.subscription.close();
     this.#subscriptions.set(id, { subscription, taskIds });
     pass();
+  }
+
+  #forget(id: SubscriptionId): void {
+    this.#coming.delete(id);
+    this.#subscriptions.get(id)?.subscription.close();
+    this.#subscriptions.delete(id);
   }
 
   #acknowledged(message: JSONRPCMessage): Listening | undefined {
@@ -157,6 +176,26 @@ class ListeningTransport implements Transport {
   #tell(message: JsonObject): Promise<void> {
     return this.#wire.send(message as unknown as JSONRPCMessage);
   }
+}
+
+/** What the SDK would serve, or run out of stack with. */
+function refusalOf(message: JSONRPCMessage): JsonObject | undefined {
+  if (!('method' in message) || !('id' in message)) return undefined;
+  const { id, params } = message;
+  const answer = (code: number, words: string, data?: JsonObject) => ({
+    jsonrpc: '2.0',
+    id,
+    error: { code, message: words, ...(data && { data }) },
+  });
+  if (isDeeperThan(message, deepest))
+    return answer(invalidRequest, `The message is nested more than ${deepest} levels deep.`);
+  const requested = params?._meta?.[protocolVersionKey];
+  if (typeof requested === 'string' && requested !== revision)
+    return answer(unsupportedVersion, `Unsupported protocol version: ${requested}`, {
+      supported: [revision],
+      requested,
+    });
+  return undefined;
 }
 
 interface Listening {

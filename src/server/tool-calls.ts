@@ -138,11 +138,11 @@ export class ToolCalls {
         answers: caller.sender.answers,
         ...(atOnce && call.progressToken !== undefined && { progressToken: call.progressToken }),
       },
-      unpublished: !atOnce,
+      unpublished: !atOnce && !hasHandle(call, caller.sender),
       ...(atOnce && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),
-      ...(givesTask && call.idempotencyKey !== undefined && { idempotencyKey: call.idempotencyKey }),
+      ...(hasHandle(call, caller.sender) && { idempotencyKey: call.idempotencyKey! }),
     });
-    if (atOnce) return this.#handOver(task, caller, request);
+    if (atOnce) return this.#handOver(task, call, caller, request);
     const patience: Patience = givesTask
       ? { ...request, windowMs: this.#windowMs, untilStart: true }
       : request;
@@ -150,25 +150,26 @@ export class ToolCalls {
   }
 
   /** The caller goes away with the id, if it is still there to be told. */
-  async #handOver(task: Task, caller: Caller, { signal }: OpenRequest): Promise<JsonObject> {
-    if (signal.aborted) return this.#abort(task.id);
+  async #handOver(task: Task, call: ToolCall, caller: Caller, { signal }: OpenRequest): Promise<JsonObject> {
+    if (signal.aborted) return this.#abort(task.id, call, caller);
     return caller.dialect.created({ root: task, descendants: [] }, this.#requests.now);
   }
 
   /** Waits with the caller until there is something to tell it. */
   async #attend(id: TaskId, call: ToolCall, caller: Caller, patience: Patience): Promise<JsonObject> {
     const waited = await waitFor(this.#requests, id, patience);
-    if (waited === 'aborted') return this.#abort(id);
+    if (waited === 'aborted') return this.#abort(id, call, caller);
     if (waited === 'done') return this.#deliver(id, call.requestState === undefined);
     // Only a caller that takes tasks waits no longer than a window.
-    if (patience.windowMs !== undefined) return this.#publish(id, caller, patience);
+    if (patience.windowMs !== undefined) return this.#publish(id, call, caller, patience);
     return this.#park(id, call, caller, patience);
   }
 
-  async #publish(id: TaskId, caller: Caller, { signal }: OpenRequest): Promise<JsonObject> {
-    if (signal.aborted) return this.#abort(id);
+  async #publish(id: TaskId, call: ToolCall, caller: Caller, { signal }: OpenRequest): Promise<JsonObject> {
+    if (signal.aborted) return this.#abort(id, call, caller);
     const isAlive = await this.#requests.publish(id);
     const tree = isAlive ? await this.#requests.tree(id) : undefined;
+    if (signal.aborted) return this.#abort(id, call, caller);
     return tree ? caller.dialect.created(tree, this.#requests.now) : this.#deliver(id, true);
   }
 
@@ -177,7 +178,7 @@ export class ToolCalls {
     const tree = await this.#requests.tree(id);
     const questions = tree && tree.root.phase !== 'done' ? questionsOf(tree) : [];
     if (questions.length === 0) return this.#attend(id, call, caller, patience);
-    await this.#requests.keep(id, stateLifeMs);
+    await this.#requests.keepBetweenRounds(id, stateLifeMs);
     const open = new Map(questions.map(({ key, request }) => [key, request]));
     const state = await this.#states.seal(await stateful(call, caller), { kind: 'parked', taskId: id });
     return caller.dialect.inputRequired(open, state);
@@ -188,8 +189,8 @@ export class ToolCalls {
     const tree = await this.#requests.tree(id);
     if (!tree) throw new InvalidRequestState('the work that it names is gone');
     if (tree.root.phase !== 'done') {
-      await answerQuestions(this.#requests, tree, call.inputResponses ?? {});
       await this.#requests.keep(id);
+      await answerQuestions(this.#requests, tree, call.inputResponses ?? {});
     }
     return this.#attend(id, call, caller, request);
   }
@@ -207,10 +208,16 @@ export class ToolCalls {
     return plain(tree.root.outcome);
   }
 
-  async #abort(id: TaskId): Promise<never> {
+  async #abort(id: TaskId, call: ToolCall, { sender }: Caller): Promise<never> {
+    if (hasHandle(call, sender)) throw new RequestAborted();
     await this.#requests.cancel(id, 'The request that this task belonged to has ended.');
     throw new RequestAborted();
   }
+}
+
+/** A caller with a key comes back with it, whatever became of its request; it needs no id. */
+function hasHandle({ tool, idempotencyKey }: ToolCall, { takesTasks }: Caller['sender']): boolean {
+  return takesTasks && tool.task !== 'never' && idempotencyKey !== undefined;
 }
 
 async function stateful({ tool, input }: ToolCall, { owner }: Caller): Promise<StatefulCall> {

@@ -31,7 +31,10 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
     }
   };
   const unwatch = requests.watch(id, hear);
-  const window = windowMs === undefined ? undefined : setTimeout(() => resolve('elapsed'), windowMs);
+  const window =
+    windowMs === undefined
+      ? undefined
+      : setTimeout(() => resolve('elapsed'), Math.min(windowMs, 2 ** 31 - 1));
   const lease = setInterval(() => void requests.keep(id).catch(() => {}), requestLeaseMs / 3);
   signal.addEventListener('abort', onAbort, { once: true });
   try {

@@ -24,7 +24,7 @@ export interface Posted {
   readonly body: unknown;
   readonly header: (name: string) => string | null | undefined;
   readonly credentials: Credentials | undefined;
-  readonly signal: AbortSignal;
+  readonly signal: () => AbortSignal;
 }
 
 export interface DirectAnswer {
@@ -78,7 +78,9 @@ export class DirectAnswers {
   #understood({ body, header }: Posted): Request | undefined {
     if (!isJsonObject(body) || body.jsonrpc !== '2.0') return undefined;
     const { id, method, params } = body;
-    if ((typeof id !== 'string' && typeof id !== 'number') || typeof method !== 'string') return undefined;
+    // What was checked of its sender's earlier requests says nothing about the rest of this one.
+    if (Object.keys(body).length !== 4 || typeof method !== 'string') return undefined;
+    if (typeof id !== 'string' && !isWholeNumber(id)) return undefined;
     if (method !== 'tools/call' && !Object.hasOwn(methods, method)) return undefined;
     if (!isJsonObject(params) || !isJsonObject(params._meta)) return undefined;
     if (header('mcp-protocol-version') !== revision || header('mcp-method') !== method) return undefined;
@@ -108,7 +110,8 @@ export class DirectAnswers {
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
     if (params.requestState !== undefined || params.inputResponses !== undefined) return undefined;
     if (params.arguments !== undefined && !isJsonObject(params.arguments)) return undefined;
-    return () => this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal });
+    return () =>
+      this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal: signal() });
   }
 
   #introduced(result: JsonObject): JsonObject {
@@ -118,6 +121,10 @@ export class DirectAnswers {
     const _meta = { ...(complete._meta as JsonObject | undefined), [serverInfoKey]: serverInfo };
     return { ...complete, _meta };
   }
+}
+
+function isWholeNumber(id: unknown): id is number {
+  return Number.isSafeInteger(id);
 }
 
 /** Nothing is waited for, nothing asked first, and no header has to repeat an argument. */

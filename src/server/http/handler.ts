@@ -17,6 +17,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import {
   clientCapabilitiesKey,
   missingCapability,
+  revision,
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import { internalError } from '../../protocol/json-rpc.ts';
@@ -29,7 +30,7 @@ import { BodyRefused, parseBody, readWebBody } from './body.ts';
 import { type DirectAnswer, DirectAnswers } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
 import { ListenStream } from './listen-stream.ts';
-import { readNodeBody, toWebRequest, writeResponse } from './node.ts';
+import { readNodeBody, toWebRequest, whenClosed, writeResponse } from './node.ts';
 import { HttpSessions } from './sessions.ts';
 
 export interface HandlerOptions extends GateOptions {
@@ -47,7 +48,8 @@ export interface HandlerOptions extends GateOptions {
 interface Received {
   readonly body: unknown;
   readonly authInfo: AuthInfo | undefined;
-  readonly signal: AbortSignal;
+  /** Fires when the connection is done with the request. Made only for those that listen to it. */
+  readonly signal: () => AbortSignal;
   readonly header: (name: string) => string | null | undefined;
   /** Made only for what takes the long way. */
   readonly request: () => Request;
@@ -93,7 +95,8 @@ export class McpHandler {
 
   /** For Hono and everything else that speaks `Request` and `Response`. */
   fetch = async (request: Request, { authInfo }: { authInfo?: AuthInfo } = {}): Promise<Response> => {
-    const { headers, signal } = request;
+    const { headers } = request;
+    const signal = () => request.signal;
     const header = (name: string) => headers.get(name);
     const turnedAway = this.#gate.refuse(header('host') ?? new URL(request.url).host, header('origin'));
     if (turnedAway) return turnedAway;
@@ -143,10 +146,10 @@ export class McpHandler {
         ? { authInfo: req.auth }
         : await this.#gate.admit(headers.authorization, req.auth);
     if ('refusal' in admission) return writeResponse(res, admission.refusal);
-    const abort = new AbortController();
-    res.once('close', () => abort.abort());
-    const { signal } = abort;
-    const request = () => toWebRequest(req, signal);
+    const signal = whenClosed(res);
+    const request = () => toWebRequest(req, signal());
+    // Node hears of it, the web knows no such request.
+    if (method === 'TRACE') return writeResponse(res, refusal(405, 'Method not allowed.'));
     if (!isJsonPost(method, headers['content-type'])) {
       const received = { body: undefined, signal, header, ...admission, request };
       return writeResponse(res, await this.#withoutBody(received));
@@ -167,9 +170,11 @@ export class McpHandler {
   async #withoutBody(received: Received): Promise<Response> {
     const { authInfo } = received;
     const request = received.request();
-    if (request.method !== 'GET' && request.method !== 'DELETE')
+    const isOfSession = request.method === 'GET' || request.method === 'DELETE';
+    // The later revision has neither streams nor sessions that could be opened and ended so.
+    if (!isOfSession || received.header('mcp-protocol-version') === revision)
       return this.#sdk.fetch(request, toSdk(authInfo));
-    const answer = await this.#sessions.answer({ ...received, request });
+    const answer = await this.#sessions.answer({ ...received, signal: received.signal(), request });
     return answer instanceof Response ? answer : toResponse(answer);
   }
 
@@ -179,7 +184,8 @@ export class McpHandler {
     if (direct) return direct;
     const listen = asTaskListen(body);
     if (listen) return this.#listen(listen, received);
-    if (isOlder(received)) return this.#sessions.answer({ ...received, request: request() });
+    if (isOlder(received))
+      return this.#sessions.answer({ ...received, signal: received.signal(), request: request() });
     return this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: body });
   }
 

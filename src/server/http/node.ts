@@ -1,6 +1,6 @@
 /** Between Node's `http` and web requests and responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { tooLarge } from './body.ts';
+import { textOf, tooLarge } from './body.ts';
 
 /** Reads a body up to a limit. What is left of a longer one is not waited for. */
 export function readNodeBody(req: IncomingMessage, limit: number): Promise<string> {
@@ -14,9 +14,17 @@ export function readNodeBody(req: IncomingMessage, limit: number): Promise<strin
         reject(tooLarge(limit));
       } else chunks.push(chunk);
     });
-    req.on('end', () => resolve((chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString()));
+    req.on('end', () => {
+      try {
+        resolve(textOf(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+      } catch (error) {
+        reject(error);
+      }
+    });
     req.on('error', reject);
-    req.on('close', () => reject(new Error('The connection was closed before the request was complete.')));
+    req.on('close', () => {
+      if (!req.complete) reject(new Error('The connection was closed before the request was complete.'));
+    });
   });
 }
 
@@ -29,6 +37,23 @@ export function toWebRequest(req: IncomingMessage, signal: AbortSignal): Request
   }
   const url = new URL(req.url ?? '/', `http://${req.headers.host ?? 'localhost'}`);
   return new Request(url, { method: req.method ?? 'GET', headers, signal });
+}
+
+/** A reason that costs nothing to make: by default each abort makes an exception of its own. */
+const closed = new Error('The connection is done with the request.');
+
+/** A signal that fires when the response is over, or cannot be any more; made when it is first asked for. */
+export function whenClosed(res: ServerResponse): () => AbortSignal {
+  let abort: AbortController | undefined;
+  return () => {
+    if (!abort) {
+      const made = new AbortController();
+      abort = made;
+      if (res.closed) made.abort(closed);
+      else res.once('close', () => made.abort(closed));
+    }
+    return abort.signal;
+  };
 }
 
 /** Writes a response at the reader's pace. */

@@ -49,12 +49,16 @@ export class ParsedTasks {
 
   taskOf(row: TaskRow): Task {
     const { body } = row;
-    const place = row.seq % places;
-    const remembered = this.#remembered[place];
+    const remembered = this.#remembered[row.seq % places];
     if (remembered?.body === body) return withLease(remembered.task, row);
     const task = parsed(row);
-    if (body.length <= longestRemembered) this.#remembered[place] = { body, task };
+    this.remember(row.seq, body, task);
     return withLease(task, row);
+  }
+
+  /** What has just been written need not be parsed to be read. If it is undone, its text is not there either. */
+  remember(seq: number, body: string, task: Task): void {
+    if (body.length <= longestRemembered) this.#remembered[seq % places] = { body, task };
   }
 }
 

@@ -243,6 +243,7 @@ export class Rows {
       seq = Number(this.#sql.insert.run(...state, ...place, task.idempotency?.key ?? null).lastInsertRowid);
     }
     if (large !== undefined) this.#sql.keepApart.run(seq, large);
+    else this.#parsed.remember(seq, body, task);
     const gained = journal ? JSON.stringify(journal) : null;
     const { lastInsertRowid } = this.#sql.commit.run(
       seq,

@@ -3,6 +3,7 @@ export const revision = '2026-07-28';
 export const extension = 'io.modelcontextprotocol/tasks';
 
 export const missingCapability = -32021;
+export const unsupportedVersion = -32022;
 
 export const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 export const clientInfoKey = 'io.modelcontextprotocol/clientInfo';

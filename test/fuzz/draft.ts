@@ -1,0 +1,121 @@
+/** A message on its way to be sent, the flaws that are put into it, and what an answer to all of them may be. */
+import type { Expected, Good } from './oracle.ts';
+import { type Header, headersFor, type Loose, textOf } from './requests.ts';
+
+export interface Draft {
+  message: Loose;
+  httpMethod: string;
+  path: string;
+  headers: Header[];
+  /** The bytes of the body, once they are more than the text of the message. */
+  body: Buffer | undefined;
+}
+
+/** What a flaw makes of the answer. A flaw without an outcome is none: nothing may come of it. */
+export interface Outcome {
+  readonly codes?: readonly number[];
+  readonly good?: readonly Good[];
+  readonly words?: RegExp;
+  readonly isNotice?: boolean;
+  readonly statuses?: readonly number[];
+  readonly mayBeCut?: boolean;
+  /** The sender can no longer be given a task, */
+  readonly takesTasks?: false;
+  /** and this is wrong only if it can. */
+  readonly ofTasks?: true;
+}
+
+/** Flaws are put in from the inside to the outside: the message, then its headers, then its bytes. */
+export type Layer = 'message' | 'http' | 'bytes';
+const layers: readonly Layer[] = ['message', 'http', 'bytes'];
+
+export interface Flaw {
+  readonly label: string;
+  readonly layer: Layer;
+  readonly outcome: Outcome | undefined;
+  readonly spoil: (draft: Draft) => void;
+  /** The requirements that a right answer to it, and to nothing else, keeps. */
+  readonly rows?: readonly string[];
+}
+
+/** A right message, and what it gives. */
+export interface Base {
+  readonly label: string;
+  readonly message: Loose;
+  readonly good: readonly Good[];
+}
+
+export interface BadMessage {
+  readonly label: string;
+  readonly draft: Draft;
+  readonly expected: Expected;
+  readonly rows: readonly string[];
+}
+
+/** A message as it should be sent. */
+export function draftOf(message: Loose): Draft {
+  return { message, httpMethod: 'POST', path: '/mcp', headers: headersFor(message), body: undefined };
+}
+
+export function spoil(base: Base, flaws: readonly Flaw[], visible: readonly string[]): BadMessage {
+  const draft = draftOf(structuredClone(base.message));
+  const spoilAt = (layer: Layer) => {
+    for (const flaw of flaws) if (flaw.layer === layer) flaw.spoil(draft);
+  };
+  spoilAt('message');
+  draft.headers = headersFor(draft.message);
+  for (const layer of layers.slice(1)) spoilAt(layer);
+  const label = [base.label, ...flaws.map((flaw) => flaw.label)].join('; ');
+  const rows = flaws.length === 1 ? (flaws[0]?.rows ?? []) : [];
+  return { label, draft, expected: expectedOf(base, flaws, visible), rows };
+}
+
+export function bodyOf({ body, message }: Draft): Buffer {
+  return body ?? Buffer.from(textOf(message));
+}
+
+function expectedOf(base: Base, flaws: readonly Flaw[], visible: readonly string[]): Expected {
+  const outcomes = flaws.flatMap(({ outcome }) => outcome ?? []);
+  const takesTasks = outcomes.every((one) => one.takesTasks ?? true);
+  const goods = outcomes.filter(({ ofTasks }) => takesTasks || !ofTasks).map(({ good = [] }) => good);
+  const good = outcomes.length === 0 ? base.good : goods.some((one) => one.length === 0) ? [] : goods.flat();
+  const words = outcomes.map((one) => one.words);
+  return {
+    codes: new Set(outcomes.flatMap(({ codes = [] }) => codes)),
+    good: new Set(good),
+    words: words.includes(undefined) ? [] : (words as RegExp[]),
+    isNotice: outcomes.some((one) => one.isNotice),
+    statuses: new Set(outcomes.flatMap(({ statuses = [] }) => statuses)),
+    mayBeCut: outcomes.some((one) => one.mayBeCut),
+    visible,
+  };
+}
+
+/** Puts a value somewhere inside a JSON value, under whatever name; `undefined` takes it away. */
+export function put(target: Loose, path: readonly string[], value: unknown): void {
+  const [name, ...rest] = path;
+  if (typeof target !== 'object' || target === null || name === undefined) return;
+  if (rest.length > 0) {
+    if (!Object.hasOwn(target, name)) put(target, [name], {});
+    return put(target[name], rest, value);
+  }
+  if (value === undefined) delete target[name];
+  else Object.defineProperty(target, name, { value, writable: true, enumerable: true, configurable: true });
+}
+
+/** A flaw at one place of the message; `undefined` leaves something out. */
+export function at(
+  path: readonly string[],
+  value: Loose,
+  outcome: Outcome | undefined,
+  rows: readonly string[] = [],
+): Flaw {
+  const shown = value === undefined ? 'missing' : JSON.stringify(value).slice(0, 80);
+  return {
+    label: `${path.join('>')} ${shown}`,
+    layer: 'message',
+    outcome,
+    spoil: ({ message }) => put(message, path, value),
+    rows,
+  };
+}

@@ -1,0 +1,155 @@
+/** The server under fire, in this process, and whatever must be as it was after every batch of bad messages. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Tasks } from 'holdfast';
+import { type HttpServer, serveHttp } from 'holdfast/server';
+import { Sealer } from '../../src/access/seal.ts';
+import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
+import { largestBody } from './byte-flaws.ts';
+import type { Facts } from './methods.ts';
+import { newMembers } from './prototypes.ts';
+import { type Loose, request } from './requests.ts';
+import { Shooter } from './shots.ts';
+import { Stage, withoutTasks } from './stage.ts';
+
+const stranger = 'somebody else';
+
+export class Scene implements AsyncDisposable {
+  readonly tasks: Tasks;
+  readonly server: HttpServer;
+  readonly shooter: Shooter;
+  facts!: Facts;
+  #stage!: Stage;
+  /** Mistakes of the program, as it reported them or as nobody caught them. */
+  readonly #faults: unknown[];
+  readonly #onRejection = (reason: unknown) => this.#faults.push(reason);
+
+  private constructor(tasks: Tasks, server: HttpServer, faults: unknown[]) {
+    this.tasks = tasks;
+    this.server = server;
+    this.#faults = faults;
+    this.shooter = new Shooter(Number(new URL(server.url).port));
+    process.on('unhandledRejection', this.#onRejection);
+  }
+
+  static async open(): Promise<Scene> {
+    const tasks = fixtureTasks({ store: storeFrom('memory:') });
+    await tasks.work({ concurrency: 64 });
+    const faults: unknown[] = [];
+    const onError = (error: Error) => {
+      if (isFault(error)) faults.push(error);
+    };
+    const options = { port: 0, onError, largestBody, stopOn: [], grace: '1s' } as const;
+    const scene = new Scene(tasks, await serveHttp(tasks, fixtureFactory(tasks), options), faults);
+    scene.#stage = await Stage.set((method, params) => scene.ask(method, params));
+    const { staged } = scene.#stage;
+    const [foreign = '', ...hidden] = await scene.#unseen(staged.waiting.fan_out!);
+    scene.facts = { ...staged, foreign, hidden, wrongStates: await scene.#wrongStates(staged.parked) };
+    return scene;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.shooter.close();
+    await this.server.stop();
+    process.off('unhandledRejection', this.#onRejection);
+  }
+
+  /** A right request; what comes back is its result. */
+  async ask(method: string, params: Loose): Promise<Loose> {
+    const answer = await this.shooter.post(request('right', method, params));
+    if (answer.kind !== 'answered') throw new Error(`${method} was not answered (${answer.kind}).`);
+    const { result, error } = JSON.parse(answer.text);
+    if (error) throw new Error(`${method} was refused: ${error.message}`);
+    return result;
+  }
+
+  /** Everything that is not as it was, in words. */
+  async damage(): Promise<string[]> {
+    const problems = await this.#stage.damage();
+    for (const id of [this.facts.foreign, ...this.facts.hidden])
+      if ((await this.tasks.get(id))?.phase !== 'waiting') problems.push('a hidden task has changed');
+    const left = await this.listeners();
+    if (left > 0) problems.push(`${left} listeners were left behind`);
+    for (const fault of this.#faults.splice(0)) {
+      const where = fault instanceof Error ? fault.stack?.split('\n', 2).join(' ') : fault;
+      problems.push(`a mistake in the program: ${where}`);
+    }
+    problems.push(...newMembers().map((member) => `there is a ${member}`));
+    return problems;
+  }
+
+  finish(): Promise<string[]> {
+    return this.#stage.finish();
+  }
+
+  /** How many go on waiting for news on behalf of somebody who is gone; a server takes a moment to notice. */
+  async listeners(): Promise<number> {
+    const requests = await this.tasks.requests();
+    const count = () => this.server.handler.subscriptions + requests.watchers;
+    for (let looks = 0; looks < 500 && count() > 0; looks++) await pause(2);
+    return count();
+  }
+
+  /** The ids of all tasks that callers without a token were told of. */
+  async published(): Promise<Set<string>> {
+    const ids = new Set<string>();
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.tasks.list({ owner: 'anonymous', limit: 500, ...(cursor && { cursor }) });
+      for (const { id } of page.tasks) ids.add(id);
+      cursor = page.nextCursor;
+      if (cursor === undefined) return ids;
+    }
+  }
+
+  /** Waiting tasks that exist and that nobody here may see: of another owner, of an open call, below another task. */
+  async #unseen(parentId: string): Promise<string[]> {
+    const asking = new Set<string>();
+    const stop = await this.tasks.subscribe(({ taskId, events }) => {
+      if (events.some(({ type }) => type === 'asked')) asking.add(taskId);
+    });
+    const foreign = await this.tasks.create('ask_name', {}, { owner: stranger });
+    await this.ask('tools/call', { name: 'multi_input', arguments: {}, _meta: withoutTasks });
+    while (asking.size < 2) await pause(2);
+    stop();
+    const tree = await (await this.tasks.requests()).tree(parentId);
+    const below = tree!.descendants.map(({ id }) => id);
+    return [...new Set([foreign.id, ...asking, ...below])];
+  }
+
+  /** States that this server issued for something else, or too long ago, or that somebody tampered with. */
+  async #wrongStates(right: string): Promise<string[]> {
+    const requests = await this.tasks.requests();
+    const key = await requests.secret('request-state');
+    const sealer = new Sealer(key, 'request-state');
+    const opened = sealer.open(right, requests.now);
+    if ('problem' in opened) throw new Error(`The state of the parked call is ${opened.problem}.`);
+    const value = opened.value as Loose;
+    const later = requests.now + 3_600_000;
+    return [
+      ...tampered(right),
+      sealer.seal(value, requests.now - 1),
+      sealer.seal({ ...value, owner: stranger }, later),
+      sealer.seal({ ...value, argumentsDigest: 'other' }, later),
+      sealer.seal({ ...value, tool: 'nobody' }, later),
+      new Sealer(key, 'something else').seal(value, later),
+      new Sealer(new Uint8Array(32), 'request-state').seal(value, later),
+    ];
+  }
+}
+
+/** The state with one bit changed, or with more or less of it. */
+export function tampered(state: string): string[] {
+  const bytes = Buffer.from(state, 'base64url');
+  const flipped = [0, 5, 12, 40, bytes.length - 1].map((place) => {
+    const copy = Buffer.from(bytes);
+    copy[place]! ^= 1;
+    return copy;
+  });
+  const cut = [bytes.subarray(12), bytes.subarray(0, -1), Buffer.concat([bytes, bytes])];
+  return [...flipped, ...cut].map((one) => one.toString('base64url'));
+}
+
+/** Refusals are plain errors or have a code; what JavaScript itself throws is a mistake in the program. */
+function isFault(error: Error): boolean {
+  const kinds = [TypeError, RangeError, ReferenceError, SyntaxError, EvalError, URIError];
+  return kinds.some((kind) => error instanceof kind);
+}
