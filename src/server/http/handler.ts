@@ -71,6 +71,7 @@ export class McpHandler {
     this.#direct = new DirectAnswers(this.#binding, this.#onError);
     this.#sdk = createMcpHandler(factory, {
       maxRequestBodySize: this.#largestBody,
+      maxSubscriptions: this.#maxSubscriptions,
       onerror: this.#onError,
       ...(options.bus && { bus: options.bus }),
     });
