@@ -26,7 +26,9 @@ export interface RunParts {
   readonly clock: Clock;
   readonly tool: DurableTool;
   readonly claimed: Claimed;
-  readonly settings: Pick<WorkerSettings, 'lingerMs' | 'interruptAfterEveryEntry' | 'largestValue'>;
+  readonly settings: Pick<WorkerSettings, 'interruptAfterEveryEntry' | 'largestValue'>;
+  /** How long a pass that only waits stays in memory; asked when it begins to. */
+  readonly lingerMs: () => number;
 }
 
 const stuckRetryMs = 5_000;
@@ -38,6 +40,7 @@ export class Run {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #settings: RunParts['settings'];
+  readonly #lingerMs: () => number;
   readonly #abort = new AbortController();
   readonly #reporter = new Reporter(() => void this.#flush());
   readonly #written: readonly Json[] | undefined;
@@ -47,7 +50,8 @@ export class Run {
   /** The handler has ended, and listens to no signal any more. */
   #isConcluding = false;
 
-  constructor({ store, clock, tool, claimed, settings }: RunParts) {
+  constructor({ store, clock, tool, claimed, settings, lingerMs }: RunParts) {
+    this.#lingerMs = lingerMs;
     this.#store = store;
     this.#clock = clock;
     this.#settings = settings;
@@ -142,9 +146,12 @@ export class Run {
   }
 
   #host(): PassHost {
+    const lingerMs = this.#lingerMs;
     return {
       taskId: this.taskId,
-      lingerMs: this.#settings.lingerMs,
+      get lingerMs() {
+        return lingerMs();
+      },
       largestValue: this.#settings.largestValue,
       longestJournal: this.tool.longestJournal,
       now: () => this.#clock.now(),

@@ -185,7 +185,10 @@ export class Worker implements AsyncDisposable {
     const { store } = this.#database;
     const { task, claim } = claimed;
     const tool = this.#tools.find(({ name, version }) => name === task.tool && version === task.toolVersion)!;
-    const run = new Run({ store, clock: this.#clock, tool, claimed, settings: this.#settings });
+    const settings = this.#settings;
+    // Where others wait for a place nobody lingers in it.
+    const lingerMs = () => (this.#places() > 0 ? settings.lingerMs : 0);
+    const run = new Run({ store, clock: this.#clock, tool, claimed, settings, lingerMs });
     this.#runs.set(task.id, run);
     try {
       if (await this.#isAbandoned(task)) return await this.#endWithRequest(task.rootId);

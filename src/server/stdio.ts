@@ -75,6 +75,7 @@ class ListeningTransport implements Transport {
   readonly #subscriptions = new Map<SubscriptionId, Listening>();
   /** Requests to listen that are being looked into. */
   readonly #coming = new Set<SubscriptionId>();
+  #turn = Promise.resolve();
 
   constructor(wire: Transport, binding: Binding) {
     this.#wire = wire;
@@ -113,12 +114,12 @@ class ListeningTransport implements Transport {
 
   /** As the protocol wants it on stdio: the request to listen is cancelled, and then answered. */
   async endSubscriptions(): Promise<void> {
-    for (const [requestId, { subscription }] of this.#subscriptions) {
-      subscription.close();
-      const params = { requestId, reason: 'The server is shutting down.' };
-      await this.#tell({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
-    }
-    this.#subscriptions.clear();
+    for (const id of [...this.#subscriptions.keys()]) await this.#end(id, 'The server is shutting down.');
+  }
+
+  async #end(requestId: SubscriptionId, reason: string): Promise<void> {
+    this.#forget(requestId);
+    await this.#tell({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } });
   }
 
   #received(message: JSONRPCMessage, pass: () => void): void {
@@ -153,7 +154,10 @@ class ListeningTransport implements Transport {
       requests,
       caller,
       { id, taskIds },
-      { write: (message) => this.#tell(message), drop: () => this.#subscriptions.delete(id) },
+      {
+        write: (message) => this.#tellInTurn(message),
+        drop: () => void this.#end(id, 'The tasks cannot be read.').catch(() => {}),
+      },
     );
     this.#subscriptions.get(id)?.subscription.close();
     this.#subscriptions.set(id, { subscription, taskIds });
@@ -171,6 +175,13 @@ class ListeningTransport implements Transport {
     const meta = message.params?._meta as JsonObject | undefined;
     const id = meta?.['io.modelcontextprotocol/subscriptionId'] as SubscriptionId | undefined;
     return id === undefined ? undefined : this.#subscriptions.get(id);
+  }
+
+  /** One at a time: each that waits for room adds listeners to the output. */
+  #tellInTurn(message: JsonObject): Promise<void> {
+    const told = this.#turn.then(() => this.#tell(message));
+    this.#turn = told.catch(() => {});
+    return told;
   }
 
   #tell(message: JsonObject): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * Push: one subscription to the state of some tasks. Every frame is what `tasks/get` would say at that moment, so news
  * that a slow reader has not taken yet is replaced by newer news: a subscription never holds more than the ids of the
- * tasks that changed. A reader that takes nothing for too long is dropped.
+ * tasks that changed.
  */
 import type { Requests } from '../engine/requests.ts';
 import type { TaskEvent } from '../model/event.ts';
@@ -11,7 +11,7 @@ import { subscriptionIdKey } from '../protocol/dialects/2026-07-28/names.ts';
 import type { Caller } from './caller.ts';
 import { visible } from './task-methods.ts';
 
-/** How long a reader may take nothing. */
+/** How long a reader that has a connection of its own may take nothing. */
 export const slowReaderMs = 30_000;
 
 /** Commits that change nothing a peer can see. */
@@ -30,7 +30,7 @@ export type SubscriptionId = string | number;
 export interface Reader {
   /** Resolves when the message has been taken. */
   write(message: JsonObject): Promise<void>;
-  /** The reader took nothing for too long. */
+  /** Nothing more can be told. */
   drop(): void;
 }
 
@@ -106,12 +106,7 @@ export class Subscription {
 
   async #write({ method, params }: { method: string; params: JsonObject }): Promise<void> {
     const _meta = { ...(params._meta as JsonObject | undefined), [subscriptionIdKey]: this.#id };
-    const timer = setTimeout(() => this.#drop(), slowReaderMs);
-    try {
-      await this.#reader.write({ jsonrpc: '2.0', method, params: { ...params, _meta } });
-    } finally {
-      clearTimeout(timer);
-    }
+    await this.#reader.write({ jsonrpc: '2.0', method, params: { ...params, _meta } });
   }
 
   #drop(): void {

@@ -78,6 +78,7 @@ export class McpHandler {
     this.#sdk = createMcpHandler(factory, {
       legacy: 'reject',
       maxRequestBodySize: this.#largestBody,
+      maxSubscriptions: this.#maxSubscriptions,
       onerror: this.#onError,
       ...(options.bus && { bus: options.bus }),
     });

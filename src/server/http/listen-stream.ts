@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { TaskId } from '../../model/task.ts';
 import type { Caller } from '../caller.ts';
 import { acknowledgement, acknowledging, farewell } from '../listen.ts';
-import { type Reader, Subscription, type SubscriptionId } from '../subscription.ts';
+import { type Reader, Subscription, type SubscriptionId, slowReaderMs } from '../subscription.ts';
 
 const keepAliveMs = 15_000;
 
@@ -52,11 +52,8 @@ export class ListenStream implements Reader {
   }
 
   async write(message: JsonObject): Promise<void> {
-    while (!this.#hasRoom()) {
-      this.#room = Promise.withResolvers();
-      await this.#room.promise;
-      if (this.#isClosed) throw new Error('The stream is closed.');
-    }
+    if (!this.#hasRoom()) await this.#untilRoom();
+    if (this.#isClosed) throw new Error('The stream is closed.');
     this.#enqueue(frame(message));
   }
 
@@ -105,6 +102,15 @@ export class ListenStream implements Reader {
     if (message.method !== acknowledgement) return this.write(message);
     await this.write(acknowledging(message, this.#parts.taskIds));
     this.#subscription.start();
+  }
+
+  async #untilRoom(): Promise<void> {
+    const patience = setTimeout(() => this.drop(), slowReaderMs);
+    while (!this.#isClosed && !this.#hasRoom()) {
+      this.#room = Promise.withResolvers();
+      await this.#room.promise;
+    }
+    clearTimeout(patience);
   }
 
   #hasRoom(): boolean {

@@ -58,6 +58,10 @@ export function whenClosed(res: ServerResponse): () => AbortSignal {
 
 /** Writes a response at the reader's pace. */
 export async function writeResponse(res: ServerResponse, response: Response): Promise<void> {
+  if (res.closed) {
+    await response.body?.cancel().catch(() => {});
+    return;
+  }
   res.writeHead(response.status, Object.fromEntries(response.headers));
   if (!response.body) {
     res.end();
@@ -65,21 +69,27 @@ export async function writeResponse(res: ServerResponse, response: Response): Pr
   }
   res.flushHeaders();
   const reader = response.body.getReader();
-  const gone = new Promise<void>((resolve) => res.once('close', resolve));
-  void gone.then(() => reader.cancel().catch(() => {}));
+  res.once('close', () => void reader.cancel().catch(() => {}));
+  // A body that breaks off must not look complete, and must not wait for a reader that takes nothing.
+  reader.closed.catch(() => res.destroy());
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done || res.destroyed) break;
-      if (!res.write(value)) await Promise.race([gone, drained(res)]);
+      if (!res.write(value)) await drainedOrClosed(res);
     }
     res.end();
   } catch {
-    // A body that breaks off must not look complete.
     res.destroy();
   }
 }
 
-function drained(res: ServerResponse): Promise<void> {
-  return new Promise((resolve) => res.once('drain', resolve));
+function drainedOrClosed(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      res.off('drain', done).off('close', done);
+      resolve();
+    };
+    res.on('drain', done).on('close', done);
+  });
 }

@@ -1,0 +1,85 @@
+/** What a server holds, counted from inside its process, from the moment on in which this is imported. */
+import { createHook } from 'node:async_hooks';
+import { subscribe } from 'node:diagnostics_channel';
+import type { EventEmitter } from 'node:events';
+import type { Server, ServerResponse } from 'node:http';
+import { setImmediate as turn } from 'node:timers/promises';
+
+export interface Holdings {
+  /** `process.getActiveResourcesInfo()`, counted by kind. */
+  readonly resources: Readonly<Record<string, number>>;
+  /** All of them, while the resources name only those that keep the process alive. */
+  readonly timers: number;
+  readonly connections: number;
+  /** Responses that have not ended. */
+  readonly responses: number;
+  /** Listeners of the process and of the HTTP server, by event. */
+  readonly listeners: Readonly<Record<string, number>>;
+}
+
+export interface Memory {
+  /** After a collection: the heap, and the buffers outside it. */
+  readonly bytes: number;
+  /** What the fullest response holds that its reader has not taken. */
+  readonly unsent: number;
+}
+
+const timers = new Set<number>();
+createHook({
+  init: (id, type) => void (type === 'Timeout' && timers.add(id)),
+  destroy: (id) => void timers.delete(id),
+  trackPromises: false,
+}).enable();
+
+let httpServer: Server | undefined;
+const responses = new Set<ServerResponse>();
+subscribe('http.server.request.start', (message) => {
+  const { server, response } = message as { server: Server; response: ServerResponse };
+  httpServer = server;
+  responses.add(response);
+  response.once('close', () => responses.delete(response));
+});
+
+export async function holdings(): Promise<Holdings> {
+  return {
+    resources: counted(process.getActiveResourcesInfo()),
+    timers: timers.size,
+    connections: httpServer ? await connectionsOf(httpServer) : 0,
+    responses: responses.size,
+    listeners: {
+      ...listenersOf('process', process),
+      ...(httpServer && listenersOf('server', httpServer)),
+    },
+  };
+}
+
+export async function memory(): Promise<Memory> {
+  // A second collection takes what the finalizers of the first let go.
+  for (let round = 0; round < 2; round++) {
+    globalThis.gc!();
+    await turn();
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  const unsent = [...responses].map(({ writableLength, socket }) =>
+    Math.max(writableLength, socket?.writableLength ?? 0),
+  );
+  return { bytes: heapUsed + arrayBuffers, unsent: Math.max(0, ...unsent) };
+}
+
+function connectionsOf(server: Server): Promise<number> {
+  return new Promise((resolve, reject) =>
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );
+}
+
+function listenersOf(name: string, emitter: EventEmitter): Record<string, number> {
+  return Object.fromEntries(
+    emitter.eventNames().map((event) => [`${name} ${String(event)}`, emitter.listenerCount(event)]),
+  );
+}
+
+function counted(kinds: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const kind of kinds) counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
+}

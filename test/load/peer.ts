@@ -1,0 +1,91 @@
+/** A client of 2026-07-28 with bare hands: what it sends and gets is exactly what is on the wire. */
+import { Agent, type IncomingMessage, request } from 'node:http';
+import type { Json, JsonObject } from '../../src/model/json.ts';
+import { metaOf, revision, taskIn, type WireTask } from './protocol.ts';
+import { Stream } from './stream.ts';
+
+/** An error that came back instead of a result. */
+export class Refused extends Error {}
+
+export class Peer {
+  readonly #url: string;
+  readonly #token: string;
+  readonly #agent: Agent;
+  /** One connection each. */
+  readonly #streaming = new Agent({ keepAlive: false });
+  readonly #meta: JsonObject;
+  #sent = 0;
+
+  constructor(url: string, { connections = 64, token = 'ours', takesTasks = true } = {}) {
+    this.#meta = metaOf(takesTasks);
+    this.#url = url;
+    this.#token = token;
+    this.#agent = new Agent({ keepAlive: true, maxSockets: connections, maxFreeSockets: connections });
+  }
+
+  /** Calls a tool, and gives the task that the call became. */
+  async call(name: string, input: JsonObject = {}, signal?: AbortSignal): Promise<WireTask> {
+    const task = await this.#ask('tools/call', name, { name, arguments: input }, signal);
+    if (task.resultType !== 'task') throw new Refused(`No task, but ${JSON.stringify(task)}`);
+    return task as WireTask;
+  }
+
+  /** What `tasks/get` says, but for what belongs to the answer and not to the task. */
+  async get(taskId: string): Promise<WireTask> {
+    return taskIn(await this.#ask('tasks/get', taskId, { taskId }));
+  }
+
+  async update(taskId: string, inputResponses: JsonObject): Promise<void> {
+    await this.#ask('tasks/update', taskId, { taskId, inputResponses });
+  }
+
+  /** Resolves when the response has begun. */
+  async listen(taskIds: readonly string[], signal?: AbortSignal, also: JsonObject = {}): Promise<Stream> {
+    const id = `listen ${++this.#sent}`;
+    const params = { notifications: { ...also, taskIds: [...taskIds] } };
+    const agent = this.#streaming;
+    return new Stream(id, await this.#post({ agent, method: 'subscriptions/listen', id, params, signal }));
+  }
+
+  /** Closes every connection, those of streams too. */
+  close(): void {
+    this.#agent.destroy();
+    this.#streaming.destroy();
+  }
+
+  async #ask(method: string, name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
+    const response = await this.#post({ agent: this.#agent, method, name, id: ++this.#sent, params, signal });
+    let text = '';
+    for await (const chunk of response.setEncoding('utf8')) text += chunk;
+    const { result, error } = JSON.parse(text) as { result?: JsonObject; error?: Json };
+    if (!result) throw new Refused(`${method} ${name}: ${response.statusCode} ${JSON.stringify(error)}`);
+    return result;
+  }
+
+  #post({ agent, method, name, id, params, signal }: Post): Promise<IncomingMessage> {
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: this.#meta } });
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'content-length': Buffer.byteLength(body),
+      authorization: `Bearer ${this.#token}`,
+      'mcp-protocol-version': revision,
+      'mcp-method': method,
+      ...(name !== undefined && { 'mcp-name': name }),
+    };
+    return new Promise((resolve, reject) => {
+      request(this.#url, { agent, method: 'POST', headers, ...(signal && { signal }) }, resolve)
+        .on('error', reject)
+        .end(body);
+    });
+  }
+}
+
+interface Post {
+  readonly agent: Agent;
+  readonly method: string;
+  readonly name?: string;
+  readonly id: string | number;
+  readonly params: JsonObject;
+  readonly signal?: AbortSignal | undefined;
+}

@@ -1,0 +1,45 @@
+/** The words of 2026-07-28 and its Tasks extension that a client needs, written out once more: a second pair of eyes. */
+import { expect } from 'vitest';
+import type { JsonObject } from '../../src/model/json.ts';
+
+export const revision = '2026-07-28';
+export const subscriptionId = 'io.modelcontextprotocol/subscriptionId';
+export const serverInfo = 'io.modelcontextprotocol/serverInfo';
+
+/** What every request says about its sender. */
+export function metaOf(takesTasks: boolean): JsonObject {
+  return {
+    'io.modelcontextprotocol/protocolVersion': revision,
+    'io.modelcontextprotocol/clientInfo': { name: 'load', version: '1.0.0' },
+    'io.modelcontextprotocol/clientCapabilities': {
+      elicitation: { form: {} },
+      ...(takesTasks && { extensions: { 'io.modelcontextprotocol/tasks': {} } }),
+    },
+  };
+}
+
+export interface WireTask extends JsonObject {
+  readonly taskId: string;
+  readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+}
+
+/** The answer with which a server ends a subscription. */
+export function farewellTo(id: string): unknown {
+  const _meta = expect.objectContaining({ [subscriptionId]: id });
+  return { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta } };
+}
+
+/** The task itself, without what belongs to the answer or the notification that it came in. */
+export function taskIn(shown: JsonObject): WireTask {
+  const { resultType: _, _meta, ...task } = shown;
+  const { [subscriptionId]: _id, [serverInfo]: _server, ...rest } = (_meta ?? {}) as JsonObject;
+  return (Object.keys(rest).length > 0 ? { ...task, _meta: rest } : task) as WireTask;
+}
+
+/** How much of its work a task reported as done. */
+export function progressOf({ _meta }: WireTask): number {
+  const { progress = 0 } = ((_meta as JsonObject | undefined)?.['dev.holdfast/progress'] ?? {}) as JsonObject;
+  return progress as number;
+}
