@@ -70,15 +70,16 @@ export class Binding {
 
   /** The sender of a request of 2026-07-28, which declares its capabilities every time. */
   caller(capabilities: unknown, credentials: Credentials | undefined): Caller {
-    return this.#caller(this.dialect.sender(capabilities), credentials);
+    return this.callerLike(this.dialect.sender(capabilities), credentials);
   }
 
   /** The sender of a request in which tasks cannot be spoken of. */
   callerWithoutTasks(credentials: Credentials | undefined): Caller {
-    return this.#caller({ takesTasks: false, answers: [] }, credentials);
+    return this.callerLike({ takesTasks: false, answers: [] }, credentials);
   }
 
-  #caller(sender: Sender, credentials: Credentials | undefined): Caller {
+  /** For those that know the sender already. */
+  callerLike(sender: Sender, credentials: Credentials | undefined): Caller {
     return { owner: this.#ownerOf(credentials), dialect: this.dialect, sender };
   }
 
