@@ -1,38 +1,64 @@
-/** The `holdfast` command. Exit code 2 means wrong usage, explained in one sentence on stderr. */
-import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+/**
+ * The `holdfast` command. Exit code 1 means that something failed, 2 that the usage was wrong; either is told in one
+ * sentence on stderr.
+ */
+import { readArguments, WrongUsage } from './usage.ts';
+import { version } from './version.ts';
 
-const options = {
-  help: { type: 'boolean', short: 'h' },
-  version: { type: 'boolean' },
-} as const;
+type Command = (args: readonly string[]) => Promise<number>;
+
+const commands: Readonly<Record<string, Command>> = {
+  demo: async (args) => (await import('./demo.ts')).demo(args),
+};
 
 const help = `Holdfast: durable tasks for MCP, for tools that take minutes or days and survive crashes and restarts.
 
-Usage: holdfast [--help | --version]
+Usage: holdfast COMMAND [OPTION...]
 
-  -h, --help     say this
+  demo           serve a few durable tools, to try them; also has a client for the terminal
+
+  -h, --help     say this, or with a command how to use it
   --version      say which version this is`;
 
-process.exitCode = run(process.argv.slice(2));
+// Node 22 warns that its SQLite is experimental. That it will do is for us to know, not for whoever runs a command.
+const { emitWarning } = process;
+process.emitWarning = (warning: string | Error, ...rest: never[]) => {
+  if (!String(warning).startsWith('SQLite is')) emitWarning.call(process, warning, ...rest);
+};
+// Whoever reads the output may leave early, as head does.
+process.stdout.on('error', () => process.exit());
+process.on('uncaughtException', (error) => {
+  tell(error);
+  process.exit(1);
+});
+process.exitCode = await run(process.argv.slice(2));
 
-function run(args: readonly string[]): number {
-  // Not strict: Node's own words for unknown options are several sentences.
-  const { values, tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
-  for (const token of tokens) {
-    if (token.kind === 'positional') return wrongUsage(`there is no command "${token.value}"`);
-    if (token.kind === 'option' && !Object.hasOwn(options, token.name))
-      return wrongUsage(`there is no option ${token.rawName}`);
+async function run(args: readonly string[]): Promise<number> {
+  const name = args.find((arg) => !arg.startsWith('-'));
+  const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
+  try {
+    if (command) return await command(args.toSpliced(args.indexOf(name!), 1));
+    return plain(args);
+  } catch (error) {
+    if (!(error instanceof WrongUsage)) {
+      tell(error as Error);
+      return 1;
+    }
+    console.error(`holdfast: ${error.message}; \`${error.help}\` says what there is.`);
+    return 2;
   }
+}
+
+function plain(args: readonly string[]): number {
+  const { values, positionals } = readArguments(args, {
+    help: { type: 'boolean', short: 'h' },
+    version: { type: 'boolean' },
+  });
+  if (positionals.length > 0) throw new WrongUsage(`there is no command "${positionals[0]}"`);
   console.log(values.version ? version() : help);
   return 0;
 }
 
-function wrongUsage(problem: string): number {
-  console.error(`holdfast: ${problem}; \`holdfast --help\` says what there is.`);
-  return 2;
-}
-
-function version(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+function tell({ message }: Error): void {
+  console.error(`holdfast: ${message}`);
 }

@@ -8,7 +8,7 @@ import type { DurableTool } from '../engine/tool.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Owner } from '../model/task.ts';
-import type { Dialect } from '../protocol/dialect.ts';
+import type { Dialect, Sender } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { tasksExtension } from '../protocol/dialects/2026-07-28/dialect.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
@@ -79,7 +79,11 @@ export class Binding {
 
   /** The sender of a request of 2026-07-28, which declares its capabilities every time. */
   caller(capabilities: unknown, bearer: Bearer): Caller {
-    const sender = this.dialect.sender(capabilities);
+    return this.callerLike(this.dialect.sender(capabilities), bearer);
+  }
+
+  /** For those that know the sender already. */
+  callerLike(sender: Sender, bearer: Bearer): Caller {
     return { owner: this.ownerOf(bearer), dialect: this.dialect, sender };
   }
 

@@ -7,7 +7,8 @@ import { classifyInboundRequest } from '@modelcontextprotocol/server';
 import { toJsonSchema } from '../../engine/schema.ts';
 import type { DurableTool } from '../../engine/tool.ts';
 import { HoldfastError } from '../../model/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { Sender } from '../../protocol/dialect.ts';
 import {
   clientCapabilitiesKey,
   missingCapability,
@@ -29,7 +30,8 @@ export interface Posted {
 
 export interface DirectAnswer {
   readonly status: number;
-  readonly message: JsonObject;
+  /** The message as JSON. */
+  readonly text: string;
 }
 
 interface Request {
@@ -37,6 +39,7 @@ interface Request {
   readonly method: string;
   readonly params: JsonObject;
   readonly meta: JsonObject;
+  readonly sender: Sender;
 }
 
 const methods = { ...taskMethods, ...updateMethods };
@@ -47,7 +50,10 @@ const knownMetas = 1_000;
 export class DirectAnswers {
   readonly #binding: Binding;
   readonly #onError: (error: Error) => void;
-  readonly #valid = new Set<string>();
+  /** The senders of requests whose metadata was found valid, by that metadata. */
+  readonly #senders = new Map<string, Sender>();
+  readonly #texts = new WeakMap<JsonObject, string>();
+  #textsOf: JsonObject | undefined;
   readonly #handsOver: ReadonlySet<DurableTool>;
 
   constructor(binding: Binding, onError: (error: Error) => void) {
@@ -60,18 +66,18 @@ export class DirectAnswers {
   async answer(posted: Posted): Promise<DirectAnswer | undefined> {
     const request = this.#understood(posted);
     if (!request) return undefined;
-    const caller = this.#binding.caller(request.meta[clientCapabilitiesKey], posted.credentials);
+    const caller = this.#binding.callerLike(request.sender, posted.credentials);
     const act = this.#actFor(request, caller, posted);
     if (!act) return undefined;
     const { id } = request;
     try {
-      return { status: 200, message: { jsonrpc: '2.0', id, result: this.#introduced(await act()) } };
+      return { status: 200, text: this.#resultText(id, await act()) };
     } catch (error) {
       if (error instanceof RequestAborted) throw error;
       if (!(error instanceof HoldfastError)) this.#onError(error as Error);
       const fault = this.#binding.dialect.fault(error);
       const status = fault.code === missingCapability ? 400 : 200;
-      return { status, message: { jsonrpc: '2.0', id, error: fault as unknown as Json } };
+      return { status, text: JSON.stringify({ jsonrpc: '2.0', id, error: fault }) };
     }
   }
 
@@ -86,17 +92,20 @@ export class DirectAnswers {
     if (header('mcp-protocol-version') !== revision || header('mcp-method') !== method) return undefined;
     const name = method === 'tools/call' ? params.name : params.taskId;
     if (typeof name !== 'string' || header('mcp-name') !== name) return undefined;
-    return this.#isValid(params._meta, body) ? { id, method, params, meta: params._meta } : undefined;
+    const sender = this.#senderOf(params._meta, body);
+    return sender && { id, method, params, meta: params._meta, sender };
   }
 
-  #isValid(meta: JsonObject, body: JsonObject): boolean {
+  #senderOf(meta: JsonObject, body: JsonObject): Sender | undefined {
     const text = JSON.stringify(meta);
-    if (this.#valid.has(text)) return true;
+    const known = this.#senders.get(text);
+    if (known) return known;
     const route = classifyInboundRequest({ httpMethod: 'POST', protocolVersionHeader: revision, body });
-    if (route.kind !== 'modern' || route.classification.revision !== revision) return false;
-    if (this.#valid.size >= knownMetas) this.#valid.clear();
-    this.#valid.add(text);
-    return true;
+    if (route.kind !== 'modern' || route.classification.revision !== revision) return undefined;
+    if (this.#senders.size >= knownMetas) this.#senders.clear();
+    const sender = this.#binding.dialect.sender(meta[clientCapabilitiesKey]);
+    this.#senders.set(text, sender);
+    return sender;
   }
 
   #actFor(
@@ -112,6 +121,17 @@ export class DirectAnswers {
     if (params.arguments !== undefined && !isJsonObject(params.arguments)) return undefined;
     return () =>
       this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal: signal() });
+  }
+
+  /** A result that is the very same as before need not be written out again. */
+  #resultText(id: string | number, result: JsonObject): string {
+    let text = this.#texts.get(result);
+    if (text === undefined || this.#textsOf !== this.#binding.serverInfo) {
+      this.#textsOf = this.#binding.serverInfo;
+      text = JSON.stringify(this.#introduced(result));
+      this.#texts.set(result, text);
+    }
+    return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`;
   }
 
   #introduced(result: JsonObject): JsonObject {

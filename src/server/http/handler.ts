@@ -253,12 +253,11 @@ function withoutTasks(body: unknown): unknown {
   return { ...body, params: { ...body.params, notifications } };
 }
 
-function toResponse({ status, message }: DirectAnswer): Response {
-  return Response.json(message, { status });
+function toResponse({ status, text }: DirectAnswer): Response {
+  return new Response(text, { status, headers: { 'content-type': 'application/json' } });
 }
 
-function writeDirect(res: ServerResponse, { status, message }: DirectAnswer): void {
-  const text = JSON.stringify(message);
+function writeDirect(res: ServerResponse, { status, text }: DirectAnswer): void {
   res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
   res.end(text);
 }

@@ -1,10 +1,12 @@
 /** A whole server in one call: the HTTP face on a port, and a graceful end when the process is told to stop. */
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
 import { type Duration, toMs } from '../../model/duration.ts';
 import type { Tasks } from '../tasks.ts';
+import { Gate } from './gate.ts';
 import { type HandlerOptions, McpHandler } from './handler.ts';
+import { writeResponse } from './node.ts';
 
 export interface ServeHttpOptions extends HandlerOptions {
   /** Default 7420; 0 takes any that is free. */
@@ -17,6 +19,8 @@ export interface ServeHttpOptions extends HandlerOptions {
   readonly grace?: Duration;
   /** Signals that stop the server. Default SIGTERM and SIGINT. */
   readonly stopOn?: readonly NodeJS.Signals[];
+  /** Answers requests for other paths. Their host and origin have been checked as those of MCP are; no token is. */
+  readonly elsewhere?: (req: IncomingMessage, res: ServerResponse) => void;
 }
 
 export interface HttpServer {
@@ -34,11 +38,17 @@ export async function serveHttp(
   factory: McpServerFactory,
   options: ServeHttpOptions = {},
 ): Promise<HttpServer> {
-  const { port = 7420, host = '127.0.0.1', path = '/mcp', grace = '10s' } = options;
+  const { port = 7420, host = '127.0.0.1', path = '/mcp', grace = '10s', elsewhere } = options;
   const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
   const handler = new McpHandler(tasks, factory, options);
+  const gate = new Gate(options);
   const server = createServer((req, res) => {
     if (req.url === path || req.url?.startsWith(`${path}?`)) return handler.node(req, res);
+    if (elsewhere) {
+      const refusal = gate.refuse(req.headers.host, req.headers.origin);
+      if (!refusal) return elsewhere(req, res);
+      return void writeResponse(res, refusal);
+    }
     res.writeHead(404, { 'content-type': 'text/plain' }).end(`There is nothing here. MCP is at ${path}.\n`);
   });
   await listening(server, port, host);

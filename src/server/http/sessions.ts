@@ -196,10 +196,10 @@ export class HttpSessions {
     try {
       const result = await run(requests, caller, said);
       if (typeof said.taskId === 'string') await this.#follow(session, said.taskId);
-      return { status: 200, message: { jsonrpc: '2.0', id, result } };
+      return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, result }) };
     } catch (error) {
-      const fault = tasksOf2025.fault(error) as unknown as JsonObject;
-      return { status: 200, message: { jsonrpc: '2.0', id, error: fault } };
+      const fault = tasksOf2025.fault(error);
+      return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, error: fault }) };
     }
   }
 
