@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { StepContext } from './call.ts';
 import { childRequest } from './new-task.ts';
-import type { Pass } from './pass.ts';
+import { outsideHandlers, type Pass } from './pass.ts';
 import { CannotBeAsked } from './recorded-error.ts';
 import { type Retry, retryPolicy } from './retry.ts';
 import { type InputOf, type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
@@ -107,7 +107,8 @@ export interface ContextParts {
 
 export function taskContext({ task, tool, pass, signal, report, cancel }: ContextParts): TaskContext {
   const tell = (what: Report) => {
-    if (pass.isLive) report(what);
+    // The commit that it leads to, later, is not something that the handler awaits.
+    if (pass.isLive) outsideHandlers(() => report(what));
   };
   const subtask = (id: TaskId, name: string): Subtask => ({
     id,

@@ -43,6 +43,9 @@ export function isInHandler(): boolean {
   return context !== undefined && context.step === undefined;
 }
 
+/** Does what is none of the handler's own doing, though it came about by it. */
+export const outsideHandlers = <T>(act: () => T): T => running.exit(act);
+
 export class Pass {
   readonly ended: Promise<PassEnd>;
   readonly #end: (end: PassEnd) => void;

@@ -237,3 +237,13 @@ async function withLimit(largestValue: number) {
   await tasks.work();
   return { tasks, tool };
 }
+
+test('a handler may report progress and take its time, in the test kit too', async () => {
+  const slow = durableTool('slow', {}, async (_, task) => {
+    task.progress(1, 2);
+    await task.step('slow', () => new Promise((resolve) => setTimeout(resolve, 400)));
+    return 'done';
+  });
+  const { outcome } = await runTool(slow);
+  expect(outcome).toMatchObject({ kind: 'result', isError: false });
+});

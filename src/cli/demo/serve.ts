@@ -1,0 +1,82 @@
+/** The demo while it runs: an MCP server, a worker in the same process, and a page to watch them on. */
+import { join, relative } from 'node:path';
+import { McpServer } from '@modelcontextprotocol/server';
+import { serveHttp } from '../../server/http/serve.ts';
+import { createTasks, type Tasks } from '../../server/tasks.ts';
+import { sqlite } from '../../sqlite.ts';
+import { CommandFailed } from '../usage.ts';
+import { version } from '../version.ts';
+import { howToRun, urlOption } from './how-to-run.ts';
+import { unfinished } from './overview.ts';
+import { writeSample } from './sample.ts';
+import { demoTools } from './tools.ts';
+import { web } from './web.ts';
+
+export interface DemoOptions {
+  readonly port: number;
+  /** The folder that its tools may look into. */
+  readonly here: string;
+  readonly data: string;
+}
+
+/** Serves until the process is told to stop. */
+export async function serveDemo({ port, here, data }: DemoOptions): Promise<void> {
+  const sample = join(data, 'sample');
+  const tools = demoTools({ here, data, sample });
+  const tasks = createTasks({ store: sqlite(join(data, 'demo.db')), tools });
+  try {
+    const found = await unfinished(tasks);
+    await writeSample(sample);
+    const { url, stopped } = await served(tasks, port);
+    // Not before the port is ours: a second demo on the same store would begin to work, and end at once.
+    await tasks.work();
+    greet(url, relative(here, data) || '.', found);
+    await stopped;
+  } catch (error) {
+    await tasks.close().catch(() => {});
+    throw worded(error as NodeJS.ErrnoException, port);
+  }
+  console.log('Stopped. What is not done goes on at the next start.');
+}
+
+function served(tasks: Tasks, port: number) {
+  const mcpServer = () => {
+    const mcp = new McpServer({ name: 'holdfast-demo', version: version() });
+    tasks.attach(mcp);
+    return mcp;
+  };
+  const server = serveHttp(tasks, mcpServer, {
+    port,
+    elsewhere: web(tasks, async () => {
+      const { url } = await server;
+      return { url, start: howToRun(), call: firstCall(url) };
+    }),
+  });
+  return server;
+}
+
+function firstCall(url: string): string {
+  return howToRun('call', 'count', `'{"to": 30}'`, ...urlOption(url));
+}
+
+function greet(url: string, data: string, found: number): void {
+  console.log(`Holdfast demo: an MCP server with durable tools. Its tasks are in ${data}.`);
+  if (found > 0) console.log(found === 1 ? '1 task goes on.' : `${found} tasks go on.`);
+  console.log(`
+  MCP server  ${url}
+  page        ${new URL('/', url)}
+  process     ${process.pid}
+
+Try this in a second terminal:
+
+  ${firstCall(url)}
+`);
+}
+
+function worded(error: NodeJS.ErrnoException, port: number): Error {
+  if (error.code === 'EADDRINUSE')
+    return new CommandFailed(`Port ${port} is taken: stop what uses it, or choose another with --port.`);
+  if (error.code === 'EACCES' && error.syscall === 'listen')
+    return new CommandFailed(`Port ${port} is not for this user: choose another with --port.`);
+  return error;
+}

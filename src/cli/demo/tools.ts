@@ -1,0 +1,219 @@
+/** The durable tools of the demo. Each does something that a machine can do by itself, and that can be interrupted. */
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fromJsonSchema } from '@modelcontextprotocol/server';
+import type { TaskContext } from '../../engine/context.ts';
+import { CannotBeAsked, TerminalError } from '../../engine/recorded-error.ts';
+import { type DurableTool, durableTool } from '../../engine/tool.ts';
+import { filesIn, placeOf } from './folders.ts';
+import { runTestFile, type TestsOfFile } from './test-file.ts';
+
+export interface Places {
+  /** The folder that the demo was started in. */
+  readonly here: string;
+  readonly data: string;
+  readonly sample: string;
+}
+
+export function demoTools(places: Places): readonly DurableTool[] {
+  const countWords = countWordsIn(places);
+  return [count, runTests(places), reportOnFolder(places, countWords), countWords] as readonly DurableTool[];
+}
+
+/** Often enough that a terminal looks alive. */
+const poll = '250ms';
+
+const count = durableTool(
+  'count',
+  {
+    description: 'Counts slowly, and says which processes took part: kill the server in the middle.',
+    annotations: { readOnlyHint: true },
+    task: 'always',
+    inputSchema: fromJsonSchema<{ to?: number; everyMs?: number }>({
+      type: 'object',
+      properties: {
+        to: { type: 'integer', minimum: 1, maximum: 3_600, default: 30 },
+        everyMs: { type: 'integer', minimum: 0, maximum: 60_000, default: 500 },
+      },
+      additionalProperties: false,
+    }),
+  },
+  async ({ to = 30, everyMs = 500 }, task) => {
+    task.pollEvery(poll);
+    const processes: number[] = [];
+    for (let n = 1; n <= to; n++) {
+      const pid = await task.step(`${n}`, async ({ signal }) => {
+        await pause(everyMs, undefined, { signal });
+        return process.pid;
+      });
+      processes.push(pid);
+      task.progress(n, to);
+    }
+    const parts = stretches(processes);
+    if (parts.length === 1) return `Counted to ${to} in one process.`;
+    const told = parts.map(({ from, until, pid }) => `${from} to ${until} in process ${pid}`);
+    return `Counted to ${to} in ${new Set(processes).size} processes: ${told.join(', ')}.`;
+  },
+);
+
+function stretches(processes: readonly number[]): { from: number; until: number; pid: number }[] {
+  const found: { from: number; until: number; pid: number }[] = [];
+  for (const [index, pid] of processes.entries()) {
+    const last = found.at(-1);
+    if (last?.pid === pid) last.until = index + 1;
+    else found.push({ from: index + 1, until: index + 1, pid });
+  }
+  return found;
+}
+
+const folderInput = fromJsonSchema<{ folder?: string }>({
+  type: 'object',
+  properties: {
+    folder: {
+      type: 'string',
+      description: 'In the folder that the demo was started in. By default a small sample project.',
+    },
+  },
+  additionalProperties: false,
+});
+
+const runTests = ({ here, sample }: Places) =>
+  durableTool(
+    'run_tests',
+    {
+      description: "Runs each file of tests in a folder with Node's test runner, and sums up what they say.",
+      task: 'always',
+      inputSchema: folderInput,
+    },
+    async ({ folder = sample }, task) => {
+      task.pollEvery(poll);
+      const files = await task.step('find files', async () => {
+        const place = await placeOf(folder, here, sample);
+        return (await filesIn(place)).filter((file) => /\.test\.[cm]?[jt]s$/.test(file));
+      });
+      if (files.length === 0)
+        return `There are no tests in "${folder}": their names would end in .test.js or .test.ts.`;
+      const ran: { file: string; tests: TestsOfFile }[] = [];
+      for (const path of files) {
+        const file = relative(here, path);
+        const tests = await task.step(file, ({ signal }) => runTestFile(path, signal));
+        ran.push({ file, tests });
+        task.progress(ran.length, files.length, `${file}: ${tests.passed} passed, ${tests.failed} failed`);
+      }
+      return summary(ran);
+    },
+  );
+
+function summary(ran: readonly { file: string; tests: TestsOfFile }[]): string {
+  const passed = sum(ran.map(({ tests }) => tests.passed));
+  const failed = sum(ran.map(({ tests }) => tests.failed));
+  const failures = ran.flatMap(({ file, tests }) => tests.failures.map((failure) => `  ${file}: ${failure}`));
+  return [`${passed} passed, ${failed} failed in ${plural(ran.length, 'file')}.`, ...failures].join('\n');
+}
+
+interface Counts {
+  readonly lines: number;
+  readonly words: number;
+}
+
+const largestFile = 10 * 2 ** 20;
+
+const countWordsIn = ({ here, sample }: Places) =>
+  durableTool(
+    'count_words',
+    {
+      description: 'Counts the lines and words of one file.',
+      annotations: { readOnlyHint: true },
+      inputSchema: fromJsonSchema<{ file: string }>({
+        type: 'object',
+        properties: {
+          file: { type: 'string', description: 'In the folder that the demo was started in.' },
+        },
+        required: ['file'],
+        additionalProperties: false,
+      }),
+      outputSchema: fromJsonSchema<Counts>({
+        type: 'object',
+        properties: { lines: { type: 'integer' }, words: { type: 'integer' } },
+        required: ['lines', 'words'],
+      }),
+    },
+    ({ file }, task) =>
+      task.step('count', async () => {
+        const place = await placeOf(file, here, sample);
+        const { size } = await stat(place);
+        if (size > largestFile) throw new TerminalError(`"${file}" is larger than 10 MiB.`);
+        const bytes = await readFile(place);
+        if (bytes.includes(0)) throw new TerminalError(`"${file}" is no text.`);
+        const text = bytes.toString();
+        return { lines: text.match(/\n/g)?.length ?? 0, words: text.match(/\S+/g)?.length ?? 0 };
+      }),
+  );
+
+const reportOnFolder = ({ here, data, sample }: Places, countWords: ReturnType<typeof countWordsIn>) =>
+  durableTool(
+    'report_on_folder',
+    {
+      description:
+        'Counts lines and words of every file in a folder, one subtask for each, and after approval writes REPORT.md.',
+      task: 'always',
+      inputSchema: folderInput,
+    },
+    async ({ folder = sample }, task) => {
+      task.pollEvery(poll);
+      const files = await task.step('find files', async () =>
+        (await filesIn(await placeOf(folder, here, sample))).map((path) => relative(here, path)),
+      );
+      if (files.length === 0) return `There are no files in "${folder}".`;
+      const subtasks = await Promise.all(files.map((file) => task.start(countWords, { file })));
+      const counted: { file: string; counts: Counts | undefined }[] = [];
+      for (const [index, subtask] of subtasks.entries()) {
+        const { structuredContent } = await subtask.result();
+        counted.push({ file: files[index]!, counts: structuredContent });
+        task.progress(counted.length, files.length, files[index]);
+      }
+      const sums = `${plural(files.length, 'file')}, ${plural(sum(counted.map(({ counts }) => counts?.lines ?? 0)), 'line')}, ${plural(sum(counted.map(({ counts }) => counts?.words ?? 0)), 'word')}`;
+      const report = reportOf(sums, counted);
+      const file = join(data, 'REPORT.md');
+      const shown = relative(here, file);
+      const verdict = await approval(task, `Write ${shown} about ${sums}?`);
+      if (verdict === 'no') return `Not written: ${sums}.`;
+      if (verdict === 'cannot be asked') return `Not written, because nobody can be asked here.\n\n${report}`;
+      await task.step('write', () => writeFile(file, report));
+      return `Wrote ${shown}: ${sums}.`;
+    },
+  );
+
+const yesOrNo = fromJsonSchema<{ write: boolean }>({
+  type: 'object',
+  properties: { write: { type: 'boolean', title: 'Write it' } },
+  required: ['write'],
+});
+
+async function approval(task: TaskContext, message: string): Promise<'yes' | 'no' | 'cannot be asked'> {
+  try {
+    const answer = await task.ask('approval', { message, schema: yesOrNo });
+    return answer.action === 'accept' && answer.content.write ? 'yes' : 'no';
+  } catch (error) {
+    if (error instanceof CannotBeAsked) return 'cannot be asked';
+    throw error;
+  }
+}
+
+function reportOf(sums: string, counted: readonly { file: string; counts: Counts | undefined }[]): string {
+  const rows = counted.map(({ file, counts }) =>
+    counts ? `| ${file} | ${counts.lines} | ${counts.words} |` : `| ${file} | not text | |`,
+  );
+  return ['# Report', '', `${sums}.`, '', '| file | lines | words |', '|---|---:|---:|', ...rows, ''].join(
+    '\n',
+  );
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
+}
+
+function plural(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`;
+}

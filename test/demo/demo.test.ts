@@ -1,0 +1,189 @@
+/** The first ten minutes: the commands of the README with a real `kill -9`, and what may go wrong on the way. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import {
+  checkout,
+  freePort,
+  holdfast,
+  root,
+  servedDemo,
+  Terminal,
+  temporaryFolder,
+  tidyUp,
+} from './terminal.ts';
+
+afterAll(tidyUp);
+
+/** For those who need a server and do not stop it. */
+let server: ReturnType<typeof servedDemo> | undefined;
+function shared() {
+  server ??= servedDemo();
+  return server;
+}
+
+test.concurrent('the transcript in the README is what its commands print', async () => {
+  const [start, kill, startAgain, call] = transcripts() as [Transcript, Transcript, Transcript, Transcript];
+  const place = { cwd: checkout(), port: await freePort() };
+
+  const server = new Terminal(start.command, place);
+  const [, pid] = await server.says(/process +(\d+)[\s\S]*second terminal/);
+  const client = new Terminal(call.command, place);
+  await client.says(/^3 of 30$/m);
+  await new Terminal(kill.command.replace(/\d+$/, pid!), place).ended;
+  expect(asTold((await server.ended).stdout)).toEqual(start.output);
+
+  const next = new Terminal(startAgain.command, place);
+  const [printed, nextPid] = await next.says(/[\s\S]*process +(\d+)[\s\S]*second terminal/);
+  expect(startAgain.output.at(-1)).toBe('…');
+  expect(asTold(printed).slice(0, startAgain.output.length - 1)).toEqual(startAgain.output.slice(0, -1));
+
+  const { code, stdout } = await client.ended;
+  expect(asTold(stdout)).toEqual(call.output);
+  expect(code).toBe(0);
+
+  const [, last, firstPid, first, secondPid] =
+    /1 to (\d+) in process (\d+), (\d+) to 30 in process (\d+)\.\n$/.exec(stdout)!;
+  expect([firstPid, secondPid]).toEqual([pid, nextPid]);
+  expect(Number(first)).toBe(Number(last) + 1);
+  const numbers = [...stdout.matchAll(/^(\d+) of 30$/gm)].map(([, n]) => Number(n));
+  expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b));
+  expect(numbers.at(-1)).toBe(30);
+}, 60_000);
+
+test.concurrent.each([
+  ['demo --port 70000', '"70000" is no port: use a number from 0 to 65535; `holdfast demo --help`'],
+  ['demo --port', '--port needs a value; `holdfast demo --help`'],
+  ['demo --prot 1', 'there is no option --prot; `holdfast demo --help`'],
+  ['demo now', 'the demo takes no "now"; `holdfast demo --help`'],
+  [
+    'demo call',
+    'a call takes the name of a tool and one JSON object, or --resume and a task; `holdfast demo call --help`',
+  ],
+  ['demo call count "{"', 'the input is not JSON: {; `holdfast demo call --help`'],
+  ['demo call count --url nowhere', '"nowhere" is no URL; `holdfast demo call --help`'],
+])('holdfast %s is wrong usage, told in one sentence', async (args, problem) => {
+  const { code, stdout, stderr } = await holdfast(args, { cwd: temporaryFolder() }).ended;
+  expect({ code, stdout, stderr }).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `holdfast: ${problem} says what there is.\n`,
+  });
+});
+
+test.concurrent.each(['demo', 'demo call'])('holdfast %s --help says how to use it', async (command) => {
+  const { code, stdout, stderr } = await holdfast(`${command} --help`, { cwd: temporaryFolder() }).ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toContain(`Usage: holdfast ${command} `);
+});
+
+test.concurrent('a port that is taken ends it with 1 and a sentence, and touches no task', async () => {
+  const { cwd, port } = await shared();
+  const { code, stdout, stderr } = await holdfast(`demo --port ${port}`, { cwd }).ended;
+  expect({ code, stdout, stderr }).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `holdfast: Port ${port} is taken: stop what uses it, or choose another with --port.\n`,
+  });
+});
+
+test.concurrent('a folder for its data that cannot be one ends it with 1 and a sentence', async () => {
+  const cwd = temporaryFolder();
+  writeFileSync(join(cwd, 'file'), '');
+  const { code, stderr } = await holdfast('demo --data file', { cwd }).ended;
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^holdfast: .*file.*\n$/);
+  expect(stderr).not.toMatch(/\n +at /);
+});
+
+test.concurrent('told to stop it ends with 0, and its tasks go on with the next one', async () => {
+  const cwd = temporaryFolder();
+  const first = holdfast('demo --data elsewhere', { cwd });
+  const [, port] = await first.says(/:(\d+)\/mcp[\s\S]*second terminal/);
+  const calls = [1, 2, 3].map(() => holdfast('demo call count', { cwd, port: Number(port) }));
+  for (const call of calls) await call.says(/1 of 30/);
+  first.signal('SIGTERM');
+  const { code, stdout } = await first.ended;
+  expect(code).toBe(0);
+  expect(stdout).toContain('Its tasks are in elsewhere.');
+  expect(stdout).toMatch(/\nStopped\. What is not done goes on at the next start\.\n$/);
+  await holdfast('demo --data elsewhere', { cwd }).says(/^3 tasks go on\.$/m);
+});
+
+test.concurrent('a call without a server says how to start one', async () => {
+  const port = await freePort();
+  const { code, stderr } = await holdfast('demo call count', { cwd: temporaryFolder(), port }).ended;
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `holdfast: There is no server at http://127.0.0.1:${port}/mcp: start it with \`holdfast demo\`.\n`,
+  });
+});
+
+test.concurrent('an answer comes from --answer, null declines, and without either a question ends the call with 1', async () => {
+  const place = await shared();
+  const asked = await holdfast('demo call report_on_folder', place).ended;
+  expect(asked.code).toBe(1);
+  expect(asked.stdout).toContain('Write .holdfast/REPORT.md about 6 files, 37 lines, 214 words?');
+  const [, resume] =
+    /^holdfast: The task waits for an answer: holdfast (.*) --answer '\{"write": …\}' gives it\.\n$/.exec(
+      asked.stderr,
+    )!;
+  const refused = await holdfast(`${resume} --answer '{"write": 3}'`, place).ended;
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('"write" must be true or false');
+  const written = await holdfast(`${resume} --answer '{"write": true}'`, place).ended;
+  expect(written.stdout).toContain('Wrote .holdfast/REPORT.md: 6 files, 37 lines, 214 words.');
+  expect(readFileSync(join(place.cwd, '.holdfast/REPORT.md'), 'utf8')).toContain('calendar.js | 14 | 62 |');
+
+  const declined = await holdfast('demo call report_on_folder --answer null', place).ended;
+  expect(declined.code).toBe(0);
+  expect(declined.stdout).toContain('Not written: 6 files');
+});
+
+test.concurrent('Ctrl-C detaches from a task and says how to come back to it', async () => {
+  const place = await shared();
+  const call = holdfast(`demo call count '{"to": 8, "everyMs": 250}'`, place);
+  await call.says(/1 of 8/);
+  call.signal('SIGINT');
+  const { code, stdout } = await call.ended;
+  expect(code).toBe(0);
+  const [, back] = /Detached: the task goes on\. Come back with: holdfast (.*)\n$/.exec(stdout)!;
+  expect((await holdfast(back!, place).ended).stdout).toMatch(/Counted to 8 in one process\.\n$/);
+});
+
+test.concurrent('a tool that gives an error ends the call with 1 and what it says', async () => {
+  const place = await shared();
+  const { code, stderr } = await holdfast(`demo call run_tests '{"folder": "/etc"}'`, place).ended;
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `holdfast: "/etc" is outside ${place.cwd}: this demo looks only at what is in the folder that it was started in.\n`,
+  });
+});
+
+// --- The transcript ----------------------------------------------------------------------------------------
+
+interface Transcript {
+  readonly command: string;
+  readonly output: readonly string[];
+}
+
+function transcripts(): Transcript[] {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  return [...readme.matchAll(/```console\n\$ (.*)\n([\s\S]*?)```/g)].map(([, command, output]) => ({
+    command: command!,
+    output: asTold(output!),
+  }));
+}
+
+/** Ids, ports, processes and how often progress was seen differ from run to run; npm announces each script. */
+function asTold(text: string): string[] {
+  const lines = text
+    .replace(/^> .*\n/gm, '')
+    .replace(/\b[a-z2-7]{32}\b/g, 'TASK')
+    .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
+    .replace(/ --url http:\/\/127\.0\.0\.1:PORT\/mcp/g, '')
+    .replace(/1 to \d+ in process \d+, \d+ to/g, '1 to N in process PID, N to')
+    .replace(/\bprocess( +)\d+/g, 'process$1PID')
+    .replace(/^(?:(?:\d+ of 30|…)\n)+/gm, '…\n');
+  return lines.trim().split('\n');
+}
