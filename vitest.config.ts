@@ -4,13 +4,13 @@ import { defineConfig } from 'vitest/config';
 const { name, exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
 
 /** Tests that import the package by its name get the sources, not whatever was built last. */
-const sources = Object.entries<{ source: string } | string>(exports).flatMap(([entry, target]) =>
+const sources = Object.entries<{ 'holdfast-source': string } | string>(exports).flatMap(([entry, target]) =>
   typeof target === 'string'
     ? []
     : [
         {
           find: new RegExp(`^${entry.replace('.', name)}$`),
-          replacement: new URL(target.source, import.meta.url).pathname,
+          replacement: new URL(target['holdfast-source'], import.meta.url).pathname,
         },
       ],
 );

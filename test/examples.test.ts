@@ -18,7 +18,7 @@ function start(example: string, ...args: string[]): ChildProcessByStdio<null, Re
 }
 
 function startFile(file: string, ...args: string[]): ChildProcessByStdio<null, Readable, null> {
-  const options = ['--conditions=source', '--disable-warning=ExperimentalWarning'];
+  const options = ['--conditions=holdfast-source', '--disable-warning=ExperimentalWarning'];
   return spawn(process.execPath, [...options, join(root, 'examples', file), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -49,8 +49,10 @@ test('the package holds the launcher, JavaScript with declarations, and papers; 
 test('every file that an entry names is in the package', () => {
   const named = Object.values<object | string>(exports).flatMap((entry) => {
     if (typeof entry === 'string') return entry;
-    // The condition `source` is for the repository's own examples, which run without a build.
-    return Object.entries(entry).flatMap(([condition, file]) => (condition === 'source' ? [] : [file]));
+    // The condition `holdfast-source` is for the repository's own examples, which run without a build.
+    return Object.entries(entry).flatMap(([condition, file]) =>
+      condition === 'holdfast-source' ? [] : [file],
+    );
   });
   expect(named).toContain('./dist/sqlite.d.ts');
   expect(named.filter((file) => !existsSync(join(installed, file)))).toEqual([]);

@@ -11,7 +11,7 @@ export interface ServerUnderTest extends AsyncDisposable {
 }
 
 export async function startServer(...options: readonly string[]): Promise<ServerUnderTest> {
-  const args = ['--conditions=source', '--disable-warning=ExperimentalWarning', main];
+  const args = ['--conditions=holdfast-source', '--disable-warning=ExperimentalWarning', main];
   const child = spawn(process.execPath, [...args, '--port', '0', '--store', 'memory:', ...options], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });

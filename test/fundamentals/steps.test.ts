@@ -244,6 +244,6 @@ test('a handler may report progress and take its time, in the test kit too', asy
     await task.step('slow', () => new Promise((resolve) => setTimeout(resolve, 400)));
     return 'done';
   });
-  const { outcome } = await runTool(slow, {});
+  const { outcome } = await runTool(slow, undefined);
   expect(outcome).toMatchObject({ kind: 'result', isError: false });
 });

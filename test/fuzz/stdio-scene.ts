@@ -28,7 +28,15 @@ export class StdioScene implements AsyncDisposable {
   #requests = 0;
 
   private constructor() {
-    const options = ['--conditions=source', '--import', watcher, program, '--stdio', '--store', 'memory:'];
+    const options = [
+      '--conditions=holdfast-source',
+      '--import',
+      watcher,
+      program,
+      '--stdio',
+      '--store',
+      'memory:',
+    ];
     this.#child = spawn(process.execPath, options, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.exit = once(this.#child, 'exit') as Promise<[number | null, string | null]>;
     this.#child.stderr!.resume();

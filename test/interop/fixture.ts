@@ -8,7 +8,7 @@ const main = join(import.meta.dirname, '../fixture/main.ts');
 
 /** How to start the fixture server, for whoever spawns processes itself. */
 export function fixtureArguments(...options: string[]): string[] {
-  return ['--conditions=source', '--disable-warning=ExperimentalWarning', main, ...options];
+  return ['--conditions=holdfast-source', '--disable-warning=ExperimentalWarning', main, ...options];
 }
 
 export interface Fixture extends AsyncDisposable {

@@ -45,7 +45,7 @@ export class ServerUnderLoad {
 
   private constructor(settings: Settings) {
     const child = fork(join(import.meta.dirname, 'server.ts'), [JSON.stringify(settings)], {
-      execArgv: ['--conditions=source', '--expose-gc', '--disable-warning=ExperimentalWarning'],
+      execArgv: ['--conditions=holdfast-source', '--expose-gc', '--disable-warning=ExperimentalWarning'],
       stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
     });
     this.process = child;

@@ -28,7 +28,7 @@ class Program {
 
   constructor(program: string, args: readonly string[]) {
     const path = join(import.meta.dirname, program);
-    this.child = spawn(process.execPath, ['--conditions=source', path, ...args], {
+    this.child = spawn(process.execPath, ['--conditions=holdfast-source', path, ...args], {
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     running.add(this.child);
