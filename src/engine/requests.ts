@@ -26,7 +26,15 @@ export class Requests {
   readonly #clock: Clock;
   readonly #watches: Watches;
 
-  constructor(database: Database, clock: Clock) {
+  /** Undefined unless the task has only just begun to run in this process; else when it had its head start. */
+  readonly headStart: (id: TaskId) => Promise<void> | undefined;
+
+  constructor(
+    database: Database,
+    clock: Clock,
+    headStart: (id: TaskId) => Promise<void> | undefined = () => undefined,
+  ) {
+    this.headStart = headStart;
     this.#database = database;
     this.#clock = clock;
     this.#watches = new Watches(database.store);

@@ -9,6 +9,7 @@ import { advance } from './advance.ts';
 import type { Call, Outside } from './call.ts';
 import { type Change, compose, type Verdict } from './change.ts';
 import { taskContext } from './context.ts';
+import { HeadStart } from './head-start.ts';
 import { type Batch, type Journal, readJournal } from './journal.ts';
 import { Pass } from './pass.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
@@ -37,6 +38,7 @@ const longestStuckRetryMs = 600_000;
 export class Run {
   readonly claim: Claim;
   readonly tool: DurableTool;
+  readonly headStart = new HeadStart();
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #settings: RunParts['settings'];
@@ -71,6 +73,7 @@ export class Run {
       await this.#conclude(await this.#pass());
     } finally {
       this.#reporter.take();
+      this.headStart.end();
     }
   }
 

@@ -168,7 +168,14 @@ export class Tasks implements AsyncDisposable {
 
   /** For bindings: tasks on behalf of open requests. */
   requests(): Promise<Requests> {
-    this.#requests ??= this.#opened().then((database) => new Requests(database, this.#clock));
+    const headStart = (id: TaskId) => {
+      for (const worker of this.#workers) {
+        const begun = worker.headStart(id);
+        if (begun) return begun;
+      }
+      return undefined;
+    };
+    this.#requests ??= this.#opened().then((database) => new Requests(database, this.#clock, headStart));
     return this.#requests;
   }
 

@@ -100,6 +100,11 @@ export class Worker implements AsyncDisposable {
     else void this.#claim();
   }
 
+  /** Resolves when a task that has only just come into its hands has left them, or had its head start. */
+  headStart(id: TaskId): Promise<void> | undefined {
+    return this.#runs.get(id)?.headStart.wait();
+  }
+
   /** For how long what it claims is its own. */
   get leaseMs(): number {
     return this.#settings.leaseMs;

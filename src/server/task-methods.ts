@@ -25,7 +25,12 @@ export type TaskMethod = (requests: Requests, caller: Caller, params: TaskParams
 /** Those that every dialect has. */
 export const taskMethods: Readonly<Record<string, TaskMethod>> = {
   async 'tasks/get'(requests, caller, params) {
-    const tree = await known(requests, caller, params, 'tasks/get');
+    let tree = await known(requests, caller, params, 'tasks/get');
+    const begun = tree.root.phase === 'running' ? requests.headStart(tree.root.id) : undefined;
+    if (begun) {
+      await begun;
+      tree = await known(requests, caller, params, 'tasks/get');
+    }
     if (isOlderCaller(caller)) return olderView(tree, requests.now);
     return caller.dialect.shown(tree, requests.now);
   },

@@ -45,14 +45,19 @@ const longestRemembered = 8_192;
  * by its number, so there is nothing to evict either.
  */
 export class ParsedTasks {
+  /** Which row was last asked for at each place. */
+  readonly #asked = new Float64Array(places);
   readonly #remembered: { readonly body: string; readonly task: Task }[] = [];
 
   taskOf(row: TaskRow): Task {
     const { body } = row;
-    const remembered = this.#remembered[row.seq % places];
+    const place = row.seq % places;
+    const remembered = this.#remembered[place];
     if (remembered?.body === body) return withLease(remembered.task, row);
     const task = parsed(row);
-    this.remember(row.seq, body, task);
+    // Only from the second time on: of a million tasks that are each looked at once, none is worth the room.
+    if (this.#asked[place] === row.seq) this.remember(row.seq, body, task);
+    else this.#asked[place] = row.seq;
     return withLease(task, row);
   }
 
