@@ -3,6 +3,9 @@ import { type InteropCase, runCase } from '../test/interop/case.ts';
 import { cases } from '../test/interop/cases.ts';
 import { World } from '../test/interop/world.ts';
 
+// What a case that failed was still waiting for fails when its client is closed.
+process.on('unhandledRejection', (error: Error) => console.log(`left behind: ${error.message}`));
+
 const world = await World.open();
 
 async function report(interop: InteropCase): Promise<boolean> {

@@ -109,7 +109,7 @@ function addMethods(attachment: Attachment, server: Server): void {
     add(method, async (params, context) => {
       const { requests } = await attachment.binding.served();
       const answer = await run(requests, attachment.callerOf(context), params);
-      await attachment.interested(params.taskId as string, context);
+      await attachment.interested(answer, context);
       return answer;
     });
   for (const [method, run] of Object.entries(updateMethods))

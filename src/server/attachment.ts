@@ -20,6 +20,7 @@ import { clientCapabilitiesKey, serverInfoKey } from '../protocol/dialects/2026-
 import type { Binding } from './binding.ts';
 import { anonymous, type Bearer, type Caller } from './caller.ts';
 import { type Channel, Connection, type Standalone } from './connection.ts';
+import { RequestIds } from './request-ids.ts';
 import { RequestAborted } from './tool-calls.ts';
 import { progressOf } from './tool-listing.ts';
 
@@ -37,6 +38,12 @@ class Fault extends Error {
 
 /** A person may take days to answer; what ends a question is its task. */
 const noTimeout = 2 ** 31 - 1;
+
+/** What a transport tells of the request that a message came with. */
+interface Extra {
+  readonly request?: unknown;
+  readonly authInfo?: never;
+}
 
 export class Attachment {
   readonly binding: Binding;
@@ -59,11 +66,14 @@ export class Attachment {
       this.#transport = transport;
       binding.connections.set(transport, () => this.#open(transport));
       const send = transport.send.bind(transport);
-      transport.send = (message, options) => send(this.#corrected(message), options);
+      const ids = new RequestIds();
+      transport.send = (message, options) => send(ids.outgoing(this.#corrected(message)), options);
       await connect(transport);
       const { onmessage, onclose } = transport;
-      transport.onmessage = (message, extra) =>
-        onmessage?.(this.#received(message, extra as { request?: unknown; authInfo?: never }), extra);
+      transport.onmessage = (message, extra) => {
+        const known = ids.incoming(message);
+        if (known) onmessage?.(this.#received(known, extra as Extra), extra);
+      };
       transport.onclose = () => {
         this.#closed.abort();
         void this.#connection?.then((connection) => connection.close());
@@ -154,8 +164,9 @@ export class Attachment {
   // --- A connection of 2025-11-25 -------------------------------------------------------------------------
 
   /** Whoever asks about a task on such a connection is told of it from then on. */
-  async interested(taskId: string, context: ServerContext): Promise<void> {
-    if (!context.mcpReq.envelope) (await this.connection(context)).follow(taskId);
+  async interested({ taskId, status }: JsonObject, context: ServerContext): Promise<void> {
+    const isOpen = status === 'working' || status === 'input_required';
+    if (!context.mcpReq.envelope && isOpen) (await this.connection(context)).follow(taskId as string);
   }
 
   connection(_context: ServerContext): Promise<Connection> {
@@ -206,7 +217,7 @@ export class Attachment {
 
   // --- What passes by -------------------------------------------------------------------------------------
 
-  #received<M extends object>(message: M, extra: { request?: unknown; authInfo?: never } | undefined): M {
+  #received<M extends object>(message: M, extra: Extra | undefined): M {
     if (!('id' in message) || !('method' in message)) return message;
     if (message.method === 'initialize') {
       const bearer: Bearer = extra?.request ? extra.authInfo : 'local';

@@ -45,12 +45,13 @@ export class Connection {
 
   /** Tells of a task from now on. Its progress only to those that gave a token for it. */
   follow(taskId: TaskId, progressToken?: string | number): Follower {
-    const known = this.#followers.get(taskId);
-    if (known) return known;
-    const follower = new Follower(this.#requests, this.#standalone, taskId, progressToken, () =>
-      this.#followers.delete(taskId),
-    );
-    this.#followers.set(taskId, follower);
+    let follower = this.#followers.get(taskId);
+    if (!follower) {
+      follower = new Follower(this.#requests, this.#standalone, taskId, () => this.#followers.delete(taskId));
+      this.#followers.set(taskId, follower);
+    }
+    // A client may ask about its task before the call that made it has told us its token.
+    follower.progressToken ??= progressToken;
     return follower;
   }
 

@@ -17,6 +17,11 @@ import type { Channel, Standalone } from './connection.ts';
 
 /** A question that somebody else carries may come free without a word: its process died, its lease ran out. */
 const lookAgainMs = 1_000;
+/**
+ * On the standalone stream a question may overtake the answer from which the client learns of the task, and clients
+ * turn away questions about tasks that they do not know. So they get that long to read.
+ */
+const acquaintedMs = 500;
 /** Answers that do not fit, before the handler is told that there is none. */
 const badAnswersAllowed = 3;
 
@@ -24,7 +29,8 @@ export class Follower {
   readonly #requests: Requests;
   readonly #standalone: Standalone;
   readonly #taskId: TaskId;
-  readonly #progressToken: string | number | undefined;
+  /** Under which progress is told, if the client gave one. */
+  progressToken: string | number | undefined;
   readonly #onStop: () => void;
   readonly #unwatch: () => void;
   /** Streams of `tasks/result`, which are preferred. */
@@ -37,21 +43,19 @@ export class Follower {
   #isLooking = false;
   #lookAgain = false;
   #timer: NodeJS.Timeout | undefined;
+  #acquainting: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(
-    requests: Requests,
-    standalone: Standalone,
-    taskId: TaskId,
-    progressToken: string | number | undefined,
-    onStop: () => void,
-  ) {
+  constructor(requests: Requests, standalone: Standalone, taskId: TaskId, onStop: () => void) {
     this.#requests = requests;
     this.#standalone = standalone;
     this.#taskId = taskId;
-    this.#progressToken = progressToken;
     this.#onStop = onStop;
     this.#unwatch = requests.watch(taskId, (notice) => this.#hear(notice));
+    this.#acquainting = setTimeout(() => {
+      this.#acquainting = undefined;
+      this.look();
+    }, acquaintedMs);
     this.look();
   }
 
@@ -70,6 +74,7 @@ export class Follower {
     this.#isStopped = true;
     this.#unwatch();
     clearTimeout(this.#timer);
+    clearTimeout(this.#acquainting);
     for (const live of this.#live.values()) live.abort();
     this.#onStop();
   }
@@ -118,10 +123,10 @@ export class Follower {
 
   #tellProgress({ done, total, message }: { done: number; total?: number; message?: string }): void {
     // It must grow with each notification, whatever a handler says.
-    if (this.#progressToken === undefined || done <= this.#lastProgress) return;
+    if (this.progressToken === undefined || done <= this.#lastProgress) return;
     this.#lastProgress = done;
     const params = {
-      progressToken: this.#progressToken,
+      progressToken: this.progressToken,
       progress: done,
       ...(total !== undefined && { total }),
       ...(message !== undefined && { message }),
@@ -155,7 +160,7 @@ export class Follower {
 
   #channel(): Channel | undefined {
     for (const channel of this.#results) if (!channel.closed.aborted) return channel;
-    return this.#standalone.channel();
+    return this.#acquainting ? undefined : this.#standalone.channel();
   }
 
   async #put(id: string, question: CollapsedQuestion, channel: Channel, taken: AbortSignal): Promise<void> {

@@ -17,10 +17,18 @@ export interface Fixture extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-export async function startFixture(store = 'memory:'): Promise<Fixture> {
-  const child = spawn(process.execPath, fixtureArguments('--port', '0', '--store', store), {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+export interface FixtureOptions {
+  readonly store?: string;
+  /** Of a server that takes the place of another; otherwise any that is free. */
+  readonly port?: string;
+  /** As the command line takes them: TOKEN=OWNER,... */
+  readonly tokens?: string;
+}
+
+export async function startFixture(options: FixtureOptions = {}): Promise<Fixture> {
+  const { store = 'memory:', port = '0', tokens } = options;
+  const words = ['--port', port, '--store', store, ...(tokens === undefined ? [] : ['--tokens', tokens])];
+  const child = spawn(process.execPath, fixtureArguments(...words), { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await Promise.race([
     once(createInterface({ input: child.stdout }), 'line'),
     once(child, 'close').then(() => ['nothing']),

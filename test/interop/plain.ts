@@ -9,6 +9,7 @@ import { until } from '../chaos/until.ts';
 import type { InteropCase } from './case.ts';
 import { linesOf } from './file.ts';
 import { fixtureArguments } from './fixture.ts';
+import { says } from './says.ts';
 import type { World } from './world.ts';
 
 const clientInfo = { name: 'holdfast-interop', version: '1.0.0' };
@@ -32,10 +33,6 @@ async function connect({ url }: World): Promise<PlainClient> {
   await client.connect(new StreamableHTTPClientTransport(url));
   equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
   return { client, asked, [Symbol.asyncDispose]: () => client.close() };
-}
-
-function says(result: Pick<CallToolResult, 'content'>, text: string): void {
-  deepEqual(result.content, [{ type: 'text', text }]);
 }
 
 const modern: readonly InteropCase[] = [

@@ -1,40 +1,17 @@
 /** A task outlives the client that started it, and the server that it was started on. */
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { until } from '../chaos/until.ts';
 import type { InteropCase } from './case.ts';
 import { linesOf } from './file.ts';
-import { connectTasksClient } from './tasks-client.ts';
+import { type ClientProcess, spawnClient } from './spawn-client.ts';
+import { connectTasksClient, revision } from './tasks-client.ts';
 
 const program = join(import.meta.dirname, 'client-process.ts');
 
-interface ClientProcess {
-  /** What it prints. */
-  readonly line: Promise<string>;
-  /** Rejects if it did not end well. */
-  readonly gone: Promise<void>;
-}
-
-function spawnClient(url: URL, ...words: string[]): ClientProcess {
-  const child = spawn(process.execPath, [program, url.href, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const gone = Promise.all([once(child, 'close'), text(child.stderr)]).then(([[code], complaint]) => {
-    if (code !== 0) throw new Error(`The client ended with ${complaint.trim() || child.signalCode}`);
-  });
-  const printed = once(createInterface({ input: child.stdout }), 'line') as Promise<[string]>;
-  // Without a line, what it ended with says more.
-  const line = Promise.race([printed, gone.then(() => printed)]).then(([first]) => first);
-  // A case awaits one of them first, and both fail for the same reason.
-  for (const promise of [line, gone]) promise.catch(() => {});
-  return { line, gone };
-}
-
 function start(url: URL, tool: string, input: object): ClientProcess {
-  return spawnClient(url, 'start', tool, JSON.stringify(input));
+  return spawnClient(program, url.href, revision, 'start', tool, JSON.stringify(input));
 }
 
 interface Result {
@@ -43,7 +20,7 @@ interface Result {
 }
 
 async function resume(url: URL, reference: string): Promise<Result> {
-  const { line, gone } = spawnClient(url, 'resume', reference);
+  const { line, gone } = spawnClient(program, url.href, revision, 'resume', reference);
   await gone;
   return JSON.parse(await line);
 }
@@ -69,7 +46,7 @@ export const resuming: readonly InteropCase[] = [
       const folder = await world.folder();
       const [store, file] = [`sqlite:${join(folder, 'tasks.db')}`, join(folder, 'ledger')];
       const steps = 20;
-      await using first = await world.fixture(store);
+      await using first = await world.fixture({ store });
       const starter = start(first.url, 'ledger', { file, steps, delayMs: 100 });
       const reference = await starter.line;
       await until(() => linesOf(file).length >= 2);
@@ -78,7 +55,7 @@ export const resuming: readonly InteropCase[] = [
       const written = linesOf(file).length;
       ok(written < steps, 'The server was killed too late.');
 
-      await using second = await world.fixture(store);
+      await using second = await world.fixture({ store });
       const { content, structuredContent } = await resume(second.url, reference);
       deepEqual(content, [{ type: 'text', text: `done ${steps}` }]);
       deepEqual(structuredContent, { steps, passes: 2 });
@@ -94,13 +71,13 @@ export const resuming: readonly InteropCase[] = [
       'ext-tasks in a second process: a question that was asked before the server was killed is answered',
     async run(world) {
       const store = `sqlite:${join(await world.folder(), 'tasks.db')}`;
-      await using first = await world.fixture(store);
+      await using first = await world.fixture({ store });
       const starter = start(first.url, 'confirm_delete', { filename: 'notes.txt' });
       await starter.gone;
       const reference = await starter.line;
       await isAsked(first.url, JSON.parse(reference).taskId);
       await first.kill();
-      await using second = await world.fixture(store);
+      await using second = await world.fixture({ store });
       deepEqual((await resume(second.url, reference)).content, [{ type: 'text', text: 'deleted notes.txt' }]);
     },
   },

@@ -6,6 +6,7 @@ import {
   type ApplicationInputRequest,
   createTaskSessionFromClient,
   type RawClientDispatch,
+  type SerializedTaskReference,
   type TaskEnabledSession,
 } from '@modelcontextprotocol/ext-tasks/client';
 import {
@@ -15,10 +16,10 @@ import {
 import { rawDispatch } from './raw-dispatch.ts';
 
 const extension = 'io.modelcontextprotocol/tasks';
-const revision = '2026-07-28';
+export const revision = '2026-07-28';
 
 /** What a reference to a task is bound to. A server that was restarted on another port is still the same one. */
-const endpointId = 'holdfast-fixture';
+export const endpointId = 'holdfast-fixture';
 
 const clientInfo = { name: 'holdfast-interop', version: '1.0.0' };
 const clientCapabilities = { elicitation: { form: {} }, extensions: { [extension]: {} } };
@@ -85,8 +86,21 @@ export async function connectTasksClient(transport: Transport): Promise<TasksCli
   };
 }
 
+type Execution = Extract<Awaited<ReturnType<TaskEnabledSession['callTool']>>, { kind: 'task' }>;
+
+/**
+ * Leaves a task to whoever has the reference. It waits until the execution has noticed: a session of ext-tasks that is
+ * closed in the same breath cancels the task that was handed over.
+ */
+export async function handOver(execution: Execution): Promise<SerializedTaskReference> {
+  const { promise, resolve } = Promise.withResolvers<SerializedTaskReference>();
+  await execution.handoff(resolve);
+  await execution.result();
+  return promise;
+}
+
 /** Says yes to everything, and its name where it is asked for one. */
-function answerTo({ params }: ApplicationInputRequest): ApplicationElicitResult {
+export function answerTo({ params }: ApplicationInputRequest): ApplicationElicitResult {
   const schema = params?.requestedSchema as { readonly properties: object } | undefined;
   return {
     action: 'accept',

@@ -5,10 +5,19 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Fixture, startFixture } from './fixture.ts';
+import { type Fixture, type FixtureOptions, startFixture } from './fixture.ts';
 
 /** Most of a case is waiting for the next poll, but some start four processes. */
 const casesAtOnce = 3;
+
+const owners = ['ada', 'bob'] as const;
+type Owner = (typeof owners)[number];
+
+/** Where a server is, and what every request to it must carry. */
+export interface Guarded {
+  readonly url: URL;
+  readonly requestInit: { readonly headers: Record<string, string> };
+}
 
 export class World implements AsyncDisposable {
   /** Of a fixture server that stays for the whole run, with its tasks in memory. */
@@ -17,6 +26,7 @@ export class World implements AsyncDisposable {
   readonly #owned: Promise<AsyncDisposable>[] = [];
   readonly #waiting: (() => void)[] = [];
   #running = 0;
+  #guarded: Promise<Fixture> | undefined;
 
   static async open(): Promise<World> {
     const fixture = await startFixture();
@@ -47,8 +57,15 @@ export class World implements AsyncDisposable {
   }
 
   /** Another server, with a store of its own. */
-  fixture(store: string): Promise<Fixture> {
-    return this.own(startFixture(store));
+  fixture(options: FixtureOptions): Promise<Fixture> {
+    return this.own(startFixture(options));
+  }
+
+  /** A server that tells its callers apart, for one of them. */
+  async guarded(owner: Owner): Promise<Guarded> {
+    this.#guarded ??= this.fixture({ tokens: owners.map((name) => `token-of-${name}=${name}`).join() });
+    const { url } = await this.#guarded;
+    return { url, requestInit: { headers: { authorization: `Bearer token-of-${owner}` } } };
   }
 
   own<T extends AsyncDisposable>(resource: Promise<T>): Promise<T> {
@@ -57,7 +74,9 @@ export class World implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const resource of this.#owned) await resource.then((owned) => owned[Symbol.asyncDispose](), ignore);
+    await Promise.all(
+      this.#owned.map((resource) => resource.then((owned) => owned[Symbol.asyncDispose](), ignore)),
+    );
     await rm(this.#root, { recursive: true });
   }
 }

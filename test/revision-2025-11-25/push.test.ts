@@ -218,7 +218,7 @@ test('a server restarted under a blocked tasks/result: the session goes on, the 
   const { peer } = first;
   const taskId = await peer.start('ask_name');
   const abandoned = peer.result(taskId);
-  await next(abandoned, 'elicitation/create');
+  const { id: oldId } = await next(abandoned, 'elicitation/create');
   const port = Number(new URL(first.url).port);
   await first.stop();
   await served({ store, port });
@@ -230,9 +230,28 @@ test('a server restarted under a blocked tasks/result: the session goes on, the 
       break;
     }
     asked.push(message);
+    // A late answer to the question of the server that is gone is not an answer to this one.
+    await peer.answer(oldId, { action: 'accept', content: { name: 'Mallory' } });
     await peer.answer(message.id, yes);
   }
   expect(asked).toHaveLength(1);
+});
+
+test('a client that asks about its task before its call has told the token hears of progress all the same', async () => {
+  const { peer, tasks } = await served();
+  const heard: Message[] = [];
+  const abort = new AbortController();
+  void (async () => {
+    for await (const message of peer.standalone(abort.signal)) heard.push(message);
+  })().catch(() => {});
+  let known: string | undefined;
+  await tasks.subscribe(({ taskId }) => {
+    if (known === undefined) void peer.get(taskId);
+    known = taskId;
+  });
+  await peer.call('slow_compute', { seconds: 1 }, { task: {}, _meta: { progressToken: 'mine' } });
+  await expect.poll(() => heard.some(({ method }) => method === 'notifications/progress')).toBe(true);
+  abort.abort();
 });
 
 test('a session that nobody knows, and one of somebody else, are not found, so that the client opens a new one', async () => {

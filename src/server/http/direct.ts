@@ -52,8 +52,6 @@ export class DirectAnswers {
   readonly #onError: (error: Error) => void;
   /** The senders of requests whose metadata was found valid, by that metadata. */
   readonly #senders = new Map<string, Sender>();
-  readonly #texts = new WeakMap<JsonObject, string>();
-  #textsOf: JsonObject | undefined;
   readonly #handsOver: ReadonlySet<DurableTool>;
 
   constructor(binding: Binding, onError: (error: Error) => void) {
@@ -71,7 +69,10 @@ export class DirectAnswers {
     if (!act) return undefined;
     const { id } = request;
     try {
-      return { status: 200, text: this.#resultText(id, await act()) };
+      return {
+        status: 200,
+        text: JSON.stringify({ jsonrpc: '2.0', id, result: this.#introduced(await act()) }),
+      };
     } catch (error) {
       if (error instanceof RequestAborted) throw error;
       if (!(error instanceof HoldfastError)) this.#onError(error as Error);
@@ -121,17 +122,6 @@ export class DirectAnswers {
     if (params.arguments !== undefined && !isJsonObject(params.arguments)) return undefined;
     return () =>
       this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal: signal() });
-  }
-
-  /** A result that is the very same as before need not be written out again. */
-  #resultText(id: string | number, result: JsonObject): string {
-    let text = this.#texts.get(result);
-    if (text === undefined || this.#textsOf !== this.#binding.serverInfo) {
-      this.#textsOf = this.#binding.serverInfo;
-      text = JSON.stringify(this.#introduced(result));
-      this.#texts.set(result, text);
-    }
-    return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`;
   }
 
   #introduced(result: JsonObject): JsonObject {

@@ -125,6 +125,7 @@ export class McpHandler {
   /** Each reader gets the answer to its request to listen. */
   endSubscriptions(): void {
     for (const stream of [...this.#streams]) stream.end();
+    void this.#sessions.endStandaloneStreams();
   }
 
   /** Ends the subscriptions and whatever is still being answered. */

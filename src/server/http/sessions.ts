@@ -85,6 +85,12 @@ export class HttpSessions {
     return this.#whileInUse(session, response, received.signal);
   }
 
+  /** The streams that belong to no request would otherwise stay open as long as their clients do. */
+  async endStandaloneStreams(): Promise<void> {
+    for (const opening of this.#live.values())
+      (await opening.catch(() => undefined))?.transport.closeStandaloneSSEStream();
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#sweep);
     for (const opening of [...this.#live.values()]) await (await opening)?.transport.close();
@@ -195,7 +201,7 @@ export class HttpSessions {
     const said = isJsonObject(params) ? params : {};
     try {
       const result = await run(requests, caller, said);
-      if (typeof said.taskId === 'string') await this.#follow(session, said.taskId);
+      if (isOpen(result)) await this.#follow(session, result.taskId as string);
       return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, result }) };
     } catch (error) {
       const fault = tasksOf2025.fault(error);
@@ -237,4 +243,9 @@ export class HttpSessions {
     const { requests } = await this.#binding.served();
     await requests.sessions.forget(now - forgottenMs);
   }
+}
+
+/** There is nothing more to tell of what is over. */
+function isOpen({ status }: JsonObject): boolean {
+  return status === 'working' || status === 'input_required';
 }

@@ -33,17 +33,9 @@ export type WireGetResult = WireDetailedTask & {
   readonly _meta?: JsonObject;
 };
 
-/** What is done looks the same for ever: callers come back to it, and stores give them the same object. */
-const looksOfTheDone = new WeakMap<Task, WireGetResult>();
-
 /** The answer to `tasks/get`. */
 export function getResult(tree: Tree, now: number): WireGetResult {
-  const { root } = tree;
-  const known = looksOfTheDone.get(root);
-  if (known) return known;
-  const look: WireGetResult = { resultType: 'complete', ...detailed(tree, now), ...meta(root) };
-  if (root.phase === 'done') looksOfTheDone.set(root, look);
-  return look;
+  return { resultType: 'complete', ...detailed(tree, now), ...meta(tree.root) };
 }
 
 /** The params of `notifications/tasks`: what `tasks/get` would say, as part of a subscription. */
