@@ -8,7 +8,7 @@ import { bind, insertCommit, insertTask } from './bare.ts';
 import { type Kind, kindOf, kindsInCycle, lifeOf, ownerOf, placeInCycle } from './workload.ts';
 
 /** Fills a new file with `size` tasks, their rows numbered from 1. Nothing here is timed, so nothing is synced. */
-export async function fill(file: string, size: number): Promise<void> {
+export async function fill(file: string, size: number, owner = ownerOf): Promise<void> {
   await (await openSqlite(file)).close();
   const db = connect(file);
   db.exec('pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -1048576; begin');
@@ -16,7 +16,7 @@ export async function fill(file: string, size: number): Promise<void> {
   const commits = db.prepare(insertCommit);
   const now = Date.now();
   for (let seq = 1; seq <= size; seq++) {
-    const life = lifeOf(kindOf(seq), ownerOf(seq), now - (size - seq)).map(bind);
+    const life = lifeOf(kindOf(seq), owner(seq), now - (size - seq)).map(bind);
     const last = life.at(-1)!;
     tasks.run(...last.state, ...last.place);
     for (const { commit } of life) commits.run(seq, ...commit);

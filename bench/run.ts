@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { handlers } from './handlers.ts';
 import { holds, printed, type Suite, save } from './report.ts';
+import { server } from './server.ts';
 import { sqliteStore } from './sqlite-store.ts';
 
-const suites: readonly Suite[] = [sqliteStore, handlers];
+const suites: readonly Suite[] = [sqliteStore, handlers, server];
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },

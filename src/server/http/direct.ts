@@ -61,13 +61,15 @@ export class DirectAnswers {
   }
 
   /** Undefined if the request has to take the long way. */
-  async answer(posted: Posted): Promise<DirectAnswer | undefined> {
+  answer(posted: Posted): Promise<DirectAnswer> | undefined {
     const request = this.#understood(posted);
     if (!request) return undefined;
     const caller = this.#binding.callerLike(request.sender, posted.credentials);
     const act = this.#actFor(request, caller, posted);
-    if (!act) return undefined;
-    const { id } = request;
+    return act && this.#worded(request.id, act);
+  }
+
+  async #worded(id: string | number, act: () => Promise<JsonObject>): Promise<DirectAnswer> {
     try {
       return {
         status: 200,

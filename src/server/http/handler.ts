@@ -180,10 +180,13 @@ export class McpHandler {
     return answer instanceof Response ? answer : toResponse(answer);
   }
 
-  async #answer(received: Received): Promise<Response | DirectAnswer> {
+  #answer(received: Received): Promise<Response | DirectAnswer> {
+    const { authInfo } = received;
+    return this.#direct.answer({ ...received, credentials: authInfo }) ?? this.#answerTheLongWay(received);
+  }
+
+  async #answerTheLongWay(received: Received): Promise<Response | DirectAnswer> {
     const { body, authInfo, request } = received;
-    const direct = await this.#direct.answer({ ...received, credentials: authInfo });
-    if (direct) return direct;
     const listen = asTaskListen(body);
     if (listen) return this.#listen(listen, received);
     if (isOlder(received))
