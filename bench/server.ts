@@ -1,0 +1,244 @@
+/**
+ * A whole server over HTTP: tasks from call to completed next to the tasks of SDK 1.x, and
+ * `tasks/get` next to a server that only echoes, and next to itself with many more tasks stored.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { anonymous } from '../src/server/caller.ts';
+import { fill, StoredTasks } from './fixture.ts';
+import { interleave, type Operation, type Side, type Timing, type Turns } from './measure.ts';
+import { type Comparison, count, type Findings, type Rate, type Suite, type Target } from './report.ts';
+import type { Connection } from './server-connection.ts';
+import { fullCycle, holdfastPeer, look, openSdkSession, type Peer } from './server-peers.ts';
+import { ServerProcess } from './server-process.ts';
+
+interface Plan {
+  readonly small: number;
+  /** More tasks than the store remembers parsed: what that spares is not a question of size. */
+  readonly medium: number;
+  readonly large: number;
+  readonly cycles: Turns;
+  readonly gets: Turns;
+}
+
+const full: Plan = {
+  small: 1_000,
+  medium: 20_000,
+  large: 1_000_000,
+  cycles: { rounds: 150, chunk: 1 },
+  gets: { rounds: 200, chunk: 1 },
+};
+const quick: Plan = {
+  small: 1_000,
+  medium: 5_000,
+  large: 50_000,
+  cycles: { rounds: 10, chunk: 1 },
+  gets: { rounds: 10, chunk: 1 },
+};
+
+const clients = 16;
+/** Requests, or cycles of them, that all clients together make in one operation. */
+const cyclesInABurst = 128;
+const getsInABurst = 512;
+
+export const server: Suite = {
+  name: 'server',
+  async run(options) {
+    const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
+    const remove = () => rmSync(folder, { recursive: true, force: true });
+    process.once('exit', remove);
+    try {
+      return await compare(folder, options.quick ? quick : full);
+    } finally {
+      process.off('exit', remove);
+      remove();
+    }
+  },
+};
+
+interface Measured {
+  readonly comparisons?: readonly Comparison[];
+  readonly rates: readonly Rate[];
+  readonly target: Target;
+}
+
+async function compare(folder: string, plan: Plan): Promise<Findings> {
+  const holdfast = await ServerProcess.start('server-holdfast.ts', join(folder, 'tasks.db'));
+  try {
+    const all = [
+      await compareCycles(holdfast, plan.cycles),
+      await compareGets(holdfast, plan.gets),
+      await compareSizes(folder, plan),
+    ];
+    return {
+      comparisons: all.flatMap(({ comparisons = [] }) => comparisons),
+      rates: all.flatMap(({ rates }) => rates),
+      targets: all.map(({ target }) => target),
+    };
+  } finally {
+    await holdfast.stop();
+  }
+}
+
+async function compareCycles(holdfast: ServerProcess, turns: Turns): Promise<Measured> {
+  const sdk = await ServerProcess.start('server-sdk.ts');
+  try {
+    const peer = holdfastPeer();
+    const sessions = new Map<Connection, Peer>();
+    for (const one of await sdk.connect(clients)) sessions.set(one, await openSdkSession(one));
+    const timings = await interleave(
+      {
+        holdfast: bursts(
+          await holdfast.connect(clients),
+          cyclesInABurst,
+          () => (one) => fullCycle(one, peer),
+        ),
+        baseline: bursts(
+          [...sessions.keys()],
+          cyclesInABurst,
+          () => (one) => fullCycle(one, sessions.get(one)!),
+        ),
+      },
+      turns,
+    );
+    const what = 'tasks over HTTP, from the call to completed';
+    const stored = cyclesInABurst;
+    return {
+      comparisons: [{ what: `${stored} ${what}`, stored, ...timings }],
+      rates: [
+        { what, stored, perSecond: perSecond(stored, timings.holdfast) },
+        { what: '… with SDK 1.x, in memory', stored, perSecond: perSecond(stored, timings.baseline) },
+      ],
+      target: {
+        what: `${what}, next to SDK 1.x in memory`,
+        measured: timings.baseline.p50 / timings.holdfast.p50,
+        atLeast: 1.5,
+      },
+    };
+  } finally {
+    await sdk.stop();
+  }
+}
+
+async function compareGets(holdfast: ServerProcess, turns: Turns): Promise<Measured> {
+  const connections = await holdfast.connect(clients);
+  const get = holdfastPeer().get(await fullCycle(connections[0]!, holdfastPeer()));
+  const answer = await look(connections[0]!, get);
+  const echo = await ServerProcess.start('server-echo.ts', answer.slice(answer.indexOf('\r\n\r\n')));
+  try {
+    const asking = () => (one: Connection) => look(one, get);
+    const timings = await interleave(
+      {
+        holdfast: sleepless(bursts(connections, getsInABurst, asking)),
+        baseline: sleepless(bursts(await echo.connect(clients), getsInABurst, asking)),
+      },
+      turns,
+    );
+    const stored = 1;
+    return {
+      comparisons: [{ what: `${getsInABurst} tasks/get over HTTP`, stored, ...timings }],
+      rates: [
+        { what: 'tasks/get over HTTP', stored, perSecond: perSecond(getsInABurst, timings.holdfast) },
+        { what: '… as a bare echo', stored, perSecond: perSecond(getsInABurst, timings.baseline) },
+      ],
+      target: {
+        what: 'tasks/get over HTTP, next to a bare echo',
+        measured: timings.baseline.p50 / timings.holdfast.p50,
+        atLeast: 0.6,
+      },
+    };
+  } finally {
+    await echo.stop();
+  }
+}
+
+async function compareSizes(folder: string, { small, medium, large, gets }: Plan): Promise<Measured> {
+  const sizes = [small, medium, large];
+  const file = (size: number) => join(folder, `filled-${size}.db`);
+  // All are filled before any is served: a server closes connections that say nothing for a while.
+  for (const size of sizes) await fill(file(size), size, () => anonymous);
+  const served: Filled[] = [];
+  try {
+    for (const size of sizes) served.push(await serveFilled(file(size), size));
+    const [few, some, many] = served as [Filled, Filled, Filled];
+    const timings = await interleave({ few: few.gets, some: some.gets, many: many.gets }, gets);
+    const what = 'tasks/get of any over HTTP';
+    return {
+      rates: [
+        { what, stored: small, perSecond: perSecond(getsInABurst, timings.few) },
+        { what, stored: medium, perSecond: perSecond(getsInABurst, timings.some) },
+        { what, stored: large, perSecond: perSecond(getsInABurst, timings.many) },
+      ],
+      target: {
+        what: `${what} at ${count(large)}, next to ${count(small)}`,
+        measured: timings.many.p50 / timings.few.p50,
+        atMost: 1.2,
+      },
+    };
+  } finally {
+    for (const { stop } of served) await stop();
+  }
+}
+
+interface Filled {
+  readonly gets: Side;
+  stop(): Promise<void>;
+}
+
+async function serveFilled(file: string, size: number): Promise<Filled> {
+  const served = await ServerProcess.start('server-holdfast.ts', file, '--no-worker');
+  const stored = new StoredTasks(file, size, file);
+  const peer = holdfastPeer();
+  const asking = () => {
+    const get = peer.get(stored.anyId());
+    return (one: Connection) => look(one, get);
+  };
+  return {
+    gets: sleepless(bursts(await served.connect(clients), getsInABurst, asking)),
+    async stop() {
+      stored.close();
+      await served.stop();
+    },
+  };
+}
+
+/** Each operation lets all connections work at once, each on one thing after the other, until `total` are done. */
+function bursts(
+  connections: readonly Connection[],
+  total: number,
+  prepare: () => (connection: Connection) => Promise<unknown>,
+): Side {
+  const burst = (): Operation => {
+    const left = Array.from({ length: total }, prepare);
+    const work = async (connection: Connection) => {
+      for (let next = left.pop(); next; next = left.pop()) await next(connection);
+    };
+    return () => Promise.all(connections.map(work));
+  };
+  return { prepare: (count) => Array.from({ length: count }, burst) };
+}
+
+/**
+ * A client that sleeps has to be woken by each answer. On a virtual machine that costs whoever writes the answer more
+ * than making it, and a slower server pays more often; where little else is done, it would be all that is measured.
+ */
+function sleepless({ prepare }: Side): Side {
+  const awake = (operation: Operation): Operation => {
+    return async () => {
+      let next = setImmediate(function turn() {
+        next = setImmediate(turn);
+      });
+      try {
+        await operation();
+      } finally {
+        clearImmediate(next);
+      }
+    };
+  };
+  return { prepare: async (count) => (await prepare(count)).map(awake) };
+}
+
+function perSecond(total: number, { p50 }: Timing): number {
+  return (total / p50) * 1e6;
+}
