@@ -193,7 +193,7 @@ export type Question =
 
 /** The question as it is stored and shown. */
 export function inputRequest(key: string, question: Question): InputRequest {
-  if ('sampling' in question) return { kind: 'sampling', params: question.sampling };
+  if ('sampling' in question) return { kind: 'sampling', params: structuredClone(question.sampling) };
   if ('roots' in question) return { kind: 'roots' };
   if ('url' in question)
     return { kind: 'url', message: question.message, url: question.url, elicitationId: key };

@@ -193,8 +193,10 @@ export class Tasks implements AsyncDisposable {
 
   /** Applies answers by key. Those that are not open are ignored; one that does not fit refuses the call. */
   async answer(id: TaskId, responses: Readonly<Record<string, InputResponse>>): Promise<Task> {
+    // A copy: what the caller does to its object later is not what it answered.
+    const given = structuredClone(responses);
     const { store } = await this.#opened();
-    return (await store.update('task', id, (task) => rules.answer(task, responses, this.#clock.now()))).task;
+    return (await store.update('task', id, (task) => rules.answer(task, given, this.#clock.now()))).task;
   }
 
   /** Ends a task and everything below it. */
@@ -206,9 +208,10 @@ export class Tasks implements AsyncDisposable {
 
   /** Completes what a handler waits for with `task.event(name)`: a webhook, an approval. The first value stands. */
   async complete(id: TaskId, name: string, value: Json = null): Promise<Task> {
+    const given = structuredClone(value);
     const { store } = await this.#opened();
     return (
-      await store.update('task', id, (task) => rules.completeEvent(task, name, value, this.#clock.now()))
+      await store.update('task', id, (task) => rules.completeEvent(task, name, given, this.#clock.now()))
     ).task;
   }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { durableTool } from '../../src/index.ts';
+import { createTasks, durableTool } from '../../src/index.ts';
+import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock, runTool } from '../../src/testing.ts';
 
 const approval = {
@@ -152,4 +153,19 @@ test('parking neither throws into the handler nor runs its finally', async () =>
   });
   await runTool(tool, undefined);
   expect(log).toEqual(['woke', 'finally']);
+});
+
+test('what a caller does to its answer later is not what it answered', async () => {
+  const ask = durableTool('ask', {}, async (_, task) => {
+    await task.ask('n', { message: 'n?', schema: z.object({ n: z.number() }) });
+    await task.event('never');
+  });
+  await using tasks = createTasks({ store: () => openSqlite('memory:'), tools: [ask] });
+  await tasks.work();
+  const { id } = await tasks.create(ask);
+  await expect.poll(async () => (await tasks.get(id))?.phase).toBe('waiting');
+  const content = { n: 1 };
+  await tasks.answer(id, { n: { action: 'accept', content } });
+  content.n = 2;
+  expect((await tasks.get(id))!.inputs[0]).toMatchObject({ response: { content: { n: 1 } } });
 });

@@ -46,6 +46,8 @@ const methods = { ...taskMethods, ...updateMethods };
 
 /** Clients declare the same about themselves in every request: what was found valid need not be checked again. */
 const knownMetas = 1_000;
+/** What honest clients declare is shorter by far; the rest is not worth the room. */
+const longestMeta = 4_096;
 
 export class DirectAnswers {
   readonly #binding: Binding;
@@ -107,7 +109,7 @@ export class DirectAnswers {
     if (route.kind !== 'modern' || route.classification.revision !== revision) return undefined;
     if (this.#senders.size >= knownMetas) this.#senders.clear();
     const sender = this.#binding.dialect.sender(meta[clientCapabilitiesKey]);
-    this.#senders.set(text, sender);
+    if (text.length <= longestMeta) this.#senders.set(text, sender);
     return sender;
   }
 
