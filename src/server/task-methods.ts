@@ -63,7 +63,11 @@ export const updateMethods: Readonly<Record<string, TaskMethod>> = {
 /** The tree of a published task, if this caller may see it. */
 export async function visible(requests: Requests, caller: Caller, id: TaskId): Promise<TaskTree | undefined> {
   const tree = await requests.tree(id);
-  return tree && tree.root.owner === caller.owner && !tree.root.unpublished ? tree : undefined;
+  return tree && isVisible(tree, caller) ? tree : undefined;
+}
+
+function isVisible({ root }: TaskTree, { owner }: Caller): boolean {
+  return root.owner === owner && !root.unpublished;
 }
 
 /** Applies answers by their keys on the root. Those to questions that are not open are passed over. */
@@ -92,7 +96,8 @@ export async function known(
   const isOlder = isOlderCaller(caller) && method !== 'tasks/update';
   if (!dialect.admits(sender) && !isOlder) throw dialect.tasksRequired(method);
   if (typeof taskId !== 'string') throw new InvalidParams(`${method} needs "taskId": a string.`);
-  const tree = await visible(requests, caller, taskId);
+  const found = await requests.tree(taskId);
+  const tree = found && isVisible(found, caller) ? found : undefined;
   // Whoever knows only the older tasks may still come back to those, and to no others.
   if (isOlder && tree?.root.origin.dialect !== tasksOf2025.revision) throw dialect.tasksRequired(method);
   if (!tree) throw new TaskNotFound(taskId);

@@ -22,7 +22,10 @@ function insert(body: Buffer, place: number, more: Buffer): Buffer {
 const notJson: Outcome = { codes: [parseError], words: /not valid JSON|UTF-8/ };
 const notAMessage: Outcome = { codes: [invalidRequest], words: /not a valid JSON-RPC message|batch|nested/ };
 /** A batch in which nothing names the revision is judged as one of an older revision. */
-const batched: Outcome = { codes: [invalidRequest, transportRefusal], words: /batch|nested|version|Mcp-Session-Id/ };
+const batched: Outcome = {
+  codes: [invalidRequest, transportRefusal],
+  words: /batch|nested|version|Mcp-Session-Id/,
+};
 
 const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const garbage = fc.constantFrom(

@@ -50,10 +50,8 @@ export function parseBody(text: string): unknown {
 /** How often something is opened in a text; a quick look that spares honest messages the thorough one. */
 function opens(text: string): number {
   let count = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === 0x7b || code === 0x5b) count++;
-  }
+  for (const bracket of '{[')
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) count++;
   return count;
 }
 

@@ -24,7 +24,7 @@ import { RequestAborted } from '../tool-calls.ts';
 export interface Posted {
   readonly body: unknown;
   readonly header: (name: string) => string | null | undefined;
-  readonly credentials: Credentials | undefined;
+  readonly authInfo: Credentials | undefined;
   readonly signal: () => AbortSignal;
 }
 
@@ -66,7 +66,7 @@ export class DirectAnswers {
   answer(posted: Posted): Promise<DirectAnswer> | undefined {
     const request = this.#understood(posted);
     if (!request) return undefined;
-    const caller = this.#binding.callerLike(request.sender, posted.credentials);
+    const caller = this.#binding.callerLike(request.sender, posted.authInfo);
     const act = this.#actFor(request, caller, posted);
     return act && this.#worded(request.id, act);
   }

@@ -37,8 +37,8 @@ export class Gate {
 
   /** Undefined unless the request is turned away for where it is addressed to or comes from. */
   refuse(host: string | null | undefined, origin: string | null | undefined): Response | undefined {
-    if (host && !/^[\w.:[\]-]+$/.test(host)) return refusal(403, 'Invalid Host header');
     if (!host || !this.#goodHosts.has(host)) {
+      if (host && !/^[\w.:[\]-]+$/.test(host)) return refusal(403, 'Invalid Host header');
       const checked = validateHostHeader(host, this.#hosts);
       if (!checked.ok) return refusal(403, checked.message);
       if (this.#goodHosts.size < 100) this.#goodHosts.add(host!);

@@ -181,8 +181,7 @@ export class McpHandler {
   }
 
   #answer(received: Received): Promise<Response | DirectAnswer> {
-    const { authInfo } = received;
-    return this.#direct.answer({ ...received, credentials: authInfo }) ?? this.#answerTheLongWay(received);
+    return this.#direct.answer(received) ?? this.#answerTheLongWay(received);
   }
 
   async #answerTheLongWay(received: Received): Promise<Response | DirectAnswer> {
