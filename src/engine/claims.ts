@@ -24,8 +24,7 @@ async function take({ store }: Database, offer: Offer, request: ClaimRequest): P
     const { task } = await store.update('task', offer.taskId, (task) =>
       claim(task, holder, request.now, offer.deadHolder),
     );
-    const { deadHolder } = offer;
-    return { task, claim: { taskId: task.id, epoch: task.epoch }, ...(deadHolder && { deadHolder }) };
+    return { task, claim: { taskId: task.id, epoch: task.epoch } };
   } catch (error) {
     if (error instanceof NotClaimable || error instanceof TaskNotFound) return undefined;
     throw error;

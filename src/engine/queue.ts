@@ -66,8 +66,6 @@ export interface Database {
 export interface Claimed {
   readonly claim: Claim;
   readonly task: Task;
-  /** The previous holder, if it died with the task in its hands. */
-  readonly deadHolder?: string;
   /** Its journal, if whoever claimed it has just written all of it. */
   readonly journal?: readonly Json[];
 }

@@ -21,8 +21,8 @@ export interface Origin {
   readonly method: string;
   /** The kinds of questions that the requestor said it can answer; absent if it can answer any. */
   readonly answers?: readonly InputKind[];
-  /** Under which the requestor wants to hear of progress, if it gave one that outlives its request. */
-  readonly progressToken?: string | number;
+  /** Under which token the requestor wants to hear of progress to the end, and in which session that means something. */
+  readonly progress?: { readonly token: string | number; readonly session: string };
 }
 
 /** Whose request a task belongs to as long as its id was sent to nobody. */

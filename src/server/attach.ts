@@ -125,7 +125,7 @@ function addMethods(attachment: Attachment, server: Server): void {
   });
   add('tasks/result', async (params, context) => {
     const { requests } = await attachment.binding.served();
-    const connection = await attachment.connection(context);
+    const connection = await attachment.connection();
     const channel = attachment.channelOf(context);
     return taskResult(requests, attachment.callerOf(context), params, {
       connection,

@@ -55,6 +55,8 @@ export class Attachment {
   /** Requests to open a session by callers that cannot be told apart. */
   readonly #anonymousOpenings = new Set<unknown>();
   readonly #closed = new AbortController();
+  /** Where there are no sessions the connection is one. */
+  readonly #name = newId();
   #transport: Transport | undefined;
   #connection: Promise<Connection> | undefined;
 
@@ -109,7 +111,7 @@ export class Attachment {
         inputResponses: responsesOf(context),
         requestState,
         meta: mcpReq._meta,
-        ...(wish && { task: wish }),
+        ...(wish && { task: { ttl: wish.ttl, session: this.#session } }),
       },
       this.callerOf(context, wish !== undefined),
       { signal: mcpReq.signal, ...(!wish && progressOf(context)) },
@@ -132,11 +134,14 @@ export class Attachment {
     const _meta = immediately === undefined ? undefined : { [immediateResponseKey]: immediately };
     this.#exact.set(mcpReq.id, { ...reply, ...(_meta && { _meta }) });
     const { taskId } = reply.task as { taskId: string };
-    const token = mcpReq._meta?.progressToken;
-    const connection = await this.connection(context);
+    const connection = await this.connection();
     // Not before the answer is out: nobody may hear of a task whose id it does not know.
-    setImmediate(() => connection.follow(taskId, token));
+    setImmediate(() => connection.follow(taskId));
     return { content: [] };
+  }
+
+  get #session(): string {
+    return this.#transport?.sessionId ?? this.#name;
   }
 
   callerOf(context: ServerContext, wantsTask = false): Caller {
@@ -166,10 +171,10 @@ export class Attachment {
   /** Whoever asks about a task on such a connection is told of it from then on. */
   async interested({ taskId, status }: JsonObject, context: ServerContext): Promise<void> {
     const isOpen = status === 'working' || status === 'input_required';
-    if (!context.mcpReq.envelope && isOpen) (await this.connection(context)).follow(taskId as string);
+    if (!context.mcpReq.envelope && isOpen) (await this.connection()).follow(taskId as string);
   }
 
-  connection(_context: ServerContext): Promise<Connection> {
+  connection(): Promise<Connection> {
     return this.#open(this.#transport!);
   }
 
@@ -192,6 +197,7 @@ export class Attachment {
       }) as unknown as Promise<JsonObject>;
     const name = newId();
     return {
+      session: this.#session,
       channel: () => {
         const signal = closed();
         return signal && { name, closed: signal, ask };

@@ -7,7 +7,7 @@ import type { Tasks } from '../engine/tasks.ts';
 import type { DurableTool } from '../engine/tool.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import type { Owner } from '../model/task.ts';
+import type { Origin, Owner } from '../model/task.ts';
 import type { Dialect, Sender } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { tasksExtension } from '../protocol/dialects/2026-07-28/dialect.ts';
@@ -31,8 +31,8 @@ export interface CallParams {
   readonly inputResponses?: unknown;
   readonly requestState?: unknown;
   readonly meta?: unknown;
-  /** The wishes of a caller of 2025-11-25 that asks for a task. */
-  readonly task?: { readonly ttl?: unknown };
+  /** The wishes of a caller of 2025-11-25 that asks for a task, and the session that it asks in. */
+  readonly task?: { readonly ttl?: unknown; readonly session: string };
 }
 
 /** A key that others can guess would show them the task of a stranger. */
@@ -123,12 +123,14 @@ export class Binding {
   }
 }
 
-function wishesOf({ task, meta }: CallParams): { ttlMs?: number; progressToken?: string | number } {
+function wishesOf({ task, meta }: CallParams): { ttlMs?: number; progress?: Origin['progress'] } {
   if (!task) return {};
   const token = isJsonObject(meta) ? meta.progressToken : undefined;
   return {
     ...(typeof task.ttl === 'number' && { ttlMs: task.ttl }),
-    ...((typeof token === 'string' || typeof token === 'number') && { progressToken: token }),
+    ...((typeof token === 'string' || typeof token === 'number') && {
+      progress: { token, session: task.session },
+    }),
   };
 }
 

@@ -17,6 +17,8 @@ export interface Channel {
 
 /** What belongs to no request of the client. */
 export interface Standalone {
+  /** The session that it is part of. */
+  readonly session: string;
   /** The stream, while it is open. */
   channel(): Channel | undefined;
   notify(notification: { method: string; params: JsonObject }): Promise<void>;
@@ -38,20 +40,14 @@ export class Connection {
     });
   }
 
-  /** How many tasks it follows. */
-  get size(): number {
-    return this.#followers.size;
-  }
-
-  /** Tells of a task from now on. Its progress only to those that gave a token for it. */
-  follow(taskId: TaskId, progressToken?: string | number): Follower {
-    let follower = this.#followers.get(taskId);
-    if (!follower) {
-      follower = new Follower(this.#requests, this.#standalone, taskId, () => this.#followers.delete(taskId));
-      this.#followers.set(taskId, follower);
-    }
-    // A client may ask about its task before the call that made it has told us its token.
-    follower.progressToken ??= progressToken;
+  /** Tells of a task from now on. */
+  follow(taskId: TaskId): Follower {
+    const known = this.#followers.get(taskId);
+    if (known) return known;
+    const follower = new Follower(this.#requests, this.#standalone, taskId, () =>
+      this.#followers.delete(taskId),
+    );
+    this.#followers.set(taskId, follower);
     return follower;
   }
 

@@ -29,8 +29,6 @@ export class Follower {
   readonly #requests: Requests;
   readonly #standalone: Standalone;
   readonly #taskId: TaskId;
-  /** Under which progress is told, if the client gave one. */
-  progressToken: string | number | undefined;
   readonly #onStop: () => void;
   readonly #unwatch: () => void;
   /** Streams of `tasks/result`, which are preferred. */
@@ -39,6 +37,8 @@ export class Follower {
   readonly #live = new Map<string, AbortController>();
   readonly #badAnswers = new Map<string, number>();
   #toldStatus = 'working';
+  /** Under which progress is told, if the call that made the task gave one in this session. */
+  #progressToken: string | number | undefined;
   #lastProgress = Number.NEGATIVE_INFINITY;
   #isLooking = false;
   #lookAgain = false;
@@ -92,6 +92,8 @@ export class Follower {
         this.#lookAgain = false;
         const tree = await this.#requests.tree(this.#taskId);
         if (!tree) return this.stop();
+        const { progress } = tree.root.origin;
+        if (progress?.session === this.#standalone.session) this.#progressToken = progress.token;
         await this.#tellStatus(tree);
         await this.#putQuestions(tree);
         if (tree.root.phase === 'done' && this.#results.size === 0) return this.stop();
@@ -123,10 +125,10 @@ export class Follower {
 
   #tellProgress({ done, total, message }: { done: number; total?: number; message?: string }): void {
     // It must grow with each notification, whatever a handler says.
-    if (this.progressToken === undefined || done <= this.#lastProgress) return;
+    if (this.#progressToken === undefined || done <= this.#lastProgress) return;
     this.#lastProgress = done;
     const params = {
-      progressToken: this.progressToken,
+      progressToken: this.#progressToken,
       progress: done,
       ...(total !== undefined && { total }),
       ...(message !== undefined && { message }),

@@ -17,7 +17,7 @@ import { BadAnswer } from '../model/errors.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { Progress, Task, TaskId } from '../model/task.ts';
+import type { Origin, Progress, Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
 import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from '../protocol/errors.ts';
 import { gather } from './before.ts';
@@ -34,7 +34,7 @@ export interface ToolCall {
   readonly idempotencyKey?: string;
   /** Wishes of a caller that asks for a task: how long it is to be known, and where to tell of its progress. */
   readonly ttlMs?: number;
-  readonly progressToken?: string | number;
+  readonly progress?: Origin['progress'];
 }
 
 /** The open request that a call came with. */
@@ -136,7 +136,7 @@ export class ToolCalls {
         dialect: caller.dialect.revision,
         method: 'tools/call',
         answers: caller.sender.answers,
-        ...(atOnce && call.progressToken !== undefined && { progressToken: call.progressToken }),
+        ...(atOnce && call.progress && { progress: call.progress }),
       },
       unpublished: !atOnce && !hasHandle(call, caller.sender),
       ...(atOnce && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),

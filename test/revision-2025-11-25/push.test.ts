@@ -237,6 +237,23 @@ test('a server restarted under a blocked tasks/result: the session goes on, the 
   expect(asked).toHaveLength(1);
 });
 
+test('S2025-71: a server that was restarted goes on telling progress under the token of the call', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const store = storeFrom(`sqlite:${join(folder, 'tasks.db')}`);
+  const first = await served({ store });
+  const { peer } = first;
+  const _meta = { progressToken: 'mine' };
+  const { result } = await peer.call('slow_compute', { seconds: 3 }, { task: {}, _meta });
+  await first.stop();
+  await served({ store, port: Number(new URL(first.url).port) });
+  const stream = peer.standalone();
+  const told = next(stream, 'notifications/progress');
+  await peer.get(result.task.taskId);
+  expect((await told).params).toMatchObject({ progressToken: 'mine', total: 30 });
+  await stream.return(undefined);
+});
+
 test('a client that asks about its task before its call has told the token hears of progress all the same', async () => {
   const { peer, tasks } = await served();
   const heard: Message[] = [];

@@ -61,11 +61,6 @@ export class HttpSessions {
     this.#sweep = setInterval(() => void this.#tidy().catch(onError), 60_000).unref();
   }
 
-  /** How many sessions this process has open. */
-  get size(): number {
-    return this.#live.size;
-  }
-
   async answer(received: SessionRequest): Promise<Response | DirectAnswer> {
     const { request, body, authInfo } = received;
     const owner = this.#binding.ownerOf(authInfo);
