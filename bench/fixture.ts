@@ -61,6 +61,13 @@ export class StoredTasks {
     return this.#id(1 + Math.floor(Math.random() * this.size));
   }
 
+  /** Different ones, anywhere in the file. */
+  someIds(count: number): TaskId[] {
+    const ids = new Set<TaskId>();
+    while (ids.size < count) ids.add(this.anyId());
+    return [...ids];
+  }
+
   /** Different tasks, each in the hands of a worker. */
   claimedIds(count: number): TaskId[] {
     return this.#different('claimed', count, new Set());

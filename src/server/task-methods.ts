@@ -25,14 +25,7 @@ export type TaskMethod = (requests: Requests, caller: Caller, params: TaskParams
 /** Those that every dialect has. */
 export const taskMethods: Readonly<Record<string, TaskMethod>> = {
   async 'tasks/get'(requests, caller, params) {
-    let tree = await known(requests, caller, params, 'tasks/get');
-    const begun = tree.root.phase === 'running' ? requests.headStart(tree.root.id) : undefined;
-    if (begun) {
-      await begun;
-      tree = await known(requests, caller, params, 'tasks/get');
-    }
-    if (isOlderCaller(caller)) return olderView(tree, requests.now);
-    return caller.dialect.shown(tree, requests.now);
+    return shown(await lookAt(requests, caller, params), requests, caller);
   },
 
   async 'tasks/cancel'(requests, caller, params) {
@@ -59,6 +52,20 @@ export const updateMethods: Readonly<Record<string, TaskMethod>> = {
     return caller.dialect.acknowledged(tree, requests.now);
   },
 };
+
+/** What `tasks/get` shows. */
+export async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
+  const tree = await known(requests, caller, params, 'tasks/get');
+  const begun = tree.root.phase === 'running' ? requests.headStart(tree.root.id) : undefined;
+  if (!begun) return tree;
+  await begun;
+  return known(requests, caller, params, 'tasks/get');
+}
+
+/** How it shows it. Of a done task that depends on nothing but the task, and on what its caller knows of tasks. */
+export function shown(tree: TaskTree, { now }: Requests, caller: Caller): JsonObject {
+  return isOlderCaller(caller) ? olderView(tree, now) : caller.dialect.shown(tree, now);
+}
 
 /** The tree of a published task, if this caller may see it. */
 export async function visible(requests: Requests, caller: Caller, id: TaskId): Promise<TaskTree | undefined> {
@@ -104,7 +111,7 @@ export async function known(
   return tree;
 }
 
-function isOlderCaller({ dialect, sender }: Caller): boolean {
+export function isOlderCaller({ dialect, sender }: Caller): boolean {
   return !dialect.admits(sender) && sender.hasOlderTasks === true;
 }
 

@@ -17,8 +17,9 @@ import {
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import type { Binding } from '../binding.ts';
 import type { Caller, Credentials } from '../caller.ts';
-import { taskMethods, updateMethods } from '../task-methods.ts';
+import { isOlderCaller, lookAt, shown, taskMethods, updateMethods } from '../task-methods.ts';
 import { RequestAborted } from '../tool-calls.ts';
+import { DoneTexts } from './done-texts.ts';
 
 /** A POST as both faces see it, its body parsed. */
 export interface Posted {
@@ -42,6 +43,9 @@ interface Request {
   readonly sender: Sender;
 }
 
+/** A result as JSON. */
+type Act = () => Promise<string>;
+
 const methods = { ...taskMethods, ...updateMethods };
 
 /** Clients declare the same about themselves in every request: what was found valid need not be checked again. */
@@ -55,6 +59,7 @@ export class DirectAnswers {
   /** The senders of requests whose metadata was found valid, by that metadata. */
   readonly #senders = new Map<string, Sender>();
   readonly #handsOver: ReadonlySet<DurableTool>;
+  readonly #doneTexts = new DoneTexts();
 
   constructor(binding: Binding, onError: (error: Error) => void) {
     this.#binding = binding;
@@ -71,12 +76,9 @@ export class DirectAnswers {
     return act && this.#worded(request.id, act);
   }
 
-  async #worded(id: string | number, act: () => Promise<JsonObject>): Promise<DirectAnswer> {
+  async #worded(id: string | number, act: Act): Promise<DirectAnswer> {
     try {
-      return {
-        status: 200,
-        text: JSON.stringify({ jsonrpc: '2.0', id, result: this.#introduced(await act()) }),
-      };
+      return { status: 200, text: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${await act()}}` };
     } catch (error) {
       if (error instanceof RequestAborted) throw error;
       if (!(error instanceof HoldfastError)) this.#onError(error as Error);
@@ -113,19 +115,31 @@ export class DirectAnswers {
     return sender;
   }
 
-  #actFor(
-    { method, params, meta }: Request,
-    caller: Caller,
-    { signal }: Posted,
-  ): (() => Promise<JsonObject>) | undefined {
+  #actFor({ method, params, meta }: Request, caller: Caller, { signal }: Posted): Act | undefined {
+    if (method === 'tasks/get' && !isOlderCaller(caller)) return () => this.#look(caller, params);
     const run = methods[method];
-    if (run) return async () => run((await this.#binding.served()).requests, caller, params);
+    if (run)
+      return async () => this.#text(await run((await this.#binding.served()).requests, caller, params));
     const tool = this.#binding.tool(params.name);
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
     if (params.requestState !== undefined || params.inputResponses !== undefined) return undefined;
     if (params.arguments !== undefined && !isJsonObject(params.arguments)) return undefined;
-    return () =>
-      this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal: signal() });
+    return async () =>
+      this.#text(
+        await this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal: signal() }),
+      );
+  }
+
+  async #look(caller: Caller, params: JsonObject): Promise<string> {
+    const { requests } = await this.#binding.served();
+    const tree = await lookAt(requests, caller, params);
+    return this.#doneTexts.of(tree.root, this.#binding.serverInfo, () =>
+      this.#text(shown(tree, requests, caller)),
+    );
+  }
+
+  #text(result: JsonObject): string {
+    return JSON.stringify(this.#introduced(result));
   }
 
   #introduced(result: JsonObject): JsonObject {

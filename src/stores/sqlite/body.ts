@@ -36,8 +36,8 @@ function isApart(outcome: Outcome): outcome is ResultApart {
 }
 
 /** How many parsed tasks are remembered, and up to which length of text. */
-const places = 2_048;
-const longestRemembered = 8_192;
+const places = 4_096;
+const longestRemembered = 4_096;
 
 /**
  * Parses rows, and remembers the latest: callers poll the same tasks again and again, and a text that has not changed
