@@ -1,6 +1,6 @@
 import './check-node.ts';
 
-// For authors of tools.
+// For authors of tools, resources and prompts.
 export { createTasks, Tasks } from './server/tasks.ts';
 export type { TasksOptions } from './server/tasks.ts';
 export { AttachedTooLate } from './server/attach.ts';
@@ -8,7 +8,34 @@ export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
 export type { CreateOptions, WorkOptions } from './engine/tasks.ts';
 export type { Worker } from './engine/worker.ts';
 export { durableTool, InvalidTool } from './engine/tool.ts';
-export type { DurableTool, Handler, TaskSetting, ToolAnnotations, ToolOptions } from './engine/tool.ts';
+export type {
+  DurableOptions,
+  DurableTool,
+  Handler,
+  RequestMethod,
+  TaskSetting,
+  ToolAnnotations,
+  ToolOptions,
+} from './engine/tool.ts';
+export { durableResource } from './engine/resource.ts';
+export type {
+  DurableResource,
+  ResourceContents,
+  ResourceHandler,
+  ResourceInput,
+  ResourceOptions,
+  ResourceRead,
+  ResourceResult,
+} from './engine/resource.ts';
+export { durablePrompt } from './engine/prompt.ts';
+export type {
+  DurablePrompt,
+  PromptHandler,
+  PromptMessage,
+  PromptOptions,
+  PromptResult,
+} from './engine/prompt.ts';
+export { SubtaskOfAnotherKind } from './engine/context.ts';
 export type {
   FormAnswer,
   ModelAnswer,

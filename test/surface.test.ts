@@ -48,6 +48,7 @@ test('the public entries export exactly these names', async () => {
         "SubtaskCancelled",
         "SubtaskFailed",
         "SubtaskLost",
+        "SubtaskOfAnotherKind",
         "TaskIsDone",
         "TaskIsEnding",
         "TaskMoved",
@@ -58,6 +59,8 @@ test('the public entries export exactly these names', async () => {
         "ValueTooLarge",
         "WaitTimedOut",
         "createTasks",
+        "durablePrompt",
+        "durableResource",
         "durableTool",
       ],
       "holdfast/server": [

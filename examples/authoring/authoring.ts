@@ -1,7 +1,7 @@
 // The snippets of docs/authoring.md, in a file that runs and checks itself.
 //   npm run example examples/authoring/authoring.ts
 import { strict as assert } from 'node:assert';
-import { createTasks, durableTool, TerminalError } from 'holdfast';
+import { createTasks, durablePrompt, durableResource, durableTool, TerminalError } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 import { ManualClock, runTool } from 'holdfast/testing';
 import { z } from 'zod';
@@ -68,6 +68,30 @@ const clock = new ManualClock(Date.UTC(2026, 0, 1));
 assert.deepEqual((await runTool(reminder, undefined, { clock })).result.content, [
   { type: 'text', text: 'It is 2027.' },
 ]);
+
+const forecast = durableResource(
+  'forecast',
+  { uri: 'forecast://{harbour}/{+period}', mimeType: 'text/plain', description: 'Tides, computed slowly.' },
+  async ({ variables }, task) => {
+    const tides = await task.step('compute', () => `high water in ${variables.harbour} at noon`);
+    return `${variables.period}: ${tides}`;
+  },
+);
+const briefing = durablePrompt(
+  'briefing',
+  { argsSchema: z.object({ ship: z.string() }) },
+  async ({ ship }, task) => {
+    const cargo = await task.step('look up the cargo', () => 'kelp');
+    return `Brief the crew of the ${ship}, which carries ${cargo}.`;
+  },
+);
+
+const uri = 'forecast://kiel/2026/may';
+const read = await runTool(forecast, { uri }, { crashAfterEveryEntry: true });
+const text = '2026/may: high water in kiel at noon';
+assert.deepEqual(read.result.contents, [{ uri, mimeType: 'text/plain', text }]);
+const briefed = await runTool(briefing, { ship: 'Erna' });
+assert.equal(briefed.result.messages[0]?.role, 'user');
 
 const greet = durableTool('greet', { version: '2' }, async (_, task) => {
   const name = await task.step('find the name', () => 'Ada');

@@ -1,5 +1,6 @@
 /** The handler's `task`: every durable thing it can do. Each method is one call of the pass. */
 import { type Duration, toMs } from '../model/duration.ts';
+import { HoldfastError } from '../model/errors.ts';
 import { newId } from '../model/id.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
@@ -10,7 +11,7 @@ import { outsideHandlers, type Pass } from './pass.ts';
 import { CannotBeAsked } from './recorded-error.ts';
 import { type Retry, retryPolicy } from './retry.ts';
 import { type InputOf, type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
-import type { DurableTool } from './tool.ts';
+import type { DurableTool, RequestMethod, ResultOf } from './tool.ts';
 import type { ToolResult } from './tool-result.ts';
 import type { Report } from './transitions.ts';
 
@@ -28,10 +29,10 @@ export type FormAnswer<Content> =
   | { readonly action: 'accept'; readonly content: Content }
   | { readonly action: 'decline' | 'cancel' };
 
-export interface Subtask<Output = unknown> {
+export interface Subtask<Result = ToolResult> {
   readonly id: TaskId;
   /** The subtask's result, error results included; throws if it failed, was cancelled or was lost. */
-  result(): Promise<ToolResult<Output>>;
+  result(): Promise<Result>;
   cancel(reason?: string): Promise<void>;
 }
 
@@ -60,11 +61,14 @@ export interface TaskContext {
   ask(key: string, question: { readonly sampling: JsonObject }, patience?: Patience): Promise<ModelAnswer>;
   ask(key: string, question: { readonly roots: true }, patience?: Patience): Promise<RootsAnswer>;
 
-  /** Starts a subtask. A task that returns is done only when its subtasks are. */
-  start<Input extends Schema | undefined, Output extends Schema | undefined>(
-    tool: DurableTool<Input, Output>,
+  /**
+   * Starts a subtask, of the kind that the task itself is: tools start tools, resources resources, prompts prompts.
+   * A task that returns is done only when its subtasks are.
+   */
+  start<Input extends Schema | undefined, Output extends Schema | undefined, Method extends RequestMethod>(
+    tool: DurableTool<Input, Output, Method>,
     ...input: Input extends Schema ? [InputOf<Input>] : []
-  ): Promise<Subtask<OutputOf<Output>>>;
+  ): Promise<Subtask<ResultOf<Method, Output>>>;
 
   sleep(duration: Duration): Promise<void>;
   sleepUntil(moment: Date | number): Promise<void>;
@@ -94,6 +98,15 @@ export interface ModelAnswer {
 
 export interface RootsAnswer {
   readonly roots: readonly { readonly uri: string; readonly name?: string }[];
+}
+
+/** A client that reads the results of a tree reads them all in the same way. */
+export class SubtaskOfAnotherKind extends HoldfastError {
+  constructor(child: DurableTool, parent: DurableTool) {
+    super(
+      `${parent.name} cannot start ${child.name}: a subtask must give the same type of result as its parent, and ${child.method} gives another one than ${parent.method}.`,
+    );
+  }
 }
 
 export interface ContextParts {
@@ -142,6 +155,7 @@ export function taskContext({ task, tool, pass, signal, report, cancel }: Contex
     },
 
     async start(child: DurableTool, ...[input]: readonly unknown[]) {
+      if (child.method !== tool.method) throw new SubtaskOfAnotherKind(child, tool);
       const request = await childRequest(newId(), child, input, task);
       const id = (await pass.call(child.name, { kind: 'start', request })) as TaskId;
       return subtask(id, child.name);

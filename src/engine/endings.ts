@@ -79,10 +79,17 @@ function overdue({ unpublished }: Task, at: number): Outcome {
 }
 
 /** Removes a finished tree whose retention is over, as one unit. */
-export function purge({ task, descendants }: Family, at: number): Verdict {
+export function purge(family: Family, at: number): Verdict {
+  const { task } = family;
+  if (task.phase === 'done' && task.parentId === undefined && (task.purgeAt === null || task.purgeAt > at))
+    return new StillRetained(task.id, task.purgeAt);
+  return remove(family);
+}
+
+/** Removes a finished tree before its time, because its requestor says so. */
+export function remove({ task, descendants }: Family): Verdict {
   if (task.parentId !== undefined) return new NotARoot(task.id, task.rootId);
   if (task.phase !== 'done') return new StillAlive(task.id);
-  if (task.purgeAt === null || task.purgeAt > at) return new StillRetained(task.id, task.purgeAt);
   return { task, writes: [], removed: [...descendants.toReversed(), task].map(({ id }) => id) };
 }
 

@@ -15,10 +15,21 @@ import { type Listener, Watches } from './watches.ts';
 /** How long a request counts as open after the process that serves it last said so. */
 export const requestLeaseMs = 60_000;
 
+/**
+ * What a peer sees as one task. Either a root into which everything below it collapses; or, for peers that know
+ * subtasks, any task alone with its links.
+ */
 export interface TaskTree {
   readonly root: Task;
   /** Parents before their children. */
   readonly descendants: readonly Task[];
+  readonly links?: Links;
+}
+
+export interface Links {
+  /** The root of the whole tree. */
+  readonly top: Task;
+  readonly childIds: readonly TaskId[];
 }
 
 export class Requests {
@@ -61,6 +72,34 @@ export class Requests {
     if (root.liveChildCount === 0) return { root, descendants: [] };
     const family = await store.family(id);
     return family && { root: family.task, descendants: family.descendants };
+  }
+
+  /** Any task, alone with its links. */
+  async linked(id: TaskId): Promise<TaskTree | undefined> {
+    const { store } = this.#database;
+    const task = await store.get(id);
+    if (!task) return undefined;
+    const top = task.parentId === undefined ? task : await store.get(task.rootId);
+    const childIds = task.childCount === 0 ? [] : await store.childIds(id);
+    return top && { root: task, descendants: [], links: { top, childIds } };
+  }
+
+  /** Every task of a tree, each alone with its links, parents before their children. */
+  async allLinked(rootId: TaskId): Promise<TaskTree[]> {
+    const family = await this.#database.store.family(rootId);
+    if (!family) return [];
+    const { task: top, descendants } = family;
+    const childIds = Map.groupBy(descendants, ({ parentId }) => parentId!);
+    return [top, ...descendants].map((task) => ({
+      root: task,
+      descendants: [],
+      links: { top, childIds: (childIds.get(task.id) ?? []).map(({ id }) => id) },
+    }));
+  }
+
+  /** A task as it is, whoever asks. */
+  task(id: TaskId): Promise<Task | undefined> {
+    return this.#database.store.get(id);
   }
 
   /** Answers questions anywhere in a tree; all of them, or none if one does not fit. */
@@ -118,6 +157,12 @@ export class Requests {
     await this.#database.store
       .update('family', id, (family) => rules.discard(family))
       .catch(ignoring(Refusal));
+  }
+
+  /** Removes a tree with everything that is known of it; what is alive ends first. */
+  async remove(rootId: TaskId): Promise<void> {
+    await this.cancel(rootId, 'The requestor removed it.');
+    await this.#database.store.update('family', rootId, (family) => rules.remove(family));
   }
 
   /** Takes a question onto a stream of this process. False if it is on another already, or open no more. */

@@ -18,7 +18,6 @@ import { Reporter } from './reporter.ts';
 import { parse } from './schema.ts';
 import type { Store } from './store.ts';
 import type { DurableTool } from './tool.ts';
-import { failureOf, outcomeOf } from './tool-result.ts';
 import * as rules from './transitions.ts';
 import type { WorkerSettings } from './worker.ts';
 
@@ -47,6 +46,8 @@ export class Run {
   readonly #reporter = new Reporter(() => void this.#flush());
   readonly #written: readonly Json[] | undefined;
   #task: Task;
+  /** The input that the handler got. */
+  #given: unknown;
   #current: Pass | undefined;
   #stopped = false;
   /** The handler has ended, and listens to no signal any more. */
@@ -116,6 +117,7 @@ export class Run {
     this.#current = pass;
     const input = await this.#input(journal.arguments);
     if ('difference' in input) return { type: 'changed', message: input.difference };
+    this.#given = input.value;
     const context = taskContext({
       task: this.#task,
       tool: this.tool,
@@ -225,7 +227,7 @@ export class Run {
         case 'returned':
           return await this.#finish(await this.#outcome(end.value));
         case 'threw':
-          return await this.#finish(failureOf(end.error));
+          return await this.#finish(this.tool.failure(end.error));
         case 'changed':
           return await this.#setAside(end.message);
         case 'stopped':
@@ -242,15 +244,11 @@ export class Run {
   }
 
   async #outcome(returned: unknown): Promise<Outcome> {
+    const { outcome, failure } = this.tool;
     try {
-      const { outputSchema } = this.tool;
-      const outcome = outcomeOf(returned, outputSchema !== undefined, this.#settings.largestValue);
-      if (!outputSchema || outcome.kind !== 'result' || outcome.isError) return outcome;
-      const { structuredContent } = outcome.value as { structuredContent?: unknown };
-      await parse(outputSchema, structuredContent, `The output of ${this.tool.name}`);
-      return outcome;
+      return await outcome(returned, { input: this.#given, largest: this.#settings.largestValue });
     } catch (error) {
-      return failureOf(error);
+      return failure(error);
     }
   }
 

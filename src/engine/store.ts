@@ -12,8 +12,11 @@ import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { Change, Family, Lineage, Verdict } from './change.ts';
 
 export interface Store {
-  /** Makes a task. `decide` is given the task that already bears the idempotency key, if there is one. */
-  create(key: IdempotencyScope | undefined, decide: (existing: Task | undefined) => Verdict): Promise<Change>;
+  /** Makes a task. `decide` is given the task that already bears the idempotency key or the id, if there is one. */
+  create(
+    bearing: IdempotencyScope | { readonly id: TaskId } | undefined,
+    decide: (existing: Task | undefined) => Verdict,
+  ): Promise<Change>;
 
   /** Changes a task, reading as far around it as the rule must see. Rejects with the rule's refusal. */
   update<R extends keyof Reach>(
@@ -25,6 +28,9 @@ export interface Store {
   get(id: TaskId): Promise<Task | undefined>;
 
   family(id: TaskId): Promise<Family | undefined>;
+
+  /** The ids of a task's own subtasks, in their order. */
+  childIds(id: TaskId): Promise<TaskId[]>;
 
   /** Published root tasks of an owner, the newest first. Large results may be left out (their value is null); `get` has them. */
   list(query: ListQuery): Promise<Page>;

@@ -12,8 +12,10 @@ import { defaultLargestValue } from './carried.ts';
 import type { Change } from './change.ts';
 import { digestOf } from './digest.ts';
 import { rootRequest } from './new-task.ts';
+import { type DurablePrompt, isPrompt } from './prompt.ts';
 import type { Claimed, Database } from './queue.ts';
 import { Requests, requestLeaseMs } from './requests.ts';
+import { type DurableResource, isResource } from './resource.ts';
 import type { InputOf, Schema } from './schema.ts';
 import type { CommitNotice, ListQuery, Page } from './store.ts';
 import type { DurableTool } from './tool.ts';
@@ -23,7 +25,9 @@ import { Worker, workerDefaults } from './worker.ts';
 export interface TasksOptions {
   /** An open database, or how to open one: `sqlite('tasks.db')`. */
   readonly store: Database | (() => Promise<Database>);
-  readonly tools: readonly DurableTool[];
+  readonly tools?: readonly DurableTool[] | undefined;
+  readonly resources?: readonly DurableResource[] | undefined;
+  readonly prompts?: readonly DurablePrompt[] | undefined;
   readonly clock?: Clock;
   /** How long a finished task is kept at least, however short a ttl its requestor wished. Default `'60s'`. */
   readonly shortestRetention?: Duration;
@@ -40,6 +44,10 @@ export interface CreateOptions {
   readonly idempotencyKey?: string;
   /** How long the requestor wants the task to be known, in milliseconds from now. It is granted up to a maximum. */
   readonly ttlMs?: number;
+  /** … or from its end; null as long as possible. */
+  readonly keepAliveMs?: number | null;
+  /** An id that stands for what the requestor calls the task. One that is taken is refused, whatever the arguments. */
+  readonly id?: TaskId;
   /** The task belongs to an open request, and ends with it unless it is published. */
   readonly unpublished?: boolean;
 }
@@ -70,15 +78,19 @@ export class DuplicateTool extends HoldfastError {
 }
 
 const local: Owner = 'local';
-const direct: Origin = { dialect: 'direct', method: 'tools/call' };
+const direct = ({ method }: DurableTool): Origin => ({ dialect: 'direct', method });
 
 export function createTasks(options: TasksOptions): Tasks {
   return new Tasks(options);
 }
 
 export class Tasks implements AsyncDisposable {
+  readonly tools: readonly DurableTool[];
+  readonly resources: readonly DurableResource[];
+  readonly prompts: readonly DurablePrompt[];
   readonly #open: () => Promise<Database>;
-  readonly #tools: readonly DurableTool[];
+  /** All three, as they are the same to workers. */
+  readonly #durable: readonly DurableTool[];
   readonly #clock: Clock;
   readonly #largestValue: number;
   readonly #shortestRetentionMs: number;
@@ -88,15 +100,25 @@ export class Tasks implements AsyncDisposable {
   #requests: Promise<Requests> | undefined;
 
   constructor(options: TasksOptions) {
-    const { store, tools, clock = systemClock, largestValue = defaultLargestValue } = options;
+    const {
+      store,
+      tools = [],
+      resources = [],
+      prompts = [],
+      clock = systemClock,
+      largestValue = defaultLargestValue,
+    } = options;
     this.#shortestRetentionMs = toMs(options.shortestRetention ?? '60s');
     this.#longestRetentionMs = toMs(options.longestRetention ?? '30d');
     this.#largestValue = largestValue;
     this.#open = typeof store === 'function' ? store : async () => store;
-    this.#tools = tools;
+    this.#durable = [...tools, ...resources, ...prompts];
+    this.tools = this.#durable.filter(({ method }) => method === 'tools/call');
+    this.resources = this.#durable.filter(isResource);
+    this.prompts = this.#durable.filter(isPrompt);
     this.#clock = clock;
     const seen = new Set<string>();
-    for (const tool of tools) {
+    for (const tool of this.#durable) {
       const key = `${tool.name} ${tool.version}`;
       if (seen.has(key)) throw new DuplicateTool(tool);
       seen.add(key);
@@ -114,12 +136,13 @@ export class Tasks implements AsyncDisposable {
 
   async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
     const tool = typeof named === 'string' ? this.tool(named) : named;
-    const { owner = local, origin = direct, idempotencyKey: key, unpublished = false, ttlMs } = options;
-    const request = await rootRequest(newId(), tool, input, {
+    const { owner = local, origin = direct(tool), idempotencyKey: key, unpublished = false } = options;
+    const retention = this.#granted(options);
+    const request = await rootRequest(options.id ?? newId(), tool, input, {
       owner,
       origin,
       largestValue: this.#largestValue,
-      ...(ttlMs !== undefined && { retention: this.#granted(ttlMs) }),
+      ...(retention && { retention }),
     });
     const { store, queue } = await this.#opened();
     const wanted: NewTask = {
@@ -129,6 +152,11 @@ export class Tasks implements AsyncDisposable {
         unpublished: { servedBy: queue.name, until: this.#clock.now() + requestLeaseMs },
       }),
     };
+    if (options.id !== undefined) {
+      const { id } = options;
+      return (await store.create({ id }, (existing) => rules.create(existing, wanted, this.#clock.now())))
+        .task;
+    }
     const scope = key === undefined ? undefined : { owner, tool: tool.name, key };
     return this.#runningHere(tool, request.id, async (leaseMs) => {
       return store.create(scope, (existing) => {
@@ -139,9 +167,13 @@ export class Tasks implements AsyncDisposable {
     });
   }
 
-  #granted(wishMs: number): Retention {
-    const ms = Math.min(Math.max(0, wishMs), this.#longestRetentionMs);
-    return { from: 'creation', ms, floorMs: this.#shortestRetentionMs };
+  #granted({ ttlMs, keepAliveMs }: CreateOptions): Retention | undefined {
+    const granted = (wishMs: number) => Math.min(Math.max(0, wishMs), this.#longestRetentionMs);
+    if (ttlMs !== undefined)
+      return { from: 'creation', ms: granted(ttlMs), floorMs: this.#shortestRetentionMs };
+    if (keepAliveMs === undefined) return undefined;
+    const ms = granted(keepAliveMs ?? Number.POSITIVE_INFINITY);
+    return { from: 'finish', ms: Math.max(ms, this.#shortestRetentionMs) };
   }
 
   /** A worker of this process that has a place free claims the task in the commit that makes it. */
@@ -177,10 +209,6 @@ export class Tasks implements AsyncDisposable {
     };
     this.#requests ??= this.#opened().then((database) => new Requests(database, this.#clock, headStart));
     return this.#requests;
-  }
-
-  get tools(): readonly DurableTool[] {
-    return this.#tools;
   }
 
   async get(id: TaskId): Promise<Task | undefined> {
@@ -241,9 +269,9 @@ export class Tasks implements AsyncDisposable {
     return (await this.#opened()).store.subscribe(listener);
   }
 
-  /** Starts a worker for all tools. It holds the process open until it is stopped. */
+  /** Starts a worker for all tools, resources and prompts. It holds the process open until it is stopped. */
   async work({ concurrency, lease, grace }: WorkOptions = {}): Promise<Worker> {
-    const worker = new Worker(await this.#opened(), this.#clock, this.#tools, {
+    const worker = new Worker(await this.#opened(), this.#clock, this.#durable, {
       ...workerDefaults,
       largestValue: this.#largestValue,
       ...(concurrency !== undefined && { concurrency }),
@@ -254,10 +282,10 @@ export class Tasks implements AsyncDisposable {
     return worker;
   }
 
-  /** The newest registered version of a tool. */
+  /** The newest registered version of a tool, of a resource as `resource/NAME`, or of a prompt as `prompt/NAME`. */
   tool(name: string): DurableTool {
-    const tool = this.#tools.findLast((one) => one.name === name);
-    if (!tool) throw new UnknownTool(name, [...new Set(this.#tools.map((one) => one.name))]);
+    const tool = this.#durable.findLast((one) => one.name === name);
+    if (!tool) throw new UnknownTool(name, [...new Set(this.#durable.map((one) => one.name))]);
     return tool;
   }
 

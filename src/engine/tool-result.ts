@@ -1,8 +1,9 @@
 /** What a handler returned, as the result of the call. */
 import type { Json, JsonObject } from '../model/json.ts';
-import type { Failed, Outcome } from '../model/outcome.ts';
+import type { Failed, Outcome, Success } from '../model/outcome.ts';
 import { carried } from './carried.ts';
 import { CannotBeAsked, ProtocolError } from './recorded-error.ts';
+import { parse, type Schema } from './schema.ts';
 
 export interface ToolResult<Structured = unknown> {
   readonly content: readonly ({ readonly type: string } & Record<string, unknown>)[];
@@ -11,22 +12,41 @@ export interface ToolResult<Structured = unknown> {
   readonly _meta?: Record<string, unknown>;
 }
 
+/** What is known of the tool, and of how large its results may be. */
+interface Expected {
+  readonly name: string;
+  readonly outputSchema: Schema | undefined;
+  readonly largest: number;
+}
+
+/** A result is what its output schema says, if there is one; errors are not bound by it. */
+export async function outcomeOf(
+  returned: unknown,
+  { name, outputSchema, largest }: Expected,
+): Promise<Outcome> {
+  const outcome = shaped(carried(returned, 'The handler', largest), outputSchema !== undefined);
+  if (outputSchema && !outcome.isError) {
+    const { structuredContent } = outcome.value as { structuredContent?: unknown };
+    await parse(outputSchema, structuredContent, `The output of ${name}`);
+  }
+  return outcome;
+}
+
 /** A string becomes a text; structured output is shown as text too; a whole result is taken as it is. */
-export function outcomeOf(returned: unknown, isStructured: boolean, largest: number): Outcome {
-  const value = carried(returned, 'The handler', largest);
+function shaped(value: Json | undefined, isStructured: boolean): Extract<Outcome, { kind: 'result' }> {
   if (isToolResult(value)) {
     const { isError } = value;
     return isError === true
       ? { kind: 'result', isError: true, value }
       : { kind: 'result', isError: false, value };
   }
-  if (value === undefined) return { kind: 'result', isError: false, value: { content: [] } };
+  if (value === undefined) return success({ content: [] });
   const content = [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }];
-  return {
-    kind: 'result',
-    isError: false,
-    value: isStructured ? { content, structuredContent: value } : { content },
-  };
+  return success(isStructured ? { content, structuredContent: value } : { content });
+}
+
+export function success(value: Json): Success {
+  return { kind: 'result', isError: false, value };
 }
 
 /**
@@ -34,14 +54,22 @@ export function outcomeOf(returned: unknown, isStructured: boolean, largest: num
  * question that the requestor cannot be asked, unless the handler finds another way.
  */
 export function failureOf(error: unknown): Failed {
-  if (error instanceof ProtocolError) {
-    const { code, message, data } = error;
-    return { kind: 'failure', code, message, ...(data !== undefined && { data }) };
-  }
-  if (error instanceof CannotBeAsked)
-    return { kind: 'failure', message: error.message, unaskable: error.kind };
-  const text = error instanceof Error ? error.message : String(error);
+  if (error instanceof ProtocolError || error instanceof CannotBeAsked) return protocolFailure(error);
+  const text = messageOf(error);
   return { kind: 'result', isError: true, value: { content: [{ type: 'text', text }], isError: true } };
+}
+
+/** Requests that know no error results, such as reading a resource, end with a protocol error whatever was thrown. */
+export function protocolFailure(error: unknown): Failed {
+  const message = messageOf(error);
+  if (error instanceof CannotBeAsked) return { kind: 'failure', message, unaskable: error.kind };
+  if (!(error instanceof ProtocolError)) return { kind: 'failure', message };
+  const { code, data } = error;
+  return { kind: 'failure', code, message, ...(data !== undefined && { data }) };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 export function isToolResult(value: Json | undefined): value is JsonObject & { readonly isError?: boolean } {

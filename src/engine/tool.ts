@@ -1,23 +1,48 @@
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
+import type { Failed, Outcome } from '../model/outcome.ts';
 import type { TaskContext } from './context.ts';
+import type { PromptResult } from './prompt.ts';
+import type { ResourceResult } from './resource.ts';
 import { type Retry, type RetryPolicy, retryPolicy } from './retry.ts';
 import type { InputOf, OutputOf, Schema } from './schema.ts';
-import type { ToolResult } from './tool-result.ts';
+import { failureOf, outcomeOf, type ToolResult } from './tool-result.ts';
 
 export class InvalidTool extends HoldfastError {}
 
-export interface ToolOptions<Input extends Schema | undefined, Output extends Schema | undefined> {
+/** The requests that can become tasks. */
+export type RequestMethod = 'tools/call' | 'resources/read' | 'prompts/get';
+
+/** What tools, resources and prompts may say alike. */
+export interface DurableOptions {
   readonly title?: string;
   readonly description?: string;
-  /** Hints for clients: `readOnlyHint`, `destructiveHint` and the like. */
-  readonly annotations?: ToolAnnotations;
   /**
    * When a call becomes a task that its caller gets a handle of:
    * `'auto'` (the default) if it is not answered within a short while, or asks something, or starts a subtask;
    * `'always'`; `'never'`; `'required'`: always, and callers that cannot take tasks are refused.
    */
   readonly task?: TaskSetting;
+  /** Names the handler's steps and their order. Give a changed handler a new one, and keep the old for its tasks. */
+  readonly version?: string;
+  /** How long a finished task is kept. Default `'24h'`. */
+  readonly retention?: Duration;
+  /** When live work is ended, counted from creation. Default `'24h'`. */
+  readonly deadline?: Duration | 'none';
+  /** For every step that says nothing else. */
+  readonly retry?: Retry;
+  /** Tasks of this kind that one worker runs at the same time. */
+  readonly concurrency?: number;
+  /** How often a pass may take its process with it before the task is given up. Default 5. */
+  readonly deathsAllowed?: number;
+  /** Entries that its journals may have. Default 10,000. */
+  readonly longestJournal?: number;
+}
+
+export interface ToolOptions<Input extends Schema | undefined, Output extends Schema | undefined>
+  extends DurableOptions {
+  /** Hints for clients: `readOnlyHint`, `destructiveHint` and the like. */
+  readonly annotations?: ToolAnnotations;
   /**
    * Gathers what is missing before the task is made, from a caller that is still there. What it returns takes the
    * place of the input. Each answer runs it anew from the start, so what else it awaits may happen more than once.
@@ -28,24 +53,10 @@ export interface ToolOptions<Input extends Schema | undefined, Output extends Sc
   ) => Promise<InputOf<Input> | undefined> | InputOf<Input> | undefined;
   readonly inputSchema?: Input;
   readonly outputSchema?: Output;
-  /** Names the handler's steps and their order. Give a changed handler a new one, and keep the old for its tasks. */
-  readonly version?: string;
-  /** How long a finished task is kept. Default `'24h'`. */
-  readonly retention?: Duration;
-  /** When live work is ended, counted from creation. Default `'24h'`. */
-  readonly deadline?: Duration | 'none';
-  /** For every step that says nothing else. */
-  readonly retry?: Retry;
   /** Calling it twice with the same arguments does no harm. */
   readonly idempotent?: boolean;
   /** What a model may be told while the task runs. */
   readonly immediately?: string | ((input: OutputOf<Input>) => string);
-  /** Tasks of this tool that one worker runs at the same time. */
-  readonly concurrency?: number;
-  /** How often a pass may take its process with it before the task is given up. Default 5. */
-  readonly deathsAllowed?: number;
-  /** Entries that its journals may have. Default 10,000. */
-  readonly longestJournal?: number;
 }
 
 export type TaskSetting = 'required' | 'always' | 'auto' | 'never';
@@ -66,11 +77,28 @@ export type Returned<Output> = Output extends Schema
 
 export type Handler<Input, Output> = (input: OutputOf<Input>, task: TaskContext) => Promise<Returned<Output>>;
 
-/** A tool whose calls become durable tasks. */
+/** What a task gives in the end, by the request that it was made for. */
+export type ResultOf<Method extends RequestMethod, Output> = [Method] extends ['resources/read']
+  ? ResourceResult
+  : [Method] extends ['prompts/get']
+    ? PromptResult
+    : ToolResult<OutputOf<Output>>;
+
+/** What a handler was asked, for those that shape what it returned. */
+export interface Asked {
+  readonly input: unknown;
+  /** The largest result, in characters of JSON. */
+  readonly largest: number;
+}
+
+/** A tool whose calls become durable tasks; also what the engine knows of a durable resource or prompt. */
 export interface DurableTool<
   Input extends Schema | undefined = Schema | undefined,
   Output extends Schema | undefined = Schema | undefined,
+  Method extends RequestMethod = RequestMethod,
 > {
+  readonly method: Method;
+  /** What tasks and workers find each other by: unique among all that is durable. */
   readonly name: string;
   readonly version: string;
   readonly title: string | undefined;
@@ -89,6 +117,10 @@ export interface DurableTool<
   readonly deathsAllowed: number;
   readonly longestJournal: number;
   readonly handler: (input: never, task: TaskContext) => Promise<unknown>;
+  /** How a task ends whose handler returned. Throws if it returned nothing that could be a result. */
+  readonly outcome: (returned: unknown, asked: Asked) => Promise<Outcome>;
+  /** How a task ends whose handler threw. */
+  readonly failure: (error: unknown) => Failed;
 }
 
 export function durableTool<
@@ -98,27 +130,43 @@ export function durableTool<
   name: string,
   options: ToolOptions<Input, Output>,
   handler: Handler<Input, Output>,
-): DurableTool<Input, Output> {
-  if (!/^[A-Za-z0-9_.-]{1,128}$/.test(name))
-    throw new InvalidTool(`"${name}" is no name for a tool: use 1 to 128 letters, digits, "_", "-" and ".".`);
+): DurableTool<Input, Output, 'tools/call'> {
+  const outputSchema = options.outputSchema as Output;
   return {
-    name,
+    ...durable(options),
+    method: 'tools/call',
+    name: checkedName('tool', name),
+    annotations: options.annotations,
+    before: options.before,
+    inputSchema: options.inputSchema as Input,
+    outputSchema,
+    idempotent: options.idempotent ?? false,
+    immediately: options.immediately,
+    handler,
+    outcome: (returned, { largest }) => outcomeOf(returned, { name, outputSchema, largest }),
+    failure: failureOf,
+  };
+}
+
+export function checkedName(kind: string, name: string): string {
+  if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return name;
+  throw new InvalidTool(
+    `"${name}" is no name for a ${kind}: use 1 to 128 letters, digits, "_", "-" and ".".`,
+  );
+}
+
+/** The options that tools, resources and prompts share, as the engine wants them. */
+export function durable(options: DurableOptions) {
+  return {
     version: options.version ?? '1',
     title: options.title,
     description: options.description,
-    annotations: options.annotations,
     task: options.task ?? 'auto',
-    before: options.before,
-    inputSchema: options.inputSchema as Input,
-    outputSchema: options.outputSchema as Output,
     retentionMs: toMs(options.retention ?? '24h'),
     deadlineMs: options.deadline === 'none' ? null : toMs(options.deadline ?? '24h'),
     retry: retryPolicy(options.retry),
-    idempotent: options.idempotent ?? false,
-    immediately: options.immediately,
     concurrency: options.concurrency ?? Number.POSITIVE_INFINITY,
     deathsAllowed: options.deathsAllowed ?? 5,
     longestJournal: options.longestJournal ?? 10_000,
-    handler,
-  };
+  } as const;
 }

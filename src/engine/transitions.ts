@@ -14,6 +14,7 @@ import {
   IdempotencyKeyReused,
   NotClaimable,
   Refusal,
+  TaskExists,
   TaskIsDone,
   TaskMoved,
 } from '../model/errors.ts';
@@ -41,16 +42,18 @@ import { boundTo } from './publication.ts';
 import type { Claim } from './queue.ts';
 
 export { deliver, undeliver } from './deliveries.ts';
-export { cancel, complete, fail, passDeadline, purge } from './endings.ts';
+export { cancel, complete, fail, passDeadline, purge, remove } from './endings.ts';
 export { discard, keepForRequest, publish } from './publication.ts';
 
 // --- Creation ---------------------------------------------------------------------------------------------
 
 /**
- * Makes a root task. `existing` is the task that already bears the request's idempotency key: the same
- * arguments give that task back, others are refused. With a `holder` the maker claims it in the same commit.
+ * Makes a root task. `existing` is the task that already bears the request's id, which is refused, or its idempotency
+ * key: the same arguments give that task back, others are refused. With a `holder` the maker claims it in the same
+ * commit.
  */
 export function create(existing: Task | undefined, request: NewTask, at: number, holder?: Holder): Verdict {
+  if (existing?.id === request.id) return new TaskExists(request.origin.named?.taskId ?? request.id);
   if (existing) {
     const { key, argumentsDigest } = existing.idempotency!;
     return argumentsDigest === request.idempotency?.argumentsDigest

@@ -74,6 +74,13 @@ export class IdempotencyKeyReused extends Refusal {
   }
 }
 
+/** The requestor named a task that it has named before. */
+export class TaskExists extends Refusal {
+  constructor(taskId: string) {
+    super(`Task ID already exists: ${taskId}. The request that first used it is being carried out, or was.`);
+  }
+}
+
 /** Its id has been sent, so that it no longer belongs to the request that made it. */
 export class AlreadyPublished extends Refusal {
   constructor(taskId: string) {

@@ -1,11 +1,12 @@
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/**
- * A new identifier of 160 random bits in base 32. For anonymous callers the id is the only key to a task,
- * so it must not be guessable; and it must never start with `-`, because people paste ids into terminals.
- */
+/** An identifier of 160 random bits. For anonymous callers it is the only key to a task, so nobody may guess it. */
 export function newId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(20));
+  return idFrom(crypto.getRandomValues(new Uint8Array(20)));
+}
+
+/** Bytes in base 32. An id must never start with `-`, because people paste ids into terminals. */
+export function idFrom(bytes: Uint8Array): string {
   let id = '';
   let bits = 0;
   let held = 0;

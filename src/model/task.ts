@@ -23,6 +23,8 @@ export interface Origin {
   readonly answers?: readonly InputKind[];
   /** Under which token the requestor wants to hear of progress to the end, and in which session that means something. */
   readonly progress?: { readonly token: string | number; readonly session: string };
+  /** What the requestor calls it, and by which request, in the session where these names mean something. */
+  readonly named?: { readonly taskId: string; readonly session: string; readonly requestId: string | number };
 }
 
 /** Whose request a task belongs to as long as its id was sent to nobody. */

@@ -6,10 +6,12 @@
 import type { InputRequest } from '../model/input.ts';
 import { openInputs, type Task, type TaskId } from '../model/task.ts';
 
+/** What is shown as one task: with everything below it, or, to peers that know subtasks, alone with its links. */
 export interface Tree {
   readonly root: Task;
   /** Parents before their children. */
   readonly descendants: readonly Task[];
+  readonly links?: { readonly top: Task; readonly childIds: readonly TaskId[] };
 }
 
 export interface CollapsedQuestion {

@@ -9,6 +9,8 @@ import type { Tree } from './collapse.ts';
 export interface Dialect {
   /** The name under which a task remembers where it came from. */
   readonly revision: string;
+  /** The methods about tasks that it has. */
+  readonly methods: readonly TaskMethodName[];
   /** What a request says of its sender, read from the capabilities that it declares. */
   sender(capabilities: unknown): Sender;
   /** May such a sender use the task methods? */
@@ -19,8 +21,16 @@ export interface Dialect {
   created(tree: Tree, now: number): JsonObject;
   /** The answer to a look at a task. */
   shown(tree: Tree, now: number): JsonObject;
-  /** The news of a task to those that subscribed to it. */
-  news(tree: Tree, now: number): { readonly method: string; readonly params: JsonObject };
+  /** A task among others. */
+  listed(tree: Tree, now: number): JsonObject;
+  /** The news of a task, if there is such a message. */
+  news(tree: Tree, now: number): { readonly method: string; readonly params: JsonObject } | undefined;
+  /** The metadata of a message that has to do with a task and does not name it otherwise. */
+  related(tree: Tree, meta?: JsonObject): JsonObject;
+  /** Does the requestor make up the ids? Then they mean something in its session alone. */
+  readonly requestorNamesTasks: boolean;
+  /** Are questions put to the client, or does it come for them? */
+  readonly pushesQuestions: boolean;
   /** The answer to a command, which need not say how the task stands now. */
   acknowledged(tree: Tree, now: number): JsonObject;
   /** Is it a mistake to cancel what is done? */
@@ -31,13 +41,20 @@ export interface Dialect {
   fault(error: unknown): WireFault;
 }
 
+export type TaskMethodName =
+  `tasks/${'get' | 'cancel' | 'update' | 'result' | 'list' | 'continue' | 'delete'}`;
+
 export interface Sender {
   /** May this very request be answered with a task? */
   readonly takesTasks: boolean;
   /** Does it ask for one, so that nothing is waited for? */
   readonly wantsTask?: boolean;
+  /** … though it does not ask for any, so that asking for one is no more than a wish? */
+  readonly takesTasksUnasked?: boolean;
   /** Does it know only the tasks of 2025-11-25, though it speaks a later revision? */
   readonly hasOlderTasks?: boolean;
+  /** Does it know subtasks, so that each is shown to it as a task of its own? */
+  readonly knowsSubtasks?: boolean;
   /** The questions that it can be asked. */
   readonly answers: readonly InputKind[];
 }

@@ -25,6 +25,9 @@ export class CallFailed extends HoldfastError {
   }
 }
 
+/** The tool must be called as a task, or must not; or the method is not there for this caller. */
+export class NotOffered extends HoldfastError {}
+
 /** The message is not what its method needs. */
 export class InvalidParams extends HoldfastError {}
 

@@ -1,14 +1,22 @@
 /** Refusals that every dialect words alike. */
-import { BadAnswer, HoldfastError, IdempotencyKeyReused, TaskIsDone, TaskNotFound } from '../model/errors.ts';
+import {
+  BadAnswer,
+  HoldfastError,
+  IdempotencyKeyReused,
+  TaskExists,
+  TaskIsDone,
+  TaskNotFound,
+} from '../model/errors.ts';
 import type { WireFault } from './dialect.ts';
-import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from './errors.ts';
-import { internalError, invalidParams } from './json-rpc.ts';
+import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability, NotOffered } from './errors.ts';
+import { internalError, invalidParams, methodNotFound } from './json-rpc.ts';
 
 /** What is wrong with the request is said; what is wrong with the server is nobody's business outside. */
 export function commonFault(error: unknown): WireFault {
   if (error instanceof CallFailed) return failureOf(error);
   if (error instanceof InvalidRequestState)
     return { code: invalidParams, message: error.message, data: { reason: 'invalid_request_state' } };
+  if (error instanceof NotOffered) return { code: methodNotFound, message: error.message };
   if (isRefusalOfParams(error)) return { code: invalidParams, message: error.message };
   return { code: internalError, message: 'Internal error: the server could not carry out the request.' };
 }
@@ -22,6 +30,7 @@ function failureOf({ outcome, message }: CallFailed): WireFault {
 function isRefusalOfParams(error: unknown): error is HoldfastError {
   const classes = [
     TaskNotFound,
+    TaskExists,
     TaskIsDone,
     BadAnswer,
     IdempotencyKeyReused,

@@ -1,93 +1,165 @@
 /** `tasks.attach(mcp)`: the durable tools and the task methods on a server of the SDK, beside whatever else it has. */
 import type { McpServer, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { Schema } from '../engine/schema.ts';
+import type { RequestMethod } from '../engine/tool.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { NotOffered } from '../protocol/dialects/2025-11-25/dialect.ts';
+import type { TaskMethodName } from '../protocol/dialect.ts';
 import { extension } from '../protocol/dialects/2026-07-28/names.ts';
+import { flagsOf } from '../protocol/dialects/drafts/flags.ts';
 import { InvalidParams } from '../protocol/errors.ts';
-import { Attachment, responsesOf } from './attachment.ts';
+import { subtasksExtension } from '../protocol/links.ts';
+import { Attachment } from './attachment.ts';
 import type { Binding } from './binding.ts';
-import { taskList, taskResult } from './session-methods.ts';
-import { taskMethods, updateMethods } from './task-methods.ts';
-import { definition, register } from './tool-listing.ts';
+import * as prompt from './prompt-listing.ts';
+import * as resource from './resource-listing.ts';
+import * as tool from './tool-listing.ts';
 
 export class AttachedTooLate extends HoldfastError {
-  constructor() {
+  constructor(method: string) {
+    const [kind] = method.split('/') as [string];
     super(
-      'This server already answers tools/call. Attach tasks to it before its first tool is registered, and do not declare capabilities.tools in its constructor.',
+      `This server already answers ${method}. Attach tasks to it before its first ${kind.slice(0, -1)} is registered, and do not declare capabilities.${kind} in its constructor.`,
     );
   }
 }
 
-type ToolsHandler = (request: { params?: JsonObject }, context: ServerContext) => unknown;
+type AnyHandler = (request: { params?: JsonObject }, context: ServerContext) => unknown;
 
 const attached = new WeakMap<Server, Binding>();
 
-/** Adds the durable tools and the task methods to a server. A second time changes nothing. */
+/** Adds the durable tools, resources and prompts and the task methods to a server. A second time changes nothing. */
 export function attach(binding: Binding, mcp: McpServer | Server): void {
   const server = 'server' in mcp ? mcp.server : mcp;
   if (attached.get(server) === binding) return;
-  if (!answersNoToolsYet(server)) throw new AttachedTooLate();
+  const served = servedBy(binding);
+  for (const { call, lists } of served)
+    for (const method of [call, ...lists.map(({ method }) => method)])
+      if (!isFree(server, method)) throw new AttachedTooLate(method);
   attached.set(server, binding);
   const attachment = new Attachment(binding, server);
-  // One object serves both revisions: the SDK shows each what is its own.
+  const { drafts } = binding;
+  // One object serves all revisions: the SDK shows each what is its own.
   server.registerCapabilities({
-    extensions: { [extension]: {} },
+    extensions: { [extension]: {}, ...(drafts.has('sep-2268') && { [subtasksExtension]: {} }) },
+    ...(drafts.size > 0 && { experimental: flagsOf(drafts) }),
     tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
   });
   const isBare = !('server' in mcp);
-  decorateTools(attachment, server, binding, isBare);
+  decorate(attachment, server, isBare ? served.flatMap(({ lists }) => lists) : []);
   addMethods(attachment, server);
-  if (!isBare) for (const tool of binding.tools) register(mcp, tool);
-  else listOnBareServer(attachment, server);
+  if (isBare) for (const kind of served) answerOnBareServer(attachment, server, kind);
+  else registerAll(binding, mcp);
 }
 
-function answersNoToolsYet(server: Server): boolean {
+/** A kind of thing that is durable here. */
+interface Kind {
+  readonly capability: 'tools' | 'resources' | 'prompts';
+  readonly call: RequestMethod;
+  readonly lists: readonly List[];
+}
+
+interface List {
+  readonly method: string;
+  /** Under which its answer shows the entries. */
+  readonly key: string;
+  readonly entries: readonly object[];
+}
+
+/** Tools always; the others are left alone if none of them is durable. */
+function servedBy({ tools, resources, prompts }: Binding): Kind[] {
+  const list = (method: string, key: string, entries: readonly object[]) => ({ method, key, entries });
+  const inLists: Kind[] = [
+    {
+      capability: 'tools',
+      call: 'tools/call',
+      lists: [list('tools/list', 'tools', [...tools].map(tool.definition))],
+    },
+  ];
+  if (resources.length > 0) {
+    const [fixed, templates] = [false, true].map((isTemplate) =>
+      resources.filter((one) => one.isTemplate === isTemplate).map(resource.definition),
+    ) as [object[], object[]];
+    inLists.push({
+      capability: 'resources',
+      call: 'resources/read',
+      lists: [
+        list('resources/list', 'resources', fixed),
+        list('resources/templates/list', 'resourceTemplates', templates),
+      ],
+    });
+  }
+  if (prompts.length > 0)
+    inLists.push({
+      capability: 'prompts',
+      call: 'prompts/get',
+      lists: [list('prompts/list', 'prompts', prompts.map(prompt.definition))],
+    });
+  return inLists;
+}
+
+function registerAll({ tools, resources, prompts }: Binding, mcp: McpServer): void {
+  for (const one of tools) tool.register(mcp, one);
+  for (const one of resources) resource.register(mcp, one);
+  for (const one of prompts) prompt.register(mcp, one);
+}
+
+function isFree(server: Server, method: string): boolean {
   try {
-    for (const method of ['tools/call', 'tools/list']) server.assertCanSetRequestHandler(method);
+    server.assertCanSetRequestHandler(method);
     return true;
   } catch {
     return false;
   }
 }
 
-/** `tools/call` of a durable tool is ours; every other goes to whoever registered a handler. */
-function decorateTools(attachment: Attachment, server: Server, binding: Binding, isBare: boolean): void {
+/** Requests for what is durable are ours; every other goes to whoever registered a handler. */
+function decorate(attachment: Attachment, server: Server, lists: readonly List[]): void {
   const set = server.setRequestHandler.bind(server) as (...parameters: unknown[]) => void;
   const called =
-    (next: ToolsHandler): ToolsHandler =>
+    (method: RequestMethod, next: AnyHandler): AnyHandler =>
     (request, context) =>
-      attachment.call(request.params ?? {}, context) ?? next(request, context);
-  // The durable tools follow the author's own, on the last page.
+      attachment.call(method, request.params ?? {}, context) ?? next(request, context);
+  // What is durable follows the author's own, on the last page.
   const listed =
-    (next: ToolsHandler): ToolsHandler =>
+    ({ key, entries }: List, next: AnyHandler): AnyHandler =>
     async (request, context) => {
-      const page = (await next(request, context)) as { tools: unknown[]; nextCursor?: string };
+      const page = (await next(request, context)) as Record<string, unknown[]> & { nextCursor?: string };
       if (page.nextCursor !== undefined) return page;
-      return { ...page, tools: [...page.tools, ...[...binding.tools].map(definition)] };
+      return { ...page, [key]: [...page[key]!, ...entries] };
     };
   const overridden = (method: string, ...rest: unknown[]) => {
     const [handler] = rest;
-    if (method === 'tools/call' && typeof handler === 'function')
-      set(method, called(handler as ToolsHandler));
-    else if (method === 'tools/list' && typeof handler === 'function' && isBare)
-      set(method, listed(handler as ToolsHandler));
+    const list = lists.find((one) => one.method === method);
+    if (typeof handler !== 'function') set(method, ...rest);
+    else if (isRequestMethod(method)) set(method, called(method, handler as AnyHandler));
+    else if (list) set(method, listed(list, handler as AnyHandler));
     else set(method, ...rest);
   };
   server.setRequestHandler = overridden as Server['setRequestHandler'];
 }
 
-/** Of a bare `Server` the author writes the handlers; until then there are no other tools. */
-function listOnBareServer(attachment: Attachment, server: Server): void {
-  server.registerCapabilities({ tools: {} });
-  server.setRequestHandler('tools/list', () => ({ tools: [] }));
-  server.setRequestHandler('tools/call', ({ params }, context) =>
+function isRequestMethod(method: string): method is RequestMethod {
+  return method === 'tools/call' || method === 'resources/read' || method === 'prompts/get';
+}
+
+/** Of a bare `Server` the author writes the handlers; until then there is nothing but what is durable. */
+function answerOnBareServer(attachment: Attachment, server: Server, { capability, call, lists }: Kind): void {
+  server.registerCapabilities({ [capability]: {} });
+  const set = server.setRequestHandler.bind(server) as (method: string, handler: AnyHandler) => void;
+  for (const { method, key } of lists) set(method, () => ({ [key]: [] }));
+  set(call, ({ params = {} }, context) =>
     attachment.faulting(context, async () => {
-      throw new InvalidParams(`Tool ${params.name} not found`);
+      throw new InvalidParams(`${named[call]} ${params.uri ?? params.name} not found`);
     }),
   );
 }
+
+const named: Record<RequestMethod, string> = {
+  'tools/call': 'Tool',
+  'resources/read': 'Resource',
+  'prompts/get': 'Prompt',
+};
 
 /** A schema that takes anything: what is wrong is said by the method itself. */
 const anything: Schema<unknown, unknown>['~standard'] = {
@@ -96,41 +168,26 @@ const anything: Schema<unknown, unknown>['~standard'] = {
   validate: (value) => ({ value }),
 };
 
+/** Which of them a request may use is a matter of its dialect; of some the SDK itself knows that they are not there. */
+const released: readonly TaskMethodName[] = [
+  'tasks/get',
+  'tasks/cancel',
+  'tasks/update',
+  'tasks/list',
+  'tasks/result',
+];
+
 function addMethods(attachment: Attachment, server: Server): void {
-  const add = (
-    method: string,
-    run: (params: JsonObject, context: ServerContext) => Promise<JsonObject>,
-  ): void => {
+  const { drafts } = attachment.binding;
+  const methods = [
+    ...released,
+    ...(drafts.has('sep-2339') ? (['tasks/continue'] as const) : []),
+    ...(drafts.has('sep-1686') ? (['tasks/delete'] as const) : []),
+  ];
+  for (const method of methods)
     server.setRequestHandler(method, { params: { '~standard': anything } }, (params, context) =>
-      attachment.faulting(context, () => run(isJsonObject(params) ? params : {}, context)),
+      attachment.faulting(context, () =>
+        attachment.answer(method, isJsonObject(params) ? params : {}, context),
+      ),
     );
-  };
-  for (const [method, run] of Object.entries(taskMethods))
-    add(method, async (params, context) => {
-      const { requests } = await attachment.binding.served();
-      const answer = await run(requests, attachment.callerOf(context), params);
-      await attachment.interested(answer, context);
-      return answer;
-    });
-  for (const [method, run] of Object.entries(updateMethods))
-    add(method, async (params, context) => {
-      if (!context.mcpReq.envelope) throw new NotOffered('Method not found');
-      const { requests } = await attachment.binding.served();
-      return run(requests, attachment.callerOf(context), { ...params, inputResponses: responsesOf(context) });
-    });
-  // These two exist on 2025-11-25 alone; for later requests the SDK says so.
-  add('tasks/list', async (params, context) => {
-    const { requests } = await attachment.binding.served();
-    return taskList(requests, attachment.callerOf(context), params);
-  });
-  add('tasks/result', async (params, context) => {
-    const { requests } = await attachment.binding.served();
-    const connection = await attachment.connection();
-    const channel = attachment.channelOf(context);
-    return taskResult(requests, attachment.callerOf(context), params, {
-      connection,
-      channel,
-      signal: context.mcpReq.signal,
-    });
-  });
 }

@@ -9,20 +9,26 @@
  */
 import type { Server, ServerContext, Transport } from '@modelcontextprotocol/server';
 import { parse } from '../engine/schema.ts';
-import type { DurableTool } from '../engine/tool.ts';
+import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import { HoldfastError } from '../model/errors.ts';
-import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import type { WireFault } from '../protocol/dialect.ts';
-import { NotOffered, tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
+import type { TaskMethodName, WireFault } from '../protocol/dialect.ts';
+import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { immediateResponseKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { clientCapabilitiesKey, serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
-import type { Binding } from './binding.ts';
+import { createdMessage, nameIn, originalTasks } from '../protocol/dialects/sep-1686/dialect.ts';
+import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
+import { NotOffered } from '../protocol/errors.ts';
+import type { Binding, Called } from './binding.ts';
 import { anonymous, type Bearer, type Caller } from './caller.ts';
-import { type Channel, Connection, type Standalone } from './connection.ts';
 import { RequestIds } from './request-ids.ts';
-import { RequestAborted } from './tool-calls.ts';
+import { Streams } from './streams.ts';
+import { answerTo, topOf, visible } from './task-methods.ts';
+import { idOfName } from './task-names.ts';
+import { taskResult } from './task-result.ts';
+import { type OpenRequest, RequestAborted } from './tool-calls.ts';
 import { progressOf } from './tool-listing.ts';
+import { asksForTask, mustRefuse, type Wishes, wishesOf } from './wishes.ts';
 
 /** An error as the SDK puts it on the wire. */
 class Fault extends Error {
@@ -35,9 +41,6 @@ class Fault extends Error {
     this.data = data;
   }
 }
-
-/** A person may take days to answer; what ends a question is its task. */
-const noTimeout = 2 ** 31 - 1;
 
 /** What a transport tells of the request that a message came with. */
 interface Extra {
@@ -55,18 +58,16 @@ export class Attachment {
   /** Requests to open a session by callers that cannot be told apart. */
   readonly #anonymousOpenings = new Set<unknown>();
   readonly #closed = new AbortController();
-  /** Where there are no sessions the connection is one. */
-  readonly #name = newId();
-  #transport: Transport | undefined;
-  #connection: Promise<Connection> | undefined;
+  #streams: Streams | undefined;
 
   constructor(binding: Binding, server: Server) {
     this.binding = binding;
     this.#server = server;
     const connect = server.connect.bind(server);
     server.connect = async (transport: Transport) => {
-      this.#transport = transport;
-      binding.connections.set(transport, () => this.#open(transport));
+      const streams = new Streams(binding, server, transport, this.#closed.signal);
+      this.#streams = streams;
+      binding.connections.set(transport, () => streams.connection());
       const send = transport.send.bind(transport);
       const ids = new RequestIds();
       transport.send = (message, options) => send(ids.outgoing(this.#corrected(message)), options);
@@ -78,7 +79,7 @@ export class Attachment {
       };
       transport.onclose = () => {
         this.#closed.abort();
-        void this.#connection?.then((connection) => connection.close());
+        streams.close();
         onclose?.();
       };
     };
@@ -86,71 +87,110 @@ export class Attachment {
 
   // --- Requests -------------------------------------------------------------------------------------------
 
-  /** Undefined if the tool is none of ours. */
-  call(params: JsonObject, context: ServerContext): Promise<JsonObject> | undefined {
-    const tool = this.binding.tool(params.name);
-    const wish = context.mcpReq.envelope ? undefined : params.task;
-    if (!tool && !isJsonObject(wish)) return undefined;
+  /** A call of a tool, or a request for a resource or prompt; undefined if it is for none of ours. */
+  call(method: RequestMethod, params: JsonObject, context: ServerContext): Promise<JsonObject> | undefined {
+    const called = this.binding.called(method, params);
+    if (!called && !asksForTask(params, context)) return undefined;
+    const caller = this.callerOf(context, method);
+    if (!called && !mustRefuse(caller, method, params, context)) return undefined;
     return this.faulting(context, async () => {
-      if (isJsonObject(wish) && (!tool || tool.task === 'never'))
-        throw new NotOffered(`The tool ${params.name} cannot be called as a task.`);
-      return this.#call(tool!, params, context);
+      const wishes = wishesOf(caller, method, params, context);
+      const isNever = !called || called.tool.task === 'never';
+      if (wishes.task && isNever) throw new NotOffered(`The tool ${params.name} cannot be called as a task.`);
+      return this.#call(called!, caller, isNever ? {} : wishes, context);
     });
   }
 
-  async #call(tool: DurableTool, params: JsonObject, context: ServerContext): Promise<JsonObject> {
+  async #call(
+    { tool, input }: Called,
+    caller: Caller,
+    { task, ttl, named }: Wishes,
+    context: ServerContext,
+  ): Promise<JsonObject> {
     const { mcpReq } = context;
     const requestState = this.#states.has(mcpReq.id) ? this.#states.get(mcpReq.id) : mcpReq.requestState();
     // Of a request that is aborted the SDK sends no answer that would take these along.
     mcpReq.signal.addEventListener('abort', () => this.#forget(mcpReq.id), { once: true });
-    const wish = !mcpReq.envelope && isJsonObject(params.task) ? params.task : undefined;
+    const givenTo = task
+      ? { ...caller, sender: { ...caller.sender, takesTasks: true, wantsTask: true } }
+      : caller;
     const reply = await this.binding.call(
       tool,
       {
-        arguments: params.arguments,
+        arguments: input,
         inputResponses: responsesOf(context),
         requestState,
         meta: mcpReq._meta,
-        ...(wish && { task: { ttl: wish.ttl, session: this.#session } }),
+        ...((task || ttl) && { task: { ttl: ttl?.ttl, session: this.streams.name } }),
+        ...(named && { named }),
       },
-      this.callerOf(context, wish !== undefined),
-      { signal: mcpReq.signal, ...(!wish && progressOf(context)) },
+      givenTo,
+      {
+        signal: mcpReq.signal,
+        ...(named
+          ? { ...this.#originalRequest(caller, context), ...progressOf(context, relatedToName(named.taskId)) }
+          : !task && progressOf(context)),
+      },
     );
-    if (isJsonObject(reply.task)) return this.#handedOver(tool, params, reply, context);
+    if (isJsonObject(reply.task)) return this.#handedOver(tool, input, reply, caller, context);
     if (reply.resultType !== 'task') return reply;
     this.#exact.set(mcpReq.id, reply);
     return { content: [] };
   }
 
-  /** On 2025-11-25: what a model may be told meanwhile goes along, and the connection hears of the task from now on. */
+  /** A request of SEP-1686: its caller hears of the task at once, and can be asked on its stream while it waits. */
+  #originalRequest(caller: Caller, context: ServerContext): Pick<OpenRequest, 'gone' | 'onCreated'> {
+    return {
+      gone: this.#closed.signal,
+      onCreated: async (tree) => {
+        await context.mcpReq.notify(createdMessage(tree) as never);
+        const connection = await this.streams.connection();
+        return connection.follow(tree.root.id, caller).offer(this.streams.of(context));
+      },
+    };
+  }
+
+  /** In a session: what a model may be told meanwhile goes along, and the connection hears of the task from now on. */
   async #handedOver(
     tool: DurableTool,
-    params: JsonObject,
+    input: unknown,
     reply: JsonObject,
+    caller: Caller,
     context: ServerContext,
   ): Promise<JsonObject> {
     const { mcpReq } = context;
-    const immediately = await immediateResponse(tool, params.arguments);
+    const immediately = await immediateResponse(tool, input);
     const _meta = immediately === undefined ? undefined : { [immediateResponseKey]: immediately };
     this.#exact.set(mcpReq.id, { ...reply, ...(_meta && { _meta }) });
     const { taskId } = reply.task as { taskId: string };
-    const connection = await this.connection();
+    const connection = await this.streams.connection();
     // Not before the answer is out: nobody may hear of a task whose id it does not know.
-    setImmediate(() => connection.follow(taskId));
-    return { content: [] };
+    setImmediate(() => connection.follow(taskId, caller));
+    return placeholders[tool.method];
   }
 
-  get #session(): string {
-    return this.#transport?.sessionId ?? this.#name;
+  /** Requests come only where there is a connection. */
+  get streams(): Streams {
+    return this.#streams!;
   }
 
-  callerOf(context: ServerContext, wantsTask = false): Caller {
+  callerOf(context: ServerContext, method: string): Caller {
     const { mcpReq, http } = context;
     const bearer: Bearer = http ? http.authInfo : 'local';
-    if (!mcpReq.envelope)
-      return this.binding.olderCaller(this.#server.getClientCapabilities(), bearer, wantsTask);
+    if (!mcpReq.envelope) return this.#sessionCaller(bearer, method, mcpReq._meta);
     const envelope = mcpReq.envelope as Readonly<Record<string, unknown>>;
-    return this.binding.caller(envelope[clientCapabilitiesKey], bearer);
+    const caller = this.binding.caller(envelope[clientCapabilitiesKey], bearer);
+    // Of this revision only calls of tools may be answered with a task.
+    const takesNone = method === 'resources/read' || method === 'prompts/get';
+    return takesNone ? { ...caller, sender: { ...caller.sender, takesTasks: false } } : caller;
+  }
+
+  #sessionCaller(bearer: Bearer, method: string, meta: unknown): Caller {
+    const opening = {
+      protocolVersion: this.#server.getNegotiatedProtocolVersion(),
+      capabilities: this.#server.getClientCapabilities(),
+    };
+    return this.binding.sessionCaller({ opening, session: this.streams.session, method, meta }, bearer);
   }
 
   /** Runs a method; what goes wrong is said in the words of the caller's dialect. */
@@ -166,71 +206,59 @@ export class Attachment {
     }
   }
 
-  // --- A connection of 2025-11-25 -------------------------------------------------------------------------
+  // --- A connection of a session -------------------------------------------------------------------------
 
-  /** Whoever asks about a task on such a connection is told of it from then on. */
-  async interested({ taskId, status }: JsonObject, context: ServerContext): Promise<void> {
-    const isOpen = status === 'working' || status === 'input_required';
-    if (!context.mcpReq.envelope && isOpen) (await this.connection()).follow(taskId as string);
-  }
-
-  connection(): Promise<Connection> {
-    return this.#open(this.#transport!);
-  }
-
-  #open(transport: Transport): Promise<Connection> {
-    this.#connection ??= this.binding
-      .served()
-      .then(({ requests }) => new Connection(requests, this.#standalone(transport)));
-    return this.#connection;
-  }
-
-  /** On HTTP there is such a stream while the client keeps one open; elsewhere the connection itself is one. */
-  #standalone(transport: Transport): Standalone {
-    const stream = this.binding.standaloneStreams.get(transport);
-    const isHttp = 'handleRequest' in transport;
-    const closed = () => (stream ? stream.closed : isHttp ? undefined : this.#closed.signal);
-    const ask: Channel['ask'] = (request, signal) =>
-      this.#server.request(request as never, {
-        signal,
-        timeout: noTimeout,
-      }) as unknown as Promise<JsonObject>;
-    const name = newId();
-    return {
-      session: this.#session,
-      channel: () => {
-        const signal = closed();
-        return signal && { name, closed: signal, ask };
-      },
-      notify: async (notification) => {
-        if (closed()) await this.#server.notification(notification as never);
-      },
-      onOpen: (listener) => stream?.onOpen(listener) ?? (() => {}),
-    };
-  }
-
-  /** The stream of a request that waits: questions may go out on it. */
-  channelOf({ mcpReq, http }: ServerContext): Channel {
-    const request = http?.req as { signal?: AbortSignal } | undefined;
-    const signals = [this.#closed.signal, ...(request?.signal ? [request.signal] : [])];
-    return {
-      name: newId(),
-      closed: AbortSignal.any(signals),
-      ask: (question, signal) =>
-        mcpReq.send(question as never, { signal, timeout: noTimeout }) as unknown as Promise<JsonObject>,
-    };
+  /** A method about tasks, whichever dialect it is asked in. */
+  async answer(method: TaskMethodName, params: JsonObject, context: ServerContext): Promise<JsonObject> {
+    const { requests } = await this.binding.served();
+    const caller = this.callerOf(context, method);
+    const isWaitedFor = method === 'tasks/result' && !caller.dialect.requestorNamesTasks;
+    if (isWaitedFor && caller.dialect.methods.includes(method)) {
+      const waiting = {
+        connection: await this.streams.connection(),
+        channel: this.streams.of(context),
+        signal: context.mcpReq.signal,
+      };
+      return taskResult(requests, caller, params, waiting);
+    }
+    const { result, tree } = await answerTo(method, requests, caller, {
+      ...params,
+      inputResponses: params.inputResponses ?? responsesOf(context),
+    });
+    // Whoever asks about a task in a session is told of it from then on.
+    if (tree && tree.root.phase !== 'done' && !context.mcpReq.envelope)
+      (await this.streams.connection()).follow(topOf(tree).id, caller);
+    return result;
   }
 
   // --- What passes by -------------------------------------------------------------------------------------
 
   #received<M extends object>(message: M, extra: Extra | undefined): M {
-    if (!('id' in message) || !('method' in message)) return message;
+    const bearer: Bearer = extra?.request ? extra.authInfo : 'local';
+    if (!('method' in message)) return message;
+    if (message.method === 'notifications/cancelled' && 'params' in message && isJsonObject(message.params))
+      void this.#cancelled(message.params, bearer).catch(() => {});
+    if (!('id' in message)) return message;
     if (message.method === 'initialize') {
-      const bearer: Bearer = extra?.request ? extra.authInfo : 'local';
       if (this.binding.ownerOf(bearer) === anonymous) this.#anonymousOpenings.add(message.id);
     }
-    const sent = withoutBadResponses(message);
+    // Custom methods see their params as they were sent, and say themselves what is wrong with them.
+    const sent = message.method === 'tasks/continue' ? message : withoutBadResponses(message);
     return sent.method === 'tools/call' ? this.#withoutState(sent) : sent;
+  }
+
+  /** A request of SEP-1686 is cancelled that may have been made over another connection, or before a restart. */
+  async #cancelled({ requestId, _meta }: JsonObject, bearer: Bearer): Promise<void> {
+    const name = nameIn(_meta);
+    if (name === undefined || !this.binding.drafts.has('sep-1686')) return;
+    const { requests } = await this.binding.served();
+    const caller = {
+      ...this.#sessionCaller(bearer, 'notifications/cancelled', _meta),
+      dialect: originalTasks,
+    };
+    const tree = await visible(requests, caller, await idOfName(requests, caller, name));
+    if (tree?.root.origin.named?.requestId === requestId)
+      await requests.cancel(tree!.root.id, 'The client cancelled its request.');
   }
 
   /** Our states are none of the author's, whose own check the SDK would put them to first. */
@@ -263,6 +291,13 @@ export class Attachment {
     return { ...message, result: { ...exact, ...(Object.keys(metas).length > 0 && { _meta: metas }) } };
   }
 }
+
+/** What the SDK checks in place of a task. */
+const placeholders: Readonly<Record<RequestMethod, JsonObject>> = {
+  'tools/call': { content: [] },
+  'resources/read': { contents: [] },
+  'prompts/get': { messages: [] },
+};
 
 /** The SDK would make an empty object of them, and a caller be told that its answers were taken. */
 function withoutBadResponses<M extends object>(message: M): M {

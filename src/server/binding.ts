@@ -2,27 +2,53 @@
  * What every face of a server shares: the tools, the methods and the callers of one `Tasks`, whichever way requests
  * come in. Made once; servers of the SDK come and go.
  */
+import type { DurablePrompt } from '../engine/prompt.ts';
 import type { Requests } from '../engine/requests.ts';
+import { type DurableResource, matchUri } from '../engine/resource.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { DurableTool } from '../engine/tool.ts';
 import { type Duration, toMs } from '../model/duration.ts';
+import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Origin, Owner } from '../model/task.ts';
+import { dialectOf, type Opening } from '../protocol/detection.ts';
 import type { Dialect, Sender } from '../protocol/dialect.ts';
-import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { tasksExtension } from '../protocol/dialects/2026-07-28/dialect.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { drafts as allDrafts, type Draft, type Drafts } from '../protocol/dialects/drafts/flags.ts';
 import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import { anonymous, type Bearer, type Caller, type Credentials, local, ownerOf } from './caller.ts';
 import type { Connection } from './connection.ts';
 import type { StandaloneStream } from './standalone-stream.ts';
-import { ToolCalls } from './tool-calls.ts';
+import { type Naming, ToolCalls } from './tool-calls.ts';
 
 export interface ServingOptions {
   /** How long a call of a tool with `task: 'auto'` is waited for before it becomes a task. Default `'200ms'`. */
   readonly window?: Duration;
   /** Whose tasks a request is about. By default the issuer, subject and client of its verified token. */
   readonly owner?: (credentials: Credentials | undefined) => Owner;
+  /** Drafts of tasks that clients may use besides the released revisions: some, or `'all'`. By default none. */
+  readonly drafts?: readonly Draft[] | 'all';
+}
+
+export class UnknownDraft extends HoldfastError {
+  constructor(draft: string) {
+    super(`There is no draft "${draft}". There are: ${allDrafts.join(', ')}.`);
+  }
+}
+
+export interface Called {
+  readonly tool: DurableTool;
+  readonly input: unknown;
+}
+
+/** A request of a session: the session that it came in, and what the request says. */
+export interface SessionRequest {
+  readonly opening: Opening;
+  /** Undefined on a pipe. */
+  readonly session: string | undefined;
+  readonly method: string;
+  readonly meta: unknown;
 }
 
 /** The part of a `tools/call` that a durable tool needs. */
@@ -33,6 +59,8 @@ export interface CallParams {
   readonly meta?: unknown;
   /** The wishes of a caller of 2025-11-25 that asks for a task, and the session that it asks in. */
   readonly task?: { readonly ttl?: unknown; readonly session: string };
+  /** How a caller of SEP-1686 calls the task. */
+  readonly named?: Naming;
 }
 
 /** A key that others can guess would show them the task of a stranger. */
@@ -41,6 +69,9 @@ const shortestAnonymousKey = 22;
 export class Binding {
   readonly tasks: Tasks;
   readonly dialect: Dialect = tasksExtension;
+  readonly drafts: Drafts;
+  readonly resources: readonly DurableResource[];
+  readonly prompts: readonly DurablePrompt[];
   /** How the server introduces itself; known once a server of the SDK has answered anything. */
   serverInfo: JsonObject | undefined;
   /** The streams that belong to no request, by the transport of their connection; HTTP alone has them. */
@@ -52,12 +83,17 @@ export class Binding {
   readonly #tools: ReadonlyMap<string, DurableTool>;
   #served: Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> | undefined;
 
-  constructor(tasks: Tasks, { window = '200ms', owner = ownerOf }: ServingOptions) {
+  constructor(tasks: Tasks, { window = '200ms', owner = ownerOf, drafts = [] }: ServingOptions) {
     this.tasks = tasks;
+    const unknown = drafts === 'all' ? undefined : drafts.find((draft) => !allDrafts.includes(draft));
+    if (unknown !== undefined) throw new UnknownDraft(unknown);
+    this.drafts = new Set(drafts === 'all' ? allDrafts : drafts);
     this.#windowMs = toMs(window);
     this.#ownerOf = owner;
     // Of several versions the newest is called.
     this.#tools = new Map(tasks.tools.map((tool) => [tool.name, tool]));
+    this.resources = [...new Map(tasks.resources.map((one) => [one.name, one])).values()];
+    this.prompts = [...new Map(tasks.prompts.map((one) => [one.name, one])).values()];
   }
 
   /** Of each durable tool the version that new calls go to. */
@@ -67,6 +103,25 @@ export class Binding {
 
   tool(name: unknown): DurableTool | undefined {
     return typeof name === 'string' ? this.#tools.get(name) : undefined;
+  }
+
+  /** The durable tool, resource or prompt that a request is for, and its input; undefined if it is none of ours. */
+  called(method: string, params: JsonObject): Called | undefined {
+    const { name, uri, arguments: input } = params;
+    if (method === 'tools/call') {
+      const tool = this.tool(name);
+      return tool && { tool, input };
+    }
+    if (method === 'prompts/get') {
+      const tool = this.prompts.find(({ listedAs }) => listedAs === name);
+      return tool && { tool, input };
+    }
+    if (method !== 'resources/read' || typeof uri !== 'string') return undefined;
+    for (const tool of this.resources) {
+      const read = matchUri(tool, uri);
+      if (read) return { tool, input: { uri: read.uri } };
+    }
+    return undefined;
   }
 
   served(): Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> {
@@ -79,7 +134,12 @@ export class Binding {
 
   /** The sender of a request of 2026-07-28, which declares its capabilities every time. */
   caller(capabilities: unknown, bearer: Bearer): Caller {
-    return this.callerLike(this.dialect.sender(capabilities), bearer);
+    return this.callerLike(this.sender(capabilities), bearer);
+  }
+
+  sender(capabilities: unknown): Sender {
+    const { knowsSubtasks, ...sender } = this.dialect.sender(capabilities);
+    return knowsSubtasks && this.drafts.has('sep-2268') ? { ...sender, knowsSubtasks } : sender;
   }
 
   /** For those that know the sender already. */
@@ -87,10 +147,11 @@ export class Binding {
     return { owner: this.ownerOf(bearer), dialect: this.dialect, sender };
   }
 
-  /** The sender of a request of 2025-11-25, which declared its capabilities once, and may ask for a task. */
-  olderCaller(capabilities: unknown, bearer: Bearer, wantsTask = false): Caller {
-    const sender = { ...tasksOf2025.sender(capabilities), takesTasks: wantsTask, wantsTask };
-    return { owner: this.ownerOf(bearer), dialect: tasksOf2025, sender };
+  /** The sender of a request of a session, which declared its capabilities once. */
+  sessionCaller(request: SessionRequest, bearer: Bearer): Caller {
+    const dialect = dialectOf(request.opening, this.drafts, request);
+    const sender = dialect.sender(request.opening.capabilities);
+    return { owner: this.ownerOf(bearer), dialect, sender, session: request.session ?? '' };
   }
 
   ownerOf(bearer: Bearer): Owner {
@@ -116,6 +177,7 @@ export class Binding {
         ...(requestState !== undefined && { requestState }),
         ...(key !== undefined && { idempotencyKey: key }),
         ...wishesOf(params),
+        ...(params.named && { named: params.named }),
       },
       caller,
       request,

@@ -6,6 +6,8 @@ export interface Caller {
   readonly owner: Owner;
   readonly dialect: Dialect;
   readonly sender: Sender;
+  /** The session of the request, where there are sessions; a pipe is one that has no name. */
+  readonly session?: string;
 }
 
 /** Callers that nobody vouches for share a scope in which the unguessable id is the key. */

@@ -1,11 +1,11 @@
 /**
- * A connection of 2025-11-25, on which the server speaks unasked: status, progress, and questions, which have no other
- * way to the client. A connection follows the tasks that it made or asked about, to their end.
+ * A connection of a session, on which the server speaks unasked: status, progress, and questions, which may have no
+ * other way to the client. A connection follows the trees of tasks that it made or asked about, to their end.
  */
 import type { Requests } from '../engine/requests.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
-import { Follower } from './follower.ts';
+import { Follower, type Listener } from './follower.ts';
 
 /** A stream to the client on which a request can be put and its answer awaited. */
 export interface Channel {
@@ -29,7 +29,8 @@ export interface Standalone {
 export class Connection {
   readonly #requests: Requests;
   readonly #standalone: Standalone;
-  readonly #followers = new Map<TaskId, Follower>();
+  /** By the task, and by the dialect in which it is told of. */
+  readonly #followers = new Map<string, Follower>();
   readonly #stopListening: () => void;
 
   constructor(requests: Requests, standalone: Standalone) {
@@ -40,14 +41,15 @@ export class Connection {
     });
   }
 
-  /** Tells of a task from now on. */
-  follow(taskId: TaskId): Follower {
-    const known = this.#followers.get(taskId);
+  /** Tells of a tree of tasks from now on, in the words of whoever asked about it. */
+  follow(rootId: TaskId, { dialect, sender }: Listener): Follower {
+    const key = `${dialect.revision} ${rootId}`;
+    const known = this.#followers.get(key);
     if (known) return known;
-    const follower = new Follower(this.#requests, this.#standalone, taskId, () =>
-      this.#followers.delete(taskId),
+    const follower = new Follower(this.#requests, this.#standalone, rootId, { dialect, sender }, () =>
+      this.#followers.delete(key),
     );
-    this.#followers.set(taskId, follower);
+    this.#followers.set(key, follower);
     return follower;
   }
 

@@ -1,5 +1,5 @@
 /**
- * One task as a connection of 2025-11-25 hears of it. Its questions are put on whatever stream there is, each on one at
+ * One tree of tasks as a connection hears of it: as one task, or, if its client knows subtasks, as many. Questions are put on whatever stream there is, each on one at
  * a time: that is claimed in the store, so that no other connection or process asks the same. A stream that closes
  * before the answer came gives the question back, and it is asked anew on the next.
  */
@@ -10,10 +10,17 @@ import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import { type CollapsedQuestion, questionsOf } from '../protocol/collapse.ts';
-import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
-import { relatedTo } from '../protocol/dialects/2025-11-25/task.ts';
 import { toInputRequest } from '../protocol/dialects/2026-07-28/input.ts';
+import type { Caller } from './caller.ts';
 import type { Channel, Standalone } from './connection.ts';
+
+/** In whose words a task is told of. */
+export type Listener = Pick<Caller, 'dialect' | 'sender'>;
+
+/** A question, and the task that it is shown on. */
+interface ShownQuestion extends CollapsedQuestion {
+  readonly on: TaskTree;
+}
 
 /** A question that somebody else carries may come free without a word: its process died, its lease ran out. */
 const lookAgainMs = 1_000;
@@ -28,7 +35,8 @@ const badAnswersAllowed = 3;
 export class Follower {
   readonly #requests: Requests;
   readonly #standalone: Standalone;
-  readonly #taskId: TaskId;
+  readonly #rootId: TaskId;
+  readonly #listener: Listener;
   readonly #onStop: () => void;
   readonly #unwatch: () => void;
   /** Streams of `tasks/result`, which are preferred. */
@@ -36,9 +44,11 @@ export class Follower {
   /** Questions that are on a stream, by task and key, with the way to take them back. */
   readonly #live = new Map<string, AbortController>();
   readonly #badAnswers = new Map<string, number>();
-  #toldStatus = 'working';
+  /** What was last told of each task; until then, clients take it to be working. */
+  readonly #toldStatus = new Map<TaskId, string>();
   /** Under which progress is told, if the call that made the task gave one in this session. */
   #progressToken: string | number | undefined;
+  #top: TaskTree | undefined;
   #lastProgress = Number.NEGATIVE_INFINITY;
   #isLooking = false;
   #lookAgain = false;
@@ -46,12 +56,19 @@ export class Follower {
   #acquainting: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(requests: Requests, standalone: Standalone, taskId: TaskId, onStop: () => void) {
+  constructor(
+    requests: Requests,
+    standalone: Standalone,
+    rootId: TaskId,
+    listener: Listener,
+    onStop: () => void,
+  ) {
     this.#requests = requests;
     this.#standalone = standalone;
-    this.#taskId = taskId;
+    this.#rootId = rootId;
+    this.#listener = listener;
     this.#onStop = onStop;
-    this.#unwatch = requests.watch(taskId, (notice) => this.#hear(notice));
+    this.#unwatch = requests.watch(rootId, (notice) => this.#hear(notice));
     this.#acquainting = setTimeout(() => {
       this.#acquainting = undefined;
       this.look();
@@ -90,13 +107,16 @@ export class Follower {
     try {
       while (this.#lookAgain && !this.#isStopped) {
         this.#lookAgain = false;
-        const tree = await this.#requests.tree(this.#taskId);
-        if (!tree) return this.stop();
-        const { progress } = tree.root.origin;
+        const trees = await this.#trees();
+        const [top] = trees;
+        if (!top) return this.stop();
+        this.#top = top;
+        const { progress } = top.root.origin;
         if (progress?.session === this.#standalone.session) this.#progressToken = progress.token;
-        await this.#tellStatus(tree);
-        await this.#putQuestions(tree);
-        if (tree.root.phase === 'done' && this.#results.size === 0) return this.stop();
+        // Subtasks end before their parents, and are told of before them.
+        for (const tree of trees.toReversed()) await this.#tellStatus(tree);
+        await this.#putQuestions(trees);
+        if (top.root.phase === 'done' && this.#results.size === 0) return this.stop();
       }
     } catch {
       // A store that cannot be read now is read with the next news.
@@ -106,9 +126,16 @@ export class Follower {
     }
   }
 
+  /** What is told of, the root first. */
+  async #trees(): Promise<TaskTree[]> {
+    if (this.#listener.sender.knowsSubtasks) return this.#requests.allLinked(this.#rootId);
+    const tree = await this.#requests.tree(this.#rootId);
+    return tree ? [tree] : [];
+  }
+
   #hear({ taskId, events }: CommitNotice): void {
     for (const event of events)
-      if (taskId === this.#taskId && event.type === 'reported' && event.progress)
+      if (taskId === this.#rootId && event.type === 'reported' && event.progress)
         this.#tellProgress(event.progress);
     this.look();
   }
@@ -116,31 +143,35 @@ export class Follower {
   // --- Status and progress --------------------------------------------------------------------------------
 
   async #tellStatus(tree: TaskTree): Promise<void> {
-    const { method, params } = tasksOf2025.news(tree, this.#requests.now);
-    const status = params.status as string;
-    if (status === this.#toldStatus) return;
-    this.#toldStatus = status;
-    await this.#standalone.notify({ method, params }).catch(() => {});
+    const news = this.#listener.dialect.news(tree, this.#requests.now);
+    if (!news) return;
+    const { id } = tree.root;
+    const status = news.params.status as string;
+    if (status === (this.#toldStatus.get(id) ?? 'working')) return;
+    this.#toldStatus.set(id, status);
+    await this.#standalone.notify(news).catch(() => {});
   }
 
   #tellProgress({ done, total, message }: { done: number; total?: number; message?: string }): void {
     // It must grow with each notification, whatever a handler says.
-    if (this.#progressToken === undefined || done <= this.#lastProgress) return;
+    if (this.#progressToken === undefined || done <= this.#lastProgress || !this.#top) return;
     this.#lastProgress = done;
     const params = {
       progressToken: this.#progressToken,
       progress: done,
       ...(total !== undefined && { total }),
       ...(message !== undefined && { message }),
-      _meta: relatedTo(this.#taskId),
+      _meta: this.#listener.dialect.related(this.#top),
     };
     void this.#standalone.notify({ method: 'notifications/progress', params }).catch(() => {});
   }
 
   // --- Questions ------------------------------------------------------------------------------------------
 
-  async #putQuestions(tree: TaskTree): Promise<void> {
-    const questions = tree.root.phase === 'done' ? [] : questionsOf(tree);
+  async #putQuestions(trees: readonly TaskTree[]): Promise<void> {
+    if (!this.#listener.dialect.pushesQuestions) return;
+    const live = trees.filter(({ root }) => root.phase !== 'done');
+    const questions = live.flatMap((on) => questionsOf(on).map((question) => ({ ...question, on })));
     const open = new Map(questions.map((question) => [idOf(question), question]));
     for (const [id, live] of this.#live) if (!open.has(id)) live.abort();
     let refused = false;
@@ -165,14 +196,14 @@ export class Follower {
     return this.#acquainting ? undefined : this.#standalone.channel();
   }
 
-  async #put(id: string, question: CollapsedQuestion, channel: Channel, taken: AbortSignal): Promise<void> {
+  async #put(id: string, question: ShownQuestion, channel: Channel, taken: AbortSignal): Promise<void> {
     const { taskId, ownKey } = question;
     const lease = setInterval(() => {
       void this.#requests.deliver(taskId, ownKey, channel.name).catch(() => {});
     }, requestLeaseMs / 3);
     try {
       const answer = await channel.ask(this.#wire(question), AbortSignal.any([taken, channel.closed]));
-      await this.#requests.answer(this.#taskId, new Map([[taskId, { [ownKey]: answer }]]));
+      await this.#requests.answer(this.#rootId, new Map([[taskId, { [ownKey]: answer }]]));
     } catch (error) {
       await this.#unanswered(question, channel, taken, error).catch(() => {});
     } finally {
@@ -202,13 +233,13 @@ export class Follower {
     const isForm = question.request.kind === 'form' || question.request.kind === 'url';
     if (!isForm) return this.#requests.withdraw(taskId, ownKey);
     const cancelled: InputResponse = { action: 'cancel' };
-    await this.#requests.answer(this.#taskId, new Map([[taskId, { [ownKey]: cancelled }]]));
+    await this.#requests.answer(this.#rootId, new Map([[taskId, { [ownKey]: cancelled }]]));
   }
 
-  #wire({ request }: CollapsedQuestion): { method: string; params: JsonObject } {
+  #wire({ request, on }: ShownQuestion): { method: string; params: JsonObject } {
     const { method, params } = toInputRequest(request) as { method: string; params?: JsonObject };
     const meta = isJsonObject(params?._meta) ? params._meta : undefined;
-    return { method, params: { ...params, _meta: relatedTo(this.#taskId, meta) } };
+    return { method, params: { ...params, _meta: this.#listener.dialect.related(on, meta) } };
   }
 }
 

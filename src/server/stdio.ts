@@ -15,7 +15,7 @@ import { invalidRequest } from '../protocol/json-rpc.ts';
 import type { Binding } from './binding.ts';
 import { deepest, isDeeperThan } from './http/body.ts';
 import { acknowledgement, acknowledging, asTaskListen, checkTaskListen } from './listen.ts';
-import { Subscription, type SubscriptionId, visibleIds } from './subscription.ts';
+import { Subscription, type SubscriptionId, visibleTasks } from './subscription.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface ServeStdioOptions {
@@ -148,19 +148,19 @@ class ListeningTransport implements Transport {
     this.#coming.add(id);
     const caller = this.#binding.caller(capabilities, 'local');
     const { requests } = await this.#binding.served();
-    const taskIds = await visibleIds(requests, caller, checkTaskListen(listen, caller));
+    const tasks = await visibleTasks(requests, caller, checkTaskListen(listen, caller));
     if (!this.#coming.delete(id)) return;
     const subscription = new Subscription(
       requests,
       caller,
-      { id, taskIds },
+      { id, tasks },
       {
         write: (message) => this.#tellInTurn(message),
         drop: () => void this.#end(id, 'The tasks cannot be read.').catch(() => {}),
       },
     );
     this.#subscriptions.get(id)?.subscription.close();
-    this.#subscriptions.set(id, { subscription, taskIds });
+    this.#subscriptions.set(id, { subscription, taskIds: tasks.map((task) => task.id) });
     pass();
   }
 

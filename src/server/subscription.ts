@@ -34,15 +34,21 @@ export interface Reader {
   drop(): void;
 }
 
-/** Of these ids the ones that the caller may see, each once, in their order. */
-export async function visibleIds(
+/** A task that is listened to, and the tree in which it is heard of. */
+export interface Heard {
+  readonly id: TaskId;
+  readonly rootId: TaskId;
+}
+
+/** Of these the ones that the caller may see, each once, in their order. */
+export async function visibleTasks(
   requests: Requests,
   caller: Caller,
   ids: readonly TaskId[],
-): Promise<TaskId[]> {
+): Promise<Heard[]> {
   const distinct = [...new Set(ids)];
   const trees = await Promise.all(distinct.map((id) => visible(requests, caller, id)));
-  return distinct.filter((_, index) => trees[index]);
+  return trees.filter((tree) => tree !== undefined).map(({ root: { id, rootId } }) => ({ id, rootId }));
 }
 
 export class Subscription {
@@ -59,18 +65,21 @@ export class Subscription {
   constructor(
     requests: Requests,
     caller: Caller,
-    { id, taskIds }: { readonly id: SubscriptionId; readonly taskIds: readonly TaskId[] },
+    { id, tasks }: { readonly id: SubscriptionId; readonly tasks: readonly Heard[] },
     reader: Reader,
   ) {
     this.#requests = requests;
     this.#caller = caller;
     this.#id = id;
     this.#reader = reader;
-    this.#untold = new Set(taskIds);
-    this.#unwatch = taskIds.map((taskId) =>
-      requests.watch(taskId, ({ events }) => {
+    this.#untold = new Set(tasks.map((task) => task.id));
+    const { knowsSubtasks = false } = caller.sender;
+    this.#unwatch = tasks.map((task) =>
+      requests.watch(task.rootId, ({ taskId, events }) => {
+        // Who sees subtasks as tasks of their own hears of each by itself.
+        if (knowsSubtasks && taskId !== task.id) return;
         if (events.every(({ type }) => unseen.has(type))) return;
-        this.#untold.add(taskId);
+        this.#untold.add(task.id);
         void this.#tell();
       }),
     );
@@ -94,7 +103,8 @@ export class Subscription {
         if (this.#isClosed) return;
         this.#untold.delete(taskId);
         const tree = await visible(this.#requests, this.#caller, taskId);
-        if (tree) await this.#write(this.#caller.dialect.news(tree, this.#requests.now));
+        const news = tree && this.#caller.dialect.news(tree, this.#requests.now);
+        if (news) await this.#write(news);
       }
     } catch {
       // The connection is gone, or the store cannot be read; the reader will come back.

@@ -7,11 +7,16 @@ import type { Requests, TaskTree } from '../engine/requests.ts';
 import { BadAnswer, TaskNotFound } from '../model/errors.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import type { TaskId } from '../model/task.ts';
+import type { Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
+import type { TaskMethodName } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
-import { CallFailed, InvalidParams } from '../protocol/errors.ts';
+import { openQuestions } from '../protocol/dialects/drafts/dialect.ts';
+import { resultOf } from '../protocol/dialects/sep-1686/dialect.ts';
+import { CallFailed, InvalidParams, NotOffered } from '../protocol/errors.ts';
 import type { Caller } from './caller.ts';
+import { taskList } from './task-list.ts';
+import { idOfName, isNamedElsewhere } from './task-names.ts';
 
 /** The params of a task method, as they came over the wire. */
 export interface TaskParams {
@@ -20,38 +25,83 @@ export interface TaskParams {
   readonly cursor?: unknown;
 }
 
-export type TaskMethod = (requests: Requests, caller: Caller, params: TaskParams) => Promise<JsonObject>;
+/** An answer, and the task that it is about. */
+export interface Answered {
+  readonly result: JsonObject;
+  readonly tree?: TaskTree;
+}
 
-/** Those that every dialect has. */
-export const taskMethods: Readonly<Record<string, TaskMethod>> = {
+type TaskMethod = (requests: Requests, caller: Caller, params: TaskParams) => Promise<Answered>;
+
+/** Those that answer at once. On 2025-11-25 `tasks/result` waits; see `task-result.ts`. */
+const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
   async 'tasks/get'(requests, caller, params) {
-    return shown(await lookAt(requests, caller, params), requests, caller);
+    const tree = await lookAt(requests, caller, params);
+    return { result: shown(tree, requests, caller), tree };
   },
 
   async 'tasks/cancel'(requests, caller, params) {
     const { root } = await known(requests, caller, params, 'tasks/cancel');
     const isCancelled = await requests.cancel(root.id, 'The client cancelled it.');
-    const tree = (await requests.tree(root.id)) ?? { root, descendants: [] };
+    const tree = (await view(requests, caller, root.id)) ?? { root, descendants: [] };
     const { dialect } = caller;
     if (!isCancelled && dialect.refusesLateCancel) {
       const { status } = dialect.shown(tree, requests.now);
       throw new InvalidParams(`Task ${root.id} cannot be cancelled: it is already ${status}.`);
     }
-    return dialect.acknowledged(tree, requests.now);
+    return { result: dialect.acknowledged(tree, requests.now), tree };
+  },
+
+  async 'tasks/update'(requests, caller, params) {
+    const tree = await known(requests, caller, params, 'tasks/update');
+    await answerQuestions(requests, tree, responsesIn(params, 'tasks/update'));
+    return { result: caller.dialect.acknowledged(tree, requests.now), tree };
+  },
+
+  async 'tasks/continue'(requests, caller, params) {
+    const tree = await known(requests, caller, params, 'tasks/continue');
+    if (params.inputResponses === undefined)
+      return { result: openQuestions(tree) ?? caller.dialect.shown(tree, requests.now), tree };
+    await answerQuestions(requests, tree, responsesIn(params, 'tasks/continue'));
+    const after = (await view(requests, caller, tree.root.id)) ?? tree;
+    return { result: caller.dialect.shown(after, requests.now), tree: after };
+  },
+
+  async 'tasks/list'(requests, caller, params) {
+    return { result: await taskList(requests, caller, params) };
+  },
+
+  async 'tasks/result'(requests, caller, params) {
+    const tree = await known(requests, caller, params, 'tasks/result');
+    return { result: resultOf(tree), tree };
+  },
+
+  async 'tasks/delete'(requests, caller, params) {
+    const tree = await known(requests, caller, params, 'tasks/delete');
+    await requests.remove(tree.root.id);
+    return { result: caller.dialect.acknowledged(tree, requests.now) };
   },
 };
 
-/** Those that only dialects have which do not push their questions. */
-export const updateMethods: Readonly<Record<string, TaskMethod>> = {
-  async 'tasks/update'(requests, caller, params) {
-    const tree = await known(requests, caller, params, 'tasks/update');
-    const { inputResponses } = params;
-    if (!isJsonObject(inputResponses))
-      throw new InvalidParams('tasks/update needs "inputResponses": an object with an answer for each key.');
-    await answerQuestions(requests, tree, inputResponses);
-    return caller.dialect.acknowledged(tree, requests.now);
-  },
-};
+export function isTaskMethod(method: unknown): method is TaskMethodName {
+  return typeof method === 'string' && Object.hasOwn(methods, method);
+}
+
+/** Carries out a method, if the caller's dialect has it. */
+export async function answerTo(
+  method: TaskMethodName,
+  requests: Requests,
+  caller: Caller,
+  params: TaskParams,
+): Promise<Answered> {
+  if (!caller.dialect.methods.includes(method)) throw new NotOffered('Method not found');
+  return methods[method](requests, caller, params);
+}
+
+function responsesIn({ inputResponses }: TaskParams, method: string): JsonObject {
+  if (isJsonObject(inputResponses)) return inputResponses;
+  throw new InvalidParams(`${method} needs "inputResponses": an object with an answer for each key.`);
+}
 
 /** What `tasks/get` shows. */
 export async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
@@ -67,14 +117,35 @@ export function shown(tree: TaskTree, { now }: Requests, caller: Caller): JsonOb
   return isOlderCaller(caller) ? olderView(tree, now) : caller.dialect.shown(tree, now);
 }
 
-/** The tree of a published task, if this caller may see it. */
+/** A task as this caller sees tasks: as a whole tree, or alone with its links. */
+export function view(
+  requests: Requests,
+  { sender }: { readonly sender: Caller['sender'] },
+  id: TaskId,
+): Promise<TaskTree | undefined> {
+  return sender.knowsSubtasks ? requests.linked(id) : requests.tree(id);
+}
+
+/** The root of the tree that it is part of. */
+export function topOf({ root, links }: TaskTree): Task {
+  return links?.top ?? root;
+}
+
+/** A published task, if this caller may see it. */
 export async function visible(requests: Requests, caller: Caller, id: TaskId): Promise<TaskTree | undefined> {
-  const tree = await requests.tree(id);
+  const tree = await view(requests, caller, id);
   return tree && isVisible(tree, caller) ? tree : undefined;
 }
 
-function isVisible({ root }: TaskTree, { owner }: Caller): boolean {
-  return root.owner === owner && !root.unpublished;
+function isVisible(tree: TaskTree, caller: Caller): boolean {
+  const top = topOf(tree);
+  return top.owner === caller.owner && !top.unpublished && !isNamedElsewhere(top, caller);
+}
+
+async function find(requests: Requests, caller: Caller, taskId: string): Promise<TaskTree | undefined> {
+  if (!caller.dialect.requestorNamesTasks) return visible(requests, caller, taskId);
+  const named = await visible(requests, caller, await idOfName(requests, caller, taskId));
+  return named ?? visible(requests, caller, taskId);
 }
 
 /** Applies answers by their keys on the root. Those to questions that are not open are passed over. */
@@ -90,7 +161,7 @@ export async function answerQuestions(
     if (!isJsonObject(response)) throw new BadAnswer(key, 'it must be an object');
     byTask.set(taskId, { ...byTask.get(taskId), [ownKey]: response });
   }
-  if (byTask.size > 0) await requests.answer(tree.root.id, byTask);
+  if (byTask.size > 0) await requests.answer(topOf(tree).id, byTask);
 }
 
 export async function known(
@@ -103,8 +174,7 @@ export async function known(
   const isOlder = isOlderCaller(caller) && method !== 'tasks/update';
   if (!dialect.admits(sender) && !isOlder) throw dialect.tasksRequired(method);
   if (typeof taskId !== 'string') throw new InvalidParams(`${method} needs "taskId": a string.`);
-  const found = await requests.tree(taskId);
-  const tree = found && isVisible(found, caller) ? found : undefined;
+  const tree = await find(requests, caller, taskId);
   // Whoever knows only the older tasks may still come back to those, and to no others.
   if (isOlder && tree?.root.origin.dialect !== tasksOf2025.revision) throw dialect.tasksRequired(method);
   if (!tree) throw new TaskNotFound(taskId);

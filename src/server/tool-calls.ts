@@ -8,11 +8,10 @@
 import { NotJson, ValueTooLarge } from '../engine/carried.ts';
 import { digestOf } from '../engine/digest.ts';
 import { InvalidInput } from '../engine/recorded-error.ts';
-import type { Requests } from '../engine/requests.ts';
+import type { Requests, TaskTree } from '../engine/requests.ts';
 import { parse } from '../engine/schema.ts';
 import type { Tasks } from '../engine/tasks.ts';
-import type { DurableTool } from '../engine/tool.ts';
-import { failureOf } from '../engine/tool-result.ts';
+import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import { BadAnswer } from '../model/errors.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -23,8 +22,9 @@ import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } fro
 import { gather } from './before.ts';
 import type { Caller } from './caller.ts';
 import { type RequestState, RequestStates, type StatefulCall, stateLifeMs } from './request-state.ts';
-import { answerQuestions } from './task-methods.ts';
-import { type Patience, waitFor } from './waiting.ts';
+import { answerQuestions, view } from './task-methods.ts';
+import { idOfName } from './task-names.ts';
+import { type Patience, untilDone, waitFor } from './waiting.ts';
 
 export interface ToolCall {
   readonly tool: DurableTool;
@@ -35,12 +35,24 @@ export interface ToolCall {
   /** Wishes of a caller that asks for a task: how long it is to be known, and where to tell of its progress. */
   readonly ttlMs?: number;
   readonly progress?: Origin['progress'];
+  readonly named?: Naming;
+}
+
+/** The task of a caller that names its tasks itself (SEP-1686), and what it calls the request. */
+export interface Naming {
+  readonly taskId: string;
+  readonly keepAlive?: number | null;
+  readonly requestId: string | number;
 }
 
 /** The open request that a call came with. */
 export interface OpenRequest {
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
+  /** Nobody is there any more to be answered, though nothing was cancelled. */
+  readonly gone?: AbortSignal;
+  /** The caller is told of its task, and can be asked its questions until the returned function is called. */
+  readonly onCreated?: (tree: TaskTree) => Promise<() => void>;
 }
 
 /** The author's `before` threw. */
@@ -64,8 +76,8 @@ export class ToolCalls {
 
   async call(call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
     const { tool } = call;
-    if (tool.task === 'required' && !caller.sender.takesTasks)
-      throw caller.dialect.tasksRequired(`The tool ${tool.name}`);
+    if (tool.task === 'required' && !caller.sender.takesTasks && !call.named)
+      throw caller.dialect.tasksRequired(`The ${kindOf[tool.method]} ${nameOf(tool)}`);
     try {
       const state = await this.#stateOf(call, caller);
       if (state?.kind === 'parked') return await this.#resume(state.taskId, call, caller, request);
@@ -73,14 +85,12 @@ export class ToolCalls {
       if ('open' in gathered) return await this.#askFirst(gathered.open, call, caller, state);
       return await this.#start(call, gathered.input, caller, request);
     } catch (error) {
-      if (error instanceof BeforeFailed) return plain(failureOf(error.cause));
+      if (error instanceof BeforeFailed) return plain(tool.failure(error.cause));
       if (error instanceof ValueTooLarge || error instanceof NotJson) throw new InvalidParams(error.message);
+      if (!(error instanceof InvalidInput)) throw error;
+      if (tool.method !== 'tools/call') throw new InvalidParams(error.message);
       // As the SDK answers arguments that do not fit: with an error result that the model can read.
-      if (error instanceof InvalidInput)
-        return errorResult(
-          `Input validation error: Invalid arguments for tool ${tool.name}: ${error.message}`,
-        );
-      throw error;
+      return errorResult(`Input validation error: Invalid arguments for tool ${tool.name}: ${error.message}`);
     }
   }
 
@@ -127,6 +137,7 @@ export class ToolCalls {
   // --- With a task ----------------------------------------------------------------------------------------
 
   async #start(call: ToolCall, input: unknown, caller: Caller, request: OpenRequest): Promise<JsonObject> {
+    if (call.named) return this.#startNamed(call, call.named, input, caller, request);
     const { task: setting } = call.tool;
     const givesTask = caller.sender.takesTasks && setting !== 'never';
     const atOnce = givesTask && (setting !== 'auto' || caller.sender.wantsTask === true);
@@ -134,7 +145,7 @@ export class ToolCalls {
       owner: caller.owner,
       origin: {
         dialect: caller.dialect.revision,
-        method: 'tools/call',
+        method: call.tool.method,
         answers: caller.sender.answers,
         ...(atOnce && call.progress && { progress: call.progress }),
       },
@@ -147,6 +158,42 @@ export class ToolCalls {
       ? { ...request, windowMs: this.#windowMs, untilStart: true }
       : request;
     return this.#attend(task.id, call, caller, patience);
+  }
+
+  /** The caller is told that its task is there, and waits for the ordinary answer all the same. */
+  async #startNamed(
+    call: ToolCall,
+    { taskId, keepAlive, requestId }: Naming,
+    input: unknown,
+    caller: Caller,
+    { signal, gone = signal, onProgress, onCreated }: OpenRequest,
+  ): Promise<JsonObject> {
+    const { owner, dialect, sender, session = '' } = caller;
+    const root = await this.#tasks.create(call.tool, input, {
+      id: await idOfName(this.#requests, caller, taskId),
+      owner,
+      origin: {
+        dialect: dialect.revision,
+        method: call.tool.method,
+        answers: sender.answers,
+        named: { taskId, session, requestId },
+      },
+      ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
+    });
+    const tree = { root, descendants: [] };
+    const leave = await onCreated?.(tree);
+    try {
+      await untilDone(this.#requests, root, {
+        signal: AbortSignal.any([signal, gone]),
+        ...(onProgress && { onProgress }),
+      });
+    } finally {
+      leave?.();
+    }
+    if (gone.aborted) throw new RequestAborted();
+    if (signal.aborted) return this.#abort(root.id, call, caller);
+    const { _meta, ...result } = await this.#deliver(root.id, false);
+    return { ...result, _meta: dialect.related(tree, isJsonObject(_meta) ? _meta : undefined) };
   }
 
   /** The caller goes away with the id, if it is still there to be told. */
@@ -168,7 +215,7 @@ export class ToolCalls {
   async #publish(id: TaskId, call: ToolCall, caller: Caller, { signal }: OpenRequest): Promise<JsonObject> {
     if (signal.aborted) return this.#abort(id, call, caller);
     const isAlive = await this.#requests.publish(id);
-    const tree = isAlive ? await this.#requests.tree(id) : undefined;
+    const tree = isAlive ? await view(this.#requests, caller, id) : undefined;
     if (signal.aborted) return this.#abort(id, call, caller);
     return tree ? caller.dialect.created(tree, this.#requests.now) : this.#deliver(id, true);
   }
@@ -213,6 +260,16 @@ export class ToolCalls {
     await this.#requests.cancel(id, 'The request that this task belonged to has ended.');
     throw new RequestAborted();
   }
+}
+
+const kindOf: Record<RequestMethod, string> = {
+  'tools/call': 'tool',
+  'resources/read': 'resource',
+  'prompts/get': 'prompt',
+};
+
+function nameOf(tool: DurableTool): string {
+  return 'listedAs' in tool ? String(tool.listedAs) : tool.name;
 }
 
 /** A caller with a key comes back with it, whatever became of its request; it needs no id. */

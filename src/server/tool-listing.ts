@@ -2,6 +2,7 @@
 import type { McpServer, ServerContext, StandardSchemaWithJSON } from '@modelcontextprotocol/server';
 import { toJsonSchema } from '../engine/schema.ts';
 import type { DurableTool, TaskSetting } from '../engine/tool.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { Progress } from '../model/task.ts';
 
 /** What clients of 2025-11-25 read in a list of tools; the SDK keeps it from later ones. */
@@ -13,7 +14,10 @@ const taskSupport: Record<TaskSetting, 'required' | 'optional' | 'forbidden'> = 
 };
 
 /** A caller that waits for the plain result, and gave a token for it, is told how far the work is. */
-export function progressOf({ mcpReq }: ServerContext): { onProgress?: (progress: Progress) => void } {
+export function progressOf(
+  { mcpReq }: ServerContext,
+  _meta?: JsonObject,
+): { onProgress?: (progress: Progress) => void } {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return {};
   let last = Number.NEGATIVE_INFINITY;
@@ -23,7 +27,7 @@ export function progressOf({ mcpReq }: ServerContext): { onProgress?: (progress:
       if (done <= last) return;
       last = done;
       const params = { progressToken, progress: done, ...(total !== undefined && { total }) };
-      const said = { ...params, ...(message !== undefined && { message }) };
+      const said = { ...params, ...(message !== undefined && { message }), ...(_meta && { _meta }) };
       void mcpReq.notify({ method: 'notifications/progress', params: said }).catch(() => {});
     },
   };

@@ -1,7 +1,7 @@
 /** Waiting for a task on behalf of an open request. */
 import { type Requests, requestLeaseMs } from '../engine/requests.ts';
 import type { CommitNotice } from '../engine/store.ts';
-import { openInputs, type Progress, type TaskId } from '../model/task.ts';
+import { openInputs, type Progress, type Task, type TaskId } from '../model/task.ts';
 
 /** What a request waits for besides the end of its task. */
 export interface Patience {
@@ -50,16 +50,23 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
 }
 
 /** Resolves when the task is done, or with the signal. Holds nothing but a listener. */
-export async function untilDone(requests: Requests, id: TaskId, signal: AbortSignal): Promise<void> {
+export async function untilDone(
+  requests: Requests,
+  { id, rootId }: Pick<Task, 'id' | 'rootId'>,
+  { signal, onProgress }: Pick<Patience, 'signal' | 'onProgress'>,
+): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const unwatch = requests.watch(id, ({ taskId, events }) => {
-    if (taskId === id && events.some(({ type }) => type === 'finished' || type === 'removed')) resolve();
+  const unwatch = requests.watch(rootId, ({ taskId, events }) => {
+    if (taskId !== id) return;
+    for (const event of events)
+      if (event.type === 'finished' || event.type === 'removed') resolve();
+      else if (event.type === 'reported' && event.progress) onProgress?.(event.progress);
   });
   const onAbort = () => resolve();
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    const tree = await requests.tree(id);
-    if (signal.aborted || !tree || tree.root.phase === 'done') return;
+    const task = await requests.task(id);
+    if (signal.aborted || !task || task.phase === 'done') return;
     await promise;
   } finally {
     unwatch();

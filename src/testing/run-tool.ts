@@ -1,9 +1,9 @@
-/** Runs a durable tool in memory, as a test of a handler wants it: with answers, a clock that jumps, and crashes. */
+/** Runs a durable tool, resource or prompt in memory, as a test of a handler wants it: with answers, a clock that jumps, and crashes. */
 
 import { HandlerRefused } from '../engine/pass.ts';
 import type { InputOf, Schema } from '../engine/schema.ts';
 import { createTasks } from '../engine/tasks.ts';
-import type { DurableTool } from '../engine/tool.ts';
+import type { DurableTool, RequestMethod, ResultOf } from '../engine/tool.ts';
 import type { ToolResult } from '../engine/tool-result.ts';
 import { Worker, workerDefaults } from '../engine/worker.ts';
 import { HoldfastError } from '../model/errors.ts';
@@ -25,7 +25,7 @@ export interface RunToolOptions {
   >;
   /** Values for `task.event(name)`. */
   readonly events?: Readonly<Record<string, Json>>;
-  /** Tools that the handler starts as subtasks. */
+  /** What the handler starts as subtasks. */
   readonly tools?: readonly DurableTool[];
   /** Jumps ahead whenever there is nothing to do but wait. */
   readonly clock?: ManualClock;
@@ -33,19 +33,22 @@ export interface RunToolOptions {
   readonly crashAfterEveryEntry?: boolean;
 }
 
-export interface ToolRun {
+export interface ToolRun<Result = ToolResult> {
   readonly outcome: Outcome;
   /** What the caller gets; throws if there is none, because the task failed, was cancelled or was lost. */
-  readonly result: ToolResult;
+  readonly result: Result;
   readonly passes: number;
   readonly task: Task;
 }
 
-export async function runTool<Input extends Schema | undefined>(
-  tool: DurableTool<Input>,
+/** Of a tool the structured output is left open: a test says what it expects. */
+type RunResult<Method extends RequestMethod> = ResultOf<Method, Schema>;
+
+export async function runTool<Input extends Schema | undefined, Method extends RequestMethod>(
+  tool: DurableTool<Input, Schema | undefined, Method>,
   input: Input extends Schema ? InputOf<Input> : undefined,
   options: RunToolOptions = {},
-): Promise<ToolRun> {
+): Promise<ToolRun<RunResult<Method>>> {
   const {
     answers = {},
     events = {},
@@ -93,7 +96,7 @@ export async function runTool<Input extends Schema | undefined>(
       task,
       passes: task.epoch,
       get result() {
-        return resultOf(done);
+        return resultOf(done) as RunResult<Method>;
       },
     };
   } finally {
@@ -138,7 +141,7 @@ async function jumpAhead(
   return new Promise(() => {});
 }
 
-function resultOf(outcome: Outcome): ToolResult {
-  if (outcome.kind === 'result') return outcome.value as unknown as ToolResult;
+function resultOf(outcome: Outcome): unknown {
+  if (outcome.kind === 'result') return outcome.value;
   throw new HoldfastError(`The task gave no result: it ended as ${JSON.stringify(outcome)}.`);
 }

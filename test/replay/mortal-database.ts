@@ -41,6 +41,7 @@ export class MortalDatabase implements Database {
         whileAlive(async () => committed(await store.update(...command))),
       get: (id) => whileAlive(() => store.get(id)),
       family: (id) => whileAlive(() => store.family(id)),
+      childIds: (id) => whileAlive(() => store.childIds(id)),
       list: (query) => whileAlive(() => store.list(query)),
       journal: (id) => whileAlive(() => store.journal(id)),
       due: (what, now, limit) => whileAlive(() => store.due(what, now, limit)),

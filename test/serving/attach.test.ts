@@ -131,7 +131,7 @@ test('attaching after a tool was registered is refused, with what to do instead'
   const tasks = await tasksForTest();
   const mcp = new McpServer(introduction);
   mcp.registerTool('plain', {}, async () => ({ content: [] }));
-  expect(() => tasks.attach(mcp)).toThrow(new AttachedTooLate());
+  expect(() => tasks.attach(mcp)).toThrow(AttachedTooLate);
   expect(() => tasks.attach(mcp)).toThrow(tooLate);
 });
 

@@ -17,7 +17,7 @@ import {
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import type { Binding } from '../binding.ts';
 import type { Caller, Credentials } from '../caller.ts';
-import { isOlderCaller, lookAt, shown, taskMethods, updateMethods } from '../task-methods.ts';
+import { answerTo, isOlderCaller, isTaskMethod, lookAt, shown } from '../task-methods.ts';
 import { RequestAborted } from '../tool-calls.ts';
 import { DoneTexts } from './done-texts.ts';
 
@@ -45,8 +45,6 @@ interface Request {
 
 /** A result as JSON. */
 type Act = () => Promise<string>;
-
-const methods = { ...taskMethods, ...updateMethods };
 
 /** Clients declare the same about themselves in every request: what was found valid need not be checked again. */
 const knownMetas = 1_000;
@@ -94,13 +92,17 @@ export class DirectAnswers {
     // What was checked of its sender's earlier requests says nothing about the rest of this one.
     if (Object.keys(body).length !== 4 || typeof method !== 'string') return undefined;
     if (typeof id !== 'string' && !isWholeNumber(id)) return undefined;
-    if (method !== 'tools/call' && !Object.hasOwn(methods, method)) return undefined;
+    if (method !== 'tools/call' && !this.#hasMethod(method)) return undefined;
     if (!isJsonObject(params) || !isJsonObject(params._meta)) return undefined;
     if (header('mcp-protocol-version') !== revision || header('mcp-method') !== method) return undefined;
     const name = method === 'tools/call' ? params.name : params.taskId;
     if (typeof name !== 'string' || header('mcp-name') !== name) return undefined;
     const sender = this.#senderOf(params._meta, body);
     return sender && { id, method, params, meta: params._meta, sender };
+  }
+
+  #hasMethod(method: string): boolean {
+    return isTaskMethod(method) && this.#binding.dialect.methods.includes(method);
   }
 
   #senderOf(meta: JsonObject, body: JsonObject): Sender | undefined {
@@ -110,16 +112,18 @@ export class DirectAnswers {
     const route = classifyInboundRequest({ httpMethod: 'POST', protocolVersionHeader: revision, body });
     if (route.kind !== 'modern' || route.classification.revision !== revision) return undefined;
     if (this.#senders.size >= knownMetas) this.#senders.clear();
-    const sender = this.#binding.dialect.sender(meta[clientCapabilitiesKey]);
+    const sender = this.#binding.sender(meta[clientCapabilitiesKey]);
     if (text.length <= longestMeta) this.#senders.set(text, sender);
     return sender;
   }
 
   #actFor({ method, params, meta }: Request, caller: Caller, { signal }: Posted): Act | undefined {
     if (method === 'tasks/get' && !isOlderCaller(caller)) return () => this.#look(caller, params);
-    const run = methods[method];
-    if (run)
-      return async () => this.#text(await run((await this.#binding.served()).requests, caller, params));
+    if (isTaskMethod(method))
+      return async () => {
+        const { requests } = await this.#binding.served();
+        return this.#text((await answerTo(method, requests, caller, params)).result);
+      };
     const tool = this.#binding.tool(params.name);
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
     if (params.requestState !== undefined || params.inputResponses !== undefined) return undefined;
@@ -133,9 +137,8 @@ export class DirectAnswers {
   async #look(caller: Caller, params: JsonObject): Promise<string> {
     const { requests } = await this.#binding.served();
     const tree = await lookAt(requests, caller, params);
-    return this.#doneTexts.of(tree.root, this.#binding.serverInfo, () =>
-      this.#text(shown(tree, requests, caller)),
-    );
+    const text = () => this.#text(shown(tree, requests, caller));
+    return tree.links ? text() : this.#doneTexts.of(tree.root, this.#binding.serverInfo, text);
   }
 
   #text(result: JsonObject): string {

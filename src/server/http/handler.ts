@@ -23,7 +23,7 @@ import {
 import { internalError } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { asTaskListen, checkTaskListen, type TaskListen } from '../listen.ts';
-import { visibleIds } from '../subscription.ts';
+import { visibleTasks } from '../subscription.ts';
 import type { Tasks } from '../tasks.ts';
 import { RequestAborted } from '../tool-calls.ts';
 import { BodyRefused, parseBody, readWebBody } from './body.ts';
@@ -208,13 +208,13 @@ export class McpHandler {
       const meta = listen.params._meta as JsonObject;
       const caller = this.#binding.caller(meta[clientCapabilitiesKey], authInfo);
       const { requests } = await this.#binding.served();
-      const taskIds = await visibleIds(requests, caller, checkTaskListen(listen, caller));
+      const tasks = await visibleTasks(requests, caller, checkTaskListen(listen, caller));
       const { serverInfo } = this.#binding;
       const stream = new ListenStream({
         requests,
         caller,
         id: listen.id,
-        taskIds,
+        tasks,
         serverInfo: serverInfo ? { [serverInfoKey]: serverInfo } : {},
         inner: sdk.body,
         onClose: () => this.#streams.delete(stream),

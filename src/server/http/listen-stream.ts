@@ -4,10 +4,9 @@
  */
 import type { Requests } from '../../engine/requests.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import type { TaskId } from '../../model/task.ts';
 import type { Caller } from '../caller.ts';
 import { acknowledgement, acknowledging, farewell } from '../listen.ts';
-import { type Reader, Subscription, type SubscriptionId, slowReaderMs } from '../subscription.ts';
+import { type Heard, type Reader, Subscription, type SubscriptionId, slowReaderMs } from '../subscription.ts';
 
 const keepAliveMs = 15_000;
 
@@ -15,7 +14,7 @@ export interface ListenParts {
   readonly requests: Requests;
   readonly caller: Caller;
   readonly id: SubscriptionId;
-  readonly taskIds: readonly TaskId[];
+  readonly tasks: readonly Heard[];
   readonly serverInfo: JsonObject;
   /** The SDK's own answer: the acknowledgement, and whatever else was subscribed to. */
   readonly inner: ReadableStream<Uint8Array>;
@@ -100,7 +99,12 @@ export class ListenStream implements Reader {
   async #relayOne(message: unknown): Promise<void> {
     if (!isJsonObject(message) || 'result' in message) return;
     if (message.method !== acknowledgement) return this.write(message);
-    await this.write(acknowledging(message, this.#parts.taskIds));
+    await this.write(
+      acknowledging(
+        message,
+        this.#parts.tasks.map(({ id }) => id),
+      ),
+    );
     this.#subscription.start();
   }
 

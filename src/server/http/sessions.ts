@@ -10,11 +10,9 @@ import {
 import { newId } from '../../model/id.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
-import { tasksOf2025 } from '../../protocol/dialects/2025-11-25/dialect.ts';
 import type { Binding } from '../binding.ts';
-import { taskList } from '../session-methods.ts';
 import { StandaloneStream } from '../standalone-stream.ts';
-import { taskMethods } from '../task-methods.ts';
+import { answerTo, isTaskMethod, topOf } from '../task-methods.ts';
 import type { DirectAnswer } from './direct.ts';
 import { refusal } from './gate.ts';
 
@@ -189,24 +187,29 @@ export class HttpSessions {
     if (!isJsonObject(body) || typeof body.method !== 'string' || body.jsonrpc !== '2.0') return undefined;
     const { id, method, params } = body;
     if (typeof id !== 'string' && typeof id !== 'number') return undefined;
-    const run = method === 'tasks/list' ? taskList : taskMethods[method];
-    if (!run) return undefined;
-    const { requests } = await this.#binding.served();
-    const caller = this.#binding.olderCaller(session.opening.capabilities, authInfo);
+    if (!isTaskMethod(method)) return undefined;
     const said = isJsonObject(params) ? params : {};
+    const { transport, opening } = session;
+    const caller = this.#binding.sessionCaller(
+      { opening, session: transport.sessionId, method, meta: said._meta },
+      authInfo,
+    );
+    // What may have to wait, or is not there at all, is the SDK's to answer.
+    const { dialect } = caller;
+    if (!dialect.methods.includes(method)) return undefined;
+    if (method === 'tasks/result' && !dialect.requestorNamesTasks) return undefined;
+    const { requests } = await this.#binding.served();
     try {
-      const result = await run(requests, caller, said);
-      if (isOpen(result)) await this.#follow(session, result.taskId as string);
+      const { result, tree } = await answerTo(method, requests, caller, said);
+      if (tree && tree.root.phase !== 'done') {
+        const connection = await this.#binding.connections.get(transport)?.();
+        connection?.follow(topOf(tree).id, caller);
+      }
       return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, result }) };
     } catch (error) {
-      const fault = tasksOf2025.fault(error);
+      const fault = dialect.fault(error);
       return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, error: fault }) };
     }
-  }
-
-  async #follow({ transport }: Live, taskId: string): Promise<void> {
-    const connection = await this.#binding.connections.get(transport)?.();
-    connection?.follow(taskId);
   }
 
   async #noteUse(id: string, session: Live): Promise<void> {
@@ -238,9 +241,4 @@ export class HttpSessions {
     const { requests } = await this.#binding.served();
     await requests.sessions.forget(now - forgottenMs);
   }
-}
-
-/** There is nothing more to tell of what is over. */
-function isOpen({ status }: JsonObject): boolean {
-  return status === 'working' || status === 'input_required';
 }

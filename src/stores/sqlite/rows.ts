@@ -76,6 +76,12 @@ export class Rows {
     });
   }
 
+  childIds(id: TaskId): TaskId[] {
+    const rows = this.#sql.children.all(id) as { id: TaskId; parent_id: TaskId; ordinal: number }[];
+    confirm(rows.every(({ parent_id, ordinal }, place) => parent_id === id && ordinal === place));
+    return rows.map((row) => row.id);
+  }
+
   withKey({ owner, tool, key }: IdempotencyScope): Task | undefined {
     const task = this.#read(this.#sql.withKey.get(owner, tool, key));
     confirm(!task || (task.owner === owner && task.tool === tool && task.idempotency?.key === key));
@@ -292,6 +298,7 @@ function prepare(db: Connection) {
         select tasks.seq, tasks.id from below join tasks on tasks.parent_id = below.id
       )
       select tasks.seq, body, lease_until from below join tasks on tasks.seq = below.seq order by below.seq`),
+    children: db.prepare('select id, parent_id, ordinal from tasks where parent_id = ? order by ordinal'),
     withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
     list: db.prepare(`
       select ${columns} from tasks where owner = ? and parent_id is null and seq < ?

@@ -37,10 +37,10 @@ export class SqliteStore implements Store {
   }
 
   create(
-    key: IdempotencyScope | undefined,
+    bearing: IdempotencyScope | { readonly id: TaskId } | undefined,
     decide: (existing: Task | undefined) => Verdict,
   ): Promise<Change> {
-    return this.#command(() => decide(key && this.#rows.withKey(key)));
+    return this.#command(() => decide(bearing && this.#bearer(bearing)));
   }
 
   update<R extends keyof Reach>(
@@ -63,6 +63,10 @@ export class SqliteStore implements Store {
     return this.#look(() => this.#rows.family(id));
   }
 
+  async childIds(id: TaskId): Promise<TaskId[]> {
+    return this.#look(() => this.#rows.childIds(id));
+  }
+
   async list(query: ListQuery): Promise<Page> {
     return this.#look(() => this.#rows.list(query));
   }
@@ -82,6 +86,10 @@ export class SqliteStore implements Store {
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  #bearer(scope: IdempotencyScope | { readonly id: TaskId }): Task | undefined {
+    return 'id' in scope ? this.#rows.get(scope.id) : this.#rows.withKey(scope);
   }
 
   #command(decide: () => Verdict): Promise<Change> {

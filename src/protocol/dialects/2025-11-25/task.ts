@@ -3,12 +3,12 @@ import type { TaskV1 } from '@modelcontextprotocol/ext-tasks/core/v1';
 import type { JsonObject } from '../../../model/json.ts';
 import type { Outcome } from '../../../model/outcome.ts';
 import { pollHintMs } from '../../../model/poll-hint.ts';
-import { reportedTtl } from '../../../model/retention.ts';
 import type { Task } from '../../../model/task.ts';
 import { questionsOf, type Tree } from '../../collapse.ts';
+import { linksOf, parentOf, ttlOf, type WireLinks } from '../../links.ts';
 import { relatedTaskKey } from './names.ts';
 
-export type WireTask = TaskV1;
+export type WireTask = TaskV1 & WireLinks;
 
 export function toTask(tree: Tree, now: number): WireTask {
   const { root } = tree;
@@ -18,15 +18,16 @@ export function toTask(tree: Tree, now: number): WireTask {
     status: statusOf(tree),
     createdAt: new Date(root.createdAt).toISOString(),
     lastUpdatedAt: new Date(root.updatedAt).toISOString(),
-    ttl: reportedTtl(root, root, now),
+    ttl: ttlOf(tree, now),
     pollInterval: pollHintMs(root, now),
     ...(statusMessage !== undefined && { statusMessage }),
+    ...linksOf(tree),
   };
 }
 
 /** Every message about a task that does not name it otherwise names it here; what else is there stays. */
-export function relatedTo(taskId: string, meta?: JsonObject): JsonObject {
-  return { ...meta, [relatedTaskKey]: { taskId } };
+export function relatedTo(tree: Tree, meta?: JsonObject): JsonObject {
+  return { ...meta, [relatedTaskKey]: { taskId: tree.root.id, ...parentOf(tree) } };
 }
 
 function statusOf(tree: Tree): WireTask['status'] {

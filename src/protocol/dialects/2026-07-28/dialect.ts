@@ -3,13 +3,17 @@ import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts
 import type { Dialect, Sender, WireFault } from '../../dialect.ts';
 import { CallFailed, MissingCapability } from '../../errors.ts';
 import { commonFault } from '../../faults.ts';
+import { subtasksExtension } from '../../links.ts';
 import { answerable, toInputRequest } from './input.ts';
 import { extension, missingCapability, revision } from './names.ts';
 import { createResult, detailed, errorOf, getResult, meta } from './task.ts';
 
 export const tasksExtension: Dialect = {
   revision,
+  methods: ['tasks/get', 'tasks/cancel', 'tasks/update'],
   refusesLateCancel: false,
+  requestorNamesTasks: false,
+  pushesQuestions: false,
 
   sender(capabilities): Sender {
     const declared = isJsonObject(capabilities) ? capabilities : {};
@@ -18,6 +22,7 @@ export const tasksExtension: Dialect = {
     return {
       takesTasks,
       answers: answerable(declared),
+      ...(isJsonObject(extensions[subtasksExtension]) && { knowsSubtasks: true }),
       ...(!takesTasks && isJsonObject(declared.tasks) && { hasOlderTasks: true }),
     };
   },
@@ -30,6 +35,8 @@ export const tasksExtension: Dialect = {
 
   created: (tree, now) => createResult(tree, now) as unknown as JsonObject,
   shown: (tree, now) => getResult(tree, now) as unknown as JsonObject,
+  listed: (tree, now) => getResult(tree, now) as unknown as JsonObject,
+  related: (_tree, meta = {}) => meta,
   news: (tree, now) => ({
     method: 'notifications/tasks',
     params: { ...detailed(tree, now), ...meta(tree.root) } as unknown as JsonObject,

@@ -49,7 +49,7 @@ test.each(named('notification'))('$name comes back as it was from the neutral mo
   const wire = message.params as JsonObject;
   expect(TaskStatusNotificationParamsV2Schema.safeParse(wire).error).toBe(undefined);
   const { root, now } = there(wire);
-  const { method, params } = tasksExtension.news({ root, descendants: [] }, now);
+  const { method, params } = tasksExtension.news({ root, descendants: [] }, now)!;
   expect({ method, params }).toEqual({ method: message.method, params: withoutEnvelope(wire) });
 });
 

@@ -9,11 +9,11 @@ import type { z } from 'zod';
 import type { JsonObject } from '../../../model/json.ts';
 import type { Outcome } from '../../../model/outcome.ts';
 import { pollHintMs } from '../../../model/poll-hint.ts';
-import { reportedTtl } from '../../../model/retention.ts';
 import type { Task } from '../../../model/task.ts';
 import { questionsOf, type Tree } from '../../collapse.ts';
 import { capabilityFor } from '../../errors.ts';
 import { internalError } from '../../json-rpc.ts';
+import { linksOf, ttlOf } from '../../links.ts';
 import { toInputRequest } from './input.ts';
 import { missingCapability, progressKey } from './names.ts';
 
@@ -83,15 +83,17 @@ export function meta({ progress }: Task): { readonly _meta?: JsonObject } {
   };
 }
 
-function base({ root }: Tree, now: number): Omit<WireTask, 'status'> {
+function base(tree: Tree, now: number): Omit<WireTask, 'status'> {
+  const { root } = tree;
   const statusMessage = messageOf(root);
   return {
     taskId: root.id,
     createdAt: new Date(root.createdAt).toISOString(),
     lastUpdatedAt: new Date(root.updatedAt).toISOString(),
-    ttlMs: reportedTtl(root, root, now),
+    ttlMs: ttlOf(tree, now),
     pollIntervalMs: pollHintMs(root, now),
     ...(statusMessage !== undefined && { statusMessage }),
+    ...linksOf(tree),
   };
 }
 

@@ -1,0 +1,82 @@
+/** The streams on which a server of the SDK can speak to the client of a session. */
+import type { Server, ServerContext, Transport } from '@modelcontextprotocol/server';
+import { newId } from '../model/id.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Binding } from './binding.ts';
+import { type Channel, Connection, type Standalone } from './connection.ts';
+
+/** A person may take days to answer; what ends a question is its task. */
+const noTimeout = 2 ** 31 - 1;
+
+export class Streams {
+  readonly #binding: Binding;
+  readonly #server: Server;
+  readonly #transport: Transport;
+  readonly #closed: AbortSignal;
+  readonly #ownName = newId();
+  #connection: Promise<Connection> | undefined;
+
+  constructor(binding: Binding, server: Server, transport: Transport, closed: AbortSignal) {
+    this.#binding = binding;
+    this.#server = server;
+    this.#transport = transport;
+    this.#closed = closed;
+  }
+
+  /** Undefined on a pipe. */
+  get session(): string | undefined {
+    return this.#transport.sessionId;
+  }
+
+  /** Where there are no sessions the connection is one. */
+  get name(): string {
+    return this.session ?? this.#ownName;
+  }
+
+  connection(): Promise<Connection> {
+    this.#connection ??= this.#binding
+      .served()
+      .then(({ requests }) => new Connection(requests, this.#standalone()));
+    return this.#connection;
+  }
+
+  close(): void {
+    void this.#connection?.then((connection) => connection.close());
+  }
+
+  /** The stream of a request that waits: questions may go out on it. */
+  of({ mcpReq, http }: ServerContext): Channel {
+    const request = http?.req as { signal?: AbortSignal } | undefined;
+    const signals = [this.#closed, ...(request?.signal ? [request.signal] : [])];
+    return {
+      name: newId(),
+      closed: AbortSignal.any(signals),
+      ask: (question, signal) =>
+        mcpReq.send(question as never, { signal, timeout: noTimeout }) as unknown as Promise<JsonObject>,
+    };
+  }
+
+  /** On HTTP there is such a stream while the client keeps one open; elsewhere the connection itself is one. */
+  #standalone(): Standalone {
+    const stream = this.#binding.standaloneStreams.get(this.#transport);
+    const isHttp = 'handleRequest' in this.#transport;
+    const closed = () => (stream ? stream.closed : isHttp ? undefined : this.#closed);
+    const ask: Channel['ask'] = (request, signal) =>
+      this.#server.request(request as never, {
+        signal,
+        timeout: noTimeout,
+      }) as unknown as Promise<JsonObject>;
+    const name = newId();
+    return {
+      session: this.name,
+      channel: () => {
+        const signal = closed();
+        return signal && { name, closed: signal, ask };
+      },
+      notify: async (notification) => {
+        if (closed()) await this.#server.notification(notification as never);
+      },
+      onOpen: (listener) => stream?.onOpen(listener) ?? (() => {}),
+    };
+  }
+}

@@ -1,0 +1,31 @@
+/** `tasks/result` of 2025-11-25, which waits. */
+import type { Requests } from '../engine/requests.ts';
+import type { JsonObject } from '../model/json.ts';
+import { payloadOf } from '../protocol/dialects/2025-11-25/dialect.ts';
+import type { Caller } from './caller.ts';
+import type { Channel, Connection } from './connection.ts';
+import { known, type TaskParams, topOf } from './task-methods.ts';
+import { RequestAborted } from './tool-calls.ts';
+import { untilDone } from './waiting.ts';
+
+/** Waits for the outcome of a task; meanwhile questions of its tree may be put on the stream of this request. */
+export async function taskResult(
+  requests: Requests,
+  caller: Caller,
+  params: TaskParams,
+  { connection, channel, signal }: { connection: Connection; channel: Channel; signal: AbortSignal },
+): Promise<JsonObject> {
+  const { related } = caller.dialect;
+  const tree = await known(requests, caller, params, 'tasks/result');
+  const already = payloadOf(tree, related);
+  if (already) return already;
+  const withdraw = connection.follow(topOf(tree).id, caller).offer(channel);
+  try {
+    await untilDone(requests, tree.root, { signal: AbortSignal.any([signal, channel.closed]) });
+  } finally {
+    withdraw();
+  }
+  const payload = payloadOf(await known(requests, caller, params, 'tasks/result'), related);
+  if (!payload) throw new RequestAborted();
+  return payload;
+}
