@@ -32,6 +32,7 @@ const architecture = `
 
   check-node.ts   |
   index.ts        | anything
+  client.ts       | anything
   server.ts       | anything
   sqlite.ts       | anything
   testing.ts      | anything
@@ -39,6 +40,7 @@ const architecture = `
 
 /** What a layer shows to those that implement or observe it. The rest of it, the rules above all, is its own. */
 const ports = [
+  'client/handles.ts',
   'engine/change.ts',
   'engine/crash-point.ts',
   'engine/queue.ts',

@@ -1,5 +1,6 @@
 /** The front door: durable tools on a store, for bindings and for authors who have no MCP server at hand. */
 import { type Clock, systemClock } from '../model/clock.ts';
+import { digestOf } from '../model/digest.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError, TaskNotFound } from '../model/errors.ts';
 import { newId } from '../model/id.ts';
@@ -10,7 +11,6 @@ import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { defaultLargestValue } from './carried.ts';
 import type { Change } from './change.ts';
-import { digestOf } from './digest.ts';
 import { rootRequest } from './new-task.ts';
 import { type DurablePrompt, isPrompt } from './prompt.ts';
 import type { Claimed, Database } from './queue.ts';

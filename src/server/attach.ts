@@ -5,7 +5,7 @@ import type { RequestMethod } from '../engine/tool.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TaskMethodName } from '../protocol/dialect.ts';
-import { extension } from '../protocol/dialects/2026-07-28/names.ts';
+import { extension, idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { flagsOf } from '../protocol/dialects/drafts/flags.ts';
 import { InvalidParams } from '../protocol/errors.ts';
 import { subtasksExtension } from '../protocol/links.ts';
@@ -41,7 +41,11 @@ export function attach(binding: Binding, mcp: McpServer | Server): void {
   const { drafts } = binding;
   // One object serves all revisions: the SDK shows each what is its own.
   server.registerCapabilities({
-    extensions: { [extension]: {}, ...(drafts.has('sep-2268') && { [subtasksExtension]: {} }) },
+    extensions: {
+      [extension]: {},
+      [idempotencyKey]: {},
+      ...(drafts.has('sep-2268') && { [subtasksExtension]: {} }),
+    },
     ...(drafts.size > 0 && { experimental: flagsOf(drafts) }),
     tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
   });

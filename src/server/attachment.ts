@@ -121,7 +121,9 @@ export class Attachment {
         inputResponses: responsesOf(context),
         requestState,
         meta: mcpReq._meta,
-        ...((task || ttl) && { task: { ttl: ttl?.ttl, session: this.streams.name } }),
+        ...((task || ttl || caller.sender.takesTasksUnasked) && {
+          task: { ttl: ttl?.ttl, session: this.streams.name },
+        }),
         ...(named && { named }),
       },
       givenTo,

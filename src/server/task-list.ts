@@ -47,26 +47,29 @@ async function roots(requests: Requests, owner: string, from: string | undefined
   return { trees, next: page.nextCursor };
 }
 
-/** Where a page of trees begins: in the tree of a root, behind as many of its tasks; before that root, or anywhere. */
+/** Where a page of trees begins: in the tree of a root, behind one of its tasks; before that root, or anywhere. */
 interface Place {
   readonly rootId?: string;
-  readonly skip?: number;
+  readonly after?: Mark;
   /** The store's own cursor, behind that root. */
   readonly behind?: string;
 }
 
-/** Tree after tree, each from its root down. Trees grow at their end alone, so a place in one stays what it is. */
+/** A task's place in the list of its tree. It never changes, so nothing that is added later moves what was there. */
+type Mark = readonly [createdAt: number, depth: number, id: string];
+
+/** Tree after tree; of each what is new comes last, wherever in it that is. */
 async function withSubtasks(requests: Requests, owner: string, from: string | undefined): Promise<Trees> {
   const trees: TaskTree[] = [];
   let place: Place = from === undefined ? {} : JSON.parse(from);
   while (true) {
     if (place.rootId !== undefined) {
-      const { rootId, skip = 0, ...behind } = place;
-      const all = inOrderOfCreation(await requests.allLinked(rootId));
+      const { rootId, after, ...behind } = place;
+      const rest = inOrder(await requests.allLinked(rootId), after);
       const room = pageSize - trees.length;
-      trees.push(...all.slice(skip, skip + room));
-      if (all.length > skip + room)
-        return { trees, next: JSON.stringify({ rootId, skip: skip + room, ...behind }) };
+      trees.push(...rest.slice(0, room));
+      if (rest.length > room)
+        return { trees, next: JSON.stringify({ rootId, after: markOf(trees.at(-1)!), ...behind }) };
       if (behind.behind === undefined) return { trees, next: undefined };
       place = behind;
       if (trees.length === pageSize) return { trees, next: JSON.stringify(place) };
@@ -78,9 +81,17 @@ async function withSubtasks(requests: Requests, owner: string, from: string | un
   }
 }
 
-/** What is new in a tree comes last, wherever in it that is. */
-function inOrderOfCreation(all: readonly TaskTree[]): TaskTree[] {
-  return all.toSorted((a, b) => a.root.createdAt - b.root.createdAt);
+function inOrder(all: readonly TaskTree[], after: Mark | undefined): TaskTree[] {
+  const sorted = all.toSorted((a, b) => compared(markOf(a), markOf(b)));
+  return after ? sorted.filter((tree) => compared(markOf(tree), after) > 0) : sorted;
+}
+
+function markOf({ root: { createdAt, depth, id } }: TaskTree): Mark {
+  return [createdAt, depth, id];
+}
+
+function compared(a: Mark, b: Mark): number {
+  return a[0] - b[0] || a[1] - b[1] || (a[2] < b[2] ? -1 : Number(a[2] > b[2]));
 }
 
 function opened(cursors: Sealer, cursor: unknown, now: number): string | undefined {

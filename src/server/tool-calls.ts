@@ -6,12 +6,12 @@
  * to the request until its id is sent, and nobody ever hears of it.
  */
 import { NotJson, ValueTooLarge } from '../engine/carried.ts';
-import { digestOf } from '../engine/digest.ts';
 import { InvalidInput } from '../engine/recorded-error.ts';
 import type { Requests, TaskTree } from '../engine/requests.ts';
 import { parse } from '../engine/schema.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
+import { digestOf } from '../model/digest.ts';
 import { BadAnswer } from '../model/errors.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -147,7 +147,7 @@ export class ToolCalls {
         dialect: caller.dialect.revision,
         method: call.tool.method,
         answers: caller.sender.answers,
-        ...(atOnce && call.progress && { progress: call.progress }),
+        ...(call.progress && { progress: call.progress }),
       },
       unpublished: !atOnce && !hasHandle(call, caller.sender),
       ...(atOnce && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),

@@ -13,5 +13,5 @@ export const subscriptionIdKey = 'io.modelcontextprotocol/subscriptionId';
 
 /** Ours: `{ progress, total?, message? }` in the metadata of a task, since no notification may carry it. */
 export const progressKey = 'dev.holdfast/progress';
-/** Ours: a request with the same key, owner, tool and arguments gives the same task. */
+/** Ours: a request with the same key, owner, tool and arguments gives the same task. Servers list it as an extension. */
 export const idempotencyKey = 'dev.holdfast/idempotency-key';

@@ -71,7 +71,8 @@ export function wishOf(meta: JsonObject, params: JsonObject): TaskWish {
     throw new InvalidParams(
       `_meta["${taskKey}"].keepAlive must be a number of milliseconds, or null for as long as possible.`,
     );
-  return { taskId, keepAlive };
+  // Times are whole milliseconds everywhere else, and other revisions show them so.
+  return { taskId, keepAlive: keepAlive === null ? null : Math.ceil(keepAlive) };
 }
 
 /** The name of the task that a message says it is about. */

@@ -1,4 +1,4 @@
-import type { Json } from '../model/json.ts';
+import type { Json } from './json.ts';
 
 /** A fingerprint of a value that does not depend on the order of its keys. */
 export async function digestOf(value: Json): Promise<string> {

@@ -1,0 +1,146 @@
+/** A client of the SDK on a transport, and on another when that one is gone. */
+import type { Client, Transport } from '@modelcontextprotocol/client';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { extension } from '../protocol/dialects/2026-07-28/names.ts';
+import { type Draft, type Drafts, flagsOf } from '../protocol/dialects/drafts/flags.ts';
+import { subtasksExtension } from '../protocol/links.ts';
+import { ConnectionLost, ServerUnreachable } from '../requestor/errors.ts';
+import type { RemotePeer } from '../requestor/pursuit.ts';
+import {
+  originalTasks,
+  type RemoteDialect,
+  tasksContinued,
+  tasksExtension,
+  tasksOf2025,
+} from '../requestor/remote-dialect.ts';
+import { Dispatcher, type DispatchOptions, type Notified } from './dispatcher.ts';
+
+export type Opens = () => Transport | Promise<Transport>;
+
+export interface ConnectionOptions {
+  readonly drafts: Drafts;
+  /** Speak SEP-1686, whatever else the server has. */
+  readonly isOriginal: boolean;
+  readonly capabilities: JsonObject;
+  readonly timeoutMs: number;
+  readonly onNotification: Notified;
+}
+
+export class Connection implements RemotePeer {
+  readonly client: Client;
+  readonly dispatcher: Dispatcher;
+  readonly #open: Opens;
+  readonly #canReopen: boolean;
+  readonly #options: ConnectionOptions;
+  #opening: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(client: Client, transport: Transport | Opens, options: ConnectionOptions) {
+    this.client = client;
+    this.#options = options;
+    this.#canReopen = typeof transport === 'function';
+    this.#open = typeof transport === 'function' ? transport : () => transport;
+    this.dispatcher = new Dispatcher(options.timeoutMs, options.onNotification);
+    const { drafts, capabilities } = options;
+    client.registerCapabilities({
+      ...capabilities,
+      extensions: { [extension]: {}, ...(drafts.has('sep-2268') && { [subtasksExtension]: {} }) },
+      ...(drafts.size > 0 && { experimental: flagsOf(drafts) }),
+    } as never);
+  }
+
+  async connect(): Promise<void> {
+    const transport = await this.#open();
+    this.dispatcher.prepare(transport);
+    await this.client.connect(transport);
+    this.dispatcher.take(transport);
+  }
+
+  async request(...[message, options]: Parameters<Dispatcher['request']>): Promise<JsonObject> {
+    try {
+      return await this.dispatcher.request(message, options);
+    } catch (error) {
+      if (error instanceof ConnectionLost && error.isOver) await this.#reconnect(error);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.client.close();
+  }
+
+  // --- What was agreed ------------------------------------------------------------------------------------
+
+  get isModern(): boolean {
+    return this.client.getProtocolEra() === 'modern';
+  }
+
+  /** The session of the requests, where there is one. */
+  get session(): string | undefined {
+    return this.client.transport?.sessionId;
+  }
+
+  get #server(): JsonObject {
+    const capabilities = this.client.getServerCapabilities();
+    return isJsonObject(capabilities) ? (capabilities as JsonObject) : {};
+  }
+
+  hasExtension(name: string): boolean {
+    const { extensions } = this.#server;
+    return isJsonObject(extensions) && isJsonObject(extensions[name]);
+  }
+
+  /** Do both sides flag it? */
+  agreesOn(draft: Draft): boolean {
+    const { experimental } = this.#server;
+    return this.#options.drafts.has(draft) && isJsonObject(experimental) && isJsonObject(experimental[draft]);
+  }
+
+  /** May a call be made as a task, as 2025-11-25 has it? */
+  get takesTasks(): boolean {
+    const { tasks } = this.#server;
+    const requests = isJsonObject(tasks) ? tasks.requests : undefined;
+    const tools = isJsonObject(requests) ? requests.tools : undefined;
+    return isJsonObject(tools) && isJsonObject(tools.call);
+  }
+
+  has(capability: 'list' | 'cancel'): boolean {
+    const { tasks } = this.#server;
+    return isJsonObject(tasks) && isJsonObject(tasks[capability]);
+  }
+
+  /** In which words the server speaks of the tasks that are made now; undefined if it makes none. */
+  get dialect(): RemoteDialect | undefined {
+    const { isOriginal, drafts } = this.#options;
+    if (this.isModern) return tasksExtension;
+    if (isOriginal) return originalTasks;
+    if (isJsonObject(this.#server.tasks)) return this.agreesOn('sep-2339') ? tasksContinued : tasksOf2025;
+    return drafts.has('sep-1686') ? originalTasks : undefined;
+  }
+
+  // --- Coming back ----------------------------------------------------------------------------------------
+
+  /** Opens another connection, once for all that need it. */
+  async #reconnect(lost: ConnectionLost): Promise<void> {
+    if (this.#isClosed) throw new ServerUnreachable(0, 'This client was closed.');
+    if (!this.#canReopen)
+      throw new ServerUnreachable(
+        0,
+        `${lost.message} There is no way to open another: connect with a URL, or with a function that makes a transport.`,
+      );
+    this.#opening ??= this.#connectAgain().finally(() => {
+      this.#opening = undefined;
+    });
+    await this.#opening.catch((error: Error) => {
+      throw new ConnectionLost(error.message);
+    });
+  }
+
+  async #connectAgain(): Promise<void> {
+    await this.client.close().catch(() => {});
+    await this.connect();
+  }
+}
+
+export type { DispatchOptions };

@@ -1,0 +1,160 @@
+/**
+ * Requests over the transport of a connected client, beside the client. The SDK's own refuse the answer that says "this
+ * is a task now" and lose its id. Ids are strings here and numbers in the SDK, so that neither takes the other's.
+ */
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import { newId } from '../model/id.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { ConnectionLost, MalformedAnswer, RemoteError, RequestTimedOut } from '../requestor/errors.ts';
+import type { RemotePeer } from '../requestor/pursuit.ts';
+import type { Message } from '../requestor/remote-dialect.ts';
+
+export interface DispatchOptions {
+  readonly signal: AbortSignal;
+  /** It may take as long as it takes. */
+  readonly isPatient?: boolean;
+  readonly timeoutMs?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The peer is told that nobody waits any more, where closing a stream does not say it. */
+  readonly tellsAbort?: boolean;
+  /** Under which the request is known to the peer; made up if it is not given. */
+  readonly id?: string;
+}
+
+type Waiting = PromiseWithResolvers<JsonObject>;
+
+export type Notified = (method: string, params: JsonObject) => void;
+
+export class Dispatcher implements RemotePeer {
+  readonly #timeoutMs: number;
+  readonly #onNotification: Notified;
+  readonly #pending = new Map<string, Waiting>();
+  /** What every request of 2026-07-28 says of its client; taken from what the SDK sends. */
+  #envelope: JsonObject | undefined;
+  #transport: Transport | undefined;
+
+  constructor(timeoutMs: number, onNotification: Notified) {
+    this.#timeoutMs = timeoutMs;
+    this.#onNotification = onNotification;
+  }
+
+  /** Before the client is connected to it. */
+  prepare(transport: Transport): void {
+    this.#envelope = undefined;
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => {
+      const meta = 'params' in message ? message.params?._meta : undefined;
+      if (meta && protocolVersionKey in meta) this.#envelope ??= envelopeOf(meta as JsonObject);
+      return send(message, options);
+    };
+  }
+
+  /** Once it is: from here on its messages pass by here first. */
+  take(transport: Transport): void {
+    this.#transport = transport;
+    const { onmessage, onclose } = transport;
+    transport.onmessage = (message, extra) => {
+      if (!this.#isOurs(message)) onmessage?.(message, extra);
+    };
+    transport.onclose = () => {
+      if (this.#transport === transport) this.#transport = undefined;
+      for (const waiting of this.#pending.values())
+        waiting.reject(new ConnectionLost('it was closed.', { isOver: true }));
+      onclose?.();
+    };
+  }
+
+  newRequestId(): string {
+    return `hf-${newId().slice(0, 16)}`;
+  }
+
+  async request({ method, params }: Message, options: DispatchOptions): Promise<JsonObject> {
+    const {
+      signal,
+      isPatient = false,
+      timeoutMs = this.#timeoutMs,
+      headers,
+      id = this.newRequestId(),
+    } = options;
+    const transport = this.#transport;
+    if (!transport) throw new ConnectionLost('it is closed.', { isOver: true });
+    const waiting = Promise.withResolvers<JsonObject>();
+    const ended = new AbortController();
+    const timer = isPatient
+      ? undefined
+      : setTimeout(() => waiting.reject(new RequestTimedOut(method, timeoutMs)), timeoutMs);
+    const onAbort = () => waiting.reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#pending.set(id, waiting);
+    try {
+      signal.throwIfAborted();
+      const message = { jsonrpc: '2.0', id, method, params: this.#addressed(params) } as JSONRPCMessage;
+      const sent = transport.send(message, {
+        requestSignal: ended.signal,
+        onRequestStreamEnd: () => waiting.reject(new ConnectionLost('its stream ended without an answer.')),
+        ...(headers && { headers }),
+      });
+      sent.catch((error: unknown) => waiting.reject(asLost(error)));
+      return await waiting.promise;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      this.#pending.delete(id);
+      ended.abort();
+      if (signal.aborted && options.tellsAbort && !('terminateSession' in transport))
+        void this.notify({ method: 'notifications/cancelled', params: { requestId: id } }).catch(() => {});
+    }
+  }
+
+  async notify({ method, params }: Message): Promise<void> {
+    await this.#transport?.send({ jsonrpc: '2.0', method, params } as JSONRPCMessage);
+  }
+
+  #addressed(params: JsonObject): JsonObject {
+    if (!this.#envelope) return params;
+    return { ...params, _meta: { ...(params._meta as JsonObject | undefined), ...this.#envelope } };
+  }
+
+  #isOurs(message: JSONRPCMessage): boolean {
+    if ('method' in message) {
+      if (!('id' in message))
+        this.#onNotification(message.method, isJsonObject(message.params) ? message.params : {});
+      return false;
+    }
+    const waiting = this.#pending.get(String(message.id));
+    if (!waiting) return typeof message.id === 'string' && message.id.startsWith('hf-');
+    if ('error' in message) waiting.reject(remoteError(message.error));
+    else if (isJsonObject(message.result)) waiting.resolve(message.result);
+    else waiting.reject(new MalformedAnswer('an answer has neither a result nor an error'));
+    return true;
+  }
+}
+
+function remoteError(error: unknown): Error {
+  if (!isJsonObject(error) || typeof error.code !== 'number' || typeof error.message !== 'string')
+    return new MalformedAnswer('an error has no code or no message');
+  const { code, message, data } = error;
+  return new RemoteError({ code, message, ...(data !== undefined && { data: data as Json }) });
+}
+
+function asLost(error: unknown): Error {
+  if (error instanceof ConnectionLost || error instanceof MalformedAnswer) return error;
+  if (!(error instanceof Error)) return new ConnectionLost(String(error));
+  const status = 'status' in error ? error.status : undefined;
+  // A session that the server does not know is over; a client has to open another.
+  if (status === 404)
+    return new ConnectionLost('the server does not know its session any more.', { isOver: true });
+  if (status === 401 || status === 403) return new RemoteError({ code: -32001, message: error.message });
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  return new ConnectionLost(`${error.message}${cause}`);
+}
+
+/** Everything that the protocol asks of a request, and nothing that belonged to the one it was found in. */
+function envelopeOf(meta: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(meta).filter(
+      ([key]) => key.startsWith('io.modelcontextprotocol/') && !key.endsWith('subscriptionId'),
+    ),
+  );
+}

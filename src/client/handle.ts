@@ -1,0 +1,115 @@
+/** A call as its host holds it: whatever became of it, it is waited for, listened to and cancelled in the same way. */
+import type { JsonObject } from '../model/json.ts';
+import { type Ending, resultOf } from '../requestor/ending.ts';
+import type { Pursued, TaskUpdate } from '../requestor/pursuit.ts';
+import { UpdateQueue } from './updates.ts';
+
+export interface TaskHandle {
+  /** What a host writes down to come back: `tasks.resume(id)`. */
+  readonly id: string;
+  /** The server's name for it; undefined if it was answered at once. */
+  readonly taskId: string | undefined;
+  /** Is the outcome here already? */
+  readonly isDone: boolean;
+  /** The result of the call. Rejects with TaskFailed, TaskCancelled, TaskExpired, TaskLost or what else went wrong. */
+  result(): Promise<JsonObject>;
+  /** What happens from here on, to the end. */
+  updates(): AsyncIterableIterator<TaskUpdate>;
+  /** Asks the server to end it. What came of that is the result. */
+  cancel(): Promise<void>;
+  /** Removes it from the server, where that is possible, and from here. */
+  delete(): Promise<void>;
+  /** The task with its subtasks, as far as they are known, each with its outcome once it is there. */
+  tree(): Pursued | undefined;
+  /** The results of all subtasks in the order of their creation, each below its parent's, and then its own. */
+  results(): Promise<JsonObject[]>;
+  /** Waits no longer. The task goes on, and so does the right to come back. */
+  detach(): void;
+}
+
+/** What a handle does to the world. */
+export interface HandleActs {
+  cancel(): Promise<void>;
+  delete(): Promise<void>;
+  detach(): void;
+  tree(): Pursued | undefined;
+  /** To be durable when it returns: the host has its outcome. */
+  deliver(ending: Ending): void;
+}
+
+export class Handle implements TaskHandle {
+  readonly id: string;
+  taskId: string | undefined;
+  readonly #acts: HandleActs;
+  readonly #ended = Promise.withResolvers<Ending>();
+  readonly #queues = new Set<UpdateQueue>();
+  #isDone = false;
+
+  constructor(id: string, acts: HandleActs) {
+    this.id = id;
+    this.#acts = acts;
+    this.#ended.promise.catch(() => {});
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  async result(): Promise<JsonObject> {
+    const ending = await this.#ended.promise;
+    this.#acts.deliver(ending);
+    return resultOf(this.taskId ?? this.id, ending);
+  }
+
+  updates(): AsyncIterableIterator<TaskUpdate> {
+    const queue = new UpdateQueue(() => this.#queues.delete(queue));
+    this.#queues.add(queue);
+    this.#ended.promise.then(
+      () => queue.end(),
+      (error) => queue.fail(error),
+    );
+    return queue;
+  }
+
+  cancel(): Promise<void> {
+    return this.#acts.cancel();
+  }
+
+  delete(): Promise<void> {
+    return this.#acts.delete();
+  }
+
+  tree(): Pursued | undefined {
+    return this.#acts.tree();
+  }
+
+  async results(): Promise<JsonObject[]> {
+    const own = await this.result();
+    const below = this.tree()?.children ?? [];
+    return [...below.flatMap(inOrder), own];
+  }
+
+  detach(): void {
+    this.#acts.detach();
+  }
+
+  // --- From within ----------------------------------------------------------------------------------------
+
+  tell(update: TaskUpdate): void {
+    for (const queue of this.#queues) queue.push(update);
+  }
+
+  end(ending: Ending): void {
+    this.#isDone = true;
+    this.#ended.resolve(ending);
+  }
+
+  fail(error: unknown): void {
+    this.#ended.reject(error);
+  }
+}
+
+/** Children before their parents. What did not end with a result has none to show. */
+function inOrder({ ending, children }: Pursued): JsonObject[] {
+  return [...children.flatMap(inOrder), ...(ending?.kind === 'result' ? [ending.result] : [])];
+}

@@ -1,0 +1,54 @@
+/**
+ * The port of a registry of handles: what a host must remember to come back to its calls after it was killed. Every
+ * write is durable when it returns, and synchronous, so that nothing can come between a decision and its record.
+ * `testHandles()` in `holdfast/testing` examines every implementation.
+ */
+import type { JsonObject } from '../model/json.ts';
+import type { Ending } from '../requestor/ending.ts';
+
+export interface HandleRecord {
+  /** Ours, and good for a life: what a host writes down to come back. */
+  readonly id: string;
+  /** Whose task it is: the name under which a host knows the server. */
+  readonly server: string;
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly argumentsDigest: string;
+  /** With which the call can be sent again without being carried out twice, if the server knows such keys. */
+  readonly idempotencyKey: string;
+  readonly createdAt: number;
+  /** In which words the server speaks of it. */
+  readonly dialect?: string;
+  readonly taskId?: string;
+  /** Answers to its questions, by task and key. */
+  readonly answers: Readonly<Record<string, JsonObject>>;
+  readonly ending?: Ending;
+  /** The host has been given the outcome. */
+  readonly isDelivered: boolean;
+}
+
+export interface Handles {
+  save(record: HandleRecord): void;
+  get(id: string): HandleRecord | undefined;
+  /** Those of one server, or all; the oldest first. */
+  list(query?: { readonly server?: string; readonly onlyOpen?: boolean }): HandleRecord[];
+  delete(id: string): void;
+  close(): void;
+}
+
+/** Forgets everything with its process. */
+export function memoryHandles(): Handles {
+  const records = new Map<string, HandleRecord>();
+  return {
+    save: (record) => void records.set(record.id, structuredClone(record)),
+    get: (id) => structuredClone(records.get(id)),
+    list: ({ server, onlyOpen = false } = {}) =>
+      structuredClone(
+        [...records.values()].filter(
+          (record) => (server === undefined || record.server === server) && !(onlyOpen && record.isDelivered),
+        ),
+      ),
+    delete: (id) => void records.delete(id),
+    close: () => records.clear(),
+  };
+}

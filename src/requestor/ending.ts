@@ -1,0 +1,55 @@
+/** How a task of a peer ended, as a caller learns of it. */
+import type { JsonObject } from '../model/json.ts';
+import type { WireFault } from '../protocol/dialect.ts';
+import { MalformedAnswer, TaskCancelled, TaskExpired, TaskFailed, TaskLost } from './errors.ts';
+import type { RemoteTask } from './remote-task.ts';
+
+export type Ending =
+  | { readonly kind: 'result'; readonly result: JsonObject }
+  | { readonly kind: 'failed'; readonly error: Omit<WireFault, 'code'> & { readonly code?: number } }
+  | { readonly kind: 'cancelled'; readonly reason?: string }
+  /** It was kept as long as agreed. */
+  | { readonly kind: 'expired'; readonly ttlMs: number }
+  | { readonly kind: 'lost'; readonly why: string };
+
+/** What a task that is over says of its end itself; undefined if it has to be asked for. */
+export function endingIn(task: RemoteTask): Ending | undefined {
+  const { status, result, error, message } = task;
+  switch (status) {
+    case 'completed':
+      return result && { kind: 'result', result };
+    case 'failed':
+      // An error result has a place of its own in some dialects, and its status says failed all the same.
+      if (result) return { kind: 'result', result };
+      return error && { kind: 'failed', error };
+    case 'cancelled':
+      return { kind: 'cancelled', ...(message !== undefined && { reason: message }) };
+    case 'unknown':
+      return { kind: 'lost', why: message ?? 'the server does not know what became of it.' };
+    default:
+      return undefined;
+  }
+}
+
+/** … and there is nothing to ask for. */
+export function endingWithout(task: RemoteTask): Ending {
+  if (task.status === 'completed')
+    throw new MalformedAnswer(`task ${task.taskId} is completed and has no result`);
+  return { kind: 'failed', error: { message: task.message ?? `Task ${task.taskId} failed.` } };
+}
+
+/** The result, or what went wrong as an error. */
+export function resultOf(taskId: string, ending: Ending): JsonObject {
+  switch (ending.kind) {
+    case 'result':
+      return ending.result;
+    case 'failed':
+      throw new TaskFailed(taskId, ending.error);
+    case 'cancelled':
+      throw new TaskCancelled(taskId, ending.reason);
+    case 'expired':
+      throw new TaskExpired(taskId, ending.ttlMs);
+    case 'lost':
+      throw new TaskLost(taskId, ending.why);
+  }
+}

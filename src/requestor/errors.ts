@@ -1,0 +1,103 @@
+/** What can go wrong between a caller and the tasks of somebody else, each with a sentence for people. */
+import { HoldfastError } from '../model/errors.ts';
+import type { Json } from '../model/json.ts';
+
+/** The peer answered a request with an error. */
+export class RemoteError extends HoldfastError {
+  readonly code: number;
+  readonly data: Json | undefined;
+
+  constructor({ code, message, data }: { code: number; message: string; data?: Json }) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** A message did not get through, or its answer did not. Whether it was carried out is not known. */
+export class ConnectionLost extends HoldfastError {
+  /** How long the peer asked not to be troubled. */
+  readonly retryAfterMs: number | undefined;
+  /** The connection itself is of no use any more: its process is gone, or its session. */
+  readonly isOver: boolean;
+
+  constructor(
+    why: string,
+    { retryAfterMs, isOver = false }: { retryAfterMs?: number; isOver?: boolean } = {},
+  ) {
+    super(`The connection to the server was lost: ${why}`);
+    this.retryAfterMs = retryAfterMs;
+    this.isOver = isOver;
+  }
+}
+
+/** No answer came in time. */
+export class RequestTimedOut extends HoldfastError {
+  constructor(method: string, afterMs: number) {
+    super(`The server did not answer ${method} within ${afterMs} ms.`);
+  }
+}
+
+/** The peer broke the protocol. What it did is said; nothing that it said is relied on. */
+export class MalformedAnswer extends HoldfastError {
+  constructor(what: string) {
+    super(`The server broke the protocol: ${what}.`);
+  }
+}
+
+/** The task ended with an error of the protocol. */
+export class TaskFailed extends HoldfastError {
+  readonly taskId: string;
+  readonly code: number | undefined;
+  readonly data: Json | undefined;
+
+  constructor(taskId: string, { code, message, data }: { code?: number; message: string; data?: Json }) {
+    super(message);
+    this.taskId = taskId;
+    this.code = code;
+    this.data = data;
+  }
+}
+
+export class TaskCancelled extends HoldfastError {
+  readonly taskId: string;
+
+  constructor(taskId: string, reason: string | undefined) {
+    super(reason ?? `Task ${taskId} was cancelled.`);
+    this.taskId = taskId;
+  }
+}
+
+/** Nobody will ever know what became of it. */
+export class TaskLost extends HoldfastError {
+  readonly taskId: string;
+
+  constructor(taskId: string, why: string) {
+    super(`Task ${taskId} is lost: ${why}`);
+    this.taskId = taskId;
+  }
+}
+
+/** It was kept as long as was agreed, and not longer. */
+export class TaskExpired extends HoldfastError {
+  readonly taskId: string;
+
+  constructor(taskId: string, ttlMs: number) {
+    super(`Task ${taskId} has expired: the server kept it for ${ttlMs} ms, and that time is over.`);
+    this.taskId = taskId;
+  }
+}
+
+/** The server could not be reached for so long that waiting was given up. The task may go on; come back for it. */
+export class ServerUnreachable extends HoldfastError {
+  constructor(forMs: number, last: string) {
+    super(`The server could not be reached for ${Math.round(forMs / 1_000)} s. ${last}`);
+  }
+}
+
+/** Nobody waits any more. The task goes on. */
+export class Detached extends HoldfastError {
+  constructor() {
+    super('Nobody waits for this task here any more. It goes on; resume it to come back.');
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * How a caller speaks of tasks in each dialect: which messages it sends, and where it finds what. A dialect decides
+ * nothing; `pursuit.ts` does.
+ */
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { revision as revision2025 } from '../protocol/dialects/2025-11-25/names.ts';
+import { revision as revision2026 } from '../protocol/dialects/2026-07-28/names.ts';
+import { relatedTaskKey, revision as revision1686 } from '../protocol/dialects/sep-1686/names.ts';
+import { MalformedAnswer } from './errors.ts';
+import { type RemoteRequest, type RemoteTask, readQuestions, readTask } from './remote-task.ts';
+
+export interface Message {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+/** What a look at a task shows: the task, or only what it asks (SEP-2339). */
+export type Seen = RemoteTask | { readonly questions: Readonly<Record<string, RemoteRequest>> };
+
+export interface RemoteDialect {
+  readonly name: string;
+  /** A look, on the way to the end. */
+  poll(taskId: string): Message;
+  /** A look without any obligation. */
+  get(taskId: string): Message;
+  read(answer: JsonObject): Seen;
+  /** Sends answers, where they are not given to requests of the peer; what comes back may be the task. */
+  answer?(taskId: string, responses: JsonObject): Message;
+  /** Asks for the outcome, where it does not come with the task. */
+  result?(taskId: string): Message;
+  /** … and may wait for it, questions on its stream meanwhile. */
+  readonly resultWaits: boolean;
+  cancel?(taskId: string): Message;
+  delete?(taskId: string): Message;
+  list?(cursor: string | undefined): Message;
+}
+
+function about(method: string, taskId: string): Message {
+  return { method, params: { taskId } };
+}
+
+function listed(cursor: string | undefined): Message {
+  return { method: 'tasks/list', params: cursor === undefined ? {} : { cursor } };
+}
+
+export const tasksExtension: RemoteDialect = {
+  name: revision2026,
+  poll: (taskId) => about('tasks/get', taskId),
+  get: (taskId) => about('tasks/get', taskId),
+  read: readTask,
+  answer: (taskId, inputResponses) => ({ method: 'tasks/update', params: { taskId, inputResponses } }),
+  resultWaits: false,
+  cancel: (taskId) => about('tasks/cancel', taskId),
+};
+
+export const tasksOf2025: RemoteDialect = {
+  name: revision2025,
+  poll: (taskId) => about('tasks/get', taskId),
+  get: (taskId) => about('tasks/get', taskId),
+  read: readTask,
+  result: (taskId) => about('tasks/result', taskId),
+  resultWaits: true,
+  cancel: (taskId) => about('tasks/cancel', taskId),
+  list: listed,
+};
+
+/** 2025-11-25 with SEP-2339: one method for the whole conversation. */
+export const tasksContinued: RemoteDialect = {
+  name: `${revision2025} sep-2339`,
+  poll: (taskId) => about('tasks/continue', taskId),
+  get: (taskId) => about('tasks/get', taskId),
+  // The draft shows questions without the task; its reviewers wanted both at once. Either is understood.
+  read: (answer) => ('taskId' in answer ? readTask(answer) : { questions: bareQuestions(answer) }),
+  answer: (taskId, inputResponses) => ({ method: 'tasks/continue', params: { taskId, inputResponses } }),
+  resultWaits: false,
+  cancel: (taskId) => about('tasks/cancel', taskId),
+  list: listed,
+};
+
+function bareQuestions({ inputRequests }: JsonObject) {
+  if (!isJsonObject(inputRequests))
+    throw new MalformedAnswer('it answered tasks/continue with neither a task nor questions');
+  return readQuestions(inputRequests);
+}
+
+function related(method: string, taskId: string): Message {
+  return { method, params: { taskId, _meta: { [relatedTaskKey]: { taskId } } } };
+}
+
+/** SEP-1686. A task is cancelled by cancelling its request, which its pending request does. */
+export const originalTasks: RemoteDialect = {
+  name: revision1686,
+  poll: (taskId) => related('tasks/get', taskId),
+  get: (taskId) => related('tasks/get', taskId),
+  read: readTask,
+  result: (taskId) => related('tasks/result', taskId),
+  resultWaits: false,
+  delete: (taskId) => related('tasks/delete', taskId),
+  list: (cursor) => {
+    const { method, params } = listed(cursor);
+    // Nothing else says in which dialect a list is asked for.
+    return { method, params: { ...params, _meta: { [relatedTaskKey]: {} } } };
+  },
+};
+
+const all = [tasksExtension, tasksOf2025, tasksContinued, originalTasks];
+
+export function remoteDialect(name: string): RemoteDialect | undefined {
+  return all.find((dialect) => dialect.name === name);
+}

@@ -1,0 +1,121 @@
+/** A task of a peer, as much as any dialect says of it. */
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import type { WireFault } from '../protocol/dialect.ts';
+import { progressKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { MalformedAnswer } from './errors.ts';
+
+const statuses = [
+  'submitted',
+  'working',
+  'input_required',
+  'completed',
+  'failed',
+  'cancelled',
+  'unknown',
+] as const;
+
+export type RemoteStatus = (typeof statuses)[number];
+
+export interface RemoteTask {
+  readonly taskId: string;
+  readonly status: RemoteStatus;
+  readonly message?: string;
+  readonly createdAt?: number;
+  /** How long it is kept, from its creation; null without limit. */
+  readonly ttlMs?: number | null;
+  /** How long to wait before the next look. */
+  readonly pollMs?: number;
+  readonly parentId?: string;
+  readonly childIds: readonly string[];
+  readonly progress?: RemoteProgress;
+  /** The questions that are open, by key, where the dialect shows them. */
+  readonly questions: Readonly<Record<string, RemoteRequest>>;
+  /** How it ended, where the dialect shows that. */
+  readonly result?: JsonObject;
+  readonly error?: WireFault;
+}
+
+export interface RemoteProgress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/** A request that a peer makes of its caller. */
+export interface RemoteRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+export function isOver({ status }: RemoteTask): boolean {
+  return status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'unknown';
+}
+
+/** Reads what a peer says of a task, in whichever dialect. Fields that are not there are not missed; nonsense is. */
+export function readTask(wire: unknown): RemoteTask {
+  if (!isJsonObject(wire)) throw new MalformedAnswer('it showed something that is no task');
+  const { taskId, status } = wire;
+  if (typeof taskId !== 'string' || taskId === '')
+    throw new MalformedAnswer('it showed a task without a taskId');
+  if (!statuses.includes(status as RemoteStatus))
+    throw new MalformedAnswer(`task ${taskId} has the status ${JSON.stringify(status)}, which is none`);
+  const createdAt = typeof wire.createdAt === 'string' ? Date.parse(wire.createdAt) : Number.NaN;
+  const ttlMs = wire.ttlMs ?? wire.ttl;
+  const pollMs = wire.pollIntervalMs ?? wire.pollInterval ?? wire.pollFrequency;
+  const message = wire.statusMessage ?? (typeof wire.error === 'string' ? wire.error : undefined);
+  const progress = readProgress(isJsonObject(wire._meta) ? wire._meta[progressKey] : undefined);
+  const error = readError(wire.error);
+  return {
+    taskId,
+    status: status as RemoteStatus,
+    ...(typeof message === 'string' && { message }),
+    ...(Number.isFinite(createdAt) && { createdAt }),
+    ...((ttlMs === null || (typeof ttlMs === 'number' && ttlMs >= 0)) && { ttlMs }),
+    ...(typeof pollMs === 'number' && Number.isFinite(pollMs) && { pollMs }),
+    ...(typeof wire.parentTaskId === 'string' && { parentId: wire.parentTaskId }),
+    childIds: readChildIds(taskId, wire.childTaskIds),
+    ...(progress && { progress }),
+    questions: readQuestions(wire.inputRequests),
+    ...(isJsonObject(wire.result) && { result: wire.result }),
+    ...(error && { error }),
+  };
+}
+
+function readChildIds(taskId: string, wire: Json | undefined): readonly string[] {
+  if (wire === undefined) return [];
+  if (!Array.isArray(wire) || !wire.every((id) => typeof id === 'string'))
+    throw new MalformedAnswer(`the childTaskIds of task ${taskId} are not a list of strings`);
+  return wire as string[];
+}
+
+export function readQuestions(wire: Json | undefined): Readonly<Record<string, RemoteRequest>> {
+  if (wire === undefined) return {};
+  if (!isJsonObject(wire)) throw new MalformedAnswer('its inputRequests are not an object');
+  return Object.fromEntries(Object.entries(wire).map(([key, request]) => [key, readRequest(key, request)]));
+}
+
+function readRequest(key: string, wire: Json): RemoteRequest {
+  if (!isJsonObject(wire) || typeof wire.method !== 'string')
+    throw new MalformedAnswer(`its question "${key}" is no request`);
+  return { method: wire.method, params: isJsonObject(wire.params) ? wire.params : {} };
+}
+
+export function readProgress(wire: Json | undefined): RemoteProgress | undefined {
+  if (!isJsonObject(wire) || typeof wire.progress !== 'number') return undefined;
+  const { progress, total, message } = wire;
+  return {
+    progress,
+    ...(typeof total === 'number' && { total }),
+    ...(typeof message === 'string' && { message }),
+  };
+}
+
+function readError(wire: Json | undefined): WireFault | undefined {
+  if (!isJsonObject(wire)) return undefined;
+  const { code, message, data } = wire;
+  return {
+    code: typeof code === 'number' ? code : -32603,
+    message: typeof message === 'string' ? message : 'The server gave no reason.',
+    ...(data !== undefined && { data }),
+  };
+}
