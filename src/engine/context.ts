@@ -25,6 +25,14 @@ export interface Patience {
   readonly timeout?: Duration;
 }
 
+export interface AskPatience extends Patience {
+  /**
+   * Asks the client to make a task of the question, where it can. Then no connection has to stay open for the answer:
+   * the client may take days, and be gone in between.
+   */
+  readonly asTask?: boolean;
+}
+
 export type FormAnswer<Content> =
   | { readonly action: 'accept'; readonly content: Content }
   | { readonly action: 'decline' | 'cancel' };
@@ -51,14 +59,14 @@ export interface TaskContext {
   ask<S extends Schema>(
     key: string,
     question: { readonly message: string; readonly schema: S },
-    patience?: Patience,
+    patience?: AskPatience,
   ): Promise<FormAnswer<OutputOf<S>>>;
   ask(
     key: string,
     question: { readonly message: string; readonly url: string },
-    patience?: Patience,
+    patience?: AskPatience,
   ): Promise<{ readonly action: 'accept' | 'decline' | 'cancel' }>;
-  ask(key: string, question: { readonly sampling: JsonObject }, patience?: Patience): Promise<ModelAnswer>;
+  ask(key: string, question: { readonly sampling: JsonObject }, patience?: AskPatience): Promise<ModelAnswer>;
   ask(key: string, question: { readonly roots: true }, patience?: Patience): Promise<RootsAnswer>;
 
   /**
@@ -146,8 +154,8 @@ export function taskContext({ task, tool, pass, signal, report, cancel }: Contex
       });
     },
 
-    async ask(key: string, question: Question, { timeout }: Patience = {}) {
-      const request = inputRequest(key, question);
+    async ask(key: string, question: Question, { timeout, asTask }: AskPatience = {}) {
+      const request = { ...inputRequest(key, question), ...(asTask && { asTask }) };
       const { answers } = task.origin;
       if (answers && !answers.includes(request.kind)) throw new CannotBeAsked(key, request.kind);
       const answer = await pass.call(key, { kind: 'ask', request, ...patience(timeout) });

@@ -1,6 +1,6 @@
 /** Questions that are pushed: each is on at most one stream at a time, whichever process holds it. */
 import { BeingDelivered } from '../model/errors.ts';
-import type { Delivery, InputRecord, OpenInput } from '../model/input.ts';
+import type { Delivery, Entrusted, InputRecord, OpenInput } from '../model/input.ts';
 import type { Task } from '../model/task.ts';
 import { changed, unchanged, type Verdict } from './change.ts';
 import { bumped } from './fenced.ts';
@@ -27,6 +27,14 @@ export function undeliver(task: Task, key: string, by: string, stream: string, a
   if (open?.delivery?.by !== by || open.delivery.stream !== stream) return unchanged(task);
   const { delivery: _, ...free } = open;
   return withDelivery(task, free, at, 'undelivered');
+}
+
+/** The client has made a task of the question, or does not know that task any more. */
+export function entrust(task: Task, key: string, entrusted: Entrusted | undefined, at: number): Verdict {
+  const open = openInput(task, key);
+  if (!open) return unchanged(task);
+  const { entrusted: _, ...rest } = open;
+  return withDelivery(task, { ...rest, ...(entrusted && { entrusted }) }, at, 'delivering');
 }
 
 function openInput(task: Task, key: string): OpenInput | undefined {

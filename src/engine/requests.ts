@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../model/clock.ts';
 import { AlreadyPublished, BeingDelivered, Refusal, TaskIsDone, TaskNotFound } from '../model/errors.ts';
-import type { InputResponse } from '../model/input.ts';
+import type { Entrusted, InputResponse } from '../model/input.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { Database } from './queue.ts';
 import type { Sessions } from './sessions.ts';
@@ -190,6 +190,13 @@ export class Requests {
     const { store, queue } = this.#database;
     await store
       .update('task', taskId, (task) => rules.undeliver(task, key, queue.name, stream, this.now))
+      .catch(ignoring(TaskNotFound));
+  }
+
+  /** The client has made a task of a question, or does not know it any more. */
+  async entrust(taskId: TaskId, key: string, entrusted: Entrusted | undefined): Promise<void> {
+    await this.#database.store
+      .update('task', taskId, (task) => rules.entrust(task, key, entrusted, this.now))
       .catch(ignoring(TaskNotFound));
   }
 

@@ -41,7 +41,7 @@ import { bumped, fenced, seen, wake, withoutHolder } from './fenced.ts';
 import { boundTo } from './publication.ts';
 import type { Claim } from './queue.ts';
 
-export { deliver, undeliver } from './deliveries.ts';
+export { deliver, entrust, undeliver } from './deliveries.ts';
 export { cancel, complete, fail, passDeadline, purge, remove } from './endings.ts';
 export { discard, keepForRequest, publish } from './publication.ts';
 

@@ -1,11 +1,15 @@
 /** Questions that a task puts to its requestor, and their answers: the neutral form of MCP's input requests. */
 import type { JsonObject } from './json.ts';
 
-export type InputRequest =
+export type InputRequest = (
   | { readonly kind: 'form'; readonly message: string; readonly schema: JsonObject }
   | { readonly kind: 'url'; readonly message: string; readonly url: string; readonly elicitationId: string }
   | { readonly kind: 'sampling'; readonly params: JsonObject }
-  | { readonly kind: 'roots' };
+  | { readonly kind: 'roots' }
+) & {
+  /** The client is asked to make a task of it, if it can, so that no connection has to stay open for the answer. */
+  readonly asTask?: true;
+};
 
 export type InputKind = InputRequest['kind'];
 
@@ -31,6 +35,14 @@ export interface OpenInput extends InputBase {
   readonly state: 'open';
   /** At most one at a time, so that nobody is asked twice. */
   readonly delivery?: Delivery;
+  /** The task that the client made of the question; the answer is its result. */
+  readonly entrusted?: Entrusted;
+}
+
+export interface Entrusted {
+  readonly taskId: string;
+  /** The words in which the client speaks of it. */
+  readonly dialect: string;
 }
 
 export interface AnsweredInput extends InputBase {

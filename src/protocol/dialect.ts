@@ -55,6 +55,8 @@ export interface Sender {
   readonly hasOlderTasks?: boolean;
   /** Does it know subtasks, so that each is shown to it as a task of its own? */
   readonly knowsSubtasks?: boolean;
+  /** The questions of which it can make tasks of its own. */
+  readonly makesTasksOf?: readonly InputKind[];
   /** The questions that it can be asked. */
   readonly answers: readonly InputKind[];
 }

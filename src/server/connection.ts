@@ -13,6 +13,8 @@ export interface Channel {
   /** Fires when the stream is gone. */
   readonly closed: AbortSignal;
   ask(request: { method: string; params: JsonObject }, signal: AbortSignal): Promise<JsonObject>;
+  /** … with an answer of any form. */
+  request(request: { method: string; params: JsonObject }, signal: AbortSignal): Promise<JsonObject>;
 }
 
 /** What belongs to no request of the client. */

@@ -13,6 +13,7 @@ import { type CollapsedQuestion, questionsOf } from '../protocol/collapse.ts';
 import { toInputRequest } from '../protocol/dialects/2026-07-28/input.ts';
 import type { Caller } from './caller.ts';
 import type { Channel, Standalone } from './connection.ts';
+import { askThrough } from './entrusted.ts';
 
 /** In whose words a task is told of. */
 export type Listener = Pick<Caller, 'dialect' | 'sender'>;
@@ -202,7 +203,11 @@ export class Follower {
       void this.#requests.deliver(taskId, ownKey, channel.name).catch(() => {});
     }, requestLeaseMs / 3);
     try {
-      const answer = await channel.ask(this.#wire(question), AbortSignal.any([taken, channel.closed]));
+      const answer = await askThrough(channel, this.#wire(question), question, {
+        requests: this.#requests,
+        listener: this.#listener,
+        signal: AbortSignal.any([taken, channel.closed]),
+      });
       await this.#requests.answer(this.#rootId, new Map([[taskId, { [ownKey]: answer }]]));
     } catch (error) {
       await this.#unanswered(question, channel, taken, error).catch(() => {});

@@ -1,5 +1,6 @@
 /** The streams on which a server of the SDK can speak to the client of a session. */
 import type { Server, ServerContext, Transport } from '@modelcontextprotocol/server';
+import type { Schema } from '../engine/schema.ts';
 import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Binding } from './binding.ts';
@@ -7,6 +8,13 @@ import { type Channel, Connection, type Standalone } from './connection.ts';
 
 /** A person may take days to answer; what ends a question is its task. */
 const noTimeout = 2 ** 31 - 1;
+
+/** Answers that the SDK knows nothing of: what is wrong with them is said by whoever reads them. */
+const anything: { readonly '~standard': StandardProps } = {
+  '~standard': { version: 1, vendor: 'holdfast', validate: (value) => ({ value }) },
+};
+
+type StandardProps = Schema<unknown, unknown>['~standard'];
 
 export class Streams {
   readonly #binding: Binding;
@@ -53,6 +61,8 @@ export class Streams {
       closed: AbortSignal.any(signals),
       ask: (question, signal) =>
         mcpReq.send(question as never, { signal, timeout: noTimeout }) as unknown as Promise<JsonObject>,
+      request: (question, signal) =>
+        mcpReq.send(question as never, anything, { signal, timeout: noTimeout }) as Promise<JsonObject>,
     };
   }
 
@@ -66,12 +76,17 @@ export class Streams {
         signal,
         timeout: noTimeout,
       }) as unknown as Promise<JsonObject>;
+    const request: Channel['request'] = (question, signal) =>
+      this.#server.request(question as never, anything, {
+        signal,
+        timeout: noTimeout,
+      }) as Promise<JsonObject>;
     const name = newId();
     return {
       session: this.name,
       channel: () => {
         const signal = closed();
-        return signal && { name, closed: signal, ask };
+        return signal && { name, closed: signal, ask, request };
       },
       notify: async (notification) => {
         if (closed()) await this.#server.notification(notification as never);

@@ -1,5 +1,6 @@
 /** The tasks of revision 2025-11-25 as a dialect: what the client asks for, it gets; the outcome comes apart. */
-import { isJsonObject, type JsonObject } from '../../../model/json.ts';
+import type { InputKind } from '../../../model/input.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
 import type { Tree } from '../../collapse.ts';
 import type { Dialect } from '../../dialect.ts';
 import { CallFailed, NotOffered } from '../../errors.ts';
@@ -16,10 +17,10 @@ export const tasksOf2025: Dialect = {
   refusesLateCancel: true,
   requestorNamesTasks: false,
   pushesQuestions: true,
-  sender: (capabilities) => ({
-    takesTasks: false,
-    answers: answerable(isJsonObject(capabilities) ? capabilities : {}),
-  }),
+  sender: (capabilities) => {
+    const declared = isJsonObject(capabilities) ? capabilities : {};
+    return { takesTasks: false, answers: answerable(declared), makesTasksOf: hosted(declared.tasks) };
+  },
   admits: () => true,
   tasksRequired: (what) =>
     new NotOffered(`${what} must be called as a task: put "task": {} into the params of the call.`),
@@ -36,6 +37,17 @@ export const tasksOf2025: Dialect = {
   inputRequired: tasksExtension.inputRequired,
   fault: commonFault,
 };
+
+/** Of which questions a client says that it can make tasks. */
+function hosted(tasks: Json | undefined): InputKind[] {
+  const requests = isJsonObject(tasks) && isJsonObject(tasks.requests) ? tasks.requests : {};
+  const has = (category: string, request: string) =>
+    isJsonObject(requests[category]) && isJsonObject((requests[category] as JsonObject)[request]);
+  return [
+    ...(has('elicitation', 'create') ? (['form', 'url'] as const) : []),
+    ...(has('sampling', 'createMessage') ? (['sampling'] as const) : []),
+  ];
+}
 
 /** What `tasks/result` gives of a task that is done: exactly what the plain call would have given. */
 export function payloadOf(tree: Tree, related: Dialect['related']): JsonObject | undefined {
