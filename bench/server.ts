@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { anonymous } from '../src/server/caller.ts';
+import { anonymous } from '../src/hosting/caller.ts';
 import { fill, StoredTasks } from './fixture.ts';
 import { interleave, type Operation, type Side, type Timing, type Turns } from './measure.ts';
 import { type Comparison, count, type Findings, type Rate, type Suite, type Target } from './report.ts';

@@ -3,7 +3,7 @@ import './check-node.ts';
 // For authors of servers: the ways in which requests reach durable tools.
 export { AttachedTooLate } from './server/attach.ts';
 export type { ServingOptions } from './server/binding.ts';
-export type { Credentials } from './server/caller.ts';
+export type { Credentials } from './hosting/caller.ts';
 export type { GateOptions } from './server/http/gate.ts';
 export type { HandlerOptions } from './server/http/handler.ts';
 export { McpHandler } from './server/http/handler.ts';

@@ -21,11 +21,12 @@ const architecture = `
   access          | model, engine ports, node:*
   telemetry       | model, engine ports, @opentelemetry/api
 
-  server          | model, protocol, requestor, engine, access, node:*, SDK server
+  hosting         | model, protocol, engine, access, node:*
+  server          | model, protocol, requestor, engine, access, hosting, node:*, SDK server
   client          | model, protocol, requestor, SDK client
-  receiver        | model, protocol, engine, SDK client
+  receiver        | model, protocol, engine, hosting
   operator        | model, engine, access
-  gateway         | model, protocol, requestor, engine, access, telemetry, server, client, receiver, operator, node:*, SDK server, SDK client
+  gateway         | model, protocol, requestor, engine, access, telemetry, hosting, server, client, receiver, operator, node:*, SDK server, SDK client
 
   testing         | model, engine, server, client, stores/sqlite, node:*
   cli             | anything

@@ -13,7 +13,7 @@ import {
   tasksExtension,
   tasksOf2025,
 } from '../requestor/remote-dialect.ts';
-import { Dispatcher, type DispatchOptions, type Notified } from './dispatcher.ts';
+import { Dispatcher, type DispatchOptions, type Notified, type Requested } from './dispatcher.ts';
 
 export type Opens = () => Transport | Promise<Transport>;
 
@@ -24,6 +24,7 @@ export interface ConnectionOptions {
   readonly capabilities: JsonObject;
   readonly timeoutMs: number;
   readonly onNotification: Notified;
+  readonly onRequest?: Requested;
 }
 
 export class Connection implements RemotePeer {
@@ -40,7 +41,7 @@ export class Connection implements RemotePeer {
     this.#options = options;
     this.#canReopen = typeof transport === 'function';
     this.#open = typeof transport === 'function' ? transport : () => transport;
-    this.dispatcher = new Dispatcher(options.timeoutMs, options.onNotification);
+    this.dispatcher = new Dispatcher(options.timeoutMs, options.onNotification, options.onRequest);
     const { drafts, capabilities } = options;
     client.registerCapabilities({
       ...capabilities,

@@ -26,16 +26,25 @@ type Waiting = PromiseWithResolvers<JsonObject>;
 
 export type Notified = (method: string, params: JsonObject) => void;
 
+/** A request of the server's that the SDK is not to see; undefined if it is. */
+export type Requested = (request: {
+  readonly id: string | number;
+  readonly method: string;
+  readonly params: JsonObject;
+}) => Promise<{ readonly result: JsonObject } | { readonly error: object }> | undefined;
+
 export class Dispatcher implements RemotePeer {
   readonly #timeoutMs: number;
   readonly #onNotification: Notified;
+  readonly #onRequest: Requested;
   readonly #pending = new Map<string, Waiting>();
   /** What every request of 2026-07-28 says of its client; taken from what the SDK sends. */
   #envelope: JsonObject | undefined;
   #transport: Transport | undefined;
 
-  constructor(timeoutMs: number, onNotification: Notified) {
+  constructor(timeoutMs: number, onNotification: Notified, onRequest: Requested = () => undefined) {
     this.#timeoutMs = timeoutMs;
+    this.#onRequest = onRequest;
     this.#onNotification = onNotification;
   }
 
@@ -116,10 +125,20 @@ export class Dispatcher implements RemotePeer {
     return { ...params, _meta: { ...(params._meta as JsonObject | undefined), ...this.#envelope } };
   }
 
+  #answersIt(request: Parameters<Requested>[0]): boolean {
+    const transport = this.#transport;
+    const answering = this.#onRequest(request);
+    void answering
+      ?.then((answer) => transport?.send({ jsonrpc: '2.0', id: request.id, ...answer } as JSONRPCMessage))
+      .catch(() => {});
+    return answering !== undefined;
+  }
+
   #isOurs(message: JSONRPCMessage): boolean {
     if ('method' in message) {
-      if (!('id' in message))
-        this.#onNotification(message.method, isJsonObject(message.params) ? message.params : {});
+      const params = isJsonObject(message.params) ? message.params : {};
+      if ('id' in message) return this.#answersIt({ id: message.id, method: message.method, params });
+      this.#onNotification(message.method, params);
       return false;
     }
     const waiting = this.#pending.get(String(message.id));

@@ -15,6 +15,7 @@ import type { TreeLimits } from '../requestor/tree-guard.ts';
 import { type AnswerQuestion, capabilitiesFor, type QuestionKind } from './asking.ts';
 import { Calls } from './calls.ts';
 import { Connection, type Opens } from './connection.ts';
+import type { Notified, Requested } from './dispatcher.ts';
 import { Handle, type TaskHandle } from './handle.ts';
 import type { HandleRecord, Handles } from './handles.ts';
 import { Listening } from './listening.ts';
@@ -50,8 +51,25 @@ export interface ConnectTasksOptions {
   readonly interim?: (tool: string) => string;
   /** Refuses tasks that were not asked for, and results where a task was, as 2025-11-25 has it. */
   readonly strict?: boolean;
+  /** Makes tasks of what servers ask, where they want that. */
+  readonly hosts?: (about: Hosted) => Hosting;
   /** Hears of everything that happens to calls, to be logged. */
   readonly onEvent?: (event: CallEvent) => void;
+}
+
+/** What there is to know for whoever makes tasks of a server's questions. */
+export interface Hosted {
+  /** The name under which the server is known here. */
+  server(): string;
+  opening(): { readonly protocolVersion?: unknown; readonly capabilities?: unknown };
+  notify(message: { method: string; params: JsonObject }): Promise<void>;
+}
+
+export interface Hosting {
+  readonly capabilities: JsonObject;
+  readonly request: Requested;
+  readonly heard: Notified;
+  close(): Promise<void>;
 }
 
 export interface CallEvent {
@@ -89,20 +107,31 @@ export class TaskClient implements AsyncDisposable {
   readonly #questions: PushedQuestions;
   readonly #pace: Pace;
   readonly #live = new Map<string, { readonly handle: Handle; readonly over: AbortController }>();
+  readonly #hosting: Hosting | undefined;
   #server: string | undefined;
 
   constructor(client: Client, transport: Transport | Opens, options: ConnectTasksOptions) {
     this.#options = options;
     this.#pace = new Pace(options.pace);
     const { answer, answers = answer ? ['form', 'url'] : [], drafts = [] } = options;
+    this.#hosting = options.hosts?.({
+      server: () => this.#server ?? 'unknown',
+      opening: () => ({
+        protocolVersion: client.getNegotiatedProtocolVersion(),
+        capabilities: client.getServerCapabilities(),
+      }),
+      notify: (message) => this.#connection.dispatcher.notify(message),
+    });
     this.#connection = new Connection(client, transport, {
       drafts: new Set(drafts === 'all' ? allDrafts : drafts),
       isOriginal: options.dialect === 'sep-1686',
-      capabilities: capabilitiesFor(answers),
+      capabilities: { ...capabilitiesFor(answers), ...this.#hosting?.capabilities },
+      onRequest: (request) => this.#hosting?.request(request),
       timeoutMs: toMs(options.requestTimeout ?? '30s'),
       onNotification: (method, params) => {
         this.#listening.heard(method, params);
         this.#calls.heard(method, params);
+        this.#hosting?.heard(method, params);
       },
     });
     this.#listening = new Listening(this.#connection.dispatcher, () => this.#connection.isModern);
@@ -209,6 +238,7 @@ export class TaskClient implements AsyncDisposable {
   async close(): Promise<void> {
     for (const { over } of this.#live.values()) over.abort();
     this.#listening.close();
+    await this.#hosting?.close();
     await this.#connection.close();
   }
 

@@ -10,6 +10,9 @@
 import type { Server, ServerContext, Transport } from '@modelcontextprotocol/server';
 import { parse } from '../engine/schema.ts';
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
+import { anonymous, type Bearer, type Caller } from '../hosting/caller.ts';
+import { answerTo, topOf, visible } from '../hosting/task-methods.ts';
+import { idOfName } from '../hosting/task-names.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TaskMethodName, WireFault } from '../protocol/dialect.ts';
@@ -20,11 +23,8 @@ import { createdMessage, nameIn, originalTasks } from '../protocol/dialects/sep-
 import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
 import { NotOffered } from '../protocol/errors.ts';
 import type { Binding, Called } from './binding.ts';
-import { anonymous, type Bearer, type Caller } from './caller.ts';
 import { RequestIds } from './request-ids.ts';
 import { Streams } from './streams.ts';
-import { answerTo, topOf, visible } from './task-methods.ts';
-import { idOfName } from './task-names.ts';
 import { taskResult } from './task-result.ts';
 import { type OpenRequest, RequestAborted } from './tool-calls.ts';
 import { progressOf } from './tool-listing.ts';

@@ -3,6 +3,7 @@
  * id of the client's task is in the store before it is relied on, so that another stream or process goes on with it.
  */
 import type { Requests } from '../engine/requests.ts';
+import type { Caller } from '../hosting/caller.ts';
 import type { Entrusted, InputRecord } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { CollapsedQuestion } from '../protocol/collapse.ts';
@@ -12,7 +13,6 @@ import { Pace } from '../requestor/pace.ts';
 import { Gone, Pursuit, type RemotePeer } from '../requestor/pursuit.ts';
 import { remoteDialect, tasksContinued, tasksOf2025 } from '../requestor/remote-dialect.ts';
 import { readTask } from '../requestor/remote-task.ts';
-import type { Caller } from './caller.ts';
 import type { Channel } from './connection.ts';
 
 const pace = new Pace();

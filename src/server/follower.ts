@@ -5,13 +5,13 @@
  */
 import { type Requests, requestLeaseMs, type TaskTree } from '../engine/requests.ts';
 import type { CommitNotice } from '../engine/store.ts';
+import type { Caller } from '../hosting/caller.ts';
 import { BadAnswer } from '../model/errors.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import { type CollapsedQuestion, questionsOf } from '../protocol/collapse.ts';
 import { toInputRequest } from '../protocol/dialects/2026-07-28/input.ts';
-import type { Caller } from './caller.ts';
 import type { Channel, Standalone } from './connection.ts';
 import { askThrough } from './entrusted.ts';
 

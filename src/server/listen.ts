@@ -2,11 +2,12 @@
  * `subscriptions/listen` with `taskIds`, for which the SDK has no seam: what it answers to the rest of the request is
  * kept, checks and acknowledgement included, and the tasks are added to it.
  */
+
+import type { Caller } from '../hosting/caller.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import { subscriptionIdKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { InvalidParams } from '../protocol/errors.ts';
-import type { Caller } from './caller.ts';
 import type { SubscriptionId } from './subscription.ts';
 
 /** Each is looked up before anything is answered. */

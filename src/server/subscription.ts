@@ -4,12 +4,12 @@
  * tasks that changed.
  */
 import type { Requests } from '../engine/requests.ts';
+import type { Caller } from '../hosting/caller.ts';
+import { visible } from '../hosting/task-methods.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import { subscriptionIdKey } from '../protocol/dialects/2026-07-28/names.ts';
-import type { Caller } from './caller.ts';
-import { visible } from './task-methods.ts';
 
 /** How long a reader that has a connection of its own may take nothing. */
 export const slowReaderMs = 30_000;

@@ -1,12 +1,12 @@
 /** `tasks/result` of 2025-11-25, which waits. */
 import type { Requests } from '../engine/requests.ts';
+import type { Caller } from '../hosting/caller.ts';
+import { known, type TaskParams, topOf } from '../hosting/task-methods.ts';
+import { untilDone } from '../hosting/waiting.ts';
 import type { JsonObject } from '../model/json.ts';
 import { payloadOf } from '../protocol/dialects/2025-11-25/dialect.ts';
-import type { Caller } from './caller.ts';
 import type { Channel, Connection } from './connection.ts';
-import { known, type TaskParams, topOf } from './task-methods.ts';
 import { RequestAborted } from './tool-calls.ts';
-import { untilDone } from './waiting.ts';
 
 /** Waits for the outcome of a task; meanwhile questions of its tree may be put on the stream of this request. */
 export async function taskResult(

@@ -11,6 +11,10 @@ import type { Requests, TaskTree } from '../engine/requests.ts';
 import { parse } from '../engine/schema.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
+import type { Caller } from '../hosting/caller.ts';
+import { answerQuestions, view } from '../hosting/task-methods.ts';
+import { idOfName } from '../hosting/task-names.ts';
+import { type Patience, untilDone, waitFor } from '../hosting/waiting.ts';
 import { digestOf } from '../model/digest.ts';
 import { BadAnswer } from '../model/errors.ts';
 import type { InputRequest } from '../model/input.ts';
@@ -20,11 +24,7 @@ import type { Origin, Progress, Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
 import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from '../protocol/errors.ts';
 import { gather } from './before.ts';
-import type { Caller } from './caller.ts';
 import { type RequestState, RequestStates, type StatefulCall, stateLifeMs } from './request-state.ts';
-import { answerQuestions, view } from './task-methods.ts';
-import { idOfName } from './task-names.ts';
-import { type Patience, untilDone, waitFor } from './waiting.ts';
 
 export interface ToolCall {
   readonly tool: DurableTool;

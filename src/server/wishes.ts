@@ -1,9 +1,9 @@
 /** What a request of a session says of the task that it wants. */
 import type { ServerContext } from '@modelcontextprotocol/server';
+import type { Caller } from '../hosting/caller.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { wishOf } from '../protocol/dialects/sep-1686/dialect.ts';
 import { taskKey } from '../protocol/dialects/sep-1686/names.ts';
-import type { Caller } from './caller.ts';
 import type { Naming } from './tool-calls.ts';
 
 export interface Wishes {

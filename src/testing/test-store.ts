@@ -1,24 +1,18 @@
 /** The examination that every `Store` takes. Real rules, a real place, no mocks; read it as the port's manual. */
 import assert from 'node:assert/strict';
-import type { Change } from '../engine/change.ts';
-import type { Claim } from '../engine/queue.ts';
-import type { CommitNotice, Store } from '../engine/store.ts';
+import type { CommitNotice } from '../engine/store.ts';
 import { StoreClosed } from '../engine/store-errors.ts';
 import * as rules from '../engine/transitions.ts';
 import { ClaimLost, TaskIsDone, TaskNotFound } from '../model/errors.ts';
-import type { NewTask, Task } from '../model/task.ts';
+import type { Task } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
-import type { ManualClock } from './manual-clock.ts';
+import { briefly, claimed, claimOne, create, end, holder, ids, purge, startChild } from './store-commands.ts';
 import { checks, type SuiteOptions } from './suite.ts';
+import { testCreation } from './test-store-creation.ts';
 
 export function testStore(options: SuiteOptions): void {
+  testCreation(options);
   const { check, checkShared } = checks(options);
-
-  check('a task that was created can be read back as it was made', async ({ database: { store }, clock }) => {
-    const { task } = await create(store, clock, aTask());
-    assert.equal(task.phase, 'queued');
-    assert.deepEqual(await store.get(task.id), task);
-  });
 
   check(
     'a task that does not exist is undefined, and cannot be changed',
@@ -115,22 +109,6 @@ export function testStore(options: SuiteOptions): void {
   });
 
   check(
-    'the same idempotency key gives the same task, also to many at once',
-    async ({ database: { store }, clock }) => {
-      const made = await Promise.all(Array.from({ length: 20 }, () => createWithKey(store, clock, 'alice')));
-      assert.equal(new Set(made.map(({ task }) => task.id)).size, 1);
-      assert.equal((await store.list({ owner: 'alice', limit: 10 })).tasks.length, 1);
-    },
-  );
-
-  check('an idempotency key belongs to one owner and one tool', async ({ database: { store }, clock }) => {
-    const first = await createWithKey(store, clock, 'alice');
-    const second = await createWithKey(store, clock, 'bob');
-    const third = await createWithKey(store, clock, 'alice', 'another_tool');
-    assert.equal(new Set([first, second, third].map(({ task }) => task.id)).size, 3);
-  });
-
-  check(
     'a list shows the roots of one owner, the newest first, page by page',
     async ({ database: { store }, clock }) => {
       const made: Task[] = [];
@@ -186,6 +164,22 @@ export function testStore(options: SuiteOptions): void {
       const leaf = (await store.family(a1.id))!;
       assert.deepEqual([ids(leaf.ancestors), ids(leaf.descendants)], [[a.id, root.id], []]);
       assert.deepEqual(ids((await store.family(root.id))!.descendants), [a.id, b.id, a1.id]);
+    },
+  );
+
+  check(
+    'the ids of the subtasks of a task are its own children alone, in their order',
+    async ({ database: { store }, clock }) => {
+      const { task: root, claim } = await claimed(store, clock);
+      const children: Task[] = [];
+      for (let n = 0; n < 12; n++) children.push(await startChild(store, clock, claim));
+      const grandchild = await startChild(store, clock, await claimOne(store, clock, children[0]!.id));
+      assert.deepEqual(await store.childIds(root.id), ids(children));
+      assert.deepEqual(await store.childIds(children[0]!.id), [grandchild.id]);
+      assert.deepEqual(await store.childIds(grandchild.id), []);
+      assert.deepEqual(await store.childIds('nobody'), []);
+      await end(store, clock, root);
+      assert.deepEqual(await store.childIds(root.id), ids(children));
     },
   );
 
@@ -316,14 +310,6 @@ export function testStore(options: SuiteOptions): void {
     assert.deepEqual(await (await again()).store.get(task.id), task);
   });
 
-  checkShared('an idempotency key holds between processes', async ({ database: { store }, clock, again }) => {
-    const other = (await again()).store;
-    const made = await Promise.all(
-      [store, other, store, other].map((one) => createWithKey(one, clock, 'alice')),
-    );
-    assert.equal(new Set(made.map(({ task }) => task.id)).size, 1);
-  });
-
   checkShared(
     'a subscriber hears of the commits of other processes',
     async ({ database: { store }, clock, again }) => {
@@ -344,55 +330,4 @@ export function testStore(options: SuiteOptions): void {
       );
     },
   );
-}
-
-const briefly: Partial<NewTask> = { retention: { from: 'finish', ms: 1_000 } };
-
-function ids(tasks: readonly Task[]): string[] {
-  return tasks.map(({ id }) => id);
-}
-
-function holder(clock: ManualClock, name = 'worker') {
-  return { name, leaseUntil: clock.now() + 15_000 };
-}
-
-function create(store: Store, clock: ManualClock, request: NewTask): Promise<Change> {
-  return store.create(undefined, () => rules.create(undefined, request, clock.now()));
-}
-
-function createWithKey(store: Store, clock: ManualClock, owner: string, tool = 'a_tool'): Promise<Change> {
-  const request = aTask({ owner, tool, idempotency: { key: 'once', argumentsDigest: 'same' } });
-  return store.create({ owner, tool, key: 'once' }, (existing) =>
-    rules.create(existing, request, clock.now()),
-  );
-}
-
-async function claimOne(store: Store, clock: ManualClock, taskId: string): Promise<Claim> {
-  const { task } = await store.update('task', taskId, (now) => rules.claim(now, holder(clock), clock.now()));
-  return { taskId, epoch: task.epoch };
-}
-
-async function claimed(
-  store: Store,
-  clock: ManualClock,
-  request = aTask(),
-): Promise<{ task: Task; claim: Claim }> {
-  await create(store, clock, request);
-  const claim = await claimOne(store, clock, request.id);
-  return { task: (await store.get(request.id))!, claim };
-}
-
-async function startChild(store: Store, clock: ManualClock, claim: Claim): Promise<Task> {
-  const request = aTask({ tool: 'summarise' });
-  await store.update('task', claim.taskId, (parent) => rules.startChild(parent, claim, request, clock.now()));
-  return (await store.get(request.id))!;
-}
-
-function end(store: Store, clock: ManualClock, { id }: Task): Promise<Change> {
-  return store.update('family', id, (family) => rules.cancel(family, clock.now()));
-}
-
-async function purge(store: Store, clock: ManualClock, { id }: Task): Promise<void> {
-  clock.advance(1_000);
-  await store.update('family', id, (family) => rules.purge(family, clock.now()));
 }

@@ -2,7 +2,7 @@
 import { isJsonObject, type Json } from '../../model/json.ts';
 import { openInputs, type Progress, type Task } from '../../model/task.ts';
 import { questionsOf } from '../../protocol/collapse.ts';
-import { anonymous, local } from '../../server/caller.ts';
+import { anonymous, local } from '../../hosting/caller.ts';
 import type { Tasks } from '../../server/tasks.ts';
 
 export interface Overview {

@@ -6,6 +6,8 @@
 import { classifyInboundRequest } from '@modelcontextprotocol/server';
 import { toJsonSchema } from '../../engine/schema.ts';
 import type { DurableTool } from '../../engine/tool.ts';
+import type { Caller, Credentials } from '../../hosting/caller.ts';
+import { answerTo, isOlderCaller, isTaskMethod, lookAt, shown } from '../../hosting/task-methods.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Sender } from '../../protocol/dialect.ts';
@@ -16,8 +18,6 @@ import {
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import type { Binding } from '../binding.ts';
-import type { Caller, Credentials } from '../caller.ts';
-import { answerTo, isOlderCaller, isTaskMethod, lookAt, shown } from '../task-methods.ts';
 import { RequestAborted } from '../tool-calls.ts';
 import { DoneTexts } from './done-texts.ts';
 

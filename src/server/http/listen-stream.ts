@@ -3,8 +3,8 @@
  * reader has no room for; a reader that makes none for too long loses the stream.
  */
 import type { Requests } from '../../engine/requests.ts';
+import type { Caller } from '../../hosting/caller.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import type { Caller } from '../caller.ts';
 import { acknowledgement, acknowledging, farewell } from '../listen.ts';
 import { type Heard, type Reader, Subscription, type SubscriptionId, slowReaderMs } from '../subscription.ts';
 

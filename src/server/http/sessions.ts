@@ -7,12 +7,12 @@ import {
   type McpServerFactory,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
+import { answerTo, isTaskMethod, topOf } from '../../hosting/task-methods.ts';
 import { newId } from '../../model/id.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import type { Binding } from '../binding.ts';
 import { StandaloneStream } from '../standalone-stream.ts';
-import { answerTo, isTaskMethod, topOf } from '../task-methods.ts';
 import type { DirectAnswer } from './direct.ts';
 import { refusal } from './gate.ts';
 

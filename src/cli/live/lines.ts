@@ -1,0 +1,166 @@
+/** A task and its subtasks as lines, one each. */
+import type { TaskUpdate } from '../../requestor/pursuit.ts';
+import type { RemoteProgress, RemoteStatus } from '../../requestor/remote-task.ts';
+import { clock } from '../time.ts';
+import type { Colour, Paint } from './colours.ts';
+import { oneLine, truncate, width } from './width.ts';
+
+interface Shown {
+  readonly label: string;
+  readonly depth: number;
+  readonly since: number;
+  until?: number;
+  status: RemoteStatus;
+  message?: string | undefined;
+  progress?: RemoteProgress;
+}
+
+export interface Frame {
+  readonly columns: number;
+  /** At most so many lines. */
+  readonly rows: number;
+  readonly now: number;
+  readonly paint: Paint;
+}
+
+const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+export const frameMs = 100;
+
+const marks: Readonly<Partial<Record<RemoteStatus, readonly [string, Colour]>>> = {
+  input_required: ['?', 'yellow'],
+  completed: ['✔', 'green'],
+  failed: ['✖', 'red'],
+  cancelled: ['✖', 'red'],
+  unknown: ['✖', 'red'],
+};
+
+/** What a status says where the task itself says nothing. */
+const words: Readonly<Partial<Record<RemoteStatus, string>>> = {
+  submitted: 'is about to begin',
+  input_required: 'waits for an answer',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  unknown: 'lost',
+};
+
+export class TaskLines {
+  readonly #rootLabel: string;
+  readonly #since: number;
+  /** In the order of the tree: each below its parent. */
+  readonly #tasks = new Map<string, Shown>();
+  readonly #children = new Map<string, string[]>();
+  #rootId: string | undefined;
+  #isAway = false;
+
+  constructor(label: string, since: number) {
+    this.#rootLabel = oneLine(label);
+    this.#since = since;
+  }
+
+  begin(taskId: string): void {
+    this.#rootId = taskId;
+    this.#tasks.set(taskId, { label: this.#rootLabel, depth: 0, since: this.#since, status: 'working' });
+  }
+
+  update(update: TaskUpdate, now: number): void {
+    if (update.type === 'unreachable' || update.type === 'reachable') {
+      this.#isAway = update.type === 'unreachable';
+    } else if (update.type === 'child') {
+      const { taskId, parentId } = update;
+      const depth = (this.#tasks.get(parentId)?.depth ?? 0) + 1;
+      this.#tasks.set(taskId, { label: taskId.slice(0, 8), depth, since: now, status: 'working' });
+      this.#children.set(parentId, [...(this.#children.get(parentId) ?? []), taskId]);
+    } else if (update.type === 'status') {
+      const shown = this.#tasks.get(update.task.taskId);
+      if (!shown) return;
+      shown.status = update.task.status;
+      shown.message = update.task.message;
+      if (isOver(shown)) shown.until ??= now;
+    } else if (update.type === 'progress') {
+      const { progress, total, message } = update;
+      const shown = this.#tasks.get(update.taskId);
+      if (shown)
+        shown.progress = {
+          progress,
+          ...(total !== undefined && { total }),
+          ...(message !== undefined && { message }),
+        };
+    }
+  }
+
+  render(frame: Frame): string[] {
+    const shown = this.#rootId === undefined ? [] : [...this.#below(this.#rootId)];
+    const room = Math.max(1, frame.rows);
+    if (shown.length <= room) return shown.map((task) => this.#line(task, frame));
+    // What still goes on is what people look for.
+    const [root, ...rest] = shown as [Shown, ...Shown[]];
+    const byInterest = [...rest.filter((task) => !isOver(task)), ...rest.filter(isOver)];
+    const kept = new Set(byInterest.slice(0, Math.max(0, room - 2)));
+    const hidden = rest.filter((task) => !kept.has(task));
+    const over = hidden.filter(isOver).length;
+    const more = `  … ${hidden.length} more, ${over} of them over`;
+    return [
+      ...[root, ...rest.filter((task) => kept.has(task))].map((task) => this.#line(task, frame)),
+      ...(room > 1 ? [frame.paint('dim', truncate(more, frame.columns - 1))] : []),
+    ];
+  }
+
+  *#below(taskId: string): Iterable<Shown> {
+    yield this.#tasks.get(taskId)!;
+    for (const child of this.#children.get(taskId) ?? []) yield* this.#below(child);
+  }
+
+  /** Never as wide as the terminal: what fills its last column makes some of them go to the next line. */
+  #line(task: Shown, { columns, now, paint }: Frame): string {
+    const spin = spinner[Math.floor(now / frameMs) % spinner.length]!;
+    const [mark, colour] = marks[task.status] ?? [spin, 'cyan'];
+    const isAway = this.#isAway && !isOver(task) && task.depth === 0;
+    const parts: [string, Colour?][] = [
+      ['  '.repeat(Math.min(task.depth, 6))],
+      [isAway ? '!' : mark, isAway ? 'yellow' : colour],
+      [' '],
+      [task.label, 'bold'],
+      ...barOf(task, columns),
+      [` ${clock((task.until ?? now) - task.since)}`, 'dim'],
+    ];
+    const text = isAway ? 'The server is away; waiting.' : textOf(task);
+    if (text !== '') parts.push([` ${text}`]);
+    let left = columns - 1;
+    let line = '';
+    for (const [text, colour] of parts) {
+      const kept = truncate(text, left);
+      left -= width(kept);
+      line += colour && kept !== '' ? paint(colour, kept) : kept;
+      if (kept !== text) break;
+    }
+    return line;
+  }
+}
+
+function isOver({ status }: Shown): boolean {
+  return status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'unknown';
+}
+
+function textOf({ message, progress, status }: Shown): string {
+  const said = status === 'working' ? (progress?.message ?? message) : (message ?? progress?.message);
+  return oneLine(said ?? words[status] ?? '');
+}
+
+/** Progress with a total is a bar, without one a number. */
+function barOf({ progress, status }: Shown, columns: number): [string, Colour?][] {
+  if (!progress || status === 'completed') return [];
+  const { progress: done, total } = progress;
+  if (total === undefined || !(total > 0)) return [[` ${number(done)}`]];
+  const room = columns >= 80 ? 20 : columns >= 60 ? 12 : 6;
+  const full = Math.round(Math.max(0, Math.min(1, done / total)) * room);
+  return [
+    [' '],
+    ['█'.repeat(full), 'cyan'],
+    ['░'.repeat(room - full), 'dim'],
+    [` ${number(done)}/${number(total)}`],
+  ];
+}
+
+export function number(value: number): string {
+  return String(Math.round(value * 100) / 100);
+}
