@@ -8,6 +8,7 @@ import { bothRevisions } from './both-revisions.ts';
 import type { InteropCase } from './case.ts';
 import { extTasks } from './ext-tasks.ts';
 import { inspector } from './inspector.ts';
+import { ourClient } from './our-client-cases.ts';
 import { plain } from './plain.ts';
 import { resuming } from './resuming.ts';
 
@@ -23,6 +24,7 @@ export const cases: readonly InteropCase[] = inTurns(
   inspector,
   bothRevisions,
   aiSdk,
+  ourClient,
 );
 
 function inTurns<T>(...lists: readonly (readonly T[])[]): T[] {

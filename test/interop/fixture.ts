@@ -1,4 +1,4 @@
-/** The fixture server as a process of its own, on a port of its choice. */
+/** The fixture server as a process of its own, with every dialect on, on a port of its choice. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -8,7 +8,13 @@ const main = join(import.meta.dirname, '../fixture/main.ts');
 
 /** How to start the fixture server, for whoever spawns processes itself. */
 export function fixtureArguments(...options: string[]): string[] {
-  return ['--conditions=holdfast-source', '--disable-warning=ExperimentalWarning', main, ...options];
+  return [
+    '--conditions=holdfast-source',
+    '--disable-warning=ExperimentalWarning',
+    main,
+    '--drafts',
+    ...options,
+  ];
 }
 
 export interface Fixture extends AsyncDisposable {
