@@ -4,6 +4,7 @@ import './check-node.ts';
 export { createTasks, Tasks } from './server/tasks.ts';
 export type { TasksOptions } from './server/tasks.ts';
 export { AttachedTooLate } from './server/attach.ts';
+export { UnknownDraft } from './server/binding.ts';
 export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
 export type { CreateOptions, WorkOptions } from './engine/tasks.ts';
 export type { Worker } from './engine/worker.ts';
@@ -81,6 +82,7 @@ export {
   Refusal,
   StillAlive,
   StillRetained,
+  TaskExists,
   TaskIsDone,
   TaskIsEnding,
   TaskMoved,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startFixture } from './interop/fixture.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -102,3 +103,17 @@ function printed(child: ReturnType<typeof start>, words: string): Promise<string
     });
   });
 }
+
+test('calling: a host that is killed while it waits goes on with its call, and asks nothing twice', async () => {
+  await using fixture = await startFixture();
+  process.env.HANDLES = `sqlite:${join(folder, 'handles.db')}`;
+  const called = startFile('calling/calling.ts', fixture.url.href, 'slow_compute', '{"seconds": 2}');
+  expect((await run(called, 'working')).code).toBe(null);
+  const resumed = await run(startFile('calling/calling.ts', fixture.url.href, '--resume'));
+  expect(resumed.lines.join()).toContain('"text":"done"');
+  const again = await run(startFile('calling/calling.ts', fixture.url.href, '--resume'));
+  expect(again).toEqual({ lines: [''], code: 0 });
+  const asked = await run(startFile('calling/calling.ts', fixture.url.href, 'ask_name'));
+  expect(asked.lines.filter((line) => line.startsWith('asked'))).toEqual(['asked: What is your name?']);
+  expect(asked.lines.at(-1)).toContain('Hello, Kelp!');
+});

@@ -168,7 +168,8 @@ export class Tasks implements AsyncDisposable {
   }
 
   #granted({ ttlMs, keepAliveMs }: CreateOptions): Retention | undefined {
-    const granted = (wishMs: number) => Math.min(Math.max(0, wishMs), this.#longestRetentionMs);
+    // Times are whole milliseconds, and 2026-07-28 shows them so.
+    const granted = (wishMs: number) => Math.ceil(Math.min(Math.max(0, wishMs), this.#longestRetentionMs));
     if (ttlMs !== undefined)
       return { from: 'creation', ms: granted(ttlMs), floorMs: this.#shortestRetentionMs };
     if (keepAliveMs === undefined) return undefined;

@@ -5,6 +5,7 @@ import { tasksOf2025 } from './dialects/2025-11-25/dialect.ts';
 import { agreedDrafts, tasksWith } from './dialects/drafts/dialect.ts';
 import type { Drafts } from './dialects/drafts/flags.ts';
 import { isMarked, originalTasks } from './dialects/sep-1686/dialect.ts';
+import { NotOffered } from './errors.ts';
 
 /** What a client said of itself when it opened its session. */
 export interface Opening {
@@ -13,7 +14,14 @@ export interface Opening {
 }
 
 /** For sessions of revisions that know no tasks. */
-const noTasks: Dialect = { ...tasksOf2025, methods: [] };
+const noTasks: Dialect = {
+  ...tasksOf2025,
+  methods: [],
+  tasksRequired: (what) =>
+    new NotOffered(
+      `${what} must be called as a task, and this session has none: open one with revision ${tasksOf2025.revision}.`,
+    ),
+};
 
 export function dialectOf(
   { protocolVersion, capabilities }: Opening,

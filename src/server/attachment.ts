@@ -55,6 +55,8 @@ export class Attachment {
   readonly #exact = new Map<unknown, JsonObject>();
   /** States that calls came back with, by the id of their request. */
   readonly #states = new Map<unknown, unknown>();
+  /** Wishes for a task that the SDK takes out of params in which it does not know them, by the id of their request. */
+  readonly #wishes = new Map<unknown, unknown>();
   /** Requests to open a session by callers that cannot be told apart. */
   readonly #anonymousOpenings = new Set<unknown>();
   readonly #closed = new AbortController();
@@ -88,16 +90,20 @@ export class Attachment {
   // --- Requests -------------------------------------------------------------------------------------------
 
   /** A call of a tool, or a request for a resource or prompt; undefined if it is for none of ours. */
-  call(method: RequestMethod, params: JsonObject, context: ServerContext): Promise<JsonObject> | undefined {
+  call(method: RequestMethod, known: JsonObject, context: ServerContext): Promise<JsonObject> | undefined {
+    const task = this.#wishes.get(context.mcpReq.id) as JsonObject | undefined;
+    const params = task === undefined ? known : { ...known, task };
     const called = this.binding.called(method, params);
     if (!called && !asksForTask(params, context)) return undefined;
     const caller = this.callerOf(context, method);
     if (!called && !mustRefuse(caller, method, params, context)) return undefined;
     return this.faulting(context, async () => {
-      const wishes = wishesOf(caller, method, params, context);
       const isNever = !called || called.tool.task === 'never';
+      // Of what never becomes a task the wishes are not even read, unless they are a mistake in any case.
+      const isPassedOver = isNever && !mustRefuse(caller, method, params, context);
+      const wishes: Wishes = isPassedOver ? {} : wishesOf(caller, method, params, context);
       if (wishes.task && isNever) throw new NotOffered(`The tool ${params.name} cannot be called as a task.`);
-      return this.#call(called!, caller, isNever ? {} : wishes, context);
+      return this.#call(called!, caller, wishes, context);
     });
   }
 
@@ -246,7 +252,14 @@ export class Attachment {
     }
     // Custom methods see their params as they were sent, and say themselves what is wrong with them.
     const sent = message.method === 'tasks/continue' ? message : withoutBadResponses(message);
+    this.#noteWish(message);
     return sent.method === 'tools/call' ? this.#withoutState(sent) : sent;
+  }
+
+  #noteWish(message: { readonly id: unknown; readonly method: unknown }): void {
+    if (message.method !== 'resources/read' && message.method !== 'prompts/get') return;
+    const task = 'params' in message && isJsonObject(message.params) ? message.params.task : undefined;
+    if (task !== undefined) this.#wishes.set(message.id, task);
   }
 
   /** A request of SEP-1686 is cancelled that may have been made over another connection, or before a restart. */
@@ -275,6 +288,7 @@ export class Attachment {
   #forget(id: unknown): void {
     this.#exact.delete(id);
     this.#states.delete(id);
+    this.#wishes.delete(id);
     this.#anonymousOpenings.delete(id);
   }
 

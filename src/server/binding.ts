@@ -78,6 +78,7 @@ export class Binding {
   readonly standaloneStreams = new WeakMap<object, StandaloneStream>();
   /** The connections of 2025-11-25, by their transport. */
   readonly connections = new WeakMap<object, () => Promise<Connection>>();
+  readonly #draftsWithoutNames: Drafts;
   readonly #windowMs: number;
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
   readonly #tools: ReadonlyMap<string, DurableTool>;
@@ -88,6 +89,7 @@ export class Binding {
     const unknown = drafts === 'all' ? undefined : drafts.find((draft) => !allDrafts.includes(draft));
     if (unknown !== undefined) throw new UnknownDraft(unknown);
     this.drafts = new Set(drafts === 'all' ? allDrafts : drafts);
+    this.#draftsWithoutNames = new Set([...this.drafts].filter((draft) => draft !== 'sep-1686'));
     this.#windowMs = toMs(window);
     this.#ownerOf = owner;
     // Of several versions the newest is called.
@@ -149,9 +151,12 @@ export class Binding {
 
   /** The sender of a request of a session, which declared its capabilities once. */
   sessionCaller(request: SessionRequest, bearer: Bearer): Caller {
-    const dialect = dialectOf(request.opening, this.drafts, request);
+    const owner = this.ownerOf(bearer);
+    // Where neither owners nor sessions can be told apart, whoever guessed a name would be given its task.
+    const hasNames = owner !== anonymous || request.session !== undefined;
+    const dialect = dialectOf(request.opening, hasNames ? this.drafts : this.#draftsWithoutNames, request);
     const sender = dialect.sender(request.opening.capabilities);
-    return { owner: this.ownerOf(bearer), dialect, sender, session: request.session ?? '' };
+    return { owner, dialect, sender, session: request.session ?? '' };
   }
 
   ownerOf(bearer: Bearer): Owner {

@@ -7,6 +7,7 @@ import type { Caller } from '../hosting/caller.ts';
 import type { Entrusted, InputRecord } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { CollapsedQuestion } from '../protocol/collapse.ts';
+import { methodNotFound } from '../protocol/json-rpc.ts';
 import { resultOf } from '../requestor/ending.ts';
 import { ConnectionLost, RemoteError } from '../requestor/errors.ts';
 import { Pace } from '../requestor/pace.ts';
@@ -19,6 +20,9 @@ const pace = new Pace();
 /** What ends a question is its task; a client that is away for long is waited for on its next stream. */
 const unreachableForMs = 60_000;
 
+/** How often a question is put again because the client lost the task that it made of it. */
+const mostLost = 3;
+
 type Wire = { readonly method: string; readonly params: JsonObject };
 
 /** Puts a question to a client that may make a task of it, or goes on with the task that it made. */
@@ -30,28 +34,49 @@ export async function askThrough(
     requests,
     listener,
     signal,
-  }: { requests: Requests; listener: Pick<Caller, 'dialect' | 'sender'>; signal: AbortSignal },
+    standalone,
+  }: {
+    requests: Requests;
+    listener: Pick<Caller, 'dialect' | 'sender'>;
+    signal: AbortSignal;
+    /** The stream that belongs to no request, if it is open. */
+    standalone: () => Channel | undefined;
+  },
 ): Promise<JsonObject> {
-  const before = await entrustedBefore(requests, taskId, ownKey);
   const entrust = (entrusted: Entrusted | undefined) => requests.entrust(taskId, ownKey, entrusted);
-  if (before) {
+  const isTask = request.asTask === true && (listener.sender.makesTasksOf?.includes(request.kind) ?? false);
+  for (let lost = 0; ; lost++) {
+    let held = await entrustedBefore(requests, taskId, ownKey);
+    if (!held) {
+      if (!isTask && !listener.sender.takesTasksUnasked) return channel.ask(wire, signal);
+      const asked = isTask ? { ...wire, params: { ...wire.params, task: {} } } : wire;
+      const reply = await channel.request(asked, signal);
+      if (!isJsonObject(reply.task)) return reply;
+      const { name } = listener.dialect.methods.includes('tasks/continue') ? tasksContinued : tasksOf2025;
+      held = { taskId: readTask(reply.task).taskId, dialect: name };
+      await entrust(held);
+    }
     try {
-      return await pursue(channel, before, signal);
+      return await pursue(channel, held, signal);
     } catch (error) {
-      // The client lost it: it is asked anew.
-      if (!(error instanceof Gone)) throw error;
+      const isOpen = (await entrustedBefore(requests, taskId, ownKey)) !== undefined;
+      // The task went on without the answer: nobody need think about it any longer. The stream of a result ends with
+      // its task, so this goes out on another.
+      if (signal.aborted && !isOpen) cancelThere(standalone() ?? channel, held);
+      if (!isLost(error) || lost === mostLost) throw error;
       await entrust(undefined);
     }
   }
-  const isTask = request.asTask === true && (listener.sender.makesTasksOf?.includes(request.kind) ?? false);
-  if (!isTask && !listener.sender.takesTasksUnasked) return channel.ask(wire, signal);
-  const asked = isTask ? { ...wire, params: { ...wire.params, task: {} } } : wire;
-  const reply = await channel.request(asked, signal);
-  if (!isJsonObject(reply.task)) return reply;
-  const { name } = listener.dialect.methods.includes('tasks/continue') ? tasksContinued : tasksOf2025;
-  const entrusted = { taskId: readTask(reply.task).taskId, dialect: name };
-  await entrust(entrusted);
-  return pursue(channel, entrusted, signal);
+}
+
+/** The client lost its task, or is one that holds none any more. */
+function isLost(error: unknown): boolean {
+  return error instanceof Gone || (error instanceof RemoteError && error.code === methodNotFound);
+}
+
+function cancelThere(channel: Channel, { taskId, dialect }: Entrusted): void {
+  const message = (remoteDialect(dialect) ?? tasksOf2025).cancel?.(taskId);
+  if (message) void channel.request(message, channel.closed).catch(() => {});
 }
 
 async function entrustedBefore(

@@ -207,6 +207,7 @@ export class Follower {
         requests: this.#requests,
         listener: this.#listener,
         signal: AbortSignal.any([taken, channel.closed]),
+        standalone: () => this.#standalone.channel(),
       });
       await this.#requests.answer(this.#rootId, new Map([[taskId, { [ownKey]: answer }]]));
     } catch (error) {

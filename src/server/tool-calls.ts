@@ -12,11 +12,11 @@ import { parse } from '../engine/schema.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import type { Caller } from '../hosting/caller.ts';
-import { answerQuestions, view } from '../hosting/task-methods.ts';
+import { answerQuestions, view, visible } from '../hosting/task-methods.ts';
 import { idOfName } from '../hosting/task-names.ts';
 import { type Patience, untilDone, waitFor } from '../hosting/waiting.ts';
 import { digestOf } from '../model/digest.ts';
-import { BadAnswer } from '../model/errors.ts';
+import { BadAnswer, TaskExists } from '../model/errors.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
@@ -169,6 +169,8 @@ export class ToolCalls {
     { signal, gone = signal, onProgress, onCreated }: OpenRequest,
   ): Promise<JsonObject> {
     const { owner, dialect, sender, session = '' } = caller;
+    // What the caller can see already it could not tell from a task of that name.
+    if (await visible(this.#requests, caller, taskId)) throw new TaskExists(taskId);
     const root = await this.#tasks.create(call.tool, input, {
       id: await idOfName(this.#requests, caller, taskId),
       owner,
@@ -191,7 +193,10 @@ export class ToolCalls {
       leave?.();
     }
     if (gone.aborted) throw new RequestAborted();
-    if (signal.aborted) return this.#abort(root.id, call, caller);
+    if (signal.aborted) {
+      await this.#requests.cancel(root.id, 'The client cancelled its request.');
+      throw new RequestAborted();
+    }
     const { _meta, ...result } = await this.#deliver(root.id, false);
     return { ...result, _meta: dialect.related(tree, isJsonObject(_meta) ? _meta : undefined) };
   }

@@ -16,6 +16,7 @@ export class Peer {
   readonly #url: string;
   readonly #capabilities: object;
   readonly #token: string | undefined;
+  readonly #protocolVersion: string;
   sessionId: string | undefined;
   #lastId = 0;
 
@@ -24,17 +25,19 @@ export class Peer {
     {
       capabilities = { elicitation: {}, sampling: {}, roots: {} },
       token,
-    }: { capabilities?: object; token?: string } = {},
+      protocolVersion = revision,
+    }: { capabilities?: object; token?: string; protocolVersion?: string } = {},
   ) {
     this.#url = url;
     this.#capabilities = capabilities;
     this.#token = token;
+    this.#protocolVersion = protocolVersion;
   }
 
   /** Opens the session. */
   async open(): Promise<Message> {
     const { message } = await this.send('initialize', {
-      protocolVersion: revision,
+      protocolVersion: this.#protocolVersion,
       clientInfo: { name: 'peer', version: '1' },
       capabilities: this.#capabilities,
     });
@@ -54,7 +57,7 @@ export class Peer {
   headers(): Record<string, string> {
     return {
       accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': revision,
+      'mcp-protocol-version': this.#protocolVersion,
       ...(this.sessionId !== undefined && { 'mcp-session-id': this.sessionId }),
       ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
     };
@@ -116,8 +119,12 @@ export class Peer {
 
   /** The stream that belongs to no request. */
   async *standalone(signal?: AbortSignal): AsyncGenerator<Message> {
-    const response = await fetch(this.#url, { headers: this.headers(), ...(signal && { signal }) });
-    yield* frames(response);
+    yield* frames(await this.listen(signal));
+  }
+
+  /** … as soon as it is open. */
+  listen(signal?: AbortSignal): Promise<Response> {
+    return fetch(this.#url, { headers: this.headers(), ...(signal && { signal }) });
   }
 
   answer(id: unknown, result: object): Promise<Response> {
@@ -125,7 +132,8 @@ export class Peer {
   }
 }
 
-async function* frames(response: Response): AsyncGenerator<Message> {
+/** The messages on the stream of an answer. */
+export async function* frames(response: Response): AsyncGenerator<Message> {
   let text = '';
   for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
     text += chunk;
@@ -146,16 +154,16 @@ export interface Served {
 
 /** The fixture server and a client with an open session, until the end of the test. */
 export async function served(
-  options: Partial<TasksOptions> & { tokens?: Record<string, string>; port?: number } = {},
+  options: Partial<TasksOptions> & { tokens?: Record<string, string>; port?: number; workers?: boolean } = {},
 ): Promise<Served> {
-  const { tokens, port = 0, ...more } = options;
+  const { tokens, port = 0, workers = true, ...more } = options;
   const tasks = fixtureTasks({
     store: storeFrom('memory:'),
     shortestRetention: '1s',
     ...(tokens && { owner: (credentials) => `owner:${credentials?.clientId}` }),
     ...more,
   });
-  await tasks.work({ concurrency: 32, grace: '100ms' });
+  if (workers) await tasks.work({ concurrency: 32, grace: '100ms' });
   const server = await serveHttp(tasks, fixtureFactory(tasks), {
     port,
     grace: '1s',

@@ -8,6 +8,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { answerTo, isTaskMethod, topOf } from '../../hosting/task-methods.ts';
+import { HoldfastError } from '../../model/errors.ts';
 import { newId } from '../../model/id.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
@@ -207,6 +208,7 @@ export class HttpSessions {
       }
       return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, result }) };
     } catch (error) {
+      if (!(error instanceof HoldfastError)) this.#onError(error as Error);
       const fault = dialect.fault(error);
       return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, error: fault }) };
     }

@@ -40,8 +40,11 @@ const variations: Record<Draft, (base: Dialect) => Dialect> = {
     ...base,
     methods: [...base.methods.filter((method) => method !== 'tasks/result'), 'tasks/continue'],
     pushesQuestions: false,
+    created: (tree, now) => {
+      const { task, ...rest } = base.created(tree, now);
+      return { ...rest, task: { ...(task as JsonObject), ...outcomeOf(tree) } };
+    },
     shown: (tree, now) => ({ ...base.shown(tree, now), ...outcomeOf(tree) }),
-    acknowledged: (tree, now) => ({ ...base.acknowledged(tree, now), ...outcomeOf(tree) }),
     news: (tree, now) => {
       const news = base.news(tree, now);
       return news && { ...news, params: { ...news.params, ...outcomeOf(tree) } };

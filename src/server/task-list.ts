@@ -1,1 +1,0 @@
-export * from '../hosting/task-list.ts';
