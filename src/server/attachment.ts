@@ -55,8 +55,8 @@ export class Attachment {
   readonly #exact = new Map<unknown, JsonObject>();
   /** States that calls came back with, by the id of their request. */
   readonly #states = new Map<unknown, unknown>();
-  /** Wishes for a task that the SDK takes out of params in which it does not know them, by the id of their request. */
-  readonly #wishes = new Map<unknown, unknown>();
+  /** What the SDK takes out of params in which it does not know it, by the id of their request. */
+  readonly #taken = new Map<unknown, JsonObject>();
   /** Requests to open a session by callers that cannot be told apart. */
   readonly #anonymousOpenings = new Set<unknown>();
   readonly #closed = new AbortController();
@@ -91,8 +91,7 @@ export class Attachment {
 
   /** A call of a tool, or a request for a resource or prompt; undefined if it is for none of ours. */
   call(method: RequestMethod, known: JsonObject, context: ServerContext): Promise<JsonObject> | undefined {
-    const task = this.#wishes.get(context.mcpReq.id) as JsonObject | undefined;
-    const params = task === undefined ? known : { ...known, task };
+    const params = this.#asSent(known, context);
     const called = this.binding.called(method, params);
     if (!called && !asksForTask(params, context)) return undefined;
     const caller = this.callerOf(context, method);
@@ -173,7 +172,10 @@ export class Attachment {
     const { taskId } = reply.task as { taskId: string };
     const connection = await this.streams.connection();
     // Not before the answer is out: nobody may hear of a task whose id it does not know.
-    setImmediate(() => connection.follow(taskId, caller));
+    setImmediate(() => {
+      // By then the server may have been stopped, and its store closed.
+      if (!this.#closed.signal.aborted) connection.follow(taskId, caller);
+    });
     return placeholders[tool.method];
   }
 
@@ -217,7 +219,8 @@ export class Attachment {
   // --- A connection of a session -------------------------------------------------------------------------
 
   /** A method about tasks, whichever dialect it is asked in. */
-  async answer(method: TaskMethodName, params: JsonObject, context: ServerContext): Promise<JsonObject> {
+  async answer(method: TaskMethodName, known: JsonObject, context: ServerContext): Promise<JsonObject> {
+    const params = this.#asSent(known, context);
     const { requests } = await this.binding.served();
     const caller = this.callerOf(context, method);
     const isWaitedFor = method === 'tasks/result' && !caller.dialect.requestorNamesTasks;
@@ -231,7 +234,7 @@ export class Attachment {
     }
     const { result, tree } = await answerTo(method, requests, caller, {
       ...params,
-      inputResponses: params.inputResponses ?? responsesOf(context),
+      inputResponses: 'inputResponses' in params ? params.inputResponses : responsesOf(context),
     });
     // Whoever asks about a task in a session is told of it from then on.
     if (tree && tree.root.phase !== 'done' && !context.mcpReq.envelope)
@@ -244,22 +247,30 @@ export class Attachment {
   #received<M extends object>(message: M, extra: Extra | undefined): M {
     const bearer: Bearer = extra?.request ? extra.authInfo : 'local';
     if (!('method' in message)) return message;
-    if (message.method === 'notifications/cancelled' && 'params' in message && isJsonObject(message.params))
+    if (message.method === 'notifications/cancelled' && 'params' in message && isJsonObject(message.params)) {
+      this.#taken.delete(message.params.requestId);
       void this.#cancelled(message.params, bearer).catch(() => {});
+    }
     if (!('id' in message)) return message;
     if (message.method === 'initialize') {
       if (this.binding.ownerOf(bearer) === anonymous) this.#anonymousOpenings.add(message.id);
     }
-    // Custom methods see their params as they were sent, and say themselves what is wrong with them.
-    const sent = message.method === 'tasks/continue' ? message : withoutBadResponses(message);
-    this.#noteWish(message);
+    this.#noteTaken(message);
+    const sent = withoutBadResponses(message);
     return sent.method === 'tools/call' ? this.#withoutState(sent) : sent;
   }
 
-  #noteWish(message: { readonly id: unknown; readonly method: unknown }): void {
-    if (message.method !== 'resources/read' && message.method !== 'prompts/get') return;
-    const task = 'params' in message && isJsonObject(message.params) ? message.params.task : undefined;
-    if (task !== undefined) this.#wishes.set(message.id, task);
+  #noteTaken({ id, method, params }: { id: unknown; method: unknown; params?: unknown }): void {
+    const key = takenOut.get(method);
+    if (key === undefined || !isJsonObject(params) || params[key] === undefined) return;
+    this.#taken.set(id, { [key]: params[key] });
+  }
+
+  /** The params with what the SDK took out of them. */
+  #asSent(params: JsonObject, { mcpReq }: ServerContext): JsonObject {
+    const taken = this.#taken.get(mcpReq.id);
+    this.#taken.delete(mcpReq.id);
+    return taken ? { ...params, ...taken } : params;
   }
 
   /** A request of SEP-1686 is cancelled that may have been made over another connection, or before a restart. */
@@ -288,7 +299,7 @@ export class Attachment {
   #forget(id: unknown): void {
     this.#exact.delete(id);
     this.#states.delete(id);
-    this.#wishes.delete(id);
+    this.#taken.delete(id);
     this.#anonymousOpenings.delete(id);
   }
 
@@ -307,6 +318,13 @@ export class Attachment {
     return { ...message, result: { ...exact, ...(Object.keys(metas).length > 0 && { _meta: metas }) } };
   }
 }
+
+/** What the SDK takes out of the params of these requests: drafts give it a meaning that it does not know. */
+const takenOut: ReadonlyMap<unknown, string> = new Map([
+  ['resources/read', 'task'],
+  ['prompts/get', 'task'],
+  ['tasks/continue', 'inputResponses'],
+]);
 
 /** What the SDK checks in place of a task. */
 const placeholders: Readonly<Record<RequestMethod, JsonObject>> = {

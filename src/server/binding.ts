@@ -86,9 +86,10 @@ export class Binding {
 
   constructor(tasks: Tasks, { window = '200ms', owner = ownerOf, drafts = [] }: ServingOptions) {
     this.tasks = tasks;
-    const unknown = drafts === 'all' ? undefined : drafts.find((draft) => !allDrafts.includes(draft));
+    const wanted = drafts === 'all' ? allDrafts : [drafts].flat();
+    const unknown = wanted.find((draft) => !allDrafts.includes(draft));
     if (unknown !== undefined) throw new UnknownDraft(unknown);
-    this.drafts = new Set(drafts === 'all' ? allDrafts : drafts);
+    this.drafts = new Set(wanted);
     this.#draftsWithoutNames = new Set([...this.drafts].filter((draft) => draft !== 'sep-1686'));
     this.#windowMs = toMs(window);
     this.#ownerOf = owner;

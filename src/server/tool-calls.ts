@@ -150,7 +150,7 @@ export class ToolCalls {
         ...(call.progress && { progress: call.progress }),
       },
       unpublished: !atOnce && !hasHandle(call, caller.sender),
-      ...(atOnce && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),
+      ...(givesTask && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),
       ...(hasHandle(call, caller.sender) && { idempotencyKey: call.idempotencyKey! }),
     });
     if (atOnce) return this.#handOver(task, call, caller, request);

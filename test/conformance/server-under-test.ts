@@ -1,4 +1,4 @@
-/** The fixture server as a process of its own, for as long as it is under test. */
+/** The fixture server as a process of its own, with every dialect on, for as long as it is under test. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -12,9 +12,8 @@ export interface ServerUnderTest extends AsyncDisposable {
 
 export async function startServer(...options: readonly string[]): Promise<ServerUnderTest> {
   const args = ['--conditions=holdfast-source', '--disable-warning=ExperimentalWarning', main];
-  const child = spawn(process.execPath, [...args, '--port', '0', '--store', 'memory:', ...options], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const words = ['--port', '0', '--store', 'memory:', '--drafts', ...options];
+  const child = spawn(process.execPath, [...args, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   // The suite sends much that has to be refused; what the server says of it matters only if it does not start.

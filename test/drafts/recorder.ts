@@ -1,0 +1,123 @@
+/** A client that writes down every message in both directions, with placeholders for what differs from run to run. */
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever is said.
+export type Message = Record<string, any>;
+
+export interface Said {
+  readonly from: 'client' | 'server';
+  readonly message: Message;
+}
+
+/** Answers what the server asks. */
+export type Answer = (request: Message) => Message;
+
+const taskId = /\b[a-z2-7]{32}\b/g;
+const requestId = /^[a-z2-7]{12}-\d+$/;
+const moment = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
+const durations = ['ttl', 'ttlMs', 'keepAlive'];
+const minuteMs = 60_000;
+
+export class Recorder {
+  readonly #url: string;
+  readonly #answer: Answer;
+  readonly #said: Said[] = [];
+  #headers: Record<string, string> = {};
+  #lastId = 0;
+
+  constructor(url: string, answer: Answer) {
+    this.#url = url;
+    this.#answer = answer;
+  }
+
+  /** Opens a session of 2025-11-25. */
+  async open(capabilities: object): Promise<void> {
+    this.#headers = { 'mcp-protocol-version': '2025-11-25' };
+    const clientInfo = { name: 'example-client', version: '1.0.0' };
+    await this.request('initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo });
+    await this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  }
+
+  /** Sends a request and gives its result. */
+  async request(method: string, params: Message): Promise<Message> {
+    const id = ++this.#lastId;
+    const response = await this.#send({ jsonrpc: '2.0', id, method, params });
+    const sessionId = response.headers.get('mcp-session-id');
+    if (sessionId) this.#headers = { ...this.#headers, 'mcp-session-id': sessionId };
+    for await (const message of messagesOf(response)) {
+      this.#said.push({ from: 'server', message });
+      if (message.id === id && !('method' in message)) return message.result;
+      if ('method' in message && 'id' in message)
+        await this.#send({ jsonrpc: '2.0', id: message.id, result: this.#answer(message) });
+    }
+    throw new Error(`${method} was not answered.`);
+  }
+
+  /** A request of 2026-07-28, which says everything itself. */
+  requestLater(method: string, params: Message, capabilities: object): Promise<Message> {
+    const name = method.startsWith('tasks/') ? params.taskId : params.name;
+    this.#headers = {
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': method,
+      ...(name !== undefined && { 'mcp-name': name }),
+    };
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'example-client', version: '1.0.0' },
+      'io.modelcontextprotocol/clientCapabilities': capabilities,
+    };
+    return this.request(method, { ...params, _meta });
+  }
+
+  #send(message: Message): Promise<Response> {
+    this.#said.push({ from: 'client', message });
+    return fetch(this.#url, {
+      method: 'POST',
+      headers: {
+        ...this.#headers,
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify(message),
+    });
+  }
+
+  /** What was said, the same in every run. */
+  transcript(): Said[] {
+    const known = new Map<string, string>();
+    const named = (kind: string, id: string) => {
+      const count = [...known.values()].filter((name) => name.startsWith(kind)).length;
+      if (!known.has(id)) known.set(id, `${kind}-${count + 1}`);
+      return known.get(id)!;
+    };
+    const text = JSON.stringify(this.#said, (key, value) => {
+      if (typeof value === 'number' && durations.includes(key))
+        return Math.round(value / minuteMs) * minuteMs;
+      if (typeof value !== 'string') return value;
+      if (moment.test(value)) return '<time>';
+      if (requestId.test(value)) return named('question', value);
+      return value.replaceAll(taskId, (id) => named('task', id));
+    });
+    return (JSON.parse(text) as Said[]).map(({ from, message }) => ({ from, message: inOrder(message) }));
+  }
+}
+
+/** The order of keys means nothing; people read faster if it is always the same. */
+function inOrder({ jsonrpc, id, method, ...rest }: Message): Message {
+  return { jsonrpc, ...(id !== undefined && { id }), ...(method !== undefined && { method }), ...rest };
+}
+
+async function* messagesOf(response: Response): AsyncGenerator<Message> {
+  if (!response.headers.get('content-type')?.includes('event-stream')) {
+    yield (await response.json()) as Message;
+    return;
+  }
+  let text = '';
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
+      text = text.slice(end + 2);
+      if (data) yield JSON.parse(data) as Message;
+    }
+  }
+}

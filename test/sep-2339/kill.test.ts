@@ -1,0 +1,34 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { opened } from '../drafts/peer.ts';
+import { Peer } from '../revision-2025-11-25/peer.ts';
+import { Place } from '../serving/place.ts';
+import { HttpProcess } from '../serving/server-process.ts';
+import { accept, Continuing, draft } from './peer.ts';
+
+async function serve(file: string): Promise<HttpProcess> {
+  const server = new HttpProcess('../sep-2339/server.ts', [file]);
+  onTestFinished(async () => {
+    await server.kill();
+  });
+  return server.ready();
+}
+
+test('S2339-24: a server killed while a question is open: the same session answers the next, and no work begins anew', async () => {
+  const place = Place.forTest();
+  const first = await serve(place.database);
+  const session = await opened(first.url, [draft]);
+  const before = new Continuing(session);
+  const taskId = await before.start('careful', { trace: place.work().trace });
+  const questions = await before.questions(taskId);
+  await first.kill();
+
+  const second = await serve(place.database);
+  const later = new Peer(second.url);
+  later.sessionId = session.sessionId;
+  const after = new Continuing(later);
+  expect((await after.continue(taskId)).result).toEqual(questions);
+  expect((await after.get(taskId)).status).toBe('input_required');
+  await after.continue(taskId, { name: accept({ name: 'Ada' }) });
+  expect((await after.end(taskId)).result.content[0].text).toBe('Hello, Ada!');
+  expect(place.trace()).toEqual(['started', 'went on']);
+});
