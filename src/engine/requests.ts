@@ -81,16 +81,25 @@ export class Requests {
     if (!task) return undefined;
     const top = task.parentId === undefined ? task : await store.get(task.rootId);
     const childIds = task.childCount === 0 ? [] : await store.childIds(id);
+    // Children are never fewer: the tree was removed between these looks.
+    if (childIds.length < task.childCount) return undefined;
     return top && { root: task, descendants: [], links: { top, childIds } };
   }
 
   /** Every task of a tree, each alone with its links, parents before their children. */
   async allLinked(rootId: TaskId): Promise<TaskTree[]> {
-    const family = await this.#database.store.family(rootId);
+    const { store } = this.#database;
+    const family = await store.family(rootId);
     if (!family) return [];
-    const { task: top, descendants } = family;
-    const childIds = Map.groupBy(descendants, ({ parentId }) => parentId!);
-    return [top, ...descendants].map((task) => ({
+    const read = await Promise.all(
+      [family.task, ...family.descendants].map((task) => (isLeftOut(task) ? store.get(task.id) : task)),
+    );
+    const all = read.filter((task) => task !== undefined);
+    // The tree was removed meanwhile.
+    if (all.length < read.length) return [];
+    const [top] = all as [Task, ...Task[]];
+    const childIds = Map.groupBy(all, ({ parentId }) => parentId);
+    return all.map((task) => ({
       root: task,
       descendants: [],
       links: { top, childIds: (childIds.get(task.id) ?? []).map(({ id }) => id) },
@@ -218,6 +227,11 @@ export class Requests {
   watch(rootId: TaskId, listener: Listener): () => void {
     return this.#watches.watch(rootId, listener);
   }
+}
+
+/** Is its result so large that it comes only with the task itself? */
+function isLeftOut(task: Task): boolean {
+  return task.phase === 'done' && task.outcome.kind === 'result' && task.outcome.value === null;
 }
 
 function ignoring(...classes: readonly { [Symbol.hasInstance](value: unknown): boolean }[]) {

@@ -1,0 +1,163 @@
+/**
+ * Tools that do what their arguments say: a plan of subtasks, questions and waits, and how to end. So a test can grow
+ * any tree over the wire.
+ */
+import { type DurableTool, durableTool, ProtocolError, type Subtask, type TaskContext } from 'holdfast';
+import { z } from 'zod';
+
+export interface Plan {
+  readonly label: string;
+  readonly acts: readonly Act[];
+  readonly end: End;
+  /** Which of the tools it is a call of. By default `grow`. */
+  readonly tool?: ToolName;
+}
+
+export type ToolName = 'grow' | 'grow_briefly' | 'grow_freely';
+
+/** With an error result, with an exception, with a JSON-RPC error; or it never does. */
+export type End = 'result' | 'error' | 'throw' | 'fail' | 'hang';
+
+export type Act =
+  | { readonly do: 'start'; readonly plan: Plan }
+  /** Puts a question; the words say whose it is, under which key, and what is to become of it. */
+  | { readonly do: 'ask'; readonly key: string; readonly fate: Fate; readonly aside?: boolean }
+  /** Waits for `tasks.complete(id, event)`. */
+  | { readonly do: 'wait'; readonly event: string }
+  /** Waits for the n-th subtask. What becomes of it is no matter, unless it says so. */
+  | { readonly do: 'join'; readonly n: number; readonly orThrow?: boolean }
+  | { readonly do: 'stop'; readonly n: number }
+  | { readonly do: 'sleep'; readonly ms: number }
+  /** With a gate, it ends when the test opens that. */
+  | { readonly do: 'step'; readonly gate?: string }
+  | { readonly do: 'say'; readonly words: string }
+  | { readonly do: 'poll'; readonly ms: number };
+
+/** What the client does with a question: answers it as pushed or by `tasks/update`, declines it, or leaves it. */
+export type Fate = 'accept' | 'decline' | 'update' | 'leave';
+
+interface Gate {
+  readonly reached: Promise<void>;
+  readonly opened: Promise<boolean>;
+  open(): void;
+}
+
+const gates = new Map<string, Gate & { readonly reach: () => void }>();
+
+/** For tests in the process of the server: where its handlers wait for them. */
+export function gate(name: string): Gate {
+  const known = gates.get(name);
+  if (known) return known;
+  const reached = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<boolean>();
+  const made = {
+    reached: reached.promise,
+    reach: reached.resolve,
+    opened: opened.promise,
+    open: () => opened.resolve(true),
+  };
+  gates.set(name, made);
+  return made;
+}
+
+function atGate(name: string): Promise<boolean> {
+  const { opened } = gate(name);
+  gates.get(name)!.reach();
+  return opened;
+}
+
+const Input = z.object({ plan: z.any() });
+
+async function grow({ plan }: { plan?: unknown }, task: TaskContext) {
+  const { label, acts, end } = plan as Plan;
+  const subtasks: Subtask[] = [];
+  const said: string[] = [];
+  for (const act of acts)
+    switch (act.do) {
+      case 'start':
+        subtasks.push(await task.start(growing[act.plan.tool ?? 'grow'], { plan: act.plan }));
+        break;
+      case 'ask': {
+        const message = JSON.stringify({ label, key: act.key, fate: act.fate });
+        const asked = task.ask(act.key, { message, schema: z.object({ ok: z.boolean() }) });
+        if (act.aside) asked.catch(() => {});
+        else said.push((await asked).action);
+        break;
+      }
+      case 'wait':
+        await task.event(act.event);
+        break;
+      case 'join':
+        said.push(await joined(subtasks[act.n]!, act.orThrow));
+        break;
+      case 'stop':
+        await subtasks[act.n]!.cancel('Its parent wants no more of it.');
+        break;
+      case 'sleep':
+        await task.sleep(act.ms);
+        break;
+      case 'step':
+        await task.step('step', () => (act.gate === undefined ? true : atGate(act.gate)));
+        break;
+      case 'say':
+        task.say(act.words);
+        break;
+      case 'poll':
+        task.pollEvery(act.ms);
+        break;
+    }
+  const content = [{ type: 'text' as const, text: [label, ...said].join(' ') }];
+  switch (end) {
+    case 'result':
+      return { content };
+    case 'error':
+      return { content, isError: true };
+    case 'throw':
+      throw new Error(`${label} went wrong.`);
+    case 'fail':
+      throw new ProtocolError(-32603, `${label} broke the protocol.`);
+    case 'hang':
+      await task.event('never');
+      return { content };
+  }
+}
+
+async function joined(subtask: Subtask, orThrow = false): Promise<string> {
+  try {
+    const { content } = await subtask.result();
+    return `(${content.map((block) => String(block.text)).join('')})`;
+  } catch (error) {
+    if (orThrow) throw error;
+    return '(nothing)';
+  }
+}
+
+const description = 'Does what its plan says.';
+const growing: Readonly<Record<ToolName, DurableTool<typeof Input>>> = {
+  grow: durableTool('grow', { description, task: 'always', inputSchema: Input }, grow),
+  grow_briefly: durableTool(
+    'grow_briefly',
+    { description, task: 'always', inputSchema: Input, deadline: '150ms' },
+    grow,
+  ),
+  grow_freely: durableTool(
+    'grow_freely',
+    { description, task: 'always', inputSchema: Input, deadline: 'none' },
+    grow,
+  ),
+};
+
+const plainly = durableTool('grow_plainly', { description, task: 'auto', inputSchema: Input }, grow);
+
+export const grownTools = [...Object.values(growing), plainly] as unknown as readonly DurableTool[];
+
+// --- Plans, in few words ------------------------------------------------------------------------------------
+
+export function node(label: string, acts: readonly Act[] = [], end: End = 'result'): Plan {
+  return { label, acts, end };
+}
+
+export const start = (plan: Plan): Act => ({ do: 'start', plan });
+export const wait = (event = 'go'): Act => ({ do: 'wait', event });
+export const join = (n: number): Act => ({ do: 'join', n });
+export const ask = (key: string, fate: Fate = 'leave'): Act => ({ do: 'ask', key, fate });
