@@ -86,6 +86,7 @@ export class TaskClient implements AsyncDisposable {
   async connect(): Promise<void> {
     await this.#connection.connect();
     this.#server = this.#options.server ?? this.#connection.client.getServerVersion()?.name ?? 'unknown';
+    this.#ledger.tidy(this.#server);
   }
 
   get client(): Client {
