@@ -117,7 +117,7 @@ export class DirectAnswers {
     return sender;
   }
 
-  #actFor({ method, params, meta }: Request, caller: Caller, { signal }: Posted): Act | undefined {
+  #actFor({ method, params, meta }: Request, caller: Caller, { signal, header }: Posted): Act | undefined {
     if (method === 'tasks/get' && !isOlderCaller(caller)) return () => this.#look(caller, params);
     if (isTaskMethod(method))
       return async () => {
@@ -128,10 +128,8 @@ export class DirectAnswers {
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
     if (params.requestState !== undefined || params.inputResponses !== undefined) return undefined;
     if (params.arguments !== undefined && !isJsonObject(params.arguments)) return undefined;
-    return async () =>
-      this.#text(
-        await this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal: signal() }),
-      );
+    const given = { arguments: params.arguments, meta, header };
+    return async () => this.#text(await this.#binding.call(tool, given, caller, { signal: signal() }));
   }
 
   async #look(caller: Caller, params: JsonObject): Promise<string> {
