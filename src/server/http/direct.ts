@@ -106,7 +106,7 @@ export class DirectAnswers {
   }
 
   #senderOf(meta: JsonObject, body: JsonObject): Sender | undefined {
-    const text = JSON.stringify(meta);
+    const text = JSON.stringify(declaredIn(meta));
     const known = this.#senders.get(text);
     if (known) return known;
     const route = classifyInboundRequest({ httpMethod: 'POST', protocolVersionHeader: revision, body });
@@ -150,6 +150,13 @@ export class DirectAnswers {
     const _meta = { ...(complete._meta as JsonObject | undefined), [serverInfoKey]: serverInfo };
     return { ...complete, _meta };
   }
+}
+
+/** Without what is another in every request, and says nothing about its sender. */
+function declaredIn(meta: JsonObject): JsonObject {
+  if (!('traceparent' in meta)) return meta;
+  const { traceparent: _, tracestate: _state, baggage: _baggage, ...declared } = meta;
+  return declared;
 }
 
 function isWholeNumber(id: unknown): id is number {
