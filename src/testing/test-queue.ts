@@ -171,6 +171,7 @@ export function testQueue(options: SuiteOptions): void {
     assert.deepEqual(await backlog(10), { ready: 4, readySince: since, waiting: 0 });
     assert.deepEqual(await backlog(3), { ready: 3, readySince: since, waiting: 0 });
     const [first] = await claim(database, clock, { limit: 1 });
+    assert.deepEqual(await backlog(10), { ready: 3, readySince: since + 10, waiting: 0 });
     const { task } = await database.store.update('task', first!.task.id, (now) =>
       rules.ask(now, first!.claim, { key: 'roots', request: { kind: 'roots' } }, clock.now()),
     );

@@ -1,6 +1,11 @@
 import { context, type Span, type TracerProvider, trace } from '@opentelemetry/api';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
-import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
+import {
+  AlwaysOffSampler,
+  InMemorySpanExporter,
+  NodeTracerProvider,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-node';
 import { afterEach, expect, test } from 'vitest';
 import { createTasks, durableTool, type Tasks } from '../../src/index.ts';
 import { sqlite } from '../../src/sqlite.ts';
@@ -108,6 +113,17 @@ test.each([
   await tasks.close();
   const task = exporter.getFinishedSpans().find(({ name }) => name === 'task child');
   expect(task!.attributes['holdfast.owner']).toBe(shown);
+});
+
+test('what is not sampled when it is made is sampled nowhere, whatever its caller wished', async () => {
+  const tasks = await working({
+    tracerProvider: new NodeTracerProvider({ sampler: new AlwaysOffSampler() }),
+  });
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  const origin = { dialect: 'direct', method: 'tools/call', trace: { traceparent } };
+  const task = await tasks.create(child, undefined, { origin });
+  expect(task.origin.trace!.traceparent).toMatch(/^00-a{32}-[0-9a-f]{16}-00$/);
+  await tasks.close();
 });
 
 class Reader extends MetricReader {
