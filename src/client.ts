@@ -3,7 +3,7 @@ import './check-node.ts';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Client, Transport } from '@modelcontextprotocol/client';
-import { asQuestion } from './client/asking.ts';
+import { type AnswerQuestion, asQuestion, keyOf, type QuestionKind } from './client/asking.ts';
 import { type Handles, memoryHandles } from './client/handles.ts';
 import { type HttpOptions, httpTransport } from './client/http.ts';
 import {
@@ -12,12 +12,15 @@ import {
   TaskClient,
   type ConnectTasksOptions as WithHandles,
 } from './client/task-client.ts';
-import { createTasks, type TasksOptions } from './engine/tasks.ts';
+import { ProtocolError } from './engine/recorded-error.ts';
+import { createTasks, type Tasks, type TasksOptions } from './engine/tasks.ts';
+import { digestOf } from './model/digest.ts';
 import { HoldfastError } from './model/errors.ts';
 import type { JsonObject } from './model/json.ts';
+import type { WireFault } from './protocol/dialect.ts';
 import { drafts as allDrafts, type Draft } from './protocol/dialects/drafts/flags.ts';
 import { answering } from './receiver/hosted.ts';
-import { Receiver } from './receiver/receiver.ts';
+import { type Engine, Receiver, RequestCancelled } from './receiver/receiver.ts';
 import { sqliteHandles } from './stores/sqlite/handles.ts';
 import { openSqlite } from './stores/sqlite/open.ts';
 
@@ -25,7 +28,8 @@ export type { Answer, AnswerQuestion, Question, QuestionKind } from './client/as
 export type { TaskHandle } from './client/handle.ts';
 export { type HandleRecord, type Handles, memoryHandles } from './client/handles.ts';
 export { type HttpOptions, httpTransport, mindfulFetch } from './client/http.ts';
-export type { CallEvent, CallOptions, TaskClient } from './client/task-client.ts';
+export type { CallEvent, CallOptions } from './client/options.ts';
+export type { TaskClient } from './client/task-client.ts';
 export type { Ending } from './requestor/ending.ts';
 export {
   ConnectionLost,
@@ -58,8 +62,8 @@ export interface ConnectTasksOptions extends Omit<WithHandles, 'handles' | 'host
 }
 
 export class UnknownHandles extends HoldfastError {
-  constructor(location: string) {
-    super(`"${location}" is no place for handles. Use memory: or sqlite:PATH.`);
+  constructor(location: string, what = 'handles') {
+    super(`"${location}" is no place for ${what}. Use memory: or sqlite:PATH.`);
   }
 }
 
@@ -77,46 +81,77 @@ export async function connectTasks(
     headers,
     largestAnswer,
     hosts,
-    ...rest
+    ...others
   } = options;
+  const rest = { ...others, ...(others.answer && { answer: asDeclared(others.answer, others.answers) }) };
   const http = { ...(headers && { headers }), ...(largestAnswer !== undefined && { largestAnswer }) };
   const isAddress = typeof where === 'string' || where instanceof URL;
   const transport = isAddress ? () => httpTransport(new URL(where), http) : where;
+  const host =
+    hosts === undefined ? undefined : new Host(client, isAddress ? new URL(where) : undefined, hosts, rest);
   const tasks = new TaskClient(client, transport, {
     ...rest,
-    ...(hosts !== undefined && { hosts: hosting(hosts, options) }),
+    ...(host && { hosts: (about) => host.meet(about) }),
     handles: typeof handles === 'string' ? openHandles(handles) : handles,
   });
   await tasks.connect();
+  try {
+    await host?.begin();
+  } catch (error) {
+    await tasks.close();
+    throw error;
+  }
   return tasks;
 }
 
-/** The engine of a server, in a client: what is asked as a task is answered, whatever happens to this process. */
-function hosting(
-  store: string | TasksOptions['store'],
-  { answer, answers = ['form', 'url'], drafts = [] }: ConnectTasksOptions,
-): (about: Hosted) => Hosting {
-  const asks = async ({ method, params }: { method: string; params: JsonObject }, signal: AbortSignal) => {
-    const question = asQuestion({ key: method, method, params });
-    if (!question || !answer) throw new HoldfastError(`Nobody here can answer ${method}.`);
-    return answer(question, signal);
+/** A host is only asked what it said it can answer, whatever way a question comes. */
+function asDeclared(
+  answer: AnswerQuestion,
+  kinds: readonly QuestionKind[] = ['form', 'url'],
+): AnswerQuestion {
+  return async (question, signal) => {
+    if (kinds.includes(question.kind)) return answer(question, signal);
+    throw new ProtocolError(-32602, `Nobody here can answer such a question (${question.kind}).`);
   };
-  const methods = [
-    ...(answers.some((kind) => kind === 'form' || kind === 'url') ? ['elicitation/create'] : []),
-    ...(answers.includes('sampling') ? ['sampling/createMessage'] : []),
-  ];
-  const handlers = new Map(methods.map((method) => [method, answering(method, asks)]));
-  return (about) => {
-    const tasks = createTasks({
-      store: typeof store === 'string' ? () => openSqlite(store.replace(/^sqlite:/, '')) : store,
-      tools: [...handlers.values()],
-    });
-    const working = tasks.work();
+}
+
+/** People take their time, and none has to wait until another has answered. */
+const questionsAtOnce = 1_000;
+
+/** The engine of a server, in a client: what is asked as a task is answered, whatever happens to this process. */
+class Host {
+  readonly #client: Client;
+  readonly #url: URL | undefined;
+  readonly #store: TasksOptions['store'];
+  readonly #options: ConnectTasksOptions;
+  readonly #methods: readonly string[];
+  readonly #engine = Promise.withResolvers<Engine>();
+  #tasks: Tasks | undefined;
+
+  constructor(
+    client: Client,
+    url: URL | undefined,
+    store: string | TasksOptions['store'],
+    options: ConnectTasksOptions,
+  ) {
+    this.#client = client;
+    this.#url = url;
+    this.#store = typeof store === 'string' ? storeAt(store) : store;
+    this.#options = options;
+    const { answer, answers = answer ? ['form', 'url'] : [] } = options;
+    this.#methods = [
+      ...(answers.some((kind) => kind === 'form' || kind === 'url') ? ['elicitation/create'] : []),
+      ...(answers.includes('sampling') ? ['sampling/createMessage'] : []),
+    ];
+  }
+
+  meet(about: Hosted): Hosting {
+    const { drafts = [] } = this.#options;
     const receiver = new Receiver({
-      tasks,
-      handlers,
+      methods: this.#methods,
+      engine: this.#engine.promise,
       drafts: new Set<Draft>(drafts === 'all' ? allDrafts : drafts),
-      owner: () => about.server(),
+      owner: () => this.#server(),
       server: () => about.opening(),
       notify: (message) => about.notify(message),
     });
@@ -125,16 +160,56 @@ function hosting(
       request: (request) =>
         receiver.request(request)?.then(
           (result) => ({ result }),
-          (error: unknown) => ({ error: receiver.fault(error) }),
+          (error: unknown) => settled(error, receiver.fault(error)),
         ),
       heard: (method, params) => receiver.heard(method, params),
-      async close() {
+      close: async () => {
         receiver.close();
-        await working;
-        await tasks.close();
+        await this.#tasks?.close();
       },
     };
-  };
+  }
+
+  /** Once the server is known: what it asked of an earlier process is asked again. */
+  async begin(): Promise<void> {
+    const version = (await digestOf(this.#server())).slice(0, 16);
+    const handlers = new Map(
+      this.#methods.map((method) => [method, answering(method, version, (...asked) => this.#ask(...asked))]),
+    );
+    const tasks = createTasks({ store: this.#store, tools: [...handlers.values()] });
+    this.#tasks = tasks;
+    await tasks.work({ concurrency: questionsAtOnce, grace: '100ms' });
+    this.#engine.resolve({ tasks, handlers });
+  }
+
+  /**
+   * Whose tasks are whose. Anybody can give a server any name, so the address counts too, where there is one; a host
+   * that knows its servers by names of its own says so.
+   */
+  #server(): string {
+    if (this.#options.server !== undefined) return `host's ${this.#options.server}`;
+    const name = this.#client.getServerVersion()?.name ?? 'unknown';
+    return this.#url ? `server ${name} at ${this.#url.origin}${this.#url.pathname}` : `server ${name}`;
+  }
+
+  async #ask({ method, params }: { method: string; params: JsonObject }, signal: AbortSignal) {
+    const { answer } = this.#options;
+    const question = asQuestion({ key: await keyOf(method, params), method, params });
+    if (!question || !answer) throw new ProtocolError(-32602, `Nobody here can answer ${method}.`);
+    return answer(question, signal);
+  }
+}
+
+/** A request that the server cancelled is answered by nobody. */
+function settled(error: unknown, fault: WireFault): Promise<{ error: WireFault }> | { error: WireFault } {
+  return error instanceof RequestCancelled ? new Promise(() => {}) : { error: fault };
+}
+
+function storeAt(location: string): TasksOptions['store'] {
+  if (location === 'memory:') return () => openSqlite(location);
+  if (location.startsWith('sqlite:') && location.length > 'sqlite:'.length)
+    return () => openSqlite(location.slice('sqlite:'.length));
+  throw new UnknownHandles(location, 'tasks');
 }
 
 export function openHandles(location: string): Handles {

@@ -12,7 +12,11 @@ export class WrongUsage extends HoldfastError {
 export class CommandFailed extends HoldfastError {}
 
 type Values<Options> = {
-  readonly [Name in keyof Options]?: Options[Name] extends { readonly type: 'boolean' } ? boolean : string;
+  readonly [Name in keyof Options]?: Options[Name] extends { readonly type: 'boolean' }
+    ? boolean
+    : Options[Name] extends { readonly multiple: true }
+      ? readonly string[]
+      : string;
 };
 
 export interface Arguments<Options> {

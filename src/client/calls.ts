@@ -3,22 +3,34 @@ import { type Duration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { createdNotification, relatedTaskKey, taskKey } from '../protocol/dialects/sep-1686/names.ts';
+import { refusalOf } from '../requestor/asked.ts';
 import type { Ending } from '../requestor/ending.ts';
-import { ConnectionLost, MalformedAnswer, RemoteError, RequestTimedOut } from '../requestor/errors.ts';
+import {
+  ConnectionLost,
+  MalformedAnswer,
+  RemoteError,
+  RequestTimedOut,
+  ServerUnreachable,
+} from '../requestor/errors.ts';
+import { Halt } from '../requestor/halt.ts';
+import type { Pace } from '../requestor/pace.ts';
 import { type RemoteProgress, type RemoteRequest, readProgress } from '../requestor/remote-task.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, DispatchOptions } from './connection.ts';
 import type { HandleRecord } from './handles.ts';
+import type { Kept } from './ledger.ts';
 import { type Reply, readReply } from './reply.ts';
 import { headersFor, ToolList } from './tool-hints.ts';
 
 /** How often a call may come back with questions before there is a task. */
 const mostRounds = 20;
-/** How long a server that knows SEP-1686 may take to say that the task is there, before it is looked for. */
-const createdWithinMs = 5_000;
 
 interface CallsOptions {
   readonly callTimeout?: Duration;
   readonly strict?: boolean;
+  readonly pace: Pace;
+  readonly unreachableForMs: number;
+  readonly answer: (question: RemoteRequest & { key: string }, signal: AbortSignal) => Promise<JsonObject>;
+  readonly keptFor: (record: HandleRecord) => Kept;
 }
 
 interface SendOptions {
@@ -26,24 +38,20 @@ interface SendOptions {
   readonly signal?: AbortSignal;
 }
 
-type AnswerOne = (
-  question: RemoteRequest & { taskId?: string; key: string },
-  signal: AbortSignal,
-) => Promise<JsonObject | undefined>;
+type Message = { readonly method: string; readonly params: JsonObject };
 
 export class Calls {
   readonly #connection: Connection;
   readonly #tools: ToolList;
   readonly #options: CallsOptions;
-  readonly #answer: AnswerOne;
   readonly #progress = new Map<string, (progress: RemoteProgress) => void>();
   readonly #created = new Map<string, () => void>();
 
-  constructor(connection: Connection, options: CallsOptions, answer: AnswerOne) {
+  constructor(connection: Connection, options: CallsOptions) {
     this.#connection = connection;
-    this.#tools = new ToolList(connection);
     this.#options = options;
-    this.#answer = answer;
+    const { signal } = new AbortController();
+    this.#tools = new ToolList((message) => this.#insist(message, { signal, isRepeatable: true }));
   }
 
   /** Does the server promise to carry out a call only once, however often it is sent? */
@@ -52,7 +60,11 @@ export class Calls {
   }
 
   mayHaveGotThrough(error: unknown): boolean {
-    return error instanceof ConnectionLost || error instanceof RequestTimedOut;
+    return (
+      error instanceof ConnectionLost ||
+      error instanceof RequestTimedOut ||
+      error instanceof ServerUnreachable
+    );
   }
 
   /** Calls, and answers what is asked first. */
@@ -64,44 +76,37 @@ export class Calls {
     const hints = await this.#hintsFor(record);
     const asked = await this.#wish(method, hints?.taskSupport, ttl);
     const base = { ...params, ...asked, _meta: { ...metaOf(params), ...this.#metaFor(record) } };
+    const headers = hints && headersFor(hints, isJsonObject(params.arguments) ? params.arguments : {});
+    const timeoutMs = toMs(this.#options.callTimeout ?? '10m');
+    const how = { signal, timeoutMs, isRepeatable: this.canBeSentAgain, ...(headers && { headers }) };
+    const asking = new Rounds(this.#options, record);
     let more: JsonObject = {};
     for (let round = 0; round < mostRounds; round++) {
-      const headers = hints && headersFor(hints, isJsonObject(params.arguments) ? params.arguments : {});
-      const answer = await this.#insist({ method, params: { ...base, ...more } }, signal, headers);
+      const answer = await this.#insist({ method, params: { ...base, ...more } }, how);
       const reply = readReply(method, answer, this.#connection.isModern);
       if (reply.kind !== 'questions') return this.#asAgreed(reply, asked.task !== undefined, method);
-      more = await this.#answered(reply, signal);
+      more = await asking.answered(reply, signal);
     }
     throw new MalformedAnswer(`it asked more than ${mostRounds} times before there was a task`);
   }
 
-  /** Only what a server promised to carry out once is sent again after a lost connection. */
+  /** Sends again what certainly was not carried out, or does no harm if it is carried out twice. */
   async #insist(
-    message: { method: string; params: JsonObject },
-    signal: AbortSignal,
-    headers: Readonly<Record<string, string>> | undefined,
+    message: Message,
+    { isRepeatable, ...options }: DispatchOptions & { readonly isRepeatable: boolean },
   ): Promise<JsonObject> {
-    const timeoutMs = toMs(this.#options.callTimeout ?? '10m');
-    for (let attempt = 1; ; attempt++) {
+    const { pace, unreachableForMs } = this.#options;
+    const since = Date.now();
+    for (let failures = 1; ; failures++) {
       try {
-        return await this.#connection.request(message, { signal, timeoutMs, ...(headers && { headers }) });
+        return await this.#connection.request(message, options);
       } catch (error) {
-        if (!(error instanceof ConnectionLost) || !this.canBeSentAgain || attempt > 8) throw error;
-        await new Promise((resolve) => setTimeout(resolve, Math.min(100 * 2 ** attempt, 5_000)));
+        if (!(error instanceof ConnectionLost) || !(error.isUnsent || isRepeatable)) throw error;
+        const passed = Date.now() - since;
+        if (passed > unreachableForMs) throw new ServerUnreachable(passed, error.message);
+        await pause(pace.next({ hintMs: 0, failures, retryAfterMs: error.retryAfterMs }), options.signal);
       }
     }
-  }
-
-  async #answered(
-    { questions, requestState }: Extract<Reply, { kind: 'questions' }>,
-    signal: AbortSignal,
-  ): Promise<JsonObject> {
-    const inputResponses: Record<string, JsonObject> = {};
-    for (const [key, request] of Object.entries(questions)) {
-      const answer = await this.#answer({ key, ...request }, signal);
-      if (answer) inputResponses[key] = answer;
-    }
-    return { inputResponses, ...(requestState !== undefined && { requestState }) };
   }
 
   async #hintsFor({ method, params }: HandleRecord) {
@@ -156,15 +161,13 @@ export class Calls {
           () => 'answered' as const,
           (error: unknown) => ({ error }),
         );
-        const late = new Promise<'late'>((resolve) => {
-          const timer = setTimeout(() => resolve('late'), createdWithinMs);
-          void settled.finally(() => clearTimeout(timer));
-        });
-        const first = await Promise.race([created.promise, settled, late]);
+        const first = await Promise.race([created.promise, settled]);
         if (first === 'answered') return plain;
-        // A server that says nothing of a task may have none, or its word was lost; the answer decides.
-        if (first === 'late') return Promise.any([plain, created.promise.then(pursue)]).catch(firstError);
-        if (first === 'created') return Promise.any([plain, pursue()]).catch(firstError);
+        if (first === 'created')
+          return Promise.any([plain, pursue()]).catch((all: AggregateError) => {
+            const [ofPlain, ofTask] = all.errors;
+            throw this.mayHaveGotThrough(ofPlain) ? ofTask : ofPlain;
+          });
         // Refused because the name is taken means: an earlier attempt got through.
         const isTaken = first.error instanceof RemoteError && first.error.code === -32602;
         if (!isTaken && !this.mayHaveGotThrough(first.error)) throw first.error;
@@ -207,10 +210,51 @@ export class Calls {
   }
 }
 
-function metaOf({ _meta }: JsonObject): JsonObject {
-  return isJsonObject(_meta) ? _meta : {};
+/** The questions that come before there is a task. */
+class Rounds {
+  readonly #options: Pick<CallsOptions, 'answer'>;
+  readonly #kept: Kept;
+  readonly #answered = new Set<string>();
+
+  constructor(options: CallsOptions, record: HandleRecord) {
+    this.#options = options;
+    this.#kept = options.keptFor(record);
+  }
+
+  async answered(
+    { questions, requestState }: Extract<Reply, { kind: 'questions' }>,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
+    const inputResponses: [string, JsonObject][] = [];
+    for (const [key, request] of Object.entries(questions))
+      inputResponses.push([key, await this.#answer(key, request, signal)]);
+    return {
+      inputResponses: Object.fromEntries(inputResponses),
+      ...(requestState !== undefined && { requestState }),
+    };
+  }
+
+  /** An earlier process may have been given the answer; one that is asked for twice was not to the server's liking. */
+  async #answer(key: string, request: RemoteRequest, signal: AbortSignal): Promise<JsonObject> {
+    const at = ` ${key}`;
+    const before = this.#answered.has(key) ? undefined : this.#kept.answer(at);
+    this.#answered.add(key);
+    if (before) return before;
+    const answer = await this.#options.answer({ key, ...request }, signal).catch((error: unknown) => {
+      const refusal = signal.aborted ? undefined : refusalOf(request);
+      if (!refusal) throw error;
+      return refusal;
+    });
+    signal.throwIfAborted();
+    this.#kept.remember(at, answer);
+    return answer;
+  }
 }
 
-function firstError(error: unknown): never {
-  throw error instanceof AggregateError ? error.errors[0] : error;
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Halt(signal).pause(ms);
+}
+
+function metaOf({ _meta }: JsonObject): JsonObject {
+  return isJsonObject(_meta) ? _meta : {};
 }

@@ -5,6 +5,7 @@ import { extension } from '../protocol/dialects/2026-07-28/names.ts';
 import { type Draft, type Drafts, flagsOf } from '../protocol/dialects/drafts/flags.ts';
 import { subtasksExtension } from '../protocol/links.ts';
 import { ConnectionLost, ServerUnreachable } from '../requestor/errors.ts';
+import { longestTimerMs } from '../requestor/pace.ts';
 import type { RemotePeer } from '../requestor/pursuit.ts';
 import {
   originalTasks,
@@ -13,19 +14,20 @@ import {
   tasksExtension,
   tasksOf2025,
 } from '../requestor/remote-dialect.ts';
-import { Dispatcher, type DispatchOptions, type Notified, type Requested } from './dispatcher.ts';
+import { Dispatcher, type DispatchOptions, type Hearing } from './dispatcher.ts';
 
 export type Opens = () => Transport | Promise<Transport>;
 
-export interface ConnectionOptions {
+export interface ConnectionOptions extends Hearing {
   readonly drafts: Drafts;
   /** Speak SEP-1686, whatever else the server has. */
   readonly isOriginal: boolean;
   readonly capabilities: JsonObject;
   readonly timeoutMs: number;
-  readonly onNotification: Notified;
-  readonly onRequest?: Requested;
 }
+
+/** After an attempt to connect again that failed, nobody tries for a while. */
+const quietMs = { first: 250, longest: 10_000 };
 
 export class Connection implements RemotePeer {
   readonly client: Client;
@@ -35,13 +37,16 @@ export class Connection implements RemotePeer {
   readonly #options: ConnectionOptions;
   #opening: Promise<void> | undefined;
   #isClosed = false;
+  /** What the server said of itself last; the SDK forgets it while it connects again. */
+  #agreed: { readonly isModern: boolean; readonly server: JsonObject } = { isModern: false, server: {} };
+  #failed: { readonly error: Error; readonly times: number; readonly until: number } | undefined;
 
   constructor(client: Client, transport: Transport | Opens, options: ConnectionOptions) {
     this.client = client;
     this.#options = options;
     this.#canReopen = typeof transport === 'function';
     this.#open = typeof transport === 'function' ? transport : () => transport;
-    this.dispatcher = new Dispatcher(options.timeoutMs, options.onNotification, options.onRequest);
+    this.dispatcher = new Dispatcher(options.timeoutMs, options);
     const { drafts, capabilities } = options;
     client.registerCapabilities({
       ...capabilities,
@@ -53,15 +58,26 @@ export class Connection implements RemotePeer {
   async connect(): Promise<void> {
     const transport = await this.#open();
     this.dispatcher.prepare(transport);
-    await this.client.connect(transport);
+    await this.client.connect(transport, {
+      timeout: Math.min(this.#options.timeoutMs, longestTimerMs),
+    });
     this.dispatcher.take(transport);
+    // On a pipe the SDK asks a throw-away process what it speaks: what requests have to say is known with the first.
+    if (this.client.getProtocolEra() === 'modern' && !this.dispatcher.isAddressed)
+      await this.client.discover();
+    const server = this.client.getServerCapabilities();
+    this.#agreed = {
+      isModern: this.client.getProtocolEra() === 'modern',
+      server: isJsonObject(server) ? (server as JsonObject) : {},
+    };
   }
 
   async request(...[message, options]: Parameters<Dispatcher['request']>): Promise<JsonObject> {
+    if (!this.dispatcher.isOpen) await this.#reconnect('It is closed.');
     try {
       return await this.dispatcher.request(message, options);
     } catch (error) {
-      if (error instanceof ConnectionLost && error.isOver) await this.#reconnect(error);
+      if (error instanceof ConnectionLost && error.isOver) await this.#reconnect(error.message);
       throw error;
     }
   }
@@ -74,7 +90,7 @@ export class Connection implements RemotePeer {
   // --- What was agreed ------------------------------------------------------------------------------------
 
   get isModern(): boolean {
-    return this.client.getProtocolEra() === 'modern';
+    return this.#agreed.isModern;
   }
 
   /** The session of the requests, where there is one. */
@@ -83,8 +99,7 @@ export class Connection implements RemotePeer {
   }
 
   get #server(): JsonObject {
-    const capabilities = this.client.getServerCapabilities();
-    return isJsonObject(capabilities) ? (capabilities as JsonObject) : {};
+    return this.#agreed.server;
   }
 
   hasExtension(name: string): boolean {
@@ -123,25 +138,39 @@ export class Connection implements RemotePeer {
   // --- Coming back ----------------------------------------------------------------------------------------
 
   /** Opens another connection, once for all that need it. */
-  async #reconnect(lost: ConnectionLost): Promise<void> {
+  async #reconnect(why: string): Promise<void> {
     if (this.#isClosed) throw new ServerUnreachable(0, 'This client was closed.');
     if (!this.#canReopen)
       throw new ServerUnreachable(
         0,
-        `${lost.message} There is no way to open another: connect with a URL, or with a function that makes a transport.`,
+        `${why} There is no way to open another: connect with a URL, or with a function that makes a transport.`,
       );
+    if (this.#failed && Date.now() < this.#failed.until) throw lostBy(this.#failed.error);
     this.#opening ??= this.#connectAgain().finally(() => {
       this.#opening = undefined;
     });
-    await this.#opening.catch((error: Error) => {
-      throw new ConnectionLost(error.message);
-    });
+    await this.#opening;
   }
 
   async #connectAgain(): Promise<void> {
     await this.client.close().catch(() => {});
-    await this.connect();
+    if (this.#isClosed) return;
+    try {
+      await this.connect();
+    } catch (error) {
+      const times = (this.#failed?.times ?? 0) + 1;
+      const until = Date.now() + Math.min(quietMs.first * 2 ** times, quietMs.longest);
+      this.#failed = { error: error as Error, times, until };
+      throw lostBy(error as Error);
+    }
+    this.#failed = undefined;
+    if (this.#isClosed) await this.client.close();
   }
+}
+
+/** Whoever waited for the connection has sent nothing yet. */
+function lostBy({ message }: Error): ConnectionLost {
+  return new ConnectionLost(message, { isUnsent: true });
 }
 
 export type { DispatchOptions };

@@ -7,6 +7,7 @@ import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { ConnectionLost, MalformedAnswer, RemoteError, RequestTimedOut } from '../requestor/errors.ts';
+import { longestTimerMs } from '../requestor/pace.ts';
 import type { RemotePeer } from '../requestor/pursuit.ts';
 import type { Message } from '../requestor/remote-dialect.ts';
 
@@ -22,9 +23,19 @@ export interface DispatchOptions {
   readonly id?: string;
 }
 
+const answerAttempts = 6;
+
 type Waiting = PromiseWithResolvers<JsonObject>;
 
 export type Notified = (method: string, params: JsonObject) => void;
+
+/** What a connection tells of what comes in. */
+export interface Hearing {
+  readonly onNotification: Notified;
+  readonly onRequest: Requested;
+  /** An answer of ours to a request of the peer has got there. */
+  readonly onResponded: (id: string | number) => void;
+}
 
 /** A request of the server's that the SDK is not to see; undefined if it is. */
 export type Requested = (request: {
@@ -35,36 +46,49 @@ export type Requested = (request: {
 
 export class Dispatcher implements RemotePeer {
   readonly #timeoutMs: number;
-  readonly #onNotification: Notified;
-  readonly #onRequest: Requested;
+  readonly #hearing: Hearing;
   readonly #pending = new Map<string, Waiting>();
   /** What every request of 2026-07-28 says of its client; taken from what the SDK sends. */
   #envelope: JsonObject | undefined;
   #transport: Transport | undefined;
+  /** What the transport complained of in this turn of the event loop. */
+  #complaint: string | undefined;
 
-  constructor(timeoutMs: number, onNotification: Notified, onRequest: Requested = () => undefined) {
+  constructor(timeoutMs: number, hearing: Hearing) {
     this.#timeoutMs = timeoutMs;
-    this.#onRequest = onRequest;
-    this.#onNotification = onNotification;
+    this.#hearing = hearing;
+  }
+
+  get isOpen(): boolean {
+    return this.#transport !== undefined;
   }
 
   /** Before the client is connected to it. */
   prepare(transport: Transport): void {
     this.#envelope = undefined;
     const send = transport.send.bind(transport);
-    transport.send = (message, options) => {
+    transport.send = async (message, options) => {
       const meta = 'params' in message ? message.params?._meta : undefined;
       if (meta && protocolVersionKey in meta) this.#envelope ??= envelopeOf(meta as JsonObject);
-      return send(message, options);
+      if (!('result' in message)) return send(message, options);
+      await persistently(() => send(message, options));
+      this.#hearing.onResponded(message.id);
     };
   }
 
   /** Once it is: from here on its messages pass by here first. */
   take(transport: Transport): void {
     this.#transport = transport;
-    const { onmessage, onclose } = transport;
+    const { onmessage, onclose, onerror } = transport;
     transport.onmessage = (message, extra) => {
       if (!this.#isOurs(message)) onmessage?.(message, extra);
+    };
+    transport.onerror = (error) => {
+      this.#complaint = error.message;
+      queueMicrotask(() => {
+        this.#complaint = undefined;
+      });
+      onerror?.(error);
     };
     transport.onclose = () => {
       if (this.#transport === transport) this.#transport = undefined;
@@ -72,6 +96,11 @@ export class Dispatcher implements RemotePeer {
         waiting.reject(new ConnectionLost('it was closed.', { isOver: true }));
       onclose?.();
     };
+  }
+
+  /** Is it known what every request of 2026-07-28 says of its client? */
+  get isAddressed(): boolean {
+    return this.#envelope !== undefined;
   }
 
   newRequestId(): string {
@@ -87,12 +116,15 @@ export class Dispatcher implements RemotePeer {
       id = this.newRequestId(),
     } = options;
     const transport = this.#transport;
-    if (!transport) throw new ConnectionLost('it is closed.', { isOver: true });
+    if (!transport) throw new ConnectionLost('it is closed.', { isOver: true, isUnsent: true });
     const waiting = Promise.withResolvers<JsonObject>();
     const ended = new AbortController();
     const timer = isPatient
       ? undefined
-      : setTimeout(() => waiting.reject(new RequestTimedOut(method, timeoutMs)), timeoutMs);
+      : setTimeout(
+          () => waiting.reject(new RequestTimedOut(method, timeoutMs)),
+          Math.min(timeoutMs, longestTimerMs),
+        );
     const onAbort = () => waiting.reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     this.#pending.set(id, waiting);
@@ -101,10 +133,10 @@ export class Dispatcher implements RemotePeer {
       const message = { jsonrpc: '2.0', id, method, params: this.#addressed(params) } as JSONRPCMessage;
       const sent = transport.send(message, {
         requestSignal: ended.signal,
-        onRequestStreamEnd: () => waiting.reject(new ConnectionLost('its stream ended without an answer.')),
+        onRequestStreamEnd: () => waiting.reject(this.#whyEnded()),
         ...(headers && { headers }),
       });
-      sent.catch((error: unknown) => waiting.reject(asLost(error)));
+      sent.catch((error: unknown) => waiting.reject(asLost(error, this.#envelope !== undefined)));
       return await waiting.promise;
     } finally {
       clearTimeout(timer);
@@ -120,6 +152,14 @@ export class Dispatcher implements RemotePeer {
     await this.#transport?.send({ jsonrpc: '2.0', method, params } as JSONRPCMessage);
   }
 
+  /** The SDK tells why only in passing. */
+  #whyEnded(): Error {
+    const broken = /The server broke the protocol: (.*)\.$/.exec(this.#complaint ?? '')?.[1];
+    if (broken !== undefined) return new MalformedAnswer(broken);
+    const why = this.#complaint === undefined ? '' : ` (${this.#complaint})`;
+    return new ConnectionLost(`its stream ended without an answer${why}.`);
+  }
+
   #addressed(params: JsonObject): JsonObject {
     if (!this.#envelope) return params;
     return { ...params, _meta: { ...(params._meta as JsonObject | undefined), ...this.#envelope } };
@@ -127,7 +167,7 @@ export class Dispatcher implements RemotePeer {
 
   #answersIt(request: Parameters<Requested>[0]): boolean {
     const transport = this.#transport;
-    const answering = this.#onRequest(request);
+    const answering = this.#hearing.onRequest(request);
     void answering
       ?.then((answer) => transport?.send({ jsonrpc: '2.0', id: request.id, ...answer } as JSONRPCMessage))
       .catch(() => {});
@@ -138,7 +178,7 @@ export class Dispatcher implements RemotePeer {
     if ('method' in message) {
       const params = isJsonObject(message.params) ? message.params : {};
       if ('id' in message) return this.#answersIt({ id: message.id, method: message.method, params });
-      this.#onNotification(message.method, params);
+      this.#hearing.onNotification(message.method, params);
       return false;
     }
     const waiting = this.#pending.get(String(message.id));
@@ -150,6 +190,19 @@ export class Dispatcher implements RemotePeer {
   }
 }
 
+/** Nobody asks for an answer that got lost while the stream of its question lives on. */
+async function persistently(act: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await act();
+    } catch (error) {
+      const lost = asLost(error, false);
+      if (attempt > answerAttempts || !(lost instanceof ConnectionLost) || lost.isOver) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt));
+    }
+  }
+}
+
 function remoteError(error: unknown): Error {
   if (!isJsonObject(error) || typeof error.code !== 'number' || typeof error.message !== 'string')
     return new MalformedAnswer('an error has no code or no message');
@@ -157,16 +210,36 @@ function remoteError(error: unknown): Error {
   return new RemoteError({ code, message, ...(data !== undefined && { data: data as Json }) });
 }
 
-function asLost(error: unknown): Error {
+function asLost(error: unknown, isModern: boolean): Error {
   if (error instanceof ConnectionLost || error instanceof MalformedAnswer) return error;
   if (!(error instanceof Error)) return new ConnectionLost(String(error));
-  const status = 'status' in error ? error.status : undefined;
+  const { status, text } = ('data' in error && isJsonObject(error.data) ? error.data : {}) as JsonObject;
+  const said = isModern && typeof text === 'string' ? errorIn(text) : undefined;
+  if (said) return said;
   // A session that the server does not know is over; a client has to open another.
   if (status === 404)
-    return new ConnectionLost('the server does not know its session any more.', { isOver: true });
+    return new ConnectionLost('the server does not know its session any more.', {
+      isOver: true,
+      isUnsent: true,
+    });
   if (status === 401 || status === 403) return new RemoteError({ code: -32001, message: error.message });
-  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
-  return new ConnectionLost(`${error.message}${cause}`);
+  if (error.name === 'ZodError' || error.name === '$ZodError')
+    return new MalformedAnswer('it answered with JSON that is no message of JSON-RPC');
+  const { cause } = error;
+  const isUnsent = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
+  return new ConnectionLost(`${error.message}${cause instanceof Error ? ` (${cause.message})` : ''}`, {
+    isUnsent,
+  });
+}
+
+/** On 2026-07-28 errors come with a status of HTTP. */
+function errorIn(text: string): Error | undefined {
+  try {
+    const { error } = JSON.parse(text);
+    return isJsonObject(error) ? remoteError(error) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Everything that the protocol asks of a request, and nothing that belonged to the one it was found in. */

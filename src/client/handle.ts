@@ -1,7 +1,7 @@
 /** A call as its host holds it: whatever became of it, it is waited for, listened to and cancelled in the same way. */
 import type { JsonObject } from '../model/json.ts';
 import { type Ending, resultOf } from '../requestor/ending.ts';
-import type { Pursued, TaskUpdate } from '../requestor/pursuit.ts';
+import type { Pursued, Pursuit, TaskUpdate } from '../requestor/pursuit.ts';
 import { UpdateQueue } from './updates.ts';
 
 export interface TaskHandle {
@@ -32,7 +32,6 @@ export interface HandleActs {
   cancel(): Promise<void>;
   delete(): Promise<void>;
   detach(): void;
-  tree(): Pursued | undefined;
   /** To be durable when it returns: the host has its outcome. */
   deliver(ending: Ending): void;
 }
@@ -43,10 +42,12 @@ export class Handle implements TaskHandle {
   readonly #acts: HandleActs;
   readonly #ended = Promise.withResolvers<Ending>();
   readonly #queues = new Set<UpdateQueue>();
+  #pursuit: Pursuit | undefined;
   #isDone = false;
 
-  constructor(id: string, acts: HandleActs) {
+  constructor(id: string, taskId: string | undefined, acts: HandleActs) {
     this.id = id;
+    this.taskId = taskId;
     this.#acts = acts;
     this.#ended.promise.catch(() => {});
   }
@@ -80,7 +81,7 @@ export class Handle implements TaskHandle {
   }
 
   tree(): Pursued | undefined {
-    return this.#acts.tree();
+    return this.#pursuit?.tree();
   }
 
   async results(): Promise<JsonObject[]> {
@@ -99,9 +100,15 @@ export class Handle implements TaskHandle {
     for (const queue of this.#queues) queue.push(update);
   }
 
-  end(ending: Ending): void {
+  pursued(taskId: string, pursuit: Pursuit): void {
+    this.taskId = taskId;
+    this.#pursuit = pursuit;
+  }
+
+  end(ending: Ending): this {
     this.#isDone = true;
     this.#ended.resolve(ending);
+    return this;
   }
 
   fail(error: unknown): void {

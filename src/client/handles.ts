@@ -11,6 +11,8 @@ export interface HandleRecord {
   readonly id: string;
   /** Whose task it is: the name under which a host knows the server. */
   readonly server: string;
+  /** How the server is reached again, in the words of whoever made the call. Never a secret. */
+  readonly target?: JsonObject;
   readonly method: string;
   readonly params: JsonObject;
   readonly argumentsDigest: string;

@@ -9,10 +9,17 @@ export interface HttpOptions {
 }
 
 const defaultLargest = 64 * 1024 * 1024;
+const soonestMs = 250;
+const latestMs = 60_000;
 
 export function httpTransport(url: URL, { headers, largestAnswer }: HttpOptions = {}) {
   return new StreamableHTTPClientTransport(url, {
     fetch: mindfulFetch(largestAnswer ?? defaultLargest),
+    // A server may say when to come back, though neither at once again and again nor never.
+    reconnectionScheduler: (reconnect, delay) => {
+      const timer = setTimeout(reconnect, Math.min(Math.max(delay, soonestMs), latestMs));
+      return () => clearTimeout(timer);
+    },
     ...(headers && { requestInit: { headers } }),
   });
 }
@@ -26,7 +33,7 @@ export function mindfulFetch(
     const retryAfterMs = retryAfter(response.headers.get('retry-after'));
     if ((response.status === 429 || response.status === 503) && retryAfterMs !== undefined) {
       await response.body?.cancel();
-      throw new ConnectionLost(`it is busy (HTTP ${response.status}).`, { retryAfterMs });
+      throw new ConnectionLost(`it is busy (HTTP ${response.status}).`, { retryAfterMs, isUnsent: true });
     }
     if (!response.body) return response;
     const isStream = response.headers.get('content-type')?.includes('text/event-stream') ?? false;
@@ -41,15 +48,41 @@ export function mindfulFetch(
 
 /** Counts bytes; in a stream of events each event by itself. */
 function bounded(largest: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
-  let size = 0;
+  const event = { size: 0, lastByte: 0 };
   return new TransformStream({
     transform(chunk, controller) {
-      const end = isStream ? chunk.lastIndexOf(10) : -1;
-      size = end < 0 ? size + chunk.length : chunk.length - end;
-      if (size > largest) controller.error(new MalformedAnswer(`an answer is larger than ${largest} bytes`));
+      if (isStream) measure(event, chunk);
+      else event.size += chunk.length;
+      if (event.size > largest)
+        controller.error(new MalformedAnswer(`an answer is larger than ${largest} bytes`));
       else controller.enqueue(chunk);
     },
   });
+}
+
+const lineFeed = 10;
+const carriageReturn = 13;
+
+/** An event ends with a blank line. */
+function measure(event: { size: number; lastByte: number }, chunk: Uint8Array): void {
+  for (let at = 0; at < chunk.length; ) {
+    const end = lineEndAfter(chunk, at);
+    if (end > at) event.lastByte = 0;
+    event.size += end - at;
+    const byte = chunk[end];
+    at = end + 1;
+    if (byte === undefined) continue;
+    const isSecondHalf = byte === lineFeed && event.lastByte === carriageReturn;
+    if (!isSecondHalf) event.size = event.lastByte === 0 ? event.size + 1 : 0;
+    event.lastByte = byte;
+  }
+}
+
+function lineEndAfter(chunk: Uint8Array, from: number): number {
+  const feed = chunk.indexOf(lineFeed, from);
+  const end = feed < 0 ? chunk.length : feed;
+  const carriage = chunk.subarray(from, end).indexOf(carriageReturn);
+  return carriage < 0 ? end : from + carriage;
 }
 
 function retryAfter(header: string | null): number | undefined {

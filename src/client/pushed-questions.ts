@@ -3,16 +3,10 @@ import type { Client } from '@modelcontextprotocol/client';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { relatedTaskKey as related2025 } from '../protocol/dialects/2025-11-25/names.ts';
 import { relatedTaskKey as related1686 } from '../protocol/dialects/sep-1686/names.ts';
-import type { Answering } from '../requestor/asked.ts';
-import type { RemoteRequest, RemoteTask } from '../requestor/remote-task.ts';
+import { type Answering, refusalOf } from '../requestor/asked.ts';
+import { isOver, type RemoteRequest, type RemoteTask } from '../requestor/remote-task.ts';
 import { type AnswerQuestion, asQuestion, keyOf, type QuestionKind } from './asking.ts';
-import type { HandleRecord } from './handles.ts';
-
-/** Where the answers of a handle are kept. */
-interface Kept {
-  get(): HandleRecord | undefined;
-  save(record: HandleRecord): void;
-}
+import type { Kept } from './ledger.ts';
 
 const methods: Readonly<Record<QuestionKind, string>> = {
   form: 'elicitation/create',
@@ -21,26 +15,43 @@ const methods: Readonly<Record<QuestionKind, string>> = {
   roots: 'roots/list',
 };
 
+interface Asking {
+  readonly taskId: string | undefined;
+  readonly answer: Promise<JsonObject>;
+  readonly over: AbortController;
+}
+
+interface Pushed {
+  readonly requestId: string | number;
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly taskId: string | undefined;
+  readonly signal: AbortSignal;
+}
+
 export class PushedQuestions {
   readonly #answer: AnswerQuestion | undefined;
-  readonly #keptFor: (taskId: string) => Kept | undefined;
+  readonly #keptFor: (taskId: string) => Promise<Kept | undefined>;
   /** Questions that are being answered: a second delivery of the same waits for the first. */
-  readonly #asking = new Map<string, Promise<JsonObject>>();
+  readonly #asking = new Map<string, Asking>();
+  /** Answers on their way, by the request that they answer. */
+  readonly #underWay = new Map<string | number, { readonly kept: Kept; readonly at: string }>();
 
   constructor(
     client: Client,
     answer: AnswerQuestion | undefined,
     kinds: readonly QuestionKind[],
-    keptFor: (taskId: string) => Kept | undefined,
+    keptFor: (taskId: string) => Promise<Kept | undefined>,
   ) {
     this.#answer = answer;
     this.#keptFor = keptFor;
     for (const method of new Set(kinds.map((kind) => methods[kind])))
-      client.setRequestHandler(method as 'elicitation/create', (request, context) => {
+      client.setRequestHandler(method as 'elicitation/create', (request, { mcpReq }) => {
         // The SDK takes metadata out of the params.
         const params = (request.params ?? {}) as unknown as JsonObject;
-        const meta = (context.mcpReq._meta ?? params._meta) as JsonObject | undefined;
-        return this.#pushed(method, params, meta, context.mcpReq.signal) as never;
+        const taskId = taskIn((mcpReq._meta ?? params._meta) as JsonObject | undefined);
+        const { id: requestId, signal } = mcpReq;
+        return this.#pushed({ requestId, method, params, taskId, signal }) as never;
       });
   }
 
@@ -55,62 +66,85 @@ export class PushedQuestions {
   }
 
   /** How a pursuit answers what it finds. */
-  answeringOf(get: () => HandleRecord | undefined, save: (record: HandleRecord) => void): Answering {
-    const at = (taskId: string, key: string) => `${taskId} ${key}`;
-    const change = (answers: (now: HandleRecord['answers']) => HandleRecord['answers']) => {
-      const record = get();
-      if (record) save({ ...record, answers: answers(record.answers) });
-    };
+  answeringOf(kept: Kept): Answering {
     return {
       answer: (question, signal) => this.answer(question, signal),
-      recall: (taskId, key) => get()?.answers[at(taskId, key)],
-      remember: (taskId, key, answer) => change((answers) => ({ ...answers, [at(taskId, key)]: answer })),
-      forget: (taskId, key) =>
-        change((answers) => {
-          const { [at(taskId, key)]: _, ...others } = answers;
-          return others;
-        }),
+      recall: (taskId, key) => kept.answer(place(taskId, key)),
+      remember: (taskId, key, answer) => kept.remember(place(taskId, key), answer),
+      forget: (taskId, key) => kept.forget((at) => at === place(taskId, key)),
     };
   }
 
   /** A task that goes on has taken its answers: the same question would be another one. */
-  statusSeen({ taskId, status }: RemoteTask): void {
-    if (status === 'input_required') return;
-    const kept = this.#keptFor(taskId);
-    const record = kept?.get();
-    if (!record) return;
-    const isPushed = (key: string) => key.startsWith(`${taskId} ~`);
-    if (!Object.keys(record.answers).some(isPushed)) return;
-    const answers = Object.fromEntries(Object.entries(record.answers).filter(([key]) => !isPushed(key)));
-    kept!.save({ ...record, answers });
+  statusSeen(task: RemoteTask, kept: Kept): void {
+    if (task.status === 'input_required') return;
+    kept.forget((at) => at.startsWith(`${task.taskId} ~`));
+    if (!isOver(task)) return;
+    for (const { taskId, over } of this.#asking.values()) if (taskId === task.taskId) over.abort();
   }
 
-  async #pushed(
-    method: string,
-    params: JsonObject,
-    meta: JsonObject | undefined,
-    signal: AbortSignal,
-  ): Promise<JsonObject> {
-    const key = await keyOf(method, params);
-    const taskId = taskIn(meta);
-    const id = `${taskId} ${key}`;
-    const kept = taskId === undefined ? undefined : this.#keptFor(taskId);
-    const before = kept?.get()?.answers[id] ?? (await this.#asking.get(id)?.catch(() => undefined));
-    if (before) return before;
-    const asking = this.answer({ method, params, key, ...(taskId !== undefined && { taskId }) }, signal);
-    this.#asking.set(id, asking);
-    try {
-      const answer = await asking;
-      const record = kept?.get();
-      if (record) kept!.save({ ...record, answers: { ...record.answers, [id]: answer } });
-      return answer;
-    } catch (error) {
-      if (method === 'elicitation/create') return { action: 'cancel' };
-      throw error;
-    } finally {
-      this.#asking.delete(id);
-    }
+  /** The peer has the answer: if it asks the same again, that is another question. */
+  responded(requestId: string | number): void {
+    const { kept, at } = this.#underWay.get(requestId) ?? {};
+    this.#underWay.delete(requestId);
+    kept?.forget((other) => other === at);
   }
+
+  close(): void {
+    for (const { over } of this.#asking.values()) over.abort();
+  }
+
+  async #pushed(pushed: Pushed): Promise<JsonObject> {
+    const { requestId, method, params, taskId, signal } = pushed;
+    const key = await keyOf(method, params);
+    const at = place(taskId, key);
+    const kept = taskId === undefined ? undefined : await this.#keptFor(taskId);
+    if (kept) this.#underWay.set(requestId, { kept, at });
+    const answer = kept?.answer(at) ?? (await this.#askOnce(at, key, pushed, kept).catch(() => undefined));
+    if (signal.aborted) this.#underWay.delete(requestId);
+    const given = answer ?? refusalOf({ method });
+    if (!given) throw new Error(`Nobody here answered ${method}.`);
+    return given;
+  }
+
+  #askOnce(at: string, key: string, pushed: Pushed, kept: Kept | undefined): Promise<JsonObject> {
+    const { method, params, taskId, signal } = pushed;
+    const asking = this.#asking.get(at) ?? this.#ask(at, { method, params, key, taskId }, kept);
+    // A lost connection takes no question back: it comes again on the next, and the answer is kept for it.
+    const takeBack = () => {
+      if (!kept || !isClosing(signal.reason)) asking.over.abort(signal.reason);
+    };
+    signal.addEventListener('abort', takeBack, { once: true });
+    return asking.answer.finally(() => signal.removeEventListener('abort', takeBack));
+  }
+
+  #ask(
+    at: string,
+    { taskId, ...question }: RemoteRequest & { key: string; taskId: string | undefined },
+    kept: Kept | undefined,
+  ): Asking {
+    const over = new AbortController();
+    const asked = { ...question, ...(taskId !== undefined && { taskId }) };
+    const answer = this.answer(asked, over.signal)
+      .then((given) => {
+        over.signal.throwIfAborted();
+        kept?.remember(at, given);
+        return given;
+      })
+      .finally(() => this.#asking.delete(at));
+    answer.catch(() => {});
+    const asking = { taskId, answer, over };
+    this.#asking.set(at, asking);
+    return asking;
+  }
+}
+
+function place(taskId: string | undefined, key: string): string {
+  return `${taskId} ${key}`;
+}
+
+function isClosing(reason: unknown): boolean {
+  return reason instanceof Error && 'code' in reason && reason.code === 'CONNECTION_CLOSED';
 }
 
 function taskIn(meta: JsonObject | undefined): string | undefined {

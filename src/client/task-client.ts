@@ -1,118 +1,53 @@
 /** Calls whose handles survive their host: made, pursued, remembered, and taken up again. */
 import type { Client, Transport } from '@modelcontextprotocol/client';
 import { digestOf } from '../model/digest.ts';
-import { type Duration, toMs } from '../model/duration.ts';
+import { toMs } from '../model/duration.ts';
 import { newId } from '../model/id.ts';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { drafts as allDrafts, type Draft } from '../protocol/dialects/drafts/flags.ts';
-import type { Ending } from '../requestor/ending.ts';
-import { MalformedAnswer, TaskLost } from '../requestor/errors.ts';
-import { Pace, type PaceOptions } from '../requestor/pace.ts';
-import { Gone, Pursuit, type TaskUpdate } from '../requestor/pursuit.ts';
+import type { JsonObject } from '../model/json.ts';
+import { drafts as allDrafts } from '../protocol/dialects/drafts/flags.ts';
+import { checkedSize, type Ending, sizeOf } from '../requestor/ending.ts';
+import { Detached, MalformedAnswer, TaskLost } from '../requestor/errors.ts';
+import { Gate } from '../requestor/gate.ts';
+import { Pace } from '../requestor/pace.ts';
+import { Gone, mostAtOnce, Pursuit } from '../requestor/pursuit.ts';
 import { type RemoteDialect, remoteDialect } from '../requestor/remote-dialect.ts';
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
-import type { TreeLimits } from '../requestor/tree-guard.ts';
-import { type AnswerQuestion, capabilitiesFor, type QuestionKind } from './asking.ts';
+import { capabilitiesFor } from './asking.ts';
 import { Calls } from './calls.ts';
 import { Connection, type Opens } from './connection.ts';
-import type { Notified, Requested } from './dispatcher.ts';
 import { Handle, type TaskHandle } from './handle.ts';
-import type { HandleRecord, Handles } from './handles.ts';
+import type { HandleRecord } from './handles.ts';
+import { Ledger, toolOf } from './ledger.ts';
 import { Listening } from './listening.ts';
+import { listedTasks } from './listing.ts';
+import type { CallOptions, ConnectTasksOptions, Hosting } from './options.ts';
 import { PushedQuestions } from './pushed-questions.ts';
 import { checkedResult } from './reply.ts';
 
-export interface ConnectTasksOptions {
-  /** Answers what tasks ask. Without it nothing can be asked, and servers are told so. */
-  readonly answer?: AnswerQuestion;
-  /** What it can answer. Default `['form', 'url']`. */
-  readonly answers?: readonly QuestionKind[];
-  /** Where handles are kept. */
-  readonly handles: Handles;
-  /** The name under which the server's handles are kept. By default the one that it gives itself. */
-  readonly server?: string;
-  /** Drafts of tasks to be used where the server has them too: some, or `'all'`. By default none. */
-  readonly drafts?: readonly Draft[] | 'all';
-  /** Speak this draft, whatever else the server has. */
-  readonly dialect?: 'sep-1686';
-  readonly pace?: PaceOptions;
-  /** How long one request may take. Default `'30s'`. */
-  readonly requestTimeout?: Duration;
-  /** How long a call may take that is answered without a task. Default `'10m'`. */
-  readonly callTimeout?: Duration;
-  /** How long a server that cannot be reached is waited for. Default `'10m'`. */
-  readonly unreachableFor?: Duration;
-  readonly limits?: TreeLimits;
-  /** In characters of JSON. Default 32 Mi. */
-  readonly largestResult?: number;
-  /** Removes a task from its server once its result is here, where the server can do that. */
-  readonly deleteAfterRead?: boolean;
-  /** What a model may be told of a call that goes on, where the server says nothing. */
-  readonly interim?: (tool: string) => string;
-  /** Refuses tasks that were not asked for, and results where a task was, as 2025-11-25 has it. */
-  readonly strict?: boolean;
-  /** Makes tasks of what servers ask, where they want that. */
-  readonly hosts?: (about: Hosted) => Hosting;
-  /** Hears of everything that happens to calls, to be logged. */
-  readonly onEvent?: (event: CallEvent) => void;
-}
-
-/** What there is to know for whoever makes tasks of a server's questions. */
-export interface Hosted {
-  /** The name under which the server is known here. */
-  server(): string;
-  opening(): { readonly protocolVersion?: unknown; readonly capabilities?: unknown };
-  notify(message: { method: string; params: JsonObject }): Promise<void>;
-}
-
-export interface Hosting {
-  readonly capabilities: JsonObject;
-  readonly request: Requested;
-  readonly heard: Notified;
-  close(): Promise<void>;
-}
-
-export interface CallEvent {
-  readonly at: number;
-  readonly handle: string;
-  readonly method: string;
-  readonly tool?: string;
-  readonly taskId?: string;
-  readonly event:
-    | 'called'
-    | 'resumed'
-    | 'task'
-    | 'done'
-    | 'failed'
-    | 'cancelled'
-    | 'lost'
-    | TaskUpdate['type'];
-  readonly detail?: string;
-}
-
-export interface CallOptions {
-  /** How long the task should be known, from now. A wish. */
-  readonly ttl?: Duration;
-  /** Stops waiting; the task goes on. */
-  readonly signal?: AbortSignal;
-  /** Calls with the same key are carried out once, by servers that know such keys. Made up if it is not given. */
-  readonly idempotencyKey?: string;
-}
+export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } from './options.ts';
 
 export class TaskClient implements AsyncDisposable {
   readonly #options: ConnectTasksOptions;
   readonly #connection: Connection;
+  readonly #ledger: Ledger;
   readonly #calls: Calls;
   readonly #listening: Listening;
   readonly #questions: PushedQuestions;
   readonly #pace: Pace;
+  readonly #gate = new Gate(mostAtOnce);
   readonly #live = new Map<string, { readonly handle: Handle; readonly over: AbortController }>();
+  readonly #closed = new AbortController();
+  readonly #unreachableForMs: number;
+  readonly #largestResult: number;
   readonly #hosting: Hosting | undefined;
   #server: string | undefined;
 
   constructor(client: Client, transport: Transport | Opens, options: ConnectTasksOptions) {
     this.#options = options;
     this.#pace = new Pace(options.pace);
+    this.#unreachableForMs = toMs(options.unreachableFor ?? '10m');
+    this.#largestResult = options.largestResult ?? 32 * 1024 * 1024;
+    this.#ledger = new Ledger(options.handles, options.onEvent);
     const { answer, answers = answer ? ['form', 'url'] : [], drafts = [] } = options;
     this.#hosting = options.hosts?.({
       server: () => this.#server ?? 'unknown',
@@ -126,24 +61,32 @@ export class TaskClient implements AsyncDisposable {
       drafts: new Set(drafts === 'all' ? allDrafts : drafts),
       isOriginal: options.dialect === 'sep-1686',
       capabilities: { ...capabilitiesFor(answers), ...this.#hosting?.capabilities },
-      onRequest: (request) => this.#hosting?.request(request),
       timeoutMs: toMs(options.requestTimeout ?? '30s'),
       onNotification: (method, params) => {
         this.#listening.heard(method, params);
         this.#calls.heard(method, params);
         this.#hosting?.heard(method, params);
       },
+      onRequest: (request) => this.#hosting?.request(request),
+      onResponded: (id) => this.#questions.responded(id),
     });
     this.#listening = new Listening(this.#connection.dispatcher, () => this.#connection.isModern);
-    this.#questions = new PushedQuestions(client, answer, answers, (taskId) => this.#recordOf(taskId));
-    this.#calls = new Calls(this.#connection, options, (question, signal) =>
-      this.#questions.answer(question, signal),
+    this.#questions = new PushedQuestions(client, answer, answers, (taskId) =>
+      this.#ledger.keptFor(taskId, this.#server!, (id) => this.#parentOf(id)),
     );
+    this.#calls = new Calls(this.#connection, {
+      ...options,
+      pace: this.#pace,
+      unreachableForMs: this.#unreachableForMs,
+      answer: (question, signal) => this.#questions.answer(question, signal),
+      keptFor: ({ id }) => this.#ledger.kept(id),
+    });
   }
 
   async connect(): Promise<void> {
     await this.#connection.connect();
     this.#server = this.#options.server ?? this.#connection.client.getServerVersion()?.name ?? 'unknown';
+    this.#ledger.tidy(this.#server);
   }
 
   get client(): Client {
@@ -160,6 +103,7 @@ export class TaskClient implements AsyncDisposable {
     const record: HandleRecord = {
       id: newId(),
       server: this.#server!,
+      ...(this.#options.target && { target: this.#options.target }),
       method,
       params,
       argumentsDigest: await digestOf(params),
@@ -168,8 +112,8 @@ export class TaskClient implements AsyncDisposable {
       answers: {},
       isDelivered: false,
     };
-    this.#options.handles.save(record);
-    this.#log(record, 'called');
+    this.#ledger.save(record);
+    this.#ledger.log(record, 'called');
     return this.#begin(record, options);
   }
 
@@ -196,47 +140,28 @@ export class TaskClient implements AsyncDisposable {
   async resume(id: string): Promise<TaskHandle> {
     const live = this.#live.get(id);
     if (live) return live.handle;
-    const record = this.#options.handles.get(id);
+    const record = this.#ledger.get(id);
     if (!record) throw new TaskLost(id, 'there is no such handle here.');
-    this.#log(record, 'resumed');
-    if (record.ending) {
-      const handle = this.#handleOf(record);
-      handle.end(record.ending);
-      return handle;
-    }
-    if (record.taskId !== undefined && record.dialect !== undefined)
-      return this.#pursue(record, remoteDialect(record.dialect)!);
-    return this.#beginAgain(record);
+    this.#ledger.log(record, 'resumed');
+    if (record.ending) return this.#handleOf(record).end(record.ending);
+    return this.#takeUp(record);
   }
 
   /** Takes up every handle of this server whose outcome nobody has been given. */
   async resumeAll(): Promise<TaskHandle[]> {
-    const open = this.#options.handles.list({ server: this.#server!, onlyOpen: true });
-    return Promise.all(open.map(({ id }) => this.resume(id)));
+    return Promise.all(this.#ledger.open(this.#server!).map(({ id }) => this.resume(id)));
   }
 
   /** The tasks that the server lists, over all pages. */
-  async *list(): AsyncGenerator<RemoteTask> {
-    const { dialect } = this.#connection;
-    if (!dialect?.list || (dialect.name !== 'sep-1686' && !this.#connection.has('list')))
-      throw new MalformedListing();
-    const { signal } = new AbortController();
-    const seen = new Set<string>();
-    for (let cursor: string | undefined; ; ) {
-      const page = await this.#connection.request(dialect.list(cursor), { signal });
-      if (!Array.isArray(page.tasks)) throw new MalformedAnswer('its list of tasks is no list');
-      for (const task of page.tasks) yield readTask(task);
-      if (page.nextCursor === undefined) return;
-      if (typeof page.nextCursor !== 'string' || seen.has(page.nextCursor))
-        throw new MalformedAnswer('its list of tasks has no end');
-      cursor = page.nextCursor;
-      seen.add(cursor);
-    }
+  list(): AsyncGenerator<RemoteTask> {
+    return listedTasks(this.#connection);
   }
 
   /** Stops waiting for everything; tasks go on, and handles stay. */
   async close(): Promise<void> {
+    this.#closed.abort();
     for (const { over } of this.#live.values()) over.abort();
+    this.#questions.close();
     this.#listening.close();
     await this.#hosting?.close();
     await this.#connection.close();
@@ -250,200 +175,207 @@ export class TaskClient implements AsyncDisposable {
 
   async #begin(record: HandleRecord, options: CallOptions): Promise<TaskHandle> {
     const { dialect } = this.#connection;
-    const signal = options.signal ?? new AbortController().signal;
-    if (dialect?.name === 'sep-1686') return this.#beginOriginal(record, dialect, options);
+    const over = overWith(options.signal);
+    if (dialect?.name === 'sep-1686') return this.#beginOriginal(record, dialect, options, over);
     try {
-      const reply = await this.#calls.send(record, { ...options, signal });
-      if (reply.kind === 'result') return this.#answered(record, reply.result);
-      const { task, interim = this.#options.interim?.(toolOf(record) ?? record.method) } = reply;
-      const known = { ...record, dialect: dialect!.name, taskId: task.taskId };
-      this.#options.handles.save(known);
-      this.#log(known, 'task');
-      return this.#pursue(known, dialect!, interim);
+      const begun = await this.#send(record, options, over.signal);
+      if ('result' in begun) return this.#answered(record, begun.result, over);
+      const handle = this.#handleOf(begun.record, over);
+      return this.#pursue(handle, begun.record, begun, over);
     } catch (error) {
       // What the server refused has no task, and no handle either; what may have got through can be taken up again.
-      if (!this.#calls.mayHaveGotThrough(error)) this.#options.handles.delete(record.id);
+      if (!over.signal.aborted && !this.#calls.mayHaveGotThrough(error)) this.#ledger.delete(record.id);
+      over.abort();
       throw error;
     }
   }
 
-  #answered(record: HandleRecord, result: JsonObject): TaskHandle {
-    const handle = this.#handleOf(record);
-    this.#end(handle, record, { kind: 'result', result });
-    return handle;
+  /** Sends a call, and writes down what came of it. */
+  async #send(record: HandleRecord, options: CallOptions, signal: AbortSignal): Promise<Begun> {
+    const { dialect } = this.#connection;
+    const reply = await this.#calls.send(record, { ...options, signal });
+    if (reply.kind === 'result') return { result: reply.result };
+    const { task, interim = this.#options.interim?.(toolOf(record) ?? record.method) } = reply;
+    if (!dialect) throw new MalformedAnswer(`it answered ${record.method} with a task, and declares none`);
+    const known = { ...record, dialect: dialect.name, taskId: task.taskId };
+    // Answers that were given on the way are in the registry already.
+    this.#ledger.save({ ...known, answers: this.#ledger.get(record.id)?.answers ?? {} });
+    this.#ledger.log(known, 'task');
+    return { record: known, first: task, interim };
+  }
+
+  #answered(
+    record: HandleRecord,
+    result: JsonObject,
+    over: AbortController,
+    handle = this.#handleOf(record),
+  ): TaskHandle {
+    checkedSize(sizeOf(result), this.#largestResult);
+    over.abort();
+    return this.#end(handle, record, { kind: 'result', result });
   }
 
   /** SEP-1686: the plain answer and the task that is said to be there race; the first that succeeds is the outcome. */
-  async #beginOriginal(
+  #beginOriginal(
     record: HandleRecord,
     dialect: RemoteDialect,
     options: CallOptions,
-  ): Promise<TaskHandle> {
+    over: AbortController,
+  ): TaskHandle {
     const known = { ...record, dialect: dialect.name, taskId: record.id };
-    this.#options.handles.save(known);
-    const over = new AbortController();
+    this.#ledger.save(known);
     const pending = this.#calls.sendOriginal(known, over.signal, options);
-    const handle = this.#pursue(known, dialect, undefined, pending, over);
-    options.signal?.addEventListener('abort', () => over.abort(), { once: true });
-    return handle;
+    return this.#pursue(this.#handleOf(known, over, pending.cancel), known, { race: pending.race }, over);
   }
 
-  /** The last process ended before the server's answer was written down. */
-  async #beginAgain(record: HandleRecord): Promise<TaskHandle> {
-    if (this.#calls.canBeSentAgain) return this.#begin(record, {});
-    const handle = this.#handleOf(record);
-    const why =
-      'the host ended before the server answered, and the server cannot be asked whether it was called.';
-    this.#end(handle, record, { kind: 'lost', why });
+  /** A call of which no outcome is known. Its handle is there at once, whatever has to be asked first. */
+  #takeUp(record: HandleRecord): TaskHandle {
+    const over = new AbortController();
+    const handle = this.#handleOf(record, over);
+    if (record.taskId !== undefined) return this.#pursue(handle, record, {}, over);
+    if (!this.#calls.canBeSentAgain) {
+      const why =
+        'the host ended before the server answered, and the server cannot be asked whether it was called.';
+      return this.#end(handle, record, { kind: 'lost', why });
+    }
+    this.#live.set(record.id, { handle, over });
+    this.#send(record, {}, over.signal)
+      .then((begun) => {
+        if (!('result' in begun)) return void this.#pursue(handle, begun.record, begun, over);
+        this.#answered(record, begun.result, over, handle);
+        this.#live.delete(record.id);
+      })
+      .catch((error: unknown) => {
+        this.#live.delete(record.id);
+        this.#failed(handle, record, over.signal.aborted ? new Detached() : error);
+      });
     return handle;
   }
 
   // --- Pursuing -------------------------------------------------------------------------------------------
 
   #pursue(
+    handle: Handle,
     record: HandleRecord,
-    dialect: RemoteDialect,
-    interim?: string,
-    pending?: ReturnType<Calls['sendOriginal']>,
-    over = new AbortController(),
+    { first, interim, race = (pursue) => pursue() }: Beginning,
+    over: AbortController,
   ): TaskHandle {
     const taskId = record.taskId!;
+    const dialect = remoteDialect(record.dialect ?? '');
+    if (!dialect) {
+      this.#failed(
+        handle,
+        record,
+        new TaskLost(taskId, `nobody here knows its dialect, "${record.dialect}".`),
+      );
+      return handle;
+    }
+    const tasks = new Set([taskId]);
+    const kept = this.#ledger.kept(record.id);
     const pursuit = new Pursuit(taskId, {
       peer: this.#connection,
       dialect,
       pace: this.#pace,
-      answering: this.#questions.answeringOf(
-        () => this.#options.handles.get(record.id),
-        (changed) => this.#options.handles.save(changed),
-      ),
+      gate: this.#gate,
+      answering: this.#questions.answeringOf(kept),
       news: this.#listening,
       onUpdate: (update) => {
         handle.tell(update);
-        this.#log(record, update.type, update.type === 'status' ? update.task.status : undefined);
-        if (update.type === 'status') this.#questions.statusSeen(update.task);
+        this.#ledger.log(record, update.type, update.type === 'status' ? update.task.status : undefined);
+        if (update.type === 'status') this.#questions.statusSeen(update.task, kept);
+        if (update.type === 'child') this.#ledger.belongs(update.taskId, record);
+        if (update.type === 'child') tasks.add(update.taskId);
       },
       signal: over.signal,
-      unreachableForMs: toMs(this.#options.unreachableFor ?? '10m'),
+      unreachableForMs: this.#unreachableForMs,
+      largestResult: this.#largestResult,
+      first,
       ...(this.#options.limits && { limits: this.#options.limits }),
     });
-    const handle = this.#handleOf(record, {
-      pursuit,
-      over,
-      cancel: pending?.cancel,
-    });
+    handle.pursued(taskId, pursuit);
     this.#live.set(record.id, { handle, over });
-    if (interim !== undefined) setImmediate(() => handle.tell({ type: 'interim', taskId, text: interim }));
-    const running = pending ? pending.race(() => pursuit.run()) : pursuit.run();
+    this.#ledger.belongs(taskId, record);
     this.#calls.onProgress(record, (progress) => handle.tell({ type: 'progress', taskId, ...progress }));
-    running
-      .catch((error: unknown) => endingOf(error, pursuit))
+    if (interim !== undefined) setImmediate(() => handle.tell({ type: 'interim', taskId, text: interim }));
+    race(() => pursuit.run())
+      .catch(endingOf)
       .then((ending) => this.#end(handle, record, this.#checked(record, ending)))
-      .catch((error: unknown) => {
-        this.#log(record, 'failed', error instanceof Error ? error.message : undefined);
-        handle.fail(error);
-      })
+      .catch((error: unknown) => this.#failed(handle, record, error))
       .finally(() => {
         over.abort();
         this.#live.delete(record.id);
         this.#calls.forget(record);
+        this.#ledger.release(tasks);
       });
     return handle;
   }
 
   #checked(record: HandleRecord, ending: Ending): Ending {
     if (ending.kind !== 'result') return ending;
-    const { largestResult = 32 * 1024 * 1024 } = this.#options;
-    const size = JSON.stringify(ending.result).length;
-    if (size > largestResult)
-      throw new MalformedAnswer(
-        `a result of ${size} characters is longer than the ${largestResult} that are taken`,
-      );
     return { kind: 'result', result: checkedResult(record.method, ending.result) };
   }
 
-  #end(handle: Handle, record: HandleRecord, ending: Ending): void {
-    const { handles, deleteAfterRead } = this.#options;
-    const known = handles.get(record.id);
-    if (known) handles.save({ ...known, ending });
-    this.#log(record, ending.kind === 'result' ? 'done' : ending.kind === 'expired' ? 'lost' : ending.kind);
-    if (deleteAfterRead && ending.kind === 'result') void this.#deleteThere(record).catch(() => {});
-    handle.end(ending);
+  #end(handle: Handle, record: HandleRecord, ending: Ending): TaskHandle {
+    this.#ledger.end(record, ending);
+    if (this.#options.deleteAfterRead && ending.kind === 'result')
+      void this.#deleteThere(record).catch(() => {});
+    return handle.end(ending);
   }
 
-  #handleOf(
-    record: HandleRecord,
-    work?: { pursuit: Pursuit; over: AbortController; cancel?: (() => Promise<void>) | undefined },
-  ): Handle {
-    const { handles } = this.#options;
-    const handle = new Handle(record.id, {
-      cancel: () => (work?.cancel ? work.cancel() : this.#cancelThere(record)),
+  #failed(handle: Handle, record: HandleRecord, error: unknown): void {
+    this.#ledger.log(record, 'failed', error instanceof Error ? error.message : undefined);
+    handle.fail(error);
+  }
+
+  #handleOf(record: HandleRecord, over?: AbortController, cancel?: () => Promise<void>): Handle {
+    const handle: Handle = new Handle(record.id, record.taskId, {
+      cancel: () => (cancel ? cancel() : this.#cancelThere(handle.taskId, record.dialect)),
       delete: async () => {
-        work?.over.abort();
+        over?.abort();
         await this.#deleteThere(record);
-        handles.delete(record.id);
+        this.#ledger.delete(record.id);
       },
-      detach: () => work?.over.abort(),
-      tree: () => work?.pursuit.tree(),
-      deliver: () => {
-        const known = handles.get(record.id);
-        if (known && !known.isDelivered) handles.save({ ...known, isDelivered: true });
-      },
+      detach: () => over?.abort(),
+      deliver: () => this.#ledger.deliver(record.id),
     });
-    handle.taskId = record.taskId;
     return handle;
   }
 
-  async #cancelThere({ taskId, dialect }: HandleRecord): Promise<void> {
+  async #cancelThere(taskId: string | undefined, dialect = this.#connection.dialect?.name): Promise<void> {
     const message = taskId !== undefined && remoteDialect(dialect ?? '')?.cancel?.(taskId);
-    if (message) await this.#connection.request(message, { signal: AbortSignal.timeout(60_000) });
+    if (message) await this.#connection.request(message, { signal: this.#closed.signal });
   }
 
   async #deleteThere({ taskId, dialect }: HandleRecord): Promise<void> {
     const message = taskId !== undefined && remoteDialect(dialect ?? '')?.delete?.(taskId);
-    if (message) await this.#connection.request(message, { signal: AbortSignal.timeout(60_000) });
+    if (message) await this.#connection.request(message, { signal: this.#closed.signal });
   }
 
-  /** The handle of a task that asks. */
-  #recordOf(
-    taskId: string,
-  ): { get(): HandleRecord | undefined; save(record: HandleRecord): void } | undefined {
-    const { handles } = this.#options;
-    for (const [id, { handle }] of this.#live)
-      if (handle.taskId === taskId || handle.tree()?.children.length)
-        return { get: () => handles.get(id), save: (record) => handles.save(record) };
-    return undefined;
-  }
-
-  #log(record: HandleRecord, event: CallEvent['event'], detail?: string): void {
-    const tool = toolOf(record);
-    this.#options.onEvent?.({
-      at: Date.now(),
-      handle: record.id,
-      method: record.method,
-      ...(tool !== undefined && { tool }),
-      ...(record.taskId !== undefined && { taskId: record.taskId }),
-      event,
-      ...(detail !== undefined && { detail }),
-    });
+  async #parentOf(taskId: string): Promise<string | undefined> {
+    const message = this.#connection.dialect?.get(taskId);
+    if (!message) return undefined;
+    return readTask(await this.#connection.request(message, { signal: this.#closed.signal })).parentId;
   }
 }
 
-class MalformedListing extends MalformedAnswer {
-  constructor() {
-    super('it offers no list of tasks');
-  }
+/** How a task came to be pursued. */
+interface Beginning {
+  readonly first?: RemoteTask;
+  readonly interim?: string | undefined;
+  readonly race?: (pursue: () => Promise<Ending>) => Promise<Ending>;
 }
 
-function toolOf({ params }: HandleRecord): string | undefined {
-  return isJsonObject(params) && typeof params.name === 'string' ? params.name : undefined;
+type Begun = { readonly result: JsonObject } | (Beginning & { readonly record: HandleRecord });
+
+/** Ends with the signal of a caller, and leaves nothing behind on it. */
+function overWith(signal: AbortSignal | undefined): AbortController {
+  const over = new AbortController();
+  if (signal?.aborted) over.abort(signal.reason);
+  signal?.addEventListener('abort', () => over.abort(signal.reason), { once: true, signal: over.signal });
+  return over;
 }
 
-/** A task that its server does not know any more has ended too, though nobody can say how. */
-function endingOf(error: unknown, pursuit: Pursuit): Ending {
-  if (!(error instanceof Gone)) throw error;
-  const task = pursuit.lastSeen(error.taskId);
-  const { createdAt, ttlMs } = task ?? {};
-  if (createdAt !== undefined && typeof ttlMs === 'number' && Date.now() >= createdAt + ttlMs)
-    return { kind: 'expired', ttlMs };
-  return { kind: 'lost', why: error.message };
+function endingOf(error: unknown): Ending {
+  if (error instanceof Gone) return error.ending;
+  throw error;
 }

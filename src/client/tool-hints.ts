@@ -1,6 +1,7 @@
 /** What a server's list of tools says about calling them. */
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import type { Connection } from './connection.ts';
+import type { Message } from '../requestor/remote-dialect.ts';
+import { Pages } from './listing.ts';
 
 export interface ToolHints {
   readonly taskSupport: 'required' | 'optional' | 'forbidden';
@@ -11,11 +12,11 @@ export interface ToolHints {
 const unknown: ToolHints = { taskSupport: 'forbidden', headers: {} };
 
 export class ToolList {
-  readonly #connection: Connection;
+  readonly #request: (message: Message) => Promise<JsonObject>;
   #hints: Promise<ReadonlyMap<string, ToolHints>> | undefined;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
+  constructor(request: (message: Message) => Promise<JsonObject>) {
+    this.#request = request;
   }
 
   /** The list has changed, or another server answers now. */
@@ -34,18 +35,16 @@ export class ToolList {
 
   async #read(): Promise<ReadonlyMap<string, ToolHints>> {
     const hints = new Map<string, ToolHints>();
-    let cursor: string | undefined;
-    do {
+    const pages = new Pages('its list of tools');
+    for (let cursor: string | undefined; ; ) {
       const params = cursor === undefined ? {} : { cursor };
-      const page = await this.#connection.request(
-        { method: 'tools/list', params },
-        { signal: new AbortController().signal },
-      );
-      for (const tool of Array.isArray(page.tools) ? page.tools : [])
+      const page = await this.#request({ method: 'tools/list', params });
+      const tools = Array.isArray(page.tools) ? page.tools : [];
+      for (const tool of tools)
         if (isJsonObject(tool) && typeof tool.name === 'string') hints.set(tool.name, hintsOf(tool));
-      cursor = typeof page.nextCursor === 'string' ? page.nextCursor : undefined;
-    } while (cursor !== undefined && hints.size < 10_000);
-    return hints;
+      cursor = pages.next(page.nextCursor, tools.length);
+      if (cursor === undefined) return hints;
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 /** The questions of the tasks that are pursued: each is put to the user once, however often it is seen. */
-import type { JsonObject } from '../model/json.ts';
-import { RemoteError } from './errors.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { MalformedAnswer, RemoteError } from './errors.ts';
 import type { PursuitParts } from './pursuit.ts';
 import type { Message } from './remote-dialect.ts';
 import type { RemoteRequest } from './remote-task.ts';
@@ -26,15 +26,32 @@ export interface Answering {
 /** How often a question is put again because the peer refused the answer. */
 const attempts = 3;
 
+type Open = readonly [key: string, request: RemoteRequest];
+type Answered = readonly [key: string, answer: JsonObject];
+
+/** What was open at the same time, and is answered together: not every peer takes answers one by one. */
+interface Batch {
+  readonly keys: readonly string[];
+  readonly over: AbortController;
+}
+
+/** What is known of the questions of one task. */
+class Asked {
+  readonly taken = new Set<string>();
+  readonly problems = new Map<string, { readonly times: number; readonly text: string }>();
+  readonly batches = new Set<Batch>();
+  isAbandoned = false;
+
+  isNew(key: string): boolean {
+    return !this.taken.has(key) && ![...this.batches].some(({ keys }) => keys.includes(key));
+  }
+}
+
 export class Questions {
   readonly #parts: PursuitParts;
   readonly #signal: AbortSignal;
   readonly #send: (message: Message) => Promise<JsonObject>;
-  /** Keys of which the answer has been taken. */
-  readonly #taken = new Set<string>();
-  readonly #problems = new Map<string, { readonly times: number; readonly text: string }>();
-  /** What is being asked of each task: all that was open together. */
-  readonly #asking = new Map<string, { readonly keys: readonly string[]; readonly over: AbortController }>();
+  readonly #asked = new Map<string, Asked>();
   #failure: { readonly error: unknown } | undefined;
 
   constructor(parts: PursuitParts, signal: AbortSignal, send: (message: Message) => Promise<JsonObject>) {
@@ -47,58 +64,73 @@ export class Questions {
   see(taskId: string, questions: Readonly<Record<string, RemoteRequest>>, onAnswered: () => void): void {
     if (this.#failure) throw this.#failure.error;
     if (!this.#parts.dialect.answer) return;
-    const asking = this.#asking.get(taskId);
-    if (asking) {
-      // Somebody else answered, or the task went on without: nobody need think about it any longer.
-      if (asking.keys.every((key) => !Object.hasOwn(questions, key))) asking.over.abort();
-      return;
-    }
-    const open = Object.entries(questions).filter(([key]) => !this.#taken.has(`${taskId} ${key}`));
-    if (open.length === 0) return;
-    const over = new AbortController();
-    this.#asking.set(taskId, { keys: open.map(([key]) => key), over });
-    this.#ask(taskId, open, AbortSignal.any([this.#signal, over.signal]))
+    const asked = this.#asked.get(taskId) ?? new Asked();
+    // Somebody else answered, or the task went on without: nobody need think about it any longer.
+    for (const { keys, over } of asked.batches)
+      if (keys.every((key) => !Object.hasOwn(questions, key))) over.abort();
+    const open = Object.entries(questions).filter(([key]) => asked.isNew(key));
+    if (open.length === 0 || asked.isAbandoned) return;
+    this.#asked.set(taskId, asked);
+    const batch = { keys: open.map(([key]) => key), over: new AbortController() };
+    asked.batches.add(batch);
+    const { signal } = batch.over;
+    this.#ask(taskId, asked, open, AbortSignal.any([this.#signal, signal]))
       .catch((error: unknown) => {
-        if (!over.signal.aborted && !this.#signal.aborted) this.#failure = { error };
+        if (!signal.aborted && !this.#signal.aborted) this.#failure ??= { error };
       })
       .finally(() => {
-        this.#asking.delete(taskId);
+        asked.batches.delete(batch);
         onAnswered();
       });
   }
 
-  async #ask(
-    taskId: string,
-    open: readonly (readonly [string, RemoteRequest])[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { dialect, answering, onUpdate } = this.#parts;
-    const responses: Record<string, JsonObject> = {};
+  /** The task is over, and all that it asked. */
+  end(taskId: string): void {
+    for (const { over } of this.#asked.get(taskId)?.batches ?? []) over.abort();
+    this.#asked.delete(taskId);
+  }
+
+  async #ask(taskId: string, asked: Asked, open: readonly Open[], signal: AbortSignal): Promise<void> {
+    const answers: Answered[] = [];
     for (const [key, request] of open) {
-      const answer = await this.#answerTo(taskId, key, request, signal);
+      const answer = await this.#answerTo(taskId, asked, key, request, signal);
       // There is no word for "nobody can": what the task makes of its end is its own affair, but it must not wait.
-      if (!answer) return this.#abandon(taskId);
-      responses[key] = answer;
+      if (!answer) return this.#abandon(taskId, asked);
+      answers.push([key, answer]);
     }
+    await this.#deliver(taskId, asked, answers);
+  }
+
+  /** One bad answer must not spoil the others: what is refused together is sent one by one. */
+  async #deliver(taskId: string, asked: Asked, answers: readonly Answered[]): Promise<void> {
+    const { dialect, onUpdate } = this.#parts;
     try {
-      await this.#send(dialect.answer!(taskId, responses));
+      await this.#send(dialect.answer!(taskId, Object.fromEntries(answers)));
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      for (const [key] of open) {
-        answering.forget(taskId, key);
-        const times = (this.#problems.get(`${taskId} ${key}`)?.times ?? 0) + 1;
-        this.#problems.set(`${taskId} ${key}`, { times, text: error.message });
-      }
+      if (answers.length === 1) return this.#refused(taskId, asked, answers[0]![0], error);
+      for (const answer of answers) await this.#deliver(taskId, asked, [answer]);
       return;
     }
-    for (const [key] of open) {
-      this.#taken.add(`${taskId} ${key}`);
+    for (const [key] of answers) {
+      asked.taken.add(key);
       onUpdate({ type: 'answered', taskId, key });
     }
   }
 
+  #refused(taskId: string, asked: Asked, key: string, { message: text }: RemoteError): void {
+    this.#parts.answering.forget(taskId, key);
+    const times = (asked.problems.get(key)?.times ?? 0) + 1;
+    if (times > attempts)
+      throw new MalformedAnswer(
+        `task ${taskId} refused ${attempts} answers to its question "${key}", and that there is none, too: ${text}`,
+      );
+    asked.problems.set(key, { times, text });
+  }
+
   async #answerTo(
     taskId: string,
+    asked: Asked,
     key: string,
     request: RemoteRequest,
     signal: AbortSignal,
@@ -106,29 +138,25 @@ export class Questions {
     const { answering, onUpdate } = this.#parts;
     const before = answering.recall(taskId, key);
     if (before) return before;
-    const problem = this.#problems.get(`${taskId} ${key}`);
+    const problem = asked.problems.get(key);
     if (problem && problem.times >= attempts) return refusalOf(request);
     onUpdate({ type: 'question', taskId, key, request });
-    let answer: JsonObject | undefined;
-    try {
-      const question = { taskId, key, ...request, ...(problem && { problem: problem.text }) };
-      answer = await answering.answer(question, signal);
-    } catch {
-      signal.throwIfAborted();
-      answer = refusalOf(request);
-    }
+    const question = { taskId, key, ...request, ...(problem && { problem: problem.text }) };
+    const answer = await answering.answer(question, signal).catch(() => undefined);
     signal.throwIfAborted();
-    if (answer) answering.remember(taskId, key, answer);
-    return answer;
+    const given = isJsonObject(answer) ? answer : refusalOf(request);
+    if (given) answering.remember(taskId, key, given);
+    return given;
   }
 
-  async #abandon(taskId: string): Promise<void> {
+  async #abandon(taskId: string, asked: Asked): Promise<void> {
+    asked.isAbandoned = true;
     const cancel = this.#parts.dialect.cancel?.(taskId);
     if (cancel) await this.#send(cancel);
   }
 }
 
 /** Only forms and links can be refused; there is no word for it in the answer to a request for a model. */
-function refusalOf({ method }: RemoteRequest): JsonObject | undefined {
+export function refusalOf({ method }: Pick<RemoteRequest, 'method'>): JsonObject | undefined {
   return method === 'elicitation/create' ? { action: 'cancel' } : undefined;
 }

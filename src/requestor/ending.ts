@@ -38,6 +38,28 @@ export function endingWithout(task: RemoteTask): Ending {
   return { kind: 'failed', error: { message: task.message ?? `Task ${task.taskId} failed.` } };
 }
 
+/** A task that its peer does not know any more has ended too, though nobody can say how. */
+export function endingOfUnknown(task: RemoteTask | undefined, why: string, now: number): Ending {
+  const { createdAt, ttlMs } = task ?? {};
+  if (createdAt !== undefined && typeof ttlMs === 'number' && now >= createdAt + ttlMs)
+    return { kind: 'expired', ttlMs };
+  return { kind: 'lost', why };
+}
+
+/** In characters of JSON. */
+export function sizeOf(result: JsonObject): number {
+  try {
+    return JSON.stringify(result).length;
+  } catch {
+    throw new MalformedAnswer('a result is nested too deeply to be written down');
+  }
+}
+
+export function checkedSize(size: number, largest: number): void {
+  if (size > largest)
+    throw new MalformedAnswer(`results of ${size} characters are longer than the ${largest} that are taken`);
+}
+
 /** The result, or what went wrong as an error. */
 export function resultOf(taskId: string, ending: Ending): JsonObject {
   switch (ending.kind) {

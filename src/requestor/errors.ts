@@ -20,14 +20,21 @@ export class ConnectionLost extends HoldfastError {
   readonly retryAfterMs: number | undefined;
   /** The connection itself is of no use any more: its process is gone, or its session. */
   readonly isOver: boolean;
+  /** It is certain that the message was not carried out. */
+  readonly isUnsent: boolean;
 
   constructor(
     why: string,
-    { retryAfterMs, isOver = false }: { retryAfterMs?: number; isOver?: boolean } = {},
+    {
+      retryAfterMs,
+      isOver = false,
+      isUnsent = false,
+    }: { retryAfterMs?: number; isOver?: boolean; isUnsent?: boolean } = {},
   ) {
     super(`The connection to the server was lost: ${why}`);
     this.retryAfterMs = retryAfterMs;
     this.isOver = isOver;
+    this.isUnsent = isUnsent;
   }
 }
 

@@ -14,6 +14,8 @@ export interface PaceOptions {
 /** Looks of many callers are spread by up to a tenth of the wait, and never before its end. */
 const jitter = 0.1;
 const firstBackOffMs = 250;
+/** Timers take no longer wait, and end at once if they are asked to. */
+export const longestTimerMs = 2 ** 31 - 1;
 
 export class Pace {
   readonly #floorMs: number;
@@ -26,9 +28,14 @@ export class Pace {
     random: () => number = Math.random,
   ) {
     this.#floorMs = floorMs;
-    this.#ceilingMs = Math.max(ceilingMs, floorMs);
+    this.#ceilingMs = Math.min(Math.max(ceilingMs, floorMs), longestTimerMs);
     this.#defaultMs = defaultMs;
     this.#random = random;
+  }
+
+  /** Between two looks, whatever news there is. */
+  get shortestMs(): number {
+    return Math.min(this.#floorMs, this.#ceilingMs);
   }
 
   next({

@@ -5,15 +5,12 @@
  */
 import type { JsonObject } from '../model/json.ts';
 import { type Answering, Questions } from './asked.ts';
-import { type Ending, endingIn, endingWithout } from './ending.ts';
-import {
-  ConnectionLost,
-  Detached,
-  MalformedAnswer,
-  RemoteError,
-  RequestTimedOut,
-  ServerUnreachable,
-} from './errors.ts';
+import { checkedSize, type Ending, endingIn, endingOfUnknown, endingWithout, sizeOf } from './ending.ts';
+import { Detached, MalformedAnswer, RemoteError } from './errors.ts';
+import { Gate } from './gate.ts';
+import { Bell, Halt } from './halt.ts';
+import { Gone, Insistence } from './insistence.ts';
+import { Outcome } from './outcome.ts';
 import type { Pace } from './pace.ts';
 import type { Message, RemoteDialect } from './remote-dialect.ts';
 import { isOver, type RemoteProgress, type RemoteRequest, type RemoteTask } from './remote-task.ts';
@@ -61,19 +58,35 @@ export interface PursuitParts {
   readonly signal: AbortSignal;
   readonly unreachableForMs: number;
   readonly limits?: TreeLimits;
+  /** Of all tasks of the tree together, in characters of JSON. */
+  readonly largestResult?: number;
+  /** What the peer said of the task when it made it. */
+  readonly first?: RemoteTask | undefined;
+  /** For all who ask the same peer. */
+  readonly gate?: Gate;
   readonly now?: () => number;
 }
 
 /** Between looks while the server pushes. */
 const safetyNetMs = 10_000;
-/** However many news come. */
-const shortestMs = 50;
+/** Requests at the same time, however large a tree is. */
+export const mostAtOnce = 8;
+/** Streams that wait for an outcome, and bring questions meanwhile. */
+const mostStreams = 32;
 
 /** A task as far as it was pursued. */
 export interface Pursued {
   readonly task: RemoteTask;
   readonly ending?: Ending;
   readonly children: readonly Pursued[];
+}
+
+/** One task on its way. */
+interface Path {
+  readonly taskId: string;
+  readonly bell: Bell;
+  readonly children: { readonly path: Path; readonly end: Promise<void> }[];
+  readonly isParentDone: () => boolean;
 }
 
 export class Pursuit {
@@ -83,24 +96,31 @@ export class Pursuit {
   readonly #tasks = new Map<string, RemoteTask>();
   readonly #endings = new Map<string, Ending>();
   readonly #questions: Questions;
+  readonly #insistence: Insistence;
   readonly #now: () => number;
   readonly #stopped = new AbortController();
-  readonly #signal: AbortSignal;
-  #isUnreachable = false;
+  readonly #halt: Halt;
+  readonly #streams = new Gate(mostStreams);
+  #failure: { readonly error: unknown } | undefined;
+  #size = 0;
 
   constructor(rootId: string, parts: PursuitParts) {
     this.#rootId = rootId;
     this.#parts = parts;
     this.#guard = new TreeGuard(rootId, parts.limits);
     this.#now = parts.now ?? Date.now;
-    this.#signal = AbortSignal.any([parts.signal, this.#stopped.signal]);
-    this.#questions = new Questions(parts, this.#signal, (message) => this.#insist(message));
+    this.#halt = new Halt(AbortSignal.any([parts.signal, this.#stopped.signal]));
+    this.#insistence = new Insistence(parts, this.#halt, parts.gate ?? new Gate(mostAtOnce), this.#now);
+    this.#questions = new Questions(parts, this.#halt.signal, (message) => this.#insistence.answer(message));
   }
 
-  /** Resolves when the root is over and so is everything below it. */
+  /** Resolves when the root is over and so is everything below it. Rejects with Gone if its peer does not know it. */
   async run(): Promise<Ending> {
     try {
-      return await this.#follow(this.#rootId);
+      return await this.#follow(pathTo(this.#rootId, () => false));
+    } catch (error) {
+      if (this.#failure) throw this.#failure.error;
+      throw this.#halt.signal.aborted ? new Detached() : error;
     } finally {
       this.#stopped.abort();
     }
@@ -117,65 +137,104 @@ export class Pursuit {
 
   // --- One task -------------------------------------------------------------------------------------------
 
-  async #follow(taskId: string, isOrphaned = () => false): Promise<Ending> {
-    const { dialect, news } = this.#parts;
-    const children: Promise<Ending>[] = [];
-    let isDone = false;
-    let nudge = () => {};
-    const heard = news?.of(taskId, () => nudge());
-    const outcome = new Outcome(this.#parts, taskId, this.#signal, () => nudge());
+  async #follow(path: Path): Promise<Ending> {
+    const { taskId, bell } = path;
+    const { pace, news } = this.#parts;
+    const heard = news?.of(taskId, () => bell.ring());
+    const outcome = new Outcome(this.#parts, taskId, this.#halt, this.#streams, () => bell.ring());
     try {
       for (;;) {
-        const wasOrphaned = isOrphaned();
         const lookedAt = this.#now();
-        const seen = dialect.read(await this.#insist(dialect.poll(taskId), taskId));
-        if ('taskId' in seen) {
-          for (const id of this.#take(taskId, seen)) {
-            const child = this.#follow(id, () => isDone);
-            child.catch(() => {});
-            children.push(child);
-          }
-          if (isOver(seen)) {
-            const ending = endingIn(seen) ?? (await this.#fetched(seen, outcome));
-            isDone = true;
-            await Promise.all(children);
-            this.#endings.set(taskId, ending);
-            return ending;
-          }
-          if (wasOrphaned)
-            throw new MalformedAnswer(
-              `the parent of task ${taskId} ended before it, which is still ${seen.status}`,
-            );
-          if (seen.status === 'input_required' && dialect.resultWaits) outcome.ask();
-        }
-        const early = outcome.early;
-        if (early && children.length === 0) {
-          this.#endings.set(taskId, early);
-          return early;
-        }
-        const hintMs = 'taskId' in seen ? seen.pollMs : this.#tasks.get(taskId)?.pollMs;
+        const ending = await this.#look(path, outcome);
+        if (ending) return this.#ended(taskId, ending);
+        const hintMs = this.#tasks.get(taskId)?.pollMs;
         const isPushed = heard?.isPushed() ?? false;
-        const wait = this.#parts.pace.next({ hintMs, ...(isPushed && { atLeastMs: safetyNetMs }) });
-        const { promise, resolve } = Promise.withResolvers<void>();
-        nudge = resolve;
-        this.#questions.see(taskId, seen.questions, () => nudge());
-        await this.#pause(isOrphaned() ? 0 : wait, promise, lookedAt);
+        const wait = pace.next({ hintMs, ...(isPushed && { atLeastMs: safetyNetMs }) });
+        await this.#halt.pause(wait, bell, () => Math.max(0, lookedAt + pace.shortestMs - this.#now()));
       }
     } catch (error) {
-      throw this.#signal.aborted && !this.#stopped.signal.aborted ? new Detached() : error;
+      if (!(error instanceof Gone)) throw error;
+      this.#ended(taskId, error.ending);
+      throw error;
     } finally {
       heard?.stop();
+      this.#questions.end(taskId);
     }
+  }
+
+  /** Looks once. What it shows is taken up; if that is the end, it is given. */
+  async #look(path: Path, outcome: Outcome): Promise<Ending | undefined> {
+    const { taskId, bell, children } = path;
+    const { dialect } = this.#parts;
+    const wasOrphaned = path.isParentDone();
+    bell.hush();
+    const seen = dialect.read(await this.#seen(taskId, dialect.poll(taskId)));
+    if ('taskId' in seen) {
+      for (const id of this.#take(taskId, seen)) this.#followChild(path, id);
+      if (isOver(seen)) return this.#finish(path, endingIn(seen) ?? (await this.#fetched(seen, outcome)));
+      if (wasOrphaned)
+        throw new MalformedAnswer(
+          `the parent of task ${taskId} ended before it, which is still ${seen.status}`,
+        );
+      if (seen.status === 'input_required' && dialect.resultWaits) outcome.ask();
+    }
+    if (outcome.early && children.length === 0) return outcome.early;
+    this.#questions.see(taskId, seen.questions, () => bell.ring());
+    return undefined;
+  }
+
+  async #seen(taskId: string, message: Message): Promise<JsonObject> {
+    const task = this.#tasks.get(taskId);
+    try {
+      return await this.#insistence.look(message, task);
+    } catch (error) {
+      if (!(error instanceof RemoteError) || error.code !== -32602) throw error;
+      throw new Gone(endingOfUnknown(task, error.message, this.#now()));
+    }
+  }
+
+  #followChild(parent: Path, id: string): void {
+    const path = pathTo(id, () => this.#endings.has(parent.taskId));
+    const end = this.#follow(path).then(
+      () => {},
+      (error: unknown) => {
+        if (error instanceof Gone) return;
+        // Whatever is wrong with a part of the tree is wrong with all of it, and said at once.
+        if (!this.#halt.signal.aborted) this.#failure ??= { error };
+        this.#stopped.abort();
+      },
+    );
+    parent.children.push({ path, end });
+  }
+
+  /** It is over, and waits only for what is below it. */
+  async #finish({ taskId, children }: Path, ending: Ending): Promise<Ending> {
+    this.#endings.set(taskId, ending);
+    for (const { path } of children) path.bell.ring();
+    await Promise.all(children.map(({ end }) => end));
+    if (this.#failure) throw this.#failure.error;
+    this.#halt.signal.throwIfAborted();
+    return ending;
+  }
+
+  #ended(taskId: string, ending: Ending): Ending {
+    this.#endings.set(taskId, ending);
+    const { largestResult } = this.#parts;
+    if (ending.kind !== 'result' || largestResult === undefined) return ending;
+    this.#size += sizeOf(ending.result);
+    checkedSize(this.#size, largestResult);
+    return ending;
   }
 
   /** Remembers and tells what is new of a task, and gives the subtasks that are. */
   #take(taskId: string, task: RemoteTask): readonly string[] {
-    const { onUpdate } = this.#parts;
+    const { onUpdate, first } = this.#parts;
     if (task.taskId !== taskId)
       throw new MalformedAnswer(`it was asked about task ${taskId}, and spoke of ${task.taskId}`);
     const before = this.#tasks.get(taskId);
-    if (before && isOver(before) && before.status !== task.status)
-      throw new MalformedAnswer(`task ${taskId} was ${before.status}, and is ${task.status} now`);
+    const { status } = before ?? (first?.taskId === taskId ? first : task);
+    if (isOver({ status }) && status !== task.status)
+      throw new MalformedAnswer(`task ${taskId} was ${status}, and is ${task.status} now`);
     this.#tasks.set(taskId, task);
     const { progress } = task;
     if (progress && JSON.stringify(progress) !== JSON.stringify(before?.progress))
@@ -192,120 +251,17 @@ export class Pursuit {
     if (!message || (task.status !== 'completed' && !dialect.resultWaits)) return endingWithout(task);
     if (outcome.early) return outcome.early;
     try {
-      return { kind: 'result', result: await this.#insist(message) };
+      return { kind: 'result', result: await this.#insistence.once(message) };
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       const { code, message, data } = error;
       return { kind: 'failed', error: { code, message, ...(data !== undefined && { data }) } };
     }
   }
-
-  // --- Holding out ----------------------------------------------------------------------------------------
-
-  /** Asks until there is an answer. What the peer refuses is refused; what did not get through is sent again. */
-  async #insist(message: Message, lookedFor?: string): Promise<JsonObject> {
-    const { peer, pace, onUpdate, unreachableForMs } = this.#parts;
-    const since = this.#now();
-    for (let failures = 1; ; failures++) {
-      this.#signal.throwIfAborted();
-      try {
-        const answer = await peer.request(message, { signal: this.#signal });
-        if (this.#isUnreachable) onUpdate({ type: 'reachable' });
-        this.#isUnreachable = false;
-        return answer;
-      } catch (error) {
-        if (this.#signal.aborted) throw error;
-        if (error instanceof RemoteError) {
-          if (lookedFor !== undefined && error.code === -32602) throw new Gone(lookedFor, error);
-          if (lookedFor === undefined || error.code !== -32603) throw error;
-        } else if (!(error instanceof ConnectionLost) && !(error instanceof RequestTimedOut)) throw error;
-        const { message: why } = error;
-        if (!this.#isUnreachable) onUpdate({ type: 'unreachable', why });
-        this.#isUnreachable = true;
-        const passed = this.#now() - since;
-        this.#giveUpIfExpired(lookedFor);
-        if (passed > unreachableForMs) throw new ServerUnreachable(passed, why);
-        const retryAfterMs = error instanceof ConnectionLost ? error.retryAfterMs : undefined;
-        await this.#pause(pace.next({ hintMs: 0, failures, retryAfterMs }));
-      }
-    }
-  }
-
-  /** A server that cannot be reached keeps nothing longer than was agreed. */
-  #giveUpIfExpired(taskId: string | undefined): void {
-    const task = taskId === undefined ? undefined : this.#tasks.get(taskId);
-    if (!task || task.createdAt === undefined || typeof task.ttlMs !== 'number') return;
-    if (this.#now() > task.createdAt + task.ttlMs) throw new Gone(task.taskId, undefined);
-  }
-
-  async #pause(ms: number, sooner?: Promise<void>, lookedAt = 0): Promise<void> {
-    const ended = Promise.withResolvers<void>();
-    const onAbort = () => ended.reject(this.#signal.reason);
-    this.#signal.addEventListener('abort', onAbort, { once: true });
-    let timer = setTimeout(() => ended.resolve(), ms);
-    void sooner?.then(() => {
-      clearTimeout(timer);
-      const left = lookedAt + shortestMs - this.#now();
-      timer = setTimeout(() => ended.resolve(), Math.max(0, Math.min(left, ms)));
-    });
-    try {
-      this.#signal.throwIfAborted();
-      await ended.promise;
-    } finally {
-      clearTimeout(timer);
-      this.#signal.removeEventListener('abort', onAbort);
-    }
-  }
-
-  /** The last that was seen of a task, whatever became of it. */
-  lastSeen(taskId = this.#rootId): RemoteTask | undefined {
-    return this.#tasks.get(taskId);
-  }
 }
 
-/** The peer does not know the task, or not any more. */
-export class Gone extends Error {
-  readonly taskId: string;
+export { Gone };
 
-  constructor(taskId: string, cause: RemoteError | undefined) {
-    super(cause?.message ?? 'Its time is over.', { cause });
-    this.taskId = taskId;
-  }
-}
-
-/** The outcome of a task of 2025-11-25, asked for before it is there, because questions come on that stream. */
-class Outcome {
-  readonly #parts: PursuitParts;
-  readonly #taskId: string;
-  readonly #signal: AbortSignal;
-  readonly #nudge: () => void;
-  #isAsked = false;
-  #early: Ending | undefined;
-
-  constructor(parts: PursuitParts, taskId: string, signal: AbortSignal, nudge: () => void) {
-    this.#parts = parts;
-    this.#taskId = taskId;
-    this.#signal = signal;
-    this.#nudge = nudge;
-  }
-
-  get early(): Ending | undefined {
-    return this.#early;
-  }
-
-  ask(): void {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
-    const { peer, dialect } = this.#parts;
-    peer.request(dialect.result!(this.#taskId), { signal: this.#signal, isPatient: true }).then(
-      (result) => {
-        this.#early = { kind: 'result', result };
-        this.#nudge();
-      },
-      // Whatever it is, the next look says how the task stands; then it is asked for again.
-      () => {
-        this.#isAsked = false;
-      },
-    );
-  }
+function pathTo(taskId: string, isParentDone: () => boolean): Path {
+  return { taskId, bell: new Bell(), children: [], isParentDone };
 }

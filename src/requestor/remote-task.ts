@@ -4,6 +4,9 @@ import type { WireFault } from '../protocol/dialect.ts';
 import { progressKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { MalformedAnswer } from './errors.ts';
 
+/** Nobody answers more than that at once. */
+const mostQuestions = 1_000;
+
 const statuses = [
   'submitted',
   'working',
@@ -47,7 +50,7 @@ export interface RemoteRequest {
   readonly params: JsonObject;
 }
 
-export function isOver({ status }: RemoteTask): boolean {
+export function isOver({ status }: Pick<RemoteTask, 'status'>): boolean {
   return status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'unknown';
 }
 
@@ -91,7 +94,10 @@ function readChildIds(taskId: string, wire: Json | undefined): readonly string[]
 export function readQuestions(wire: Json | undefined): Readonly<Record<string, RemoteRequest>> {
   if (wire === undefined) return {};
   if (!isJsonObject(wire)) throw new MalformedAnswer('its inputRequests are not an object');
-  return Object.fromEntries(Object.entries(wire).map(([key, request]) => [key, readRequest(key, request)]));
+  const requests = Object.entries(wire);
+  if (requests.length > mostQuestions)
+    throw new MalformedAnswer(`it asks ${requests.length} questions at once`);
+  return Object.fromEntries(requests.map(([key, request]) => [key, readRequest(key, request)]));
 }
 
 function readRequest(key: string, wire: Json): RemoteRequest {

@@ -69,10 +69,7 @@ class Person {
     this.#signal = AbortSignal.any([signal, this.#left.signal]);
     const { input, output } = desk;
     this.#lines = createInterface({ input, output, terminal: true, historySize: 0 });
-    this.#lines.on('SIGINT', () => {
-      output.write('\n');
-      desk.onInterrupt();
-    });
+    this.#lines.on('SIGINT', () => desk.onInterrupt());
     this.#lines.on('close', () => this.#left.abort(new Declined()));
   }
 
@@ -121,11 +118,13 @@ class Person {
     const prompt = `${words}${hint === undefined ? '' : ` (${hint})`}${before}`;
     const end = /[?]$/.test(prompt) ? ' ' : ': ';
     // Half of a narrow terminal is left for the answer.
-    return this.#lines.question(`  ${truncate(prompt, Math.max(10, this.#columns - 16))}${end}`, {
-      signal: this.#signal,
-    }).catch((error: unknown) => {
-      throw this.#signal.aborted ? this.#signal.reason : error;
-    });
+    return this.#lines
+      .question(`  ${truncate(prompt, Math.max(10, this.#columns - 16))}${end}`, {
+        signal: this.#signal,
+      })
+      .catch((error: unknown) => {
+        throw this.#signal.aborted ? this.#signal.reason : error;
+      });
   }
 
   get #columns(): number {

@@ -68,7 +68,10 @@ function choicesOf({ enum: values, enumNames, oneOf, anyOf }: JsonObject): Choic
   }));
 }
 
-function hintOf({ type, format, minimum, maximum }: JsonObject, choices: readonly Choice[]): string | undefined {
+function hintOf(
+  { type, format, minimum, maximum }: JsonObject,
+  choices: readonly Choice[],
+): string | undefined {
   if (type === 'boolean') return 'y/n';
   if (type === 'array') return `some of 1 to ${choices.length}, with commas`;
   if (choices.length > 0) return `1 to ${choices.length}`;
@@ -128,7 +131,8 @@ function readText(said: string, { minLength, maxLength, pattern, format }: JsonO
     return { problem: `It must have at least ${minLength} characters.` };
   if (typeof maxLength === 'number' && length > maxLength)
     return { problem: `It must have at most ${maxLength} characters.` };
-  if (typeof pattern === 'string' && !fits(said, pattern)) return { problem: `It must fit ${oneLine(pattern)}.` };
+  if (typeof pattern === 'string' && !fits(said, pattern))
+    return { problem: `It must fit ${oneLine(pattern)}.` };
   const known = formats[String(format)];
   return known && !known.fits(said) ? { problem: `It must be ${known.hint}.` } : { value: said };
 }

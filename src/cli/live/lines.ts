@@ -1,6 +1,6 @@
 /** A task and its subtasks as lines, one each. */
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
-import type { RemoteProgress, RemoteStatus } from '../../requestor/remote-task.ts';
+import { isOver, type RemoteProgress, type RemoteStatus } from '../../requestor/remote-task.ts';
 import { clock } from '../time.ts';
 import type { Colour, Paint } from './colours.ts';
 import { oneLine, truncate, width } from './width.ts';
@@ -44,8 +44,7 @@ const words: Readonly<Partial<Record<RemoteStatus, string>>> = {
 };
 
 export class TaskLines {
-  readonly #rootLabel: string;
-  readonly #since: number;
+  readonly #root: Shown;
   /** In the order of the tree: each below its parent. */
   readonly #tasks = new Map<string, Shown>();
   readonly #children = new Map<string, string[]>();
@@ -53,13 +52,13 @@ export class TaskLines {
   #isAway = false;
 
   constructor(label: string, since: number) {
-    this.#rootLabel = oneLine(label);
-    this.#since = since;
+    this.#root = { label: oneLine(label), depth: 0, since, status: 'working' };
   }
 
+  /** From here on the server has a name for it. */
   begin(taskId: string): void {
     this.#rootId = taskId;
-    this.#tasks.set(taskId, { label: this.#rootLabel, depth: 0, since: this.#since, status: 'working' });
+    this.#tasks.set(taskId, this.#root);
   }
 
   update(update: TaskUpdate, now: number): void {
@@ -89,7 +88,7 @@ export class TaskLines {
   }
 
   render(frame: Frame): string[] {
-    const shown = this.#rootId === undefined ? [] : [...this.#below(this.#rootId)];
+    const shown = this.#rootId === undefined ? [this.#root] : [...this.#below(this.#rootId)];
     const room = Math.max(1, frame.rows);
     if (shown.length <= room) return shown.map((task) => this.#line(task, frame));
     // What still goes on is what people look for.
@@ -135,10 +134,6 @@ export class TaskLines {
     }
     return line;
   }
-}
-
-function isOver({ status }: Shown): boolean {
-  return status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'unknown';
 }
 
 function textOf({ message, progress, status }: Shown): string {

@@ -1,11 +1,10 @@
 /** Text as a terminal shows it: how wide it is, where it is cut, and what of it must never get there. */
+import { stripVTControlCharacters } from 'node:util';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 const wide =
   /^(?:\p{Emoji_Presentation}|.\uFE0F|[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6])/u;
 const invisible = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are what it looks for.
-const colour = /\x1b\[[\d;]*m/g;
 
 function widthOf(grapheme: string): number {
   if (invisible.test(grapheme)) return 0;
@@ -15,7 +14,7 @@ function widthOf(grapheme: string): number {
 /** In columns. Colours have no width. */
 export function width(text: string): number {
   let columns = 0;
-  for (const { segment } of graphemes.segment(text.replace(colour, ''))) columns += widthOf(segment);
+  for (const { segment } of graphemes.segment(stripVTControlCharacters(text))) columns += widthOf(segment);
   return columns;
 }
 
@@ -60,7 +59,10 @@ function pieces(word: string, columns: number): string[] {
 
 /** What others say must not steer the terminal, nor turn the direction of what follows. */
 export function clean(text: string): string {
-  return text.replace(/(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '');
+  return stripVTControlCharacters(text).replace(
+    /(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
+    '',
+  );
 }
 
 /** … and where only a line has room it stays in it. */

@@ -1,0 +1,54 @@
+/** One JSON object per line, for programs. */
+import type { Question } from '../../client/asking.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { TaskUpdate } from '../../requestor/pursuit.ts';
+import type { View } from './view.ts';
+
+export class JsonView implements View {
+  connecting(): void {}
+
+  called({ id, tool }: { id: string; tool: string }): void {
+    print('called', { id, tool });
+  }
+
+  began(id: string, taskId: string): void {
+    print('task', { id, taskId });
+  }
+
+  update(update: TaskUpdate): void {
+    const { type, ...rest } = update;
+    // The question itself is told when it is put, with all that is known of it.
+    if (update.type === 'question') return;
+    if (update.type !== 'status') return print(type, rest);
+    const { taskId, status, message } = update.task;
+    print(type, { taskId, status, message });
+  }
+
+  asked(question: Question): void {
+    print('question', question);
+  }
+
+  say(): void {}
+
+  handle(): void {}
+
+  detached(id: string, comeBack: string): void {
+    print('detached', { id, comeBack });
+  }
+
+  result(id: string, result: JsonObject): void {
+    print('result', { id, result });
+  }
+
+  failed(id: string | undefined, message: string, code?: number): void {
+    print('error', { id, message, code });
+  }
+
+  pause(): void {}
+  resume(): void {}
+  end(): void {}
+}
+
+function print(event: string, about: object): void {
+  console.log(JSON.stringify({ event, ...about }));
+}

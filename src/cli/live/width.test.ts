@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { clean, oneLine, truncate, width, wrap } from './width.ts';
+
+test.each([
+  ['kelp', 4],
+  ['海藻', 4],
+  ['e\u0301', 1],
+  ['👩‍🔬', 2],
+  ['❤️', 2],
+  ['\x1b[31mred\x1b[39m', 3],
+])('%j is so wide: %i', (text, columns) => {
+  expect(width(text)).toBe(columns);
+});
+
+test.each([
+  ['kelp', 4, 'kelp'],
+  ['kelp', 3, 'ke…'],
+  ['海藻です', 6, '海藻…'],
+  ['海藻です', 5, '海藻…'],
+  ['海藻です', 4, '海…'],
+  ['kelp', 0, ''],
+])('%s cut to %i columns is %s', (text, columns, cut) => {
+  expect(truncate(text, columns)).toBe(cut);
+});
+
+test('text is wrapped between words, and long words are broken', () => {
+  expect(wrap('a holdfast anchors kelp', 10)).toEqual(['a holdfast', 'anchors', 'kelp']);
+  expect(wrap('holdfastness', 8)).toEqual(['holdfast', 'ness']);
+});
+
+test('nothing that a server says steers a terminal', () => {
+  expect(clean('\x1b[2J\x1b]0;title\x07a\rb\x9b1mc\u202ed\te\n')).toBe('abcd\te\n');
+  expect(oneLine(' a\n\tb\x00 ')).toBe('a b');
+});

@@ -1,0 +1,180 @@
+/** Which server is meant, how it is reached, and what is written down to reach it again: never a secret. */
+import type { Transport } from '@modelcontextprotocol/client';
+import type { TaskClient } from '../client/task-client.ts';
+import type { ConnectTasksOptions } from '../client.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { configured, type Upstream } from './config.ts';
+import { oneLine } from './live/width.ts';
+import { CommandFailed, WrongUsage } from './usage.ts';
+import { version } from './version.ts';
+
+/** Kept with a handle. Headers are kept by name, and what a file says is read there again. */
+export type Kept = (
+  | { readonly url: string }
+  | { readonly command: string; readonly args: readonly string[]; readonly cwd: string }
+  | { readonly config: string; readonly name: string }
+) & {
+  readonly headers?: readonly string[];
+  readonly revision?: Revision;
+  readonly drafts?: boolean;
+};
+
+export const revisions = ['auto', '2025-11-25', '2026-07-28'] as const;
+export type Revision = (typeof revisions)[number];
+
+export interface Target {
+  readonly kept: Kept;
+  /** Under which its handles are listed; by default the server's own name. */
+  readonly name: string | undefined;
+  readonly upstream: Upstream;
+}
+
+export interface TargetOptions {
+  readonly config?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly revision?: Revision;
+  readonly drafts?: boolean;
+}
+
+function agreed({ headers = {}, revision = 'auto', drafts = false }: TargetOptions) {
+  const names = Object.keys(headers);
+  return {
+    ...(names.length > 0 && { headers: names }),
+    ...(revision !== 'auto' && { revision }),
+    ...(drafts && { drafts }),
+  };
+}
+
+export function isUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text);
+}
+
+/** A URL, or a name in a file. */
+export function targetNamed(named: string, options: TargetOptions): Target {
+  const { headers = {} } = options;
+  if (isUrl(named))
+    return {
+      name: undefined,
+      upstream: { url: named, headers },
+      kept: { url: named, ...agreed(options) },
+    };
+  const { file, upstream } = configured(named, options.config);
+  return {
+    name: named,
+    upstream: 'url' in upstream ? { ...upstream, headers: { ...upstream.headers, ...headers } } : upstream,
+    kept: { config: file, name: named, ...agreed(options) },
+  };
+}
+
+export function targetStarted([command, ...args]: readonly string[], options: TargetOptions): Target {
+  if (command === undefined) throw new WrongUsage('after -- comes the command that starts the server');
+  const cwd = process.cwd();
+  return {
+    name: undefined,
+    upstream: { command, args, env: {}, cwd },
+    kept: { command, args, cwd, ...agreed(options) },
+  };
+}
+
+/** The server of a handle that was written down earlier. */
+export function targetKept(kept: JsonObject | undefined, headers: Readonly<Record<string, string>>): Target {
+  if (!isJsonObject(kept))
+    throw new CommandFailed(
+      'Another program made this call, and did not say how its server is reached: come back to it there.',
+    );
+  const { headers: names = [], revision, drafts } = kept as unknown as Kept;
+  const given = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+  const missing = names.find((name) => !given.has(name.toLowerCase()));
+  if (missing !== undefined)
+    throw new WrongUsage(`the header ${missing} is not kept: give it again with --header '${missing}: …'`);
+  const options = { headers, ...(revision && { revision }), ...(drafts && { drafts }) };
+  const place = kept as unknown as Kept;
+  if ('url' in place) return targetNamed(place.url, options);
+  if ('config' in place) return targetNamed(place.name, { ...options, config: place.config });
+  const { command, args, cwd } = place;
+  return { name: undefined, upstream: { command, args, env: {}, cwd }, kept: place };
+}
+
+export function described({ upstream }: Target): string {
+  return oneLine('url' in upstream ? upstream.url : [upstream.command, ...upstream.args].join(' '));
+}
+
+/** Headers as curl takes them. */
+export function headersFrom(texts: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/.exec(text) ?? [];
+      if (name === undefined) throw new WrongUsage(`--header takes 'Name: value', not '${text}'`);
+      return [name, value!];
+    }),
+  );
+}
+
+// --- Connecting -------------------------------------------------------------------------------------------
+
+export async function connectTo(
+  target: Target,
+  options: Omit<ConnectTasksOptions, 'target' | 'server' | 'headers' | 'drafts'>,
+): Promise<TaskClient> {
+  const { kept, name, upstream } = target;
+  // Loaded when it is needed: who asks for help, or asks wrongly, does not wait for it.
+  const { Client } = await import('@modelcontextprotocol/client');
+  const { connectTasks } = await import('../client.ts');
+  const client = new Client({ name: 'holdfast', version: version() });
+  const { revision = 'auto' } = kept;
+  client.setVersionNegotiation({
+    mode: revision === 'auto' ? 'auto' : revision === '2025-11-25' ? 'legacy' : { pin: revision },
+  });
+  const complaints = new Complaints();
+  try {
+    return await connectTasks(client, 'url' in upstream ? upstream.url : () => complaints.over(upstream), {
+      ...options,
+      ...('url' in upstream && { headers: upstream.headers }),
+      ...(name !== undefined && { server: name }),
+      ...(kept.drafts && { drafts: 'all' }),
+      target: kept as unknown as JsonObject,
+    });
+  } catch (error) {
+    throw unreachable(error, target, complaints.last);
+  }
+}
+
+/** Whatever a server writes beside the protocol would spoil the screen; its last line may say why it ended. */
+class Complaints {
+  last: string | undefined;
+
+  async over({ command, args, env, cwd }: Extract<Upstream, { command: string }>): Promise<Transport> {
+    const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
+    const transport = new StdioClientTransport({
+      command,
+      args: [...args],
+      env: { ...(process.env as Record<string, string>), ...env },
+      stderr: 'pipe',
+      ...(cwd !== undefined && { cwd }),
+    });
+    transport.stderr?.on('data', (chunk: Buffer) => {
+      const line = chunk.toString().trimEnd().split('\n').at(-1);
+      if (line) this.last = oneLine(line);
+    });
+    return transport;
+  }
+}
+
+function unreachable(error: unknown, target: Target, complaint: string | undefined): CommandFailed {
+  const where = described(target);
+  const { status, code } = error as { status?: number; code?: unknown };
+  if (status === 401 || status === 403 || /\b401\b|unauthorized/i.test(String(error)))
+    return new CommandFailed(
+      `The server at ${where} wants to know who asks: give --header 'Authorization: Bearer …'.`,
+    );
+  if (code === 'ENOENT' && 'command' in target.upstream)
+    return new CommandFailed(`There is no command "${target.upstream.command}".`);
+  let deepest = error as Error;
+  while (deepest.cause instanceof Error) deepest = deepest.cause;
+  const why = oneLine(complaint ?? (deepest.message || String(error))).replace(/\.$/, '');
+  return new CommandFailed(
+    'url' in target.upstream
+      ? `There is no MCP server at ${where}: ${why}.`
+      : `"${where}" does not serve MCP: ${why}.`,
+  );
+}

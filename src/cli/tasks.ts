@@ -1,0 +1,178 @@
+/** `holdfast tasks`: calls that were made on this machine, and what became of them. */
+import type { HandleRecord, Handles } from '../client/handles.ts';
+import type { JsonObject } from '../model/json.ts';
+import { resultOf } from '../requestor/ending.ts';
+import { GivenAnswers } from './given-answers.ts';
+import { attend } from './live/attend.ts';
+import { JsonView } from './live/json-view.ts';
+import { lookOn, viewOptions } from './live/look-on.ts';
+import { PlainView } from './live/plain-view.ts';
+import { oneLine } from './live/width.ts';
+import { answer, cancel } from './one-look.ts';
+import { openRegistry, recordOf } from './registry.ts';
+import { show } from './show.ts';
+import { printTable, statusOf, toolOf } from './table.ts';
+import { headersFrom, type Target, targetKept } from './target.ts';
+import { type Arguments, CommandFailed, readArguments, WrongUsage } from './usage.ts';
+
+const help = `Calls that were made on this machine: what became of them, and how to come back to them.
+
+Usage: holdfast tasks list [--all]     those whose result nobody has seen; with --all, the others too
+       holdfast tasks show ID          all that is known of one, from its server if that can be reached
+       holdfast tasks watch ID         come back to it, as if it had never been left
+       holdfast tasks result ID        wait for its result and print nothing else
+       holdfast tasks answer ID JSON   answer what it asks: the fields of a form, or answers by key; null declines
+       holdfast tasks cancel ID        ask its server to end it
+       holdfast tasks forget ID        strike it off the list; the task itself is not touched
+
+The first 6 letters of an ID will do if no other begins with them.
+
+  --all            with list: delivered results too
+  --answer JSON    with watch and result: as for a call
+  --handles FILE   where calls are written down (default: in the data folder of the user)
+  --header HEADER  'Name: value' for the server; headers are never written down and have to be given again
+  --json           tell everything as JSON, one object per line, and ask nothing
+  --no-color       no colours; NO_COLOR in the environment does the same
+  -h, --help       say this`;
+
+const options = {
+  all: { type: 'boolean' },
+  answer: { type: 'string', multiple: true },
+  handles: { type: 'string' },
+  header: { type: 'string', multiple: true },
+  ...viewOptions,
+} as const;
+
+type Values = Arguments<typeof options>['values'];
+
+/** A command on one call. */
+type OnOne = (on: {
+  readonly record: HandleRecord;
+  readonly handles: Handles;
+  readonly values: Values;
+  readonly json: boolean;
+  /** How its server is reached; refuses if nobody knows, or if headers are missing. */
+  target(): Target;
+  /** What follows the id. */
+  readonly more: string | undefined;
+}) => Promise<number> | number;
+
+const onOne: Readonly<Record<string, OnOne>> = {
+  watch: ({ record, handles, values, target }) => come(record, handles, values, target, lookOn(values)),
+  result: ({ record, handles, values, target }) =>
+    come(record, handles, values, target, {
+      view: values.json ? new JsonView() : new PlainView({ isQuiet: true }),
+      desk: undefined,
+    }),
+  show: ({ record, handles, json, target }) => show(record, handles, { json, target }),
+  answer: ({ record, handles, json, target, more }) => {
+    if (more === undefined) throw new WrongUsage('an answer takes the id of a call and JSON');
+    const given = new GivenAnswers([more], 'an answer');
+    return answer(refuseIfOver(record), { handles, json, target: target(), given });
+  },
+  cancel: ({ record, handles, json, target }) =>
+    cancel(refuseIfOver(record), { handles, json, target: target() }),
+  forget: ({ record, handles, json }) => {
+    handles.delete(record.id);
+    tell(json, { event: 'forgotten', id: record.id }, `Forgot ${record.id}.`);
+    return 0;
+  },
+};
+
+export async function tasks(args: readonly string[]): Promise<number> {
+  try {
+    return await run(args);
+  } catch (error) {
+    if (error instanceof WrongUsage) error.help = 'holdfast tasks --help';
+    throw error;
+  }
+}
+
+async function run(args: readonly string[]): Promise<number> {
+  const { values, positionals } = readArguments(args, options);
+  if (values.help) {
+    console.log(help);
+    return 0;
+  }
+  const [verb, id, more, ...rest] = positionals;
+  if (verb === undefined) throw new WrongUsage('tasks takes a command, such as list or watch');
+  const isList = verb === 'list';
+  const command = Object.hasOwn(onOne, verb) ? onOne[verb] : undefined;
+  if (!isList && !command) throw new WrongUsage(`tasks has no command "${verb}"`);
+  if (!isList && id === undefined) throw new WrongUsage(`${verb} takes the id of a call`);
+  const extra = isList ? id : verb === 'answer' ? rest[0] : more;
+  if (extra !== undefined) throw new WrongUsage(`${verb} takes no "${extra}"`);
+  const headers = headersFrom(values.header);
+  const handles = await openRegistry(values.handles);
+  const json = values.json ?? false;
+  try {
+    if (isList) return list(handles, { json, all: values.all ?? false });
+    const record = recordOf(id!, handles);
+    return await command!({
+      record,
+      handles,
+      values,
+      json,
+      more,
+      target: () => targetKept(record.target, headers),
+    });
+  } finally {
+    handles.close();
+  }
+}
+
+function list(handles: Handles, { json, all }: { json: boolean; all: boolean }): number {
+  const records = handles.list({ onlyOpen: !all });
+  if (json)
+    for (const record of records) {
+      const { id, taskId, server, createdAt, isDelivered } = record;
+      const about = {
+        id,
+        taskId,
+        server,
+        tool: toolOf(record),
+        status: statusOf(record),
+        createdAt,
+        isDelivered,
+      };
+      console.log(JSON.stringify(about));
+    }
+  else printTable(records, handles);
+  return 0;
+}
+
+/** What is over is here already; everything else is at its server. */
+async function come(
+  record: HandleRecord,
+  handles: Handles,
+  values: Values,
+  target: () => Target,
+  look: ReturnType<typeof lookOn>,
+): Promise<number> {
+  const given = new GivenAnswers(values.answer);
+  const { view } = look;
+  if (!record.ending)
+    return attend({ ...look, handles, given, target: target() }, (tasks) => tasks.resume(record.id));
+  view.called({ id: record.id, tool: toolOf(record), since: record.createdAt });
+  let result: JsonObject;
+  try {
+    result = resultOf(record.taskId ?? record.id, record.ending);
+  } catch (error) {
+    const message = oneLine((error as Error).message);
+    view.failed(record.id, message, (error as { code?: number }).code);
+    throw new CommandFailed(message);
+  } finally {
+    handles.save({ ...record, isDelivered: true });
+  }
+  view.result(record.id, result);
+  return result.isError ? 1 : 0;
+}
+
+function refuseIfOver(record: HandleRecord): HandleRecord {
+  if (record.ending) throw new CommandFailed(`It is over: ${statusOf(record)}.`);
+  return record;
+}
+
+function tell(json: boolean, event: object, words: string): void {
+  console.log(json ? JSON.stringify(event) : words);
+}

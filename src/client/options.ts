@@ -1,0 +1,89 @@
+/** What a host may say about its calls. */
+import type { Duration } from '../model/duration.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Draft } from '../protocol/dialects/drafts/flags.ts';
+import type { PaceOptions } from '../requestor/pace.ts';
+import type { TaskUpdate } from '../requestor/pursuit.ts';
+import type { TreeLimits } from '../requestor/tree-guard.ts';
+import type { AnswerQuestion, QuestionKind } from './asking.ts';
+import type { Notified, Requested } from './dispatcher.ts';
+import type { Handles } from './handles.ts';
+
+export interface ConnectTasksOptions {
+  /** Answers what tasks ask. Without it nothing can be asked, and servers are told so. */
+  readonly answer?: AnswerQuestion;
+  /** What it can answer. Default `['form', 'url']`. */
+  readonly answers?: readonly QuestionKind[];
+  /** Where handles are kept. */
+  readonly handles: Handles;
+  /** The name under which the server's handles are kept. By default the one that it gives itself. */
+  readonly server?: string;
+  /** Kept with each handle, for a host that wants to know how its server is reached again. No place for secrets. */
+  readonly target?: JsonObject;
+  /** Drafts of tasks to be used where the server has them too: some, or `'all'`. By default none. */
+  readonly drafts?: readonly Draft[] | 'all';
+  /** Speak this draft, whatever else the server has. */
+  readonly dialect?: 'sep-1686';
+  readonly pace?: PaceOptions;
+  /** How long one request may take. Default `'30s'`. */
+  readonly requestTimeout?: Duration;
+  /** How long a call may take that is answered without a task. Default `'10m'`. */
+  readonly callTimeout?: Duration;
+  /** How long a server that cannot be reached is waited for. Default `'10m'`. */
+  readonly unreachableFor?: Duration;
+  readonly limits?: TreeLimits;
+  /** Of a call and all its subtasks together, in characters of JSON. Default 32 Mi. */
+  readonly largestResult?: number;
+  /** Removes a task from its server once its result is here, where the server can do that. */
+  readonly deleteAfterRead?: boolean;
+  /** What a model may be told of a call that goes on, where the server says nothing. */
+  readonly interim?: (tool: string) => string;
+  /** Refuses tasks that were not asked for, and results where a task was, as 2025-11-25 has it. */
+  readonly strict?: boolean;
+  /** Makes tasks of what servers ask, where they want that. */
+  readonly hosts?: (about: Hosted) => Hosting;
+  /** Hears of everything that happens to calls, to be logged. */
+  readonly onEvent?: (event: CallEvent) => void;
+}
+
+/** What there is to know for whoever makes tasks of a server's questions. */
+export interface Hosted {
+  /** The name under which the server is known here. */
+  server(): string;
+  opening(): { readonly protocolVersion?: unknown; readonly capabilities?: unknown };
+  notify(message: { method: string; params: JsonObject }): Promise<void>;
+}
+
+export interface Hosting {
+  readonly capabilities: JsonObject;
+  readonly request: Requested;
+  readonly heard: Notified;
+  close(): Promise<void>;
+}
+
+export interface CallEvent {
+  readonly at: number;
+  readonly handle: string;
+  readonly method: string;
+  readonly tool?: string;
+  readonly taskId?: string;
+  readonly event:
+    | 'called'
+    | 'resumed'
+    | 'task'
+    | 'done'
+    | 'failed'
+    | 'cancelled'
+    | 'lost'
+    | TaskUpdate['type'];
+  readonly detail?: string;
+}
+
+export interface CallOptions {
+  /** How long the task should be known, from now. A wish. */
+  readonly ttl?: Duration;
+  /** Stops waiting; the task goes on. */
+  readonly signal?: AbortSignal;
+  /** Calls with the same key are carried out once, by servers that know such keys. Made up if it is not given. */
+  readonly idempotencyKey?: string;
+}

@@ -1,0 +1,97 @@
+/** Asks until there is an answer. What the peer refuses is refused; what did not get through is sent again. */
+import type { JsonObject } from '../model/json.ts';
+import type { Ending } from './ending.ts';
+import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable } from './errors.ts';
+import type { Gate } from './gate.ts';
+import type { Halt } from './halt.ts';
+import type { PursuitParts } from './pursuit.ts';
+import type { Message } from './remote-dialect.ts';
+import type { RemoteTask } from './remote-task.ts';
+
+/** The code of "something went wrong here": tried again, where trying again does no harm. */
+const internalError = -32603;
+
+type Parts = Pick<PursuitParts, 'peer' | 'pace' | 'onUpdate' | 'unreachableForMs'>;
+
+export class Insistence {
+  readonly #parts: Parts;
+  readonly #halt: Halt;
+  readonly #gate: Gate;
+  readonly #now: () => number;
+  #isUnreachable = false;
+
+  constructor(parts: Parts, halt: Halt, gate: Gate, now: () => number) {
+    this.#parts = parts;
+    this.#halt = halt;
+    this.#gate = gate;
+    this.#now = now;
+  }
+
+  /** Asks how a task is, of which this is the last that was heard. */
+  look(message: Message, last: RemoteTask | undefined): Promise<JsonObject> {
+    const from = this.#now();
+    return this.#insist(message, true, () => {
+      const ttlMs = last?.ttlMs;
+      // Counted from the last sign of life on our own clock: what the clocks of others say is not certain enough.
+      if (typeof ttlMs === 'number' && this.#now() > from + ttlMs) throw new Gone({ kind: 'expired', ttlMs });
+    });
+  }
+
+  /** Sends what may arrive twice. */
+  answer(message: Message): Promise<JsonObject> {
+    return this.#insist(message, true);
+  }
+
+  /** Takes every error of the peer at its word. */
+  once(message: Message): Promise<JsonObject> {
+    return this.#insist(message, false);
+  }
+
+  async #insist(message: Message, isRepeated: boolean, onFailure = () => {}): Promise<JsonObject> {
+    const { pace, unreachableForMs } = this.#parts;
+    const since = this.#now();
+    for (let failures = 1; ; failures++) {
+      try {
+        return await this.#request(message);
+      } catch (error) {
+        if (this.#halt.signal.aborted || !isPassing(error, isRepeated)) throw error;
+        this.#unreachable(error.message);
+        onFailure();
+        const passed = this.#now() - since;
+        if (passed > unreachableForMs) throw new ServerUnreachable(passed, error.message);
+        const retryAfterMs = error instanceof ConnectionLost ? error.retryAfterMs : undefined;
+        await this.#halt.pause(pace.next({ hintMs: 0, failures, retryAfterMs }));
+      }
+    }
+  }
+
+  async #request(message: Message): Promise<JsonObject> {
+    const { peer, onUpdate } = this.#parts;
+    const { signal } = this.#halt;
+    signal.throwIfAborted();
+    const answer = await this.#gate.pass(() => peer.request(message, { signal }), this.#halt);
+    if (this.#isUnreachable) onUpdate({ type: 'reachable' });
+    this.#isUnreachable = false;
+    return answer;
+  }
+
+  #unreachable(why: string): void {
+    if (!this.#isUnreachable) this.#parts.onUpdate({ type: 'unreachable', why });
+    this.#isUnreachable = true;
+  }
+}
+
+function isPassing(error: unknown, isRepeated: boolean): error is Error {
+  if (error instanceof RemoteError) return isRepeated && error.code === internalError;
+  return error instanceof ConnectionLost || error instanceof RequestTimedOut;
+}
+
+/** The peer does not know the task any more. */
+export class Gone extends Error {
+  readonly ending: Ending;
+
+  constructor(ending: Ending) {
+    super('The task is gone.');
+    this.ending = ending;
+  }
+}

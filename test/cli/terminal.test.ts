@@ -1,0 +1,281 @@
+/** `holdfast call` and `holdfast tasks` at a real pseudo-terminal. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, test } from 'vitest';
+import { Fixture, serverArgs } from './fixture.ts';
+import { normalised } from './normalised.ts';
+import { Home, temporaryFolder, tidyUp } from './terminal.ts';
+
+const shared = new Fixture();
+beforeAll(() => shared.start('--drafts'));
+afterAll(async () => {
+  await shared.kill();
+  await tidyUp();
+});
+
+const ctrlC = '\x03';
+const ctrlD = '\x04';
+
+/** The command that the screen says comes back, as it would be typed. */
+function comeBack(screen: string): string[] {
+  const [, command] = /^ {2}holdfast (tasks .+)$/m.exec(screen)!;
+  return command!.split(' ');
+}
+
+test.concurrent('a task is a line that moves, and leaves its time and its result', async ({ expect }) => {
+  const terminal = new Home().open(['call', shared.url, 'slow_compute', '{"seconds": 1}']);
+  const [line] = await terminal.shows(/^.*█.*$/m);
+  expect(normalised(line)).toMatch(/^\* slow_compute █+░* \d+\/10 0:00\n$/);
+  expect(terminal.screen.isCursorShown).toBe(false);
+  expect(await terminal.ended).toBe(0);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/result.txt');
+  expect(terminal.screen.isCursorShown).toBe(true);
+});
+
+test.concurrent('subtasks stand below their parents', async ({ expect }) => {
+  const input = '{"children": 2, "depth": 2, "delayMs": 1500}';
+  const terminal = new Home().open(['call', shared.url, 'fan_out', input, '--drafts']);
+  await terminal.shows(/(?:^ {4}\S \w{8} 0:\d\d\n?(?: {2}\S.*\n)?){4}/m);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/subtasks.txt');
+  expect(await terminal.ended).toBe(0);
+});
+
+test.concurrent('more subtasks than rows are counted, and the screen is not left', async ({ expect }) => {
+  const input = '{"children": 20, "depth": 1, "delayMs": 1500}';
+  const terminal = new Home().open(['call', shared.url, 'fan_out', input, '--drafts'], { rows: 8 });
+  await terminal.shows(/… 15 more, 0 of them over/);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/many-subtasks.txt');
+  expect(await terminal.ended).toBe(0);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/many-subtasks-over.txt');
+});
+
+test.concurrent('a form is asked in place: defaults, choices, and again what was wrong', async ({
+  expect,
+}) => {
+  const terminal = new Home().open(['call', shared.url, 'order']);
+  const says = async (prompt: RegExp, keys: string) => {
+    await terminal.shows(prompt);
+    terminal.types(keys);
+  };
+  await says(/Name on the parcel:$/, 'K\r');
+  await says(/at least 2 characters\.\n {2}Name on the parcel:$/, 'Kelp\r');
+  await says(/Crates \(1 to 10\) \[3\]:$/, '12\r');
+  await says(/at most 10\.\n.*Crates.*:$/, 'two\r');
+  await says(/two is no number\.\n.*Crates.*:$/, '\r');
+  await says(/Size \(1 to 3\) \[medium\]:$/, 'huge\r');
+  await says(/none of the choices[^\n]*\n.*Size.*:$/, '3\r');
+  await says(/As a gift\? \(y\/n\) \[n\]:$/, 'perhaps\r');
+  await says(/Say y or n\.\n.*:$/, 'y\r');
+  await says(/Note \[\]:$/, '\r');
+  expect(await terminal.ended).toBe(0);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/form.txt');
+});
+
+test.concurrent('Ctrl-D declines a form', async ({ expect }) => {
+  const terminal = new Home().open(['call', shared.url, 'confirm_delete', '{"filename": "kelp"}']);
+  await terminal.shows(/confirm \(y\/n\):$/);
+  terminal.types(ctrlD);
+  expect(await terminal.ended).toBe(0);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/declined.txt');
+});
+
+test.concurrent('a link is shown in one piece, to be opened elsewhere and confirmed', async ({ expect }) => {
+  const terminal = new Home().open(['call', shared.url, 'sign'], { columns: 40 });
+  await terminal.shows(/Done\? \(y\/n\):$/);
+  terminal.types('y\r');
+  expect(await terminal.ended).toBe(0);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/link.txt');
+});
+
+test.concurrent('Ctrl-C leaves a task, and the command that it prints comes back', async ({ expect }) => {
+  const home = new Home();
+  const first = home.open(['call', shared.url, 'slow_compute', '{"seconds": 5}']);
+  await first.shows(/2\/50/);
+  first.types(ctrlC);
+  expect(await first.ended).toBe(0);
+  await expect(normalised(first.screen.text)).toMatchFileSnapshot('screens/detached.txt');
+
+  const second = home.open(comeBack(first.screen.text));
+  await second.shows(/█/);
+  expect(await second.ended).toBe(0);
+  expect(second.screen.text).toMatch(/✔ slow_compute 0:0\d\ndone$/);
+});
+
+test.concurrent.for(['2026-07-28', '2025-11-25'])(
+  'Ctrl-C at a question of %s leaves it open, and who comes back is asked again',
+  async (revision, { expect }) => {
+    const home = new Home();
+    const first = home.open(['call', shared.url, 'ask_name', '--revision', revision]);
+    await first.shows(/name:$/);
+    first.types(`Ke${ctrlC}`);
+    expect(await first.ended).toBe(0);
+    await expect(normalised(first.screen.text)).toMatchFileSnapshot('screens/detached-at-a-question.txt');
+
+    const second = home.open(comeBack(first.screen.text));
+    await second.shows(/name:$/);
+    second.types('Kelp\r');
+    expect(await second.ended).toBe(0);
+    expect(second.screen.text).toMatch(/Hello, Kelp!$/);
+  },
+);
+
+test.concurrent('Ctrl-C leaves a call that has not been answered yet, and it is not made twice', async ({
+  expect,
+}) => {
+  const home = new Home();
+  const first = home.open(['call', shared.url, 'linger']);
+  await first.shows(/linger 0:00/);
+  // What is shown here is written down; the call itself follows.
+  await first.shows(/linger 0:01/);
+  first.types(ctrlC);
+  expect(await first.ended).toBe(0);
+  const second = home.open(comeBack(first.screen.text));
+  expect(await second.ended).toBe(0);
+  expect(second.screen.text).toMatch(/✔ linger 0:\d\d\nlingered$/);
+});
+
+test.concurrent('Ctrl-C before anything was called has nothing to come back to', async ({ expect }) => {
+  const server = await new Fixture().start();
+  server.signal('SIGSTOP');
+  try {
+    const terminal = new Home().open(['call', server.url, 'greet', '{"name": "x"}']);
+    await terminal.shows(/Connecting to/);
+    await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/connecting.txt');
+    terminal.types(ctrlC);
+    expect(await terminal.ended).toBe(1);
+    expect(terminal.screen.text).toBe('holdfast: Stopped before anything was called.');
+  } finally {
+    server.signal('SIGCONT');
+    await server.kill();
+  }
+});
+
+test.concurrent('a question that is answered elsewhere is taken back', async ({ expect }) => {
+  const home = new Home();
+  const terminal = home.open(['call', shared.url, 'ask_name']);
+  await terminal.shows(/name:$/);
+  const { stdout } = await home.run('tasks', 'list', '--json');
+  const { id } = JSON.parse(stdout);
+  expect(await home.run('tasks', 'answer', id, '{"name": "Tang"}')).toEqual({
+    code: 0,
+    stdout: 'Answered "name".\n',
+    stderr: '',
+  });
+  expect(await terminal.ended).toBe(0);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/answered-elsewhere.txt');
+});
+
+test.concurrent('40 columns are enough: what is too wide is cut, by what it takes on the screen', async ({
+  expect,
+}) => {
+  const terminal = new Home().open(['call', shared.url, 'haul'], { columns: 40 });
+  await terminal.shows(/海.*…$/);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/40-columns.txt');
+  expect(terminal.screen.hasBrokenLines).toBe(false);
+  terminal.types(ctrlC);
+  await terminal.ended;
+  expect(terminal.screen.hasBrokenLines).toBe(false);
+});
+
+test.concurrent('a terminal that becomes narrower or wider is drawn anew', async ({ expect }) => {
+  const terminal = new Home().open(['call', shared.url, 'haul'], { columns: 80 });
+  await terminal.shows(/桟橋/);
+  terminal.resize(40);
+  await terminal.shows(/haul ██░░░░ 3.*…$/);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/40-columns.txt');
+  terminal.resize(100);
+  await terminal.shows(/もうすぐです。$/);
+  await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/100-columns.txt');
+  terminal.types(ctrlC);
+  await terminal.ended;
+});
+
+test.concurrent('colours are there, and gone with NO_COLOR or --no-color', async ({ expect }) => {
+  const args = ['call', shared.url, 'nap', '{"ms": 100}'];
+  const [usual, byEnvironment, byOption] = [
+    new Home().open(args),
+    new Home().open(args, { NO_COLOR: '1' }),
+    new Home().open([...args, '--no-color']),
+  ];
+  await Promise.all([usual.ended, byEnvironment.ended, byOption.ended]);
+  expect([...usual.screen.colours]).toContain('32');
+  expect([...byEnvironment.screen.colours]).toEqual([]);
+  expect([...byOption.screen.colours]).toEqual([]);
+  expect(normalised(byOption.screen.text)).toEqual(normalised(usual.screen.text));
+});
+
+test.concurrent('a server that is killed while somebody watches is waited for', async ({ expect }) => {
+  const server = await new Fixture().start();
+  try {
+    const terminal = new Home().open(['call', server.url, 'slow_compute', '{"seconds": 1.5}']);
+    await terminal.shows(/3\/15/);
+    await server.kill();
+    await terminal.shows(/The server is away; waiting\./);
+    await expect(normalised(terminal.screen.text).replace(/█+░+ \d+/, '█░ N')).toMatchFileSnapshot(
+      'screens/server-away.txt',
+    );
+    await server.start();
+    expect(await terminal.ended).toBe(0);
+    await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/result.txt');
+  } finally {
+    await server.kill();
+  }
+});
+
+test.concurrent('a server of our own that is killed is started again, and goes on', async ({ expect }) => {
+  const file = `${temporaryFolder()}/ledger`;
+  const input = JSON.stringify({ file, steps: 12, delayMs: 100 });
+  const command = [process.execPath, ...serverArgs(temporaryFolder()), '--stdio'];
+  const terminal = new Home().open(['call', 'ledger', input, '--', ...command]);
+  await terminal.shows(/3\/12/);
+  process.kill(await writerOf(file), 'SIGKILL');
+  expect(await terminal.ended).toBe(0);
+  expect(terminal.screen.text).toMatch(/✔ ledger 0:\d\d\ndone 12$/);
+  expect(new Set((await linesOf(file)).map(([, , pid]) => pid)).size).toBe(2);
+});
+
+test.concurrent('a server of our own ends with its call, and goes on when somebody comes back', async ({
+  expect,
+}) => {
+  const home = new Home();
+  const command = [process.execPath, ...serverArgs(temporaryFolder()), '--stdio'];
+  const first = home.open(['call', 'nap', '{"ms": 2000}', '--', ...command]);
+  await first.shows(/nap 0:01/);
+  first.types(ctrlC);
+  expect(await first.ended).toBe(0);
+  await expect(normalised(first.screen.text)).toMatchFileSnapshot('screens/detached-own-server.txt');
+  const second = home.open(comeBack(first.screen.text));
+  expect(await second.ended).toBe(0);
+  expect(second.screen.text).toMatch(/woke$/);
+});
+
+test.concurrent('a second Ctrl-C does not wait for a server that will not end', async ({ expect }) => {
+  const server = [process.execPath, ...serverArgs(temporaryFolder()), '--stdio'];
+  const stubborn = ['sh', '-c', 'trap "" TERM; "$0" "$@"; sleep 6', ...server];
+  const terminal = new Home().open(['call', 'slow_compute', '{"seconds": 60}', '--', ...stubborn]);
+  await terminal.shows(/\/600/);
+  terminal.types(ctrlC);
+  await terminal.shows(/Come back with:/);
+  terminal.types(ctrlC);
+  expect(await terminal.ended).toBe(130);
+});
+
+test.concurrent('a list fits into 40 columns', async ({ expect }) => {
+  const home = new Home();
+  await home.run('call', shared.url, 'slow_compute', '{"seconds": 0}');
+  await home.run('call', shared.url, 'ask_name', '--detach');
+  const list = home.open(['tasks', 'list', '--all'], { columns: 40 });
+  expect(await list.ended).toBe(0);
+  await expect(normalised(list.screen.text)).toMatchFileSnapshot('screens/list.txt');
+  expect(list.screen.hasBrokenLines).toBe(false);
+});
+
+async function linesOf(file: string): Promise<string[][]> {
+  return (await readFile(file, 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' '));
+}
+
+async function writerOf(file: string): Promise<number> {
+  return Number((await linesOf(file)).at(-1)![2]);
+}
