@@ -7,6 +7,8 @@ export { AttachedTooLate } from './server/attach.ts';
 export { UnknownDraft } from './server/binding.ts';
 export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
 export type { CreateOptions, WorkOptions } from './engine/tasks.ts';
+export type { Log, LogEntry } from './engine/log.ts';
+export type { ObservedCall, ObservedPass, Observer } from './engine/observer.ts';
 export type { Worker } from './engine/worker.ts';
 export { durableTool, InvalidTool } from './engine/tool.ts';
 export type {
@@ -105,10 +107,11 @@ export type {
   TaskId,
   Unpublished,
 } from './model/task.ts';
+export type { TaskTrace } from './model/trace.ts';
 
 // For authors of stores.
 export type { Change, Family, Lineage, TaskWrite, Verdict } from './engine/change.ts';
-export type { Claim, Database, Offer, Queue, Secrets, ToolVersion } from './engine/queue.ts';
+export type { Backlog, Claim, Database, Offer, Queue, Secrets, ToolVersion } from './engine/queue.ts';
 export type { SessionRecord, Sessions } from './engine/sessions.ts';
 export type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
 export {

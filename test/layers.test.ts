@@ -19,7 +19,7 @@ const architecture = `
   stores/sqlite   | model, ports, node:*
   stores/postgres | model, ports, node:*, pg, pg-boss
   access          | model, engine ports, node:*
-  telemetry       | model, engine ports, @opentelemetry/api
+  telemetry       | model, engine ports, @opentelemetry/api, node:crypto
 
   hosting         | model, protocol, engine, access, node:*
   server          | model, protocol, requestor, engine, access, hosting, node:*, SDK server
@@ -36,6 +36,7 @@ const architecture = `
   client.ts       | anything
   server.ts       | anything
   sqlite.ts       | anything
+  telemetry.ts    | anything
   testing.ts      | anything
 `;
 
@@ -44,6 +45,7 @@ const ports = [
   'client/handles.ts',
   'engine/change.ts',
   'engine/crash-point.ts',
+  'engine/observer.ts',
   'engine/queue.ts',
   'engine/sessions.ts',
   'engine/store-errors.ts',

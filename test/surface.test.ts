@@ -88,12 +88,16 @@ test('the public entries export exactly these names', async () => {
       "holdfast/server": [
         "AttachedTooLate",
         "McpHandler",
+        "NothingCounted",
         "serveHttp",
         "serveStdio",
       ],
       "holdfast/sqlite": [
         "openSqlite",
         "sqlite",
+      ],
+      "holdfast/telemetry": [
+        "telemetry",
       ],
       "holdfast/testing": [
         "ManualClock",

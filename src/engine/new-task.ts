@@ -2,6 +2,7 @@
 import type { Json } from '../model/json.ts';
 import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
+import { subtasksTrace } from '../model/trace.ts';
 import { carried } from './carried.ts';
 import { parse } from './schema.ts';
 import type { DurableTool } from './tool.ts';
@@ -36,7 +37,12 @@ export async function rootRequest(
 }
 
 export function childRequest(id: TaskId, tool: DurableTool, input: unknown, parent: Task): Promise<NewTask> {
-  return rootRequest(id, tool, input, { owner: parent.owner, origin: parent.origin });
+  const { owner, origin } = parent;
+  const { trace } = origin;
+  return rootRequest(id, tool, input, {
+    owner,
+    origin: trace ? { ...origin, trace: subtasksTrace(trace) } : origin,
+  });
 }
 
 async function checkedArguments(tool: DurableTool, input: unknown, largest?: number): Promise<Json> {

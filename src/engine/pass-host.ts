@@ -2,6 +2,7 @@
 import type { TaskId } from '../model/task.ts';
 import type { Call, Outside } from './call.ts';
 import type { Batch } from './journal.ts';
+import type { ObservedPass } from './observer.ts';
 
 export type PassEnd =
   | { readonly type: 'returned'; readonly value: unknown }
@@ -16,6 +17,7 @@ export type PassEnd =
 /** What a pass needs of its worker. */
 export interface PassHost {
   readonly taskId: TaskId;
+  readonly observed: ObservedPass;
   now(): number;
   /**
    * Makes a batch durable, with the questions and subtasks in it; `calls` are all calls of the pass. Questions that

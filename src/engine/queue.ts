@@ -24,6 +24,9 @@ export interface Queue {
   /** Extends leases. Returns the claims that are lost; their passes must stop. */
   renew(claims: readonly Claim[], leaseUntil: number): Promise<Claim[]>;
 
+  /** What there is to do and what waits for people, for those who watch. Counts to `most` and no further. */
+  backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog>;
+
   /** Calls back whenever there may be new offers: work arrived, a timer came due, a holder died. */
   onWork(listener: () => void): () => void;
 }
@@ -37,6 +40,15 @@ export interface Claim {
 export interface ToolVersion {
   readonly tool: string;
   readonly version: string;
+}
+
+export interface Backlog {
+  /** Tasks of these tools that could run now and that no worker holds. */
+  readonly ready: number;
+  /** Since when the longest of them could; null if there is none. */
+  readonly readySince: number | null;
+  /** Tasks, whichever tool's, with a question open. */
+  readonly waiting: number;
 }
 
 export interface Offer {

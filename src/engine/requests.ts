@@ -6,6 +6,7 @@ import type { Clock } from '../model/clock.ts';
 import { AlreadyPublished, BeingDelivered, Refusal, TaskIsDone, TaskNotFound } from '../model/errors.ts';
 import type { Entrusted, InputResponse } from '../model/input.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
+import { unobserved } from './observer.ts';
 import type { Database } from './queue.ts';
 import type { Sessions } from './sessions.ts';
 import type { Page } from './store.ts';
@@ -39,13 +40,17 @@ export class Requests {
 
   /** Undefined unless the task has only just begun to run in this process; else when it had its head start. */
   readonly headStart: (id: TaskId) => Promise<void> | undefined;
+  /** Tells whoever watches that a caller looks how a task stands. */
+  readonly polled: () => void;
 
   constructor(
     database: Database,
     clock: Clock,
     headStart: (id: TaskId) => Promise<void> | undefined = () => undefined,
+    { polled } = unobserved,
   ) {
     this.headStart = headStart;
+    this.polled = polled;
     this.#database = database;
     this.#clock = clock;
     this.#watches = new Watches(database.store);

@@ -11,6 +11,7 @@ import { type Change, compose, type Verdict } from './change.ts';
 import { taskContext } from './context.ts';
 import { HeadStart } from './head-start.ts';
 import { type Batch, type Journal, readJournal } from './journal.ts';
+import type { ObservedPass } from './observer.ts';
 import { Pass } from './pass.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
 import type { Claim, Claimed } from './queue.ts';
@@ -26,7 +27,7 @@ export interface RunParts {
   readonly clock: Clock;
   readonly tool: DurableTool;
   readonly claimed: Claimed;
-  readonly settings: Pick<WorkerSettings, 'interruptAfterEveryEntry' | 'largestValue'>;
+  readonly settings: Pick<WorkerSettings, 'interruptAfterEveryEntry' | 'largestValue' | 'observer'>;
   /** How long a pass that only waits stays in memory; asked when it begins to. */
   readonly lingerMs: () => number;
 }
@@ -70,9 +71,14 @@ export class Run {
 
   /** Resolves when the worker has nothing more to do with the task. */
   async advance(): Promise<void> {
+    const observed = this.#settings.observer.passBegan(this.#task);
+    let how: PassEnd['type'] = 'lost';
     try {
-      await this.#conclude(await this.#pass());
+      const end = await this.#pass(observed);
+      how = end.type;
+      await this.#conclude(end);
     } finally {
+      observed.ended(how);
       this.#reporter.take();
       this.headStart.end();
     }
@@ -109,11 +115,11 @@ export class Run {
     return this.#current === pass;
   }
 
-  async #pass(): Promise<PassEnd> {
+  async #pass(observed: ObservedPass): Promise<PassEnd> {
     const journal = await this.#readJournal();
     if ('type' in journal) return journal;
     if (this.#stopped) return { type: 'stopped' };
-    const pass = new Pass(journal, { task: this.#task, children: new Map() }, this.#host());
+    const pass = new Pass(journal, { task: this.#task, children: new Map() }, this.#host(observed));
     this.#current = pass;
     const input = await this.#input(journal.arguments);
     if ('difference' in input) return { type: 'changed', message: input.difference };
@@ -126,7 +132,7 @@ export class Run {
       report: (report) => this.#reporter.report(report),
       cancel: (id, reason) => this.#cancelChild(id, reason),
     });
-    pass.run(() => this.tool.handler(input.value as never, context));
+    pass.run(() => observed.handler(() => this.tool.handler(input.value as never, context)));
     return pass.ended;
   }
 
@@ -150,10 +156,11 @@ export class Run {
     }
   }
 
-  #host(): PassHost {
+  #host(observed: ObservedPass): PassHost {
     const lingerMs = this.#lingerMs;
     return {
       taskId: this.taskId,
+      observed,
       get lingerMs() {
         return lingerMs();
       },

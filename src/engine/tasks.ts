@@ -11,7 +11,9 @@ import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { defaultLargestValue } from './carried.ts';
 import type { Change } from './change.ts';
+import { type Log, logged } from './log.ts';
 import { rootRequest } from './new-task.ts';
+import { type Observer, observed, unobserved } from './observer.ts';
 import { type DurablePrompt, isPrompt } from './prompt.ts';
 import type { Claimed, Database } from './queue.ts';
 import { Requests, requestLeaseMs } from './requests.ts';
@@ -35,6 +37,10 @@ export interface TasksOptions {
   readonly longestRetention?: Duration;
   /** The largest argument, step value or result, in characters of JSON. Default 16 Mi. */
   readonly largestValue?: number;
+  /** Traces and metrics: `telemetry()` of `holdfast/telemetry`. By default none. */
+  readonly telemetry?: Observer;
+  /** Hears in plain entries what this process does to tasks. By default nobody does. */
+  readonly log?: Log;
 }
 
 export interface CreateOptions {
@@ -88,6 +94,8 @@ export class Tasks implements AsyncDisposable {
   readonly tools: readonly DurableTool[];
   readonly resources: readonly DurableResource[];
   readonly prompts: readonly DurablePrompt[];
+  /** For the faces of a server: whoever watches. */
+  readonly observer: Observer;
   readonly #open: () => Promise<Database>;
   /** All three, as they are the same to workers. */
   readonly #durable: readonly DurableTool[];
@@ -96,6 +104,7 @@ export class Tasks implements AsyncDisposable {
   readonly #shortestRetentionMs: number;
   readonly #longestRetentionMs: number;
   readonly #workers = new Set<Worker>();
+  #unobserve: () => void = () => {};
   #database: Promise<Database> | undefined;
   #requests: Promise<Requests> | undefined;
 
@@ -111,6 +120,8 @@ export class Tasks implements AsyncDisposable {
     this.#shortestRetentionMs = toMs(options.shortestRetention ?? '60s');
     this.#longestRetentionMs = toMs(options.longestRetention ?? '30d');
     this.#largestValue = largestValue;
+    const { telemetry = unobserved, log } = options;
+    this.observer = log ? logged(telemetry, log) : telemetry;
     this.#open = typeof store === 'function' ? store : async () => store;
     this.#durable = [...tools, ...resources, ...prompts];
     this.tools = this.#durable.filter(({ method }) => method === 'tools/call');
@@ -136,7 +147,8 @@ export class Tasks implements AsyncDisposable {
 
   async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
     const tool = typeof named === 'string' ? this.tool(named) : named;
-    const { owner = local, origin = direct(tool), idempotencyKey: key, unpublished = false } = options;
+    const { owner = local, idempotencyKey: key, unpublished = false } = options;
+    const origin = this.observer.origin(options.origin ?? direct(tool), tool.name);
     const retention = this.#granted(options);
     const request = await rootRequest(options.id ?? newId(), tool, input, {
       owner,
@@ -208,7 +220,9 @@ export class Tasks implements AsyncDisposable {
       }
       return undefined;
     };
-    this.#requests ??= this.#opened().then((database) => new Requests(database, this.#clock, headStart));
+    this.#requests ??= this.#opened().then(
+      (database) => new Requests(database, this.#clock, headStart, this.observer),
+    );
     return this.#requests;
   }
 
@@ -274,6 +288,7 @@ export class Tasks implements AsyncDisposable {
   async work({ concurrency, lease, grace }: WorkOptions = {}): Promise<Worker> {
     const worker = new Worker(await this.#opened(), this.#clock, this.#durable, {
       ...workerDefaults,
+      observer: this.observer,
       largestValue: this.#largestValue,
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
@@ -293,6 +308,7 @@ export class Tasks implements AsyncDisposable {
   /** Stops the workers and closes the store. */
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
+    this.#unobserve();
     await (await this.#database)?.close();
   }
 
@@ -301,7 +317,14 @@ export class Tasks implements AsyncDisposable {
   }
 
   #opened(): Promise<Database> {
-    this.#database ??= this.#open();
+    this.#database ??= this.#openObserved();
     return this.#database;
+  }
+
+  async #openObserved(): Promise<Database> {
+    const database = await this.#open();
+    const tools = this.#durable.map(({ name, version }) => ({ tool: name, version }));
+    this.#unobserve = this.observer.opened(database, tools);
+    return observed(database, this.observer);
   }
 }

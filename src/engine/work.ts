@@ -3,6 +3,7 @@ import type { Json } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import type { Call } from './call.ts';
 import { carried, NotJson, ValueTooLarge } from './carried.ts';
+import type { ObservedPass } from './observer.ts';
 import { recordError, StepTimedOut, TerminalError } from './recorded-error.ts';
 import { restAfter } from './retry.ts';
 
@@ -14,6 +15,7 @@ export type Attempted =
 interface Surroundings {
   readonly taskId: TaskId;
   readonly largestValue: number;
+  readonly observed: ObservedPass;
   now(): number;
 }
 
@@ -27,11 +29,17 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
     attempt: call.attempts + 1,
     signal: abort.signal,
   };
+  const observedCall = { kind: purpose.kind, name: call.name, attempt: context.attempt };
   const what = `The ${call.kind === 'step' ? 'step' : 'check'} "${call.name}"`;
   try {
     const timeoutMs = purpose.kind === 'step' ? purpose.timeoutMs : undefined;
     const value = carried(
-      await inTime(() => purpose.run(context), timeoutMs, what, abort),
+      await inTime(
+        () => host.observed.attempt(observedCall, () => purpose.run(context)),
+        timeoutMs,
+        what,
+        abort,
+      ),
       what,
       host.largestValue,
     );

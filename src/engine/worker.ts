@@ -8,6 +8,7 @@ import type { Task, TaskId } from '../model/task.ts';
 import { defaultLargestValue } from './carried.ts';
 import { claimTasks } from './claims.ts';
 import { Housekeeping } from './housekeeping.ts';
+import { type Observer, unobserved } from './observer.ts';
 import { passOfThisContext } from './pass.ts';
 import type { Claimed, Database } from './queue.ts';
 import { Run } from './run.ts';
@@ -27,6 +28,8 @@ export interface WorkerSettings {
   readonly largestValue: number;
   /** Ends each pass after every commit that settles something, as a crash would: for tests of handlers. */
   readonly interruptAfterEveryEntry: boolean;
+  /** Whoever watches its passes. What is committed it sees through the database. */
+  readonly observer: Observer;
 }
 
 export const workerDefaults: WorkerSettings = {
@@ -36,6 +39,7 @@ export const workerDefaults: WorkerSettings = {
   graceMs: 5_000,
   lingerMs: 100,
   largestValue: defaultLargestValue,
+  observer: unobserved,
 };
 
 /** Commits of others that a running pass must know of. */

@@ -105,6 +105,7 @@ function responsesIn({ inputResponses }: TaskParams, method: string): JsonObject
 
 /** What `tasks/get` shows. */
 export async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
+  requests.polled();
   const tree = await known(requests, caller, params, 'tasks/get');
   const begun = tree.root.phase === 'running' ? requests.headStart(tree.root.id) : undefined;
   if (!begun) return tree;

@@ -26,3 +26,8 @@ export type Failed =
 
 /** How a task ended. Each dialect words it in its own statuses. */
 export type Outcome = Success | Failed;
+
+/** In one word, for those who count: an error result is told apart from a good one. */
+export function outcomeWord(outcome: Outcome): 'result' | 'error' | 'failure' | 'cancelled' | 'lost' {
+  return outcome.kind === 'result' && outcome.isError ? 'error' : outcome.kind;
+}

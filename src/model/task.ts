@@ -9,6 +9,7 @@ import type { InputKind, InputRecord, OpenInput, SettledInput } from './input.ts
 import type { Json } from './json.ts';
 import type { Outcome } from './outcome.ts';
 import type { Retention } from './retention.ts';
+import type { TaskTrace } from './trace.ts';
 
 export type TaskId = string;
 
@@ -25,6 +26,8 @@ export interface Origin {
   readonly progress?: { readonly token: string | number; readonly session: string };
   /** What the requestor calls it, and by which request, in the session where these names mean something. */
   readonly named?: { readonly taskId: string; readonly session: string; readonly requestId: string | number };
+  /** Where its trace goes on, in whichever process. */
+  readonly trace?: TaskTrace;
 }
 
 /** Whose request a task belongs to as long as its id was sent to nobody. */

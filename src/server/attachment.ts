@@ -130,6 +130,7 @@ export class Attachment {
           task: { ttl: ttl?.ttl, session: this.streams.name },
         }),
         ...(named && { named }),
+        header: (name) => context.http?.req?.headers.get(name),
       },
       givenTo,
       {

@@ -12,6 +12,7 @@ import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Origin, Owner } from '../model/task.ts';
+import { callersTrace } from '../model/trace.ts';
 import { dialectOf, type Opening } from '../protocol/detection.ts';
 import type { Dialect, Sender } from '../protocol/dialect.ts';
 import { tasksExtension } from '../protocol/dialects/2026-07-28/dialect.ts';
@@ -61,6 +62,8 @@ export interface CallParams {
   readonly task?: { readonly ttl?: unknown; readonly session: string };
   /** How a caller of SEP-1686 calls the task. */
   readonly named?: Naming;
+  /** A header of the HTTP request that it came with. */
+  readonly header?: (name: string) => string | null | undefined;
 }
 
 /** A key that others can guess would show them the task of a stranger. */
@@ -174,6 +177,7 @@ export class Binding {
     if (requestState !== undefined && typeof requestState !== 'string')
       throw new InvalidRequestState('it must be a string');
     const key = keyOf(params.meta, caller);
+    const trace = traceOf(params);
     const { calls } = await this.served();
     return calls.call(
       {
@@ -184,6 +188,7 @@ export class Binding {
         ...(key !== undefined && { idempotencyKey: key }),
         ...wishesOf(params),
         ...(params.named && { named: params.named }),
+        ...(trace && { trace }),
       },
       caller,
       request,
@@ -200,6 +205,12 @@ function wishesOf({ task, meta }: CallParams): { ttlMs?: number; progress?: Orig
       progress: { token, session: task.session },
     }),
   };
+}
+
+/** What the request itself says of its trace comes before what its carrier says. */
+function traceOf({ meta, header = () => undefined }: CallParams): Origin['trace'] {
+  const said = isJsonObject(meta) ? callersTrace(meta.traceparent, meta.tracestate) : undefined;
+  return said ?? callersTrace(header('traceparent'), header('tracestate'));
 }
 
 function keyOf(meta: unknown, { owner }: Caller): string | undefined {

@@ -36,6 +36,8 @@ export interface ToolCall {
   readonly ttlMs?: number;
   readonly progress?: Origin['progress'];
   readonly named?: Naming;
+  /** The caller's own trace, which the task's goes on with. */
+  readonly trace?: Origin['trace'];
 }
 
 /** The task of a caller that names its tasks itself (SEP-1686), and what it calls the request. */
@@ -148,6 +150,7 @@ export class ToolCalls {
         method: call.tool.method,
         answers: caller.sender.answers,
         ...(call.progress && { progress: call.progress }),
+        ...(call.trace && { trace: call.trace }),
       },
       unpublished: !atOnce && !hasHandle(call, caller.sender),
       ...(givesTask && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),
@@ -179,6 +182,7 @@ export class ToolCalls {
         method: call.tool.method,
         answers: sender.answers,
         named: { taskId, session, requestId },
+        ...(call.trace && { trace: call.trace }),
       },
       ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
     });

@@ -158,6 +158,29 @@ export function testQueue(options: SuiteOptions): void {
     assert.deepEqual(ids(await claim(database, clock)), [claimed!.task.id]);
   });
 
+  check('the backlog counts what could run and what waits for people, up to a limit', async (bench) => {
+    const { database, clock } = bench;
+    const backlog = (most: number) => database.queue.backlog(tools, most);
+    assert.deepEqual(await backlog(10), { ready: 0, readySince: null, waiting: 0 });
+    const since = clock.now();
+    for (let n = 0; n < 4; n++) {
+      await create(database, clock, { tool: tools[n % 2]!.tool });
+      clock.advance(10);
+    }
+    await create(database, clock, { tool: 'somebody_elses' });
+    assert.deepEqual(await backlog(10), { ready: 4, readySince: since, waiting: 0 });
+    assert.deepEqual(await backlog(3), { ready: 3, readySince: since, waiting: 0 });
+    const [first] = await claim(database, clock, { limit: 1 });
+    assert.deepEqual(await backlog(10), { ready: 3, readySince: since + 10, waiting: 0 });
+    const { task } = await database.store.update('task', first!.task.id, (now) =>
+      rules.ask(now, first!.claim, { key: 'roots', request: { kind: 'roots' } }, clock.now()),
+    );
+    await park(database, clock, { ...first!, task }, null);
+    assert.deepEqual(await backlog(10), { ready: 3, readySince: since + 10, waiting: 1 });
+    await database.store.update('family', task.id, (family) => rules.cancel(family, clock.now()));
+    assert.deepEqual(await backlog(10), { ready: 3, readySince: since + 10, waiting: 0 });
+  });
+
   check('a done task is never offered again', async ({ database, clock }) => {
     const id = await create(database, clock);
     await claim(database, clock);

@@ -260,6 +260,7 @@ test('a task whose process dies again and again runs once more alone, and is the
       },
       renew: (...args) => database.queue.renew(...args),
       orphans: async () => [],
+      backlog: (...args) => database.queue.backlog(...args),
       onWork: () => () => {},
     },
   };

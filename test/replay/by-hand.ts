@@ -1,6 +1,7 @@
 /** Passes of handlers written by hand, one at a time. */
 import { type TaskContext, taskContext } from '../../src/engine/context.ts';
 import { type Journal, readJournal } from '../../src/engine/journal.ts';
+import { unobservedPass } from '../../src/engine/observer.ts';
 import { Pass } from '../../src/engine/pass.ts';
 import type { PassEnd, PassHost } from '../../src/engine/pass-host.ts';
 import type { Json } from '../../src/model/json.ts';
@@ -63,6 +64,7 @@ export function replayOf(records: readonly Json[], task: Task, handler: HandlerB
     lingerMs: 0,
     longestJournal: 10_000,
     largestValue: 10_000,
+    observed: unobservedPass,
     now: () => task.createdAt,
     interrupts: () => false,
     commit: never,

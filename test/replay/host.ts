@@ -3,6 +3,7 @@ import { advance } from '../../src/engine/advance.ts';
 import type { Call, Outside } from '../../src/engine/call.ts';
 import { compose, type Verdict } from '../../src/engine/change.ts';
 import type { Batch } from '../../src/engine/journal.ts';
+import { unobservedPass } from '../../src/engine/observer.ts';
 import type { PassHost } from '../../src/engine/pass-host.ts';
 import type { Claim } from '../../src/engine/queue.ts';
 import * as rules from '../../src/engine/transitions.ts';
@@ -28,6 +29,7 @@ export class Host implements PassHost {
   readonly lingerMs: number;
   readonly longestJournal = 10_000;
   readonly largestValue = 10_000;
+  readonly observed = unobservedPass;
   /** Commits and looks that are under way. */
   underWay = 0;
   /** Grows with everything that a pass asks for. */

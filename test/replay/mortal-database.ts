@@ -55,6 +55,7 @@ export class MortalDatabase implements Database {
       isAlive: (name) => queue.isAlive(name),
       offers: (tools, limit) => whileAlive(() => queue.offers(tools, limit)),
       orphans: (tools, since, limit) => whileAlive(() => queue.orphans(tools, since, limit)),
+      backlog: (tools, most) => whileAlive(() => queue.backlog(tools, most)),
       renew: (claims, until) => whileAlive(() => queue.renew(claims, until)),
       onWork: (listener) => queue.onWork(unlessDead(listener)),
     };

@@ -106,7 +106,7 @@ export class DirectAnswers {
   }
 
   #senderOf(meta: JsonObject, body: JsonObject): Sender | undefined {
-    const text = JSON.stringify(meta);
+    const text = JSON.stringify(declaredIn(meta));
     const known = this.#senders.get(text);
     if (known) return known;
     const route = classifyInboundRequest({ httpMethod: 'POST', protocolVersionHeader: revision, body });
@@ -117,7 +117,7 @@ export class DirectAnswers {
     return sender;
   }
 
-  #actFor({ method, params, meta }: Request, caller: Caller, { signal }: Posted): Act | undefined {
+  #actFor({ method, params, meta }: Request, caller: Caller, { signal, header }: Posted): Act | undefined {
     if (method === 'tasks/get' && !isOlderCaller(caller)) return () => this.#look(caller, params);
     if (isTaskMethod(method))
       return async () => {
@@ -128,10 +128,8 @@ export class DirectAnswers {
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
     if (params.requestState !== undefined || params.inputResponses !== undefined) return undefined;
     if (params.arguments !== undefined && !isJsonObject(params.arguments)) return undefined;
-    return async () =>
-      this.#text(
-        await this.#binding.call(tool, { arguments: params.arguments, meta }, caller, { signal: signal() }),
-      );
+    const given = { arguments: params.arguments, meta, header };
+    return async () => this.#text(await this.#binding.call(tool, given, caller, { signal: signal() }));
   }
 
   async #look(caller: Caller, params: JsonObject): Promise<string> {
@@ -152,6 +150,13 @@ export class DirectAnswers {
     const _meta = { ...(complete._meta as JsonObject | undefined), [serverInfoKey]: serverInfo };
     return { ...complete, _meta };
   }
+}
+
+/** Without what is another in every request, and says nothing about its sender. */
+function declaredIn(meta: JsonObject): JsonObject {
+  if (!('traceparent' in meta)) return meta;
+  const { traceparent: _, tracestate: _state, baggage: _baggage, ...declared } = meta;
+  return declared;
 }
 
 function isWholeNumber(id: unknown): id is number {

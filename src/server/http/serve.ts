@@ -7,8 +7,9 @@ import type { Tasks } from '../tasks.ts';
 import { Gate } from './gate.ts';
 import { type HandlerOptions, McpHandler } from './handler.ts';
 import { writeResponse } from './node.ts';
+import { Operations, type OperationsOptions } from './operations.ts';
 
-export interface ServeHttpOptions extends HandlerOptions {
+export interface ServeHttpOptions extends HandlerOptions, OperationsOptions {
   /** Default 7420; 0 takes any that is free. */
   readonly port?: number;
   /** Default 127.0.0.1: this machine only. To be reachable under other names, allow them in `allowedHosts`. */
@@ -42,12 +43,14 @@ export async function serveHttp(
   const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
   const handler = new McpHandler(tasks, factory, options);
   const gate = new Gate(options);
+  const operations = new Operations(tasks, options);
   const server = createServer((req, res) => {
     if (req.url === path || req.url?.startsWith(`${path}?`)) return handler.node(req, res);
-    if (elsewhere) {
+    const isOperations = operations.answers(req);
+    if (isOperations || elsewhere) {
       const refusal = gate.refuse(req.headers.host, req.headers.origin);
-      if (!refusal) return elsewhere(req, res);
-      return void writeResponse(res, refusal);
+      if (refusal) return void writeResponse(res, refusal);
+      return isOperations ? operations.serve(req, res) : elsewhere!(req, res);
     }
     res.writeHead(404, { 'content-type': 'text/plain' }).end(`There is nothing here. MCP is at ${path}.\n`);
   });
@@ -57,6 +60,7 @@ export async function serveHttp(
   const stop = () => {
     stopping ??= (async () => {
       for (const signal of signals) process.off(signal, stop);
+      operations.drain();
       await drain(server, handler, toMs(grace));
       await tasks.close();
     })();

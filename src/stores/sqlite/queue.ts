@@ -1,5 +1,5 @@
 /** The `Queue` on SQLite: ready tasks are an index on their rows, and holders are told alive or dead by their locks. */
-import type { Claim, Offer, Queue, ToolVersion } from '../../engine/queue.ts';
+import type { Backlog, Claim, Offer, Queue, ToolVersion } from '../../engine/queue.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
 import { type Connection, worded } from './driver.ts';
@@ -30,6 +30,8 @@ export class SqliteQueue implements Queue {
   readonly #ready: ReturnType<Connection['prepare']>;
   readonly #orphaned: ReturnType<Connection['prepare']>;
   readonly #next: ReturnType<Connection['prepare']>;
+  readonly #unclaimed: ReturnType<Connection['prepare']>;
+  readonly #waiting: ReturnType<Connection['prepare']>;
   readonly #listeners = new Set<() => void>();
   /** Holders seen alive at the last look. */
   #alive = new Set<string>();
@@ -63,6 +65,13 @@ export class SqliteQueue implements Queue {
       limit ?`);
     this.#next = parts.db.prepare(`
       select min(wake_at) as wake_at from tasks where tool = ? and tool_version = ? and wake_at > ?`);
+    this.#unclaimed = parts.db.prepare(`
+      select count(*) as ready, min(wake_at) as since from (
+        select wake_at from tasks
+        where tool = ? and tool_version = ? and wake_at <= ? and (holder is null or lease_until <= ?)
+        order by wake_at limit ?)`);
+    this.#waiting = parts.db.prepare(`
+      select count(*) as waiting from (select 1 from tasks where waiting is not null limit ?)`);
   }
 
   get name(): string {
@@ -92,6 +101,27 @@ export class SqliteQueue implements Queue {
       const known = JSON.stringify(tools.map(({ tool, version }) => `${tool} ${version}`));
       const rows = this.#orphaned.all(readySince, known, limit) as unknown as { id: TaskId }[];
       return rows.map(({ id }) => id);
+    } catch (error) {
+      throw worded(error, this.#file);
+    }
+  }
+
+  async backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog> {
+    try {
+      const now = this.#clock.now();
+      const rows = tools.map(
+        ({ tool, version }) =>
+          this.#unclaimed.get(tool, version, now, now, most) as { ready: number; since: number | null },
+      );
+      const moments = rows.flatMap(({ since }) => since ?? []);
+      return {
+        ready: Math.min(
+          most,
+          rows.reduce((sum, row) => sum + row.ready, 0),
+        ),
+        readySince: moments.length > 0 ? Math.min(...moments) : null,
+        waiting: (this.#waiting.get(most) as { waiting: number }).waiting,
+      };
     } catch (error) {
       throw worded(error, this.#file);
     }

@@ -231,6 +231,7 @@ export class Rows {
       live?.deadlineAt ?? null,
       task.phase === 'done' ? task.purgeAt : null,
       task.unpublished ? 1 : null,
+      task.phase === 'waiting' ? 1 : null,
       body,
     ] as const;
     let seq = this.#found.get(task.id)?.seq;
@@ -316,12 +317,12 @@ function prepare(db: Connection) {
         coalesce(tasks.root_id, tasks.id, removed_id) as root_id, version, at, events
       from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit ?`),
     insert: db.prepare(`
-      insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, unpublished, body,
+      insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, unpublished, waiting, body,
         id, owner, tool, tool_version, parent_id, root_id, ordinal, idempotency_key)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     update: db.prepare(`
       update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
-        unpublished = ?, body = ?
+        unpublished = ?, waiting = ?, body = ?
       where seq = ?`),
     remove: db.prepare('delete from tasks where seq = ?'),
     commit: db.prepare(

@@ -4,7 +4,8 @@
  * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare, and `lease_until` is
  * the one value that lives in its column alone. `commits` has one row for each commit of each task: what
  * happened (the feed that subscribers read) and what its journal gained. Rowid tables throughout: a primary key
- * on random ids reads several times slower. `root_id` is null for roots, `unpublished` null unless the task is.
+ * on random ids reads several times slower. `root_id` is null for roots, `unpublished` and `waiting`
+ * null unless the task is.
  */
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
@@ -72,6 +73,11 @@ const migrations: readonly string[] = [
     seen_at integer not null
   );
   create index sessions_by_seen_at on sessions (seen_at);
+  `,
+  `
+  alter table tasks add column waiting integer;
+  update tasks set waiting = 1 where json_extract(body, '$.phase') = 'waiting';
+  create index tasks_waiting on tasks (waiting) where waiting is not null;
   `,
 ];
 

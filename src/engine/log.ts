@@ -1,0 +1,96 @@
+/** What happens to tasks as plain entries for a log. Never what was sent, asked, answered or returned. */
+import type { TaskEvent } from '../model/event.ts';
+import type { Json } from '../model/json.ts';
+import { outcomeWord } from '../model/outcome.ts';
+import type { Owner, Task, TaskId } from '../model/task.ts';
+import type { Change, TaskWrite } from './change.ts';
+import type { Observer } from './observer.ts';
+
+export interface LogEntry {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  /** Milliseconds since 1970, by the clock of the tasks. */
+  readonly at: number;
+  /** What happened: `created`, `claimed`, `recovered`, `retrying`, `asked`, `finished` … */
+  readonly event: string;
+  readonly task?: TaskId;
+  readonly tool?: string;
+  readonly owner?: Owner;
+  readonly detail?: Readonly<Record<string, Json>>;
+}
+
+export type Log = (entry: LogEntry) => void;
+
+/** The observer, and a log beside it. */
+export function logged(observer: Observer, log: Log): Observer {
+  const { metrics } = observer;
+  return {
+    opened: (database, tools) => observer.opened(database, tools),
+    origin: (origin, tool) => observer.origin(origin, tool),
+    committed(change) {
+      observer.committed(change);
+      for (const entry of entriesOf(change)) log(entry);
+    },
+    passBegan: (task) => observer.passBegan(task),
+    polled: () => observer.polled(),
+    ...(metrics && { metrics }),
+  };
+}
+
+function* entriesOf({ task, writes, removed }: Change): Generator<LogEntry> {
+  for (const write of writes) {
+    for (const event of write.events) yield { ...worded(event, write), ...about(write.task) };
+    const retryAt = retriesIn(write);
+    if (retryAt.length > 0)
+      yield {
+        level: 'warn',
+        at: write.at,
+        event: 'retrying',
+        ...about(write.task),
+        detail: { attempts: retryAt.length, retryAt: Math.min(...retryAt) },
+      };
+  }
+  for (const id of removed) {
+    const { owner, updatedAt: at } = task;
+    yield { level: 'info', at, event: 'removed', task: id, owner, detail: { root: task.rootId } };
+  }
+}
+
+function about({ id, tool, owner }: Task): Pick<LogEntry, 'task' | 'tool' | 'owner'> {
+  return { task: id, tool, owner };
+}
+
+/** Those that say what people want to know of at once; the rest is for those who look closely. */
+const levels: Partial<Record<TaskEvent['type'], LogEntry['level']>> = {
+  created: 'info',
+  asked: 'info',
+  answered: 'info',
+  withdrawn: 'info',
+  childStarted: 'info',
+  completed: 'info',
+  stuck: 'warn',
+};
+
+function worded(event: TaskEvent, { task, at }: TaskWrite): LogEntry {
+  const { type, ...rest } = event;
+  if (event.type === 'claimed' && event.takenFrom !== undefined)
+    return { level: 'warn', at, event: 'recovered', detail: { pass: event.epoch, from: event.takenFrom } };
+  if (event.type === 'claimed') return { level: 'debug', at, event: type, detail: { pass: event.epoch } };
+  // What a handler reports about itself may say anything.
+  if (event.type === 'reported') return { level: 'debug', at, event: type };
+  if (event.type === 'finished' && task.phase === 'done') {
+    const outcome = outcomeWord(task.outcome);
+    const isBad = outcome === 'failure' || outcome === 'lost';
+    const level = isBad ? 'error' : outcome === 'error' ? 'warn' : 'info';
+    return { level, at, event: type, detail: { outcome, ms: task.finishedAt - task.createdAt } };
+  }
+  const level = levels[event.type] ?? 'debug';
+  return { level, at, event: type, ...(Object.keys(rest).length > 0 && { detail: rest as never }) };
+}
+
+/** When the attempts at steps that failed in this commit are to be repeated. */
+function retriesIn({ journal = [] }: TaskWrite): number[] {
+  return journal.flatMap((batch) => {
+    const { attempts = [] } = batch as { attempts?: readonly { readonly retryAt: number }[] };
+    return attempts.map(({ retryAt }) => retryAt);
+  });
+}

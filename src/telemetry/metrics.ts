@@ -1,0 +1,191 @@
+/** What this process did to tasks, counted; and how the queue stands, looked up when somebody asks. */
+import type { Histogram, Meter } from '@opentelemetry/api';
+import type { Change, TaskWrite } from '../engine/change.ts';
+import type { ObservedCall, ObservedPass } from '../engine/observer.ts';
+import type { Database, ToolVersion } from '../engine/queue.ts';
+import { outcomeWord } from '../model/outcome.ts';
+import type { Task } from '../model/task.ts';
+import { Count, type Described, Durations, type Gauge, type Labels } from './counts.ts';
+import { prometheusText } from './prometheus.ts';
+
+/** A queue that is longer than this is too long; how much too long need not be counted. */
+const longestBacklog = 10_000;
+const quick = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const slow = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400];
+
+const gauges = {
+  ready: { name: 'holdfast.tasks.ready', help: 'Tasks that could run now and that no worker holds.' },
+  oldest: {
+    name: 'holdfast.tasks.oldest_ready.seconds',
+    help: 'For how long the longest of them has been ready.',
+  },
+  waiting: { name: 'holdfast.tasks.waiting', help: 'Tasks with a question open.' },
+  running: { name: 'holdfast.tasks.running', help: 'Tasks in the hands of this process.' },
+} as const satisfies Record<string, Described>;
+
+interface Watched {
+  readonly database: Database;
+  readonly tools: readonly ToolVersion[];
+}
+
+export class Metrics {
+  readonly #created = count('holdfast.tasks.created', 'Tasks made by this process, subtasks among them.');
+  readonly #finished = count('holdfast.tasks.finished', 'Tasks ended by this process, by outcome.');
+  readonly #passes = count('holdfast.passes', 'Passes of handlers, by how they ended.');
+  readonly #recoveries = count('holdfast.recoveries', 'Tasks taken over from a worker that was gone.');
+  readonly #retries = count('holdfast.retries', 'Attempts at steps after one that failed.');
+  readonly #stuck = count('holdfast.stuck', 'Times that a task was set aside: its handler has changed.');
+  readonly #asked = count('holdfast.questions.asked', 'Questions put to requestors.');
+  readonly #answered = count('holdfast.questions.answered', 'Questions that were answered.');
+  readonly #cancelled = count('holdfast.cancels', 'Tasks that were cancelled.');
+  readonly #polls = count('holdfast.polls', 'Looks of callers at their tasks.');
+  readonly #counts = [
+    this.#created,
+    this.#finished,
+    this.#passes,
+    this.#recoveries,
+    this.#retries,
+    this.#stuck,
+    this.#asked,
+    this.#answered,
+    this.#cancelled,
+    this.#polls,
+  ];
+  readonly #lives = new Durations({
+    name: 'holdfast.task.duration',
+    help: 'From the call to the outcome.',
+    bounds: slow,
+  });
+  readonly #delays = new Durations({
+    name: 'holdfast.task.delay',
+    help: 'From the call to the first pass.',
+    bounds: quick,
+  });
+  readonly #steps = new Durations({
+    name: 'holdfast.step.duration',
+    help: 'Attempts at steps.',
+    bounds: quick,
+  });
+  readonly #watched = new Set<Watched>();
+  readonly #histograms = new Map<Durations, Histogram>();
+  readonly #meter: () => Meter;
+  #running = 0;
+
+  /** The meter is asked for when the first database opens: what is registered later than that would be missed. */
+  constructor(meter: () => Meter) {
+    this.#meter = meter;
+  }
+
+  opened(watched: Watched): () => void {
+    if (this.#histograms.size === 0) this.#register(this.#meter());
+    this.#watched.add(watched);
+    return () => this.#watched.delete(watched);
+  }
+
+  committed({ writes }: Change): void {
+    for (const write of writes) for (const event of write.events) this.#happened(event, write);
+  }
+
+  passBegan({ tool }: Task): ObservedPass {
+    this.#running++;
+    return {
+      handler: (run) => run(),
+      attempt: (call, run) => this.#attempt(call, { tool }, run),
+      ended: (how) => {
+        this.#running--;
+        this.#passes.add({ tool, end: how });
+      },
+    };
+  }
+
+  polled(): void {
+    this.#polls.add({});
+  }
+
+  async text(): Promise<string> {
+    return prometheusText(
+      this.#counts,
+      [this.#lives, this.#delays, this.#steps],
+      Object.values(await this.#standing()),
+    );
+  }
+
+  #happened(event: TaskWrite['events'][number], { task, at }: TaskWrite): void {
+    const { tool } = task;
+    if (event.type === 'created') this.#created.add({ tool });
+    else if (event.type === 'claimed') {
+      if (event.takenFrom !== undefined) this.#recoveries.add({ tool });
+      if (event.epoch === 1) this.#took(this.#delays, at - task.createdAt, { tool });
+    } else if (event.type === 'asked') this.#asked.add({ tool });
+    else if (event.type === 'answered') this.#answered.add({ tool });
+    else if (event.type === 'stuck') this.#stuck.add({ tool });
+    else if (event.type === 'finished' && task.phase === 'done') {
+      const outcome = outcomeWord(task.outcome);
+      this.#finished.add({ tool, outcome });
+      if (outcome === 'cancelled') this.#cancelled.add({ tool });
+      this.#took(this.#lives, task.finishedAt - task.createdAt, { tool, outcome });
+    }
+  }
+
+  async #attempt({ attempt }: ObservedCall, labels: Labels, run: () => unknown): Promise<unknown> {
+    if (attempt > 1) this.#retries.add(labels);
+    const from = performance.now();
+    try {
+      return await run();
+    } finally {
+      this.#took(this.#steps, performance.now() - from, labels);
+    }
+  }
+
+  #took(durations: Durations, ms: number, labels: Labels): void {
+    const seconds = Math.max(0, ms) / 1_000;
+    durations.add(seconds, labels);
+    this.#histograms.get(durations)?.record(seconds, labels);
+  }
+
+  /** Databases that cannot be read now are left out. */
+  async #standing(): Promise<Record<keyof typeof gauges, Gauge>> {
+    const looks = [...this.#watched].map(({ database, tools }) =>
+      database.queue.backlog(tools, longestBacklog).catch(() => undefined),
+    );
+    const backlogs = (await Promise.all(looks)).filter((one) => one !== undefined);
+    const sum = (of: 'ready' | 'waiting') => backlogs.reduce((total, one) => total + one[of], 0);
+    const since = backlogs.flatMap(({ readySince }) => readySince ?? []);
+    const oldestMs = since.length > 0 ? Date.now() - Math.min(...since) : 0;
+    return {
+      ready: { ...gauges.ready, value: sum('ready') },
+      oldest: { ...gauges.oldest, value: Math.max(0, oldestMs) / 1_000 },
+      waiting: { ...gauges.waiting, value: sum('waiting') },
+      running: { ...gauges.running, value: this.#running },
+    };
+  }
+
+  #register(meter: Meter): void {
+    for (const one of this.#counts)
+      meter.createObservableCounter(one.name, { description: one.help }).addCallback((result) => {
+        for (const { labels, value } of one.values) result.observe(value, labels);
+      });
+    for (const one of [this.#lives, this.#delays, this.#steps]) {
+      const advice = { explicitBucketBoundaries: [...one.bounds] };
+      this.#histograms.set(
+        one,
+        meter.createHistogram(one.name, { description: one.help, unit: 's', advice }),
+      );
+    }
+    const observables = Object.entries(gauges).map(
+      ([key, { name, help }]) =>
+        [key as keyof typeof gauges, meter.createObservableGauge(name, { description: help })] as const,
+    );
+    meter.addBatchObservableCallback(
+      async (result) => {
+        const standing = await this.#standing();
+        for (const [key, observable] of observables) result.observe(observable, standing[key].value);
+      },
+      observables.map(([, observable]) => observable),
+    );
+  }
+}
+
+function count(name: string, help: string): Count {
+  return new Count({ name, help });
+}

@@ -1,0 +1,81 @@
+/** The observer that makes traces and metrics of what it sees, through the API of OpenTelemetry. */
+import { hash } from 'node:crypto';
+import { type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api';
+import type { Observer } from '../engine/observer.ts';
+import type { Owner, TaskId } from '../model/task.ts';
+import { Metrics } from './metrics.ts';
+import { Traces } from './traces.ts';
+
+export interface TelemetryOptions {
+  /** How owners stand in spans: as the beginning of a SHA-256 (the default), as they are, or not at all. */
+  readonly owner?: 'hashed' | 'plain' | 'none';
+  /** By default the one that is registered with the API, if any. */
+  readonly tracerProvider?: TracerProvider;
+  readonly meterProvider?: MeterProvider;
+}
+
+/** Counts what happens anyway. */
+export type Telemetry = Observer & Required<Pick<Observer, 'metrics'>>;
+
+const name = 'holdfast';
+
+const ownerShown: Record<NonNullable<TelemetryOptions['owner']>, (owner: Owner) => string | undefined> = {
+  hashed: hashed(),
+  plain: (owner) => owner,
+  none: () => undefined,
+};
+
+/** Owners come back again and again. */
+function hashed(): (owner: Owner) => string {
+  const known = new Map<Owner, string>();
+  return (owner) => {
+    const before = known.get(owner);
+    if (before !== undefined) return before;
+    if (known.size >= 1_000) known.clear();
+    const made = hash('sha256', owner).slice(0, 16);
+    known.set(owner, made);
+    return made;
+  };
+}
+
+/**
+ * Traces and metrics for `createTasks({ telemetry: telemetry() })`. They go where the program's own SDK of
+ * OpenTelemetry sends them; without an SDK nothing leaves the process, and the metrics are there for Prometheus alone.
+ */
+export function telemetry(options: TelemetryOptions = {}): Telemetry {
+  const { owner = 'hashed', tracerProvider, meterProvider } = options;
+  const tracer = tracerProvider ? tracerProvider.getTracer(name) : trace.getTracer(name);
+  const traces = new Traces(tracer, ownerShown[owner]);
+  const counted = new Metrics(() => (meterProvider ?? metrics).getMeter(name));
+  /** Taken over from a worker that was gone, and not yet begun. */
+  const recovered = new Set<TaskId>();
+
+  return {
+    opened: (database, tools) => counted.opened({ database, tools }),
+    origin: (origin, tool) => traces.origin(origin, tool),
+    committed(change) {
+      for (const { task, events } of change.writes)
+        for (const event of events) {
+          if (event.type === 'claimed' && event.takenFrom !== undefined) recovered.add(task.id);
+          else if (event.type === 'finished') recovered.delete(task.id);
+        }
+      counted.committed(change);
+      traces.committed(change);
+    },
+    passBegan(task) {
+      const outer = counted.passBegan(task);
+      const inner = traces.passBegan(task, recovered.delete(task.id));
+      if (!inner) return outer;
+      return {
+        handler: (run) => inner.handler(run),
+        attempt: (call, run) => outer.attempt(call, () => inner.attempt(call, run)),
+        ended(how) {
+          outer.ended(how);
+          inner.ended(how);
+        },
+      };
+    },
+    polled: () => counted.polled(),
+    metrics: () => counted.text(),
+  };
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { createTasks, durableTool, type LogEntry } from '../../src/index.ts';
+import { sqlite } from '../../src/sqlite.ts';
+
+const tool = durableTool(
+  'polish',
+  { inputSchema: z.object({ what: z.string() }) },
+  async ({ what }, task) => {
+    task.say(`polishing ${what}`);
+    let tries = 0;
+    await task.step(
+      'rub',
+      () => {
+        if (++tries === 1) throw new Error(`the ${what} slipped`);
+      },
+      { retry: { attempts: 2, delay: '1ms' } },
+    );
+    await task.ask('shiny', { message: `Is the ${what} shiny?`, schema: z.object({ yes: z.boolean() }) });
+    return what;
+  },
+);
+
+test('a log hears what happens to tasks, of whose tasks, and never what they are about', async () => {
+  const entries: LogEntry[] = [];
+  await using tasks = createTasks({
+    store: sqlite('memory:'),
+    tools: [tool],
+    log: (entry) => entries.push(entry),
+  });
+  const asked = Promise.withResolvers<void>();
+  await tasks.subscribe(({ events }) => events.some(({ type }) => type === 'asked') && asked.resolve());
+  await tasks.work();
+  const { id } = await tasks.create(tool, { what: 'secret-lamp' }, { owner: 'ann' });
+  await asked.promise;
+  await tasks.answer(id, { shiny: { action: 'accept', content: { yes: true } } });
+  await tasks.outcome(id);
+  const loud = entries.filter(({ level }) => level !== 'debug');
+  expect(loud.map(({ level, event }) => `${level} ${event}`)).toEqual([
+    'info created',
+    'warn retrying',
+    'info asked',
+    'info answered',
+    'info finished',
+  ]);
+  for (const entry of entries) expect(entry).toMatchObject({ task: id, tool: 'polish', owner: 'ann' });
+  expect(loud.at(-1)!.detail).toMatchObject({ outcome: 'result' });
+  expect(JSON.stringify(entries)).not.toMatch(/lamp|shiny\?/);
+});
+
+test('a log that throws harms no task', async () => {
+  const log = () => {
+    throw new Error('the disk of the log is full');
+  };
+  await using tasks = createTasks({ store: sqlite('memory:'), tools: [tool], log });
+  const { id } = await tasks.create(tool, { what: 'lamp' });
+  expect((await tasks.cancel(id)).phase).toBe('done');
+});

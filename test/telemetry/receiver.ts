@@ -1,0 +1,79 @@
+/** A receiver of OTLP over HTTP, as JSON: what it was sent is there to be looked at. */
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+interface Value {
+  readonly stringValue?: string;
+  readonly intValue?: number;
+  readonly boolValue?: boolean;
+}
+
+export interface ReceivedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly traceState?: string;
+  readonly name: string;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly { readonly key: string; readonly value: Value }[];
+  readonly links?: readonly { readonly spanId: string }[];
+  readonly status: { readonly code?: number };
+}
+
+interface TraceMessage {
+  readonly resourceSpans: readonly {
+    readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[];
+  }[];
+}
+
+export class Receiver implements AsyncDisposable {
+  readonly spans: ReceivedSpan[] = [];
+  /** The messages as they came. */
+  readonly texts: string[] = [];
+  readonly #server = createServer((req, res) => {
+    void this.#take(req).then(() => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
+  });
+
+  static async start(): Promise<Receiver> {
+    const receiver = new Receiver();
+    await new Promise<void>((resolve) => receiver.#server.listen(0, '127.0.0.1', resolve));
+    return receiver;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1/traces`;
+  }
+
+  named(name: string): ReceivedSpan[] {
+    return this.spans.filter((span) => span.name === name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #take(req: IncomingMessage): Promise<void> {
+    const text = Buffer.concat(await req.toArray()).toString();
+    this.texts.push(text);
+    const { resourceSpans } = JSON.parse(text) as TraceMessage;
+    for (const { scopeSpans } of resourceSpans) for (const { spans } of scopeSpans) this.spans.push(...spans);
+  }
+}
+
+export function attributesOf({ attributes }: ReceivedSpan): Record<string, unknown> {
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+}
+
+/** Each span with the name of the one above it, in no order; those without one that was received say so. */
+export function edges(spans: readonly ReceivedSpan[], caller?: string): string[] {
+  const names = new Map(spans.map(({ spanId, name }) => [spanId, name]));
+  if (caller !== undefined) names.set(caller, 'the caller');
+  return spans
+    .map(({ name, parentSpanId }) => {
+      const above = parentSpanId ? (names.get(parentSpanId) ?? 'nothing that came') : 'no span';
+      return `${name} below ${above}`;
+    })
+    .sort();
+}
