@@ -63,7 +63,8 @@ export class Connection implements RemotePeer {
     });
     this.dispatcher.take(transport);
     // On a pipe the SDK asks a throw-away process what it speaks: what requests have to say is known with the first.
-    if (this.client.getProtocolEra() === 'modern' && !this.dispatcher.isAddressed) await this.client.discover();
+    if (this.client.getProtocolEra() === 'modern' && !this.dispatcher.isAddressed)
+      await this.client.discover();
     const server = this.client.getServerCapabilities();
     this.#agreed = {
       isModern: this.client.getProtocolEra() === 'modern',

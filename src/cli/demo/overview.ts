@@ -1,8 +1,9 @@
 /** What the page may know of tasks. An id is a key: no more than its beginning leaves this file. */
+
+import { anonymous, local } from '../../hosting/caller.ts';
 import { isJsonObject, type Json } from '../../model/json.ts';
 import { openInputs, type Progress, type Task } from '../../model/task.ts';
 import { questionsOf } from '../../protocol/collapse.ts';
-import { anonymous, local } from '../../hosting/caller.ts';
 import type { Tasks } from '../../server/tasks.ts';
 
 export interface Overview {
