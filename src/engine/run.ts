@@ -26,7 +26,7 @@ export interface RunParts {
   readonly clock: Clock;
   readonly tool: DurableTool;
   readonly claimed: Claimed;
-  readonly settings: Pick<WorkerSettings, 'interruptAfterEveryEntry' | 'largestValue'>;
+  readonly settings: Pick<WorkerSettings, 'interruptAfterEveryEntry' | 'largestValue' | 'bounds'>;
   /** How long a pass that only waits stays in memory; asked when it begins to. */
   readonly lingerMs: () => number;
 }
@@ -125,6 +125,7 @@ export class Run {
       signal: this.#abort.signal,
       report: (report) => this.#reporter.report(report),
       cancel: (id, reason) => this.#cancelChild(id, reason),
+      bounds: this.#settings.bounds,
     });
     pass.run(() => this.tool.handler(input.value as never, context));
     return pass.ended;

@@ -9,6 +9,7 @@ import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
+import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
 import type { Change } from './change.ts';
 import { rootRequest } from './new-task.ts';
@@ -35,6 +36,8 @@ export interface TasksOptions {
   readonly longestRetention?: Duration;
   /** The largest argument, step value or result, in characters of JSON. Default 16 Mi. */
   readonly largestValue?: number;
+  /** How far one task may spread: depth of its tree, subtasks, open questions. */
+  readonly bounds?: Partial<Bounds>;
 }
 
 export interface CreateOptions {
@@ -93,6 +96,7 @@ export class Tasks implements AsyncDisposable {
   readonly #durable: readonly DurableTool[];
   readonly #clock: Clock;
   readonly #largestValue: number;
+  readonly #bounds: Bounds;
   readonly #shortestRetentionMs: number;
   readonly #longestRetentionMs: number;
   readonly #workers = new Set<Worker>();
@@ -111,6 +115,7 @@ export class Tasks implements AsyncDisposable {
     this.#shortestRetentionMs = toMs(options.shortestRetention ?? '60s');
     this.#longestRetentionMs = toMs(options.longestRetention ?? '30d');
     this.#largestValue = largestValue;
+    this.#bounds = { ...defaultBounds, ...options.bounds };
     this.#open = typeof store === 'function' ? store : async () => store;
     this.#durable = [...tools, ...resources, ...prompts];
     this.tools = this.#durable.filter(({ method }) => method === 'tools/call');
@@ -275,6 +280,7 @@ export class Tasks implements AsyncDisposable {
     const worker = new Worker(await this.#opened(), this.#clock, this.#durable, {
       ...workerDefaults,
       largestValue: this.#largestValue,
+      bounds: this.#bounds,
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),
