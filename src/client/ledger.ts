@@ -12,6 +12,8 @@ export interface Kept {
   forget(isMeant: (at: string) => boolean): void;
 }
 
+/** How long a call whose outcome was given to its host can still be resumed. */
+const deliveredForMs = 30 * 24 * 3_600_000;
 /** How far up a question's task is looked for among ours. */
 const deepest = 64;
 
@@ -41,6 +43,13 @@ export class Ledger {
   /** Those whose outcome nobody has been given. */
   open(server: string): readonly HandleRecord[] {
     return this.#handles.list({ server, onlyOpen: true });
+  }
+
+  /** What was delivered long ago need not be found any more. */
+  tidy(server: string): void {
+    const longAgo = Date.now() - deliveredForMs;
+    for (const { id, isDelivered, createdAt } of this.#handles.list({ server }))
+      if (isDelivered && createdAt < longAgo) this.#handles.delete(id);
   }
 
   end(record: HandleRecord, ending: Ending): void {

@@ -36,6 +36,7 @@ export class TaskClient implements AsyncDisposable {
   readonly #pace: Pace;
   readonly #gate = new Gate(mostAtOnce);
   readonly #live = new Map<string, { readonly handle: Handle; readonly over: AbortController }>();
+  readonly #closed = new AbortController();
   readonly #unreachableForMs: number;
   readonly #largestResult: number;
   readonly #hosting: Hosting | undefined;
@@ -85,6 +86,7 @@ export class TaskClient implements AsyncDisposable {
   async connect(): Promise<void> {
     await this.#connection.connect();
     this.#server = this.#options.server ?? this.#connection.client.getServerVersion()?.name ?? 'unknown';
+    this.#ledger.tidy(this.#server);
   }
 
   get client(): Client {
@@ -157,6 +159,7 @@ export class TaskClient implements AsyncDisposable {
 
   /** Stops waiting for everything; tasks go on, and handles stay. */
   async close(): Promise<void> {
+    this.#closed.abort();
     for (const { over } of this.#live.values()) over.abort();
     this.#questions.close();
     this.#listening.close();
@@ -259,7 +262,14 @@ export class TaskClient implements AsyncDisposable {
   ): TaskHandle {
     const taskId = record.taskId!;
     const dialect = remoteDialect(record.dialect ?? '');
-    if (!dialect) throw new TaskLost(taskId, `nobody here knows its dialect, "${record.dialect}".`);
+    if (!dialect) {
+      this.#failed(
+        handle,
+        record,
+        new TaskLost(taskId, `nobody here knows its dialect, "${record.dialect}".`),
+      );
+      return handle;
+    }
     const tasks = new Set([taskId]);
     const kept = this.#ledger.kept(record.id);
     const pursuit = new Pursuit(taskId, {
@@ -333,19 +343,18 @@ export class TaskClient implements AsyncDisposable {
 
   async #cancelThere(taskId: string | undefined, dialect = this.#connection.dialect?.name): Promise<void> {
     const message = taskId !== undefined && remoteDialect(dialect ?? '')?.cancel?.(taskId);
-    if (message) await this.#connection.request(message, { signal: AbortSignal.timeout(60_000) });
+    if (message) await this.#connection.request(message, { signal: this.#closed.signal });
   }
 
   async #deleteThere({ taskId, dialect }: HandleRecord): Promise<void> {
     const message = taskId !== undefined && remoteDialect(dialect ?? '')?.delete?.(taskId);
-    if (message) await this.#connection.request(message, { signal: AbortSignal.timeout(60_000) });
+    if (message) await this.#connection.request(message, { signal: this.#closed.signal });
   }
 
   async #parentOf(taskId: string): Promise<string | undefined> {
     const message = this.#connection.dialect?.get(taskId);
     if (!message) return undefined;
-    return readTask(await this.#connection.request(message, { signal: AbortSignal.timeout(60_000) }))
-      .parentId;
+    return readTask(await this.#connection.request(message, { signal: this.#closed.signal })).parentId;
   }
 }
 

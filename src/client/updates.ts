@@ -7,7 +7,7 @@ const mostHeld = 1_000;
 export class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
   readonly #held: TaskUpdate[] = [];
   readonly #onReturn: () => void;
-  #waiting: PromiseWithResolvers<IteratorResult<TaskUpdate>> | undefined;
+  readonly #waiting: PromiseWithResolvers<IteratorResult<TaskUpdate>>[] = [];
   #end: { readonly error?: unknown } | undefined;
 
   constructor(onReturn: () => void) {
@@ -26,8 +26,9 @@ export class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
       if ('error' in this.#end) throw this.#end.error;
       return { value: undefined, done: true };
     }
-    this.#waiting ??= Promise.withResolvers();
-    return this.#waiting.promise;
+    const waiting = Promise.withResolvers<IteratorResult<TaskUpdate>>();
+    this.#waiting.push(waiting);
+    return waiting.promise;
   }
 
   async return(): Promise<IteratorResult<TaskUpdate>> {
@@ -38,11 +39,8 @@ export class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
 
   push(update: TaskUpdate): void {
     if (this.#end) return;
-    if (this.#waiting) {
-      this.#waiting.resolve({ value: update, done: false });
-      this.#waiting = undefined;
-      return;
-    }
+    const waiting = this.#waiting.shift();
+    if (waiting) return waiting.resolve({ value: update, done: false });
     const last = this.#held.at(-1);
     if (update.type === 'progress' && last?.type === 'progress' && last.taskId === update.taskId)
       this.#held.pop();
@@ -61,9 +59,8 @@ export class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
   #finish(end: { readonly error?: unknown }): void {
     if (this.#end) return;
     this.#end = end;
-    if (!this.#waiting) return;
-    if ('error' in end) this.#waiting.reject(end.error);
-    else this.#waiting.resolve({ value: undefined, done: true });
-    this.#waiting = undefined;
+    for (const waiting of this.#waiting.splice(0))
+      if ('error' in end) waiting.reject(end.error);
+      else waiting.resolve({ value: undefined, done: true });
   }
 }

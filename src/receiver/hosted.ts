@@ -10,9 +10,16 @@ export interface AskedRequest {
 
 export type AnswerRequest = (request: AskedRequest, signal: AbortSignal) => Promise<JsonObject>;
 
-/** One for each method: somebody is asked once, and the answer is remembered. */
-export function answering(method: string, answer: AnswerRequest): DurableTool {
-  const durable = durableTool(method.replace('/', '.'), { deadline: 'none' }, async (asked, task) => {
+/** A host may be ended and started again many times before a person has made up their mind. */
+const deathsAllowed = 10_000;
+
+/**
+ * One for each method and server: somebody is asked once, and the answer is remembered. A host that is connected to
+ * another server leaves the question alone, because it would ask in the wrong server's name.
+ */
+export function answering(method: string, server: string, answer: AnswerRequest): DurableTool {
+  const options = { version: server, deadline: 'none', deathsAllowed } as const;
+  const durable = durableTool(method.replace('/', '.'), options, async (asked, task) => {
     const { params } = asked as AskedRequest;
     return task.step('answer', ({ signal }) => answer({ method, params }, signal));
   });

@@ -6,21 +6,23 @@
  * Tasks belong to the server, by the name under which the host knows it; connections come and go.
  */
 import type { Requests, TaskTree } from '../engine/requests.ts';
-import type { Tasks } from '../engine/tasks.ts';
+import type { CreateOptions, Tasks } from '../engine/tasks.ts';
 import type { DurableTool } from '../engine/tool.ts';
 import type { Caller } from '../hosting/caller.ts';
 import { answerTo, isTaskMethod, known, topOf, view, visible } from '../hosting/task-methods.ts';
 import { idOfName } from '../hosting/task-names.ts';
-import { untilDone } from '../hosting/waiting.ts';
+import { untilDone, waitFor } from '../hosting/waiting.ts';
 import { toMs } from '../model/duration.ts';
+import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import type { TaskId } from '../model/task.ts';
+import type { Task, TaskId } from '../model/task.ts';
 import { dialectOf, type Opening, wishedTask } from '../protocol/detection.ts';
-import type { WireFault } from '../protocol/dialect.ts';
+import type { TaskMethodName, WireFault } from '../protocol/dialect.ts';
 import { payloadOf } from '../protocol/dialects/2025-11-25/dialect.ts';
+import { revision } from '../protocol/dialects/2025-11-25/names.ts';
 import type { Drafts } from '../protocol/dialects/drafts/flags.ts';
 import { createdMessage, nameIn, originalTasks, wishOf } from '../protocol/dialects/sep-1686/dialect.ts';
-import { CallFailed, NotOffered } from '../protocol/errors.ts';
+import { CallFailed } from '../protocol/errors.ts';
 
 export interface IncomingRequest {
   readonly id: string | number;
@@ -28,10 +30,17 @@ export interface IncomingRequest {
   readonly params: JsonObject;
 }
 
-export interface ReceiverParts {
+export interface Engine {
   readonly tasks: Tasks;
   /** What answers each method, as a durable handler of `{ method, params }`. */
   readonly handlers: ReadonlyMap<string, DurableTool>;
+}
+
+export interface ReceiverParts {
+  /** What tasks are made of. */
+  readonly methods: readonly string[];
+  /** There once the server is known. */
+  readonly engine: Promise<Engine>;
   readonly drafts: Drafts;
   /** Under which the host knows the server. */
   readonly owner: () => string;
@@ -40,15 +49,25 @@ export interface ReceiverParts {
   readonly notify: (message: { method: string; params: JsonObject }) => Promise<void>;
 }
 
+interface Wish {
+  readonly ttl?: unknown;
+}
+
+const removed = { kind: 'lost', message: 'The task was removed before it was answered.' } as const;
+
 /** With SEP-2229 a question that is answered within this time needs no task. */
 const windowMs = toMs('1s');
+
+/** The server cancelled its request, and waits for no answer. */
+export class RequestCancelled extends HoldfastError {}
 
 export class Receiver {
   readonly #parts: ReceiverParts;
   /** Tasks of which the server is told, until they are over. */
   readonly #followed = new Map<TaskId, () => void>();
-  /** Requests of SEP-1686 that are being answered, by their id. */
+  /** Requests that are being answered and may be cancelled, by their id. */
   readonly #pending = new Map<string | number, AbortController>();
+  #isClosed = false;
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
@@ -56,14 +75,14 @@ export class Receiver {
 
   /** What a client declares that makes tasks of what it is asked. */
   get capabilities(): JsonObject {
-    const { handlers } = this.#parts;
+    const { methods } = this.#parts;
     return {
       tasks: {
         list: {},
         cancel: {},
         requests: {
-          ...(handlers.has('elicitation/create') && { elicitation: { create: {} } }),
-          ...(handlers.has('sampling/createMessage') && { sampling: { createMessage: {} } }),
+          ...(methods.includes('elicitation/create') && { elicitation: { create: {} } }),
+          ...(methods.includes('sampling/createMessage') && { sampling: { createMessage: {} } }),
         },
       },
     };
@@ -71,15 +90,34 @@ export class Receiver {
 
   /** The answer to a request of the server; undefined if it has nothing to do with tasks. */
   request(request: IncomingRequest): Promise<JsonObject> | undefined {
+    // Later revisions know no tasks of clients.
+    if (String(this.#parts.server().protocolVersion) > revision) return undefined;
+    const answer = this.#wayOf(request);
+    return answer && this.#cancellable(request, answer);
+  }
+
+  #wayOf(request: IncomingRequest): ((signal: AbortSignal) => Promise<JsonObject>) | undefined {
     const { method, params } = request;
-    if (isTaskMethod(method)) return this.#taskMethod(request);
-    const handler = this.#parts.handlers.get(method);
-    if (!handler) return undefined;
+    if (isTaskMethod(method)) return (signal) => this.#taskMethod(method, params, signal);
+    if (!this.#parts.methods.includes(method)) return undefined;
     const caller = this.#callerOf(request);
-    if (caller.dialect.requestorNamesTasks) return this.#named(handler, request, caller);
+    if (caller.dialect.requestorNamesTasks) return (signal) => this.#named(request, caller, signal);
     const wish = caller.dialect.methods.length > 0 ? wishedTask(params) : undefined;
-    if (wish && !caller.sender.takesTasksUnasked) return this.#made(handler, request, caller, wish);
-    return caller.sender.takesTasksUnasked ? this.#perhaps(handler, request, caller, wish) : undefined;
+    if (caller.sender.takesTasksUnasked) return (signal) => this.#perhaps(request, caller, wish, signal);
+    return wish && ((signal) => this.#made(request, caller, wish, signal));
+  }
+
+  async #cancellable(
+    { id }: IncomingRequest,
+    answer: (signal: AbortSignal) => Promise<JsonObject>,
+  ): Promise<JsonObject> {
+    const cancelled = new AbortController();
+    this.#pending.set(id, cancelled);
+    try {
+      return await answer(cancelled.signal);
+    } finally {
+      this.#pending.delete(id);
+    }
   }
 
   heard(method: string, params: JsonObject): void {
@@ -99,83 +137,95 @@ export class Receiver {
   close(): void {
     for (const stop of this.#followed.values()) stop();
     this.#followed.clear();
+    this.#isClosed = true;
+    for (const pending of this.#pending.values()) pending.abort();
   }
 
   // --- Making tasks ---------------------------------------------------------------------------------------
 
   async #made(
-    handler: DurableTool,
-    { method, params }: IncomingRequest,
+    request: IncomingRequest,
     caller: Caller,
-    { ttl }: { readonly ttl?: unknown },
+    wish: Wish,
+    signal: AbortSignal,
   ): Promise<JsonObject> {
+    const root = await this.#create(request, caller, wish);
+    return this.#handOver({ root, descendants: [] }, caller, signal);
+  }
+
+  /** SEP-2229: a task, unless the answer is there at once. Until then the task belongs to the request. */
+  async #perhaps(
+    request: IncomingRequest,
+    caller: Caller,
+    wish: Wish = {},
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
+    const requests = await this.#requests();
+    const { id } = await this.#create(request, caller, wish, true);
+    const waited = await waitFor(requests, id, { signal, windowMs });
+    if (waited === 'aborted') return this.#abort(id);
+    const isAlive = waited !== 'done' && (await requests.publish(id));
+    const tree = isAlive ? await view(requests, caller, id) : undefined;
+    if (tree) return this.#handOver(tree, caller, signal);
+    const task = await requests.task(id);
+    await requests.discard(id);
+    if (task?.phase !== 'done') throw new CallFailed(removed);
+    if (task.outcome.kind !== 'result') throw new CallFailed(task.outcome);
+    return task.outcome.value as JsonObject;
+  }
+
+  #create(
+    { method, params }: IncomingRequest,
+    { owner, dialect }: Caller,
+    { ttl }: Wish,
+    unpublished = false,
+  ): Promise<Task> {
     const { task: _, ...asked } = params;
-    const root = await this.#parts.tasks.create(
-      handler,
-      { method, params: asked },
-      {
-        owner: caller.owner,
-        origin: { dialect: caller.dialect.revision, method },
-        ...(typeof ttl === 'number' && { ttlMs: ttl }),
-      },
-    );
-    const tree = { root, descendants: [] };
+    const origin = { dialect: dialect.revision, method };
+    const ttlMs = typeof ttl === 'number' ? { ttlMs: ttl } : {};
+    return this.#begin(method, asked, { owner, origin, unpublished, ...ttlMs });
+  }
+
+  async #begin(method: string, params: JsonObject, options: CreateOptions): Promise<Task> {
+    const { tasks, handlers } = await this.#parts.engine;
+    return tasks.create(handlers.get(method)!, { method, params }, options);
+  }
+
+  async #handOver(tree: TaskTree, caller: Caller, signal: AbortSignal): Promise<JsonObject> {
+    if (signal.aborted) return this.#abort(tree.root.id);
     this.#follow(tree, caller);
     return caller.dialect.created(tree, (await this.#requests()).now);
   }
 
-  /** SEP-2229: a task, unless the answer is there at once. */
-  async #perhaps(
-    handler: DurableTool,
-    request: IncomingRequest,
-    caller: Caller,
-    wish: { readonly ttl?: unknown } = {},
-  ): Promise<JsonObject> {
-    const made = await this.#made(handler, request, caller, wish);
-    const { taskId } = made.task as { taskId: string };
-    const requests = await this.#requests();
-    await untilDone(requests, { id: taskId, rootId: taskId }, { signal: AbortSignal.timeout(windowMs) });
-    const task = await requests.task(taskId);
-    if (task?.phase !== 'done') return made;
-    const { outcome } = task;
-    await requests.remove(taskId);
-    if (outcome.kind !== 'result') throw new CallFailed(outcome);
-    return outcome.value as JsonObject;
+  /** A client that closes cancels nothing: what it was asked it finds again. */
+  async #abort(id: TaskId): Promise<never> {
+    const why = 'The server cancelled its request.';
+    if (!this.#isClosed) await (await this.#requests()).cancel(id, why);
+    throw new RequestCancelled(why);
   }
 
   /** SEP-1686: the server is told that its task is there, and gets the ordinary answer all the same. */
   async #named(
-    handler: DurableTool,
     { id, method, params }: IncomingRequest,
     caller: Caller,
+    signal: AbortSignal,
   ): Promise<JsonObject> {
     const meta = isJsonObject(params._meta) ? params._meta : {};
     const { taskId, keepAlive } = wishOf(meta, params);
     const requests = await this.#requests();
-    const root = await this.#parts.tasks.create(
-      handler,
-      { method, params },
-      {
-        id: await idOfName(requests, caller, taskId),
-        owner: caller.owner,
-        origin: { dialect: caller.dialect.revision, method, named: { taskId, session: '', requestId: id } },
-        ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
-      },
-    );
+    const root = await this.#begin(method, params, {
+      id: await idOfName(requests, caller, taskId),
+      owner: caller.owner,
+      origin: { dialect: caller.dialect.revision, method, named: { taskId, session: '', requestId: id } },
+      ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
+    });
     const tree = { root, descendants: [] };
-    const cancelled = new AbortController();
-    this.#pending.set(id, cancelled);
-    try {
-      await this.#parts.notify(createdMessage(tree));
-      await untilDone(requests, root, { signal: cancelled.signal });
-    } finally {
-      this.#pending.delete(id);
-    }
-    if (cancelled.signal.aborted) await requests.cancel(root.id, 'The server cancelled its request.');
+    await this.#parts.notify(createdMessage(tree));
+    await untilDone(requests, root, { signal });
+    if (signal.aborted) return this.#abort(root.id);
     const done = await view(requests, caller, root.id);
     const payload = done && payloadOf(done, caller.dialect.related);
-    if (!payload)
-      throw new CallFailed({ kind: 'lost', message: 'The task was removed before it was answered.' });
+    if (!payload) throw new CallFailed(removed);
     return payload;
   }
 
@@ -189,19 +239,22 @@ export class Receiver {
 
   // --- About tasks ----------------------------------------------------------------------------------------
 
-  async #taskMethod({ method, params }: IncomingRequest): Promise<JsonObject> {
-    if (!isTaskMethod(method)) throw new NotOffered('Method not found');
+  async #taskMethod(method: TaskMethodName, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     const requests = await this.#requests();
     const caller = this.#callerOf({ method, params });
     const { dialect } = caller;
     if (method === 'tasks/result' && !dialect.requestorNamesTasks && dialect.methods.includes(method)) {
       const tree = await known(requests, caller, params, method);
-      await untilDone(requests, tree.root, { signal: new AbortController().signal });
+      await untilDone(requests, tree.root, { signal });
+      if (signal.aborted) throw new RequestCancelled('The server waits no longer.');
       const payload = payloadOf(await known(requests, caller, params, method), dialect.related);
-      if (!payload) throw new CallFailed({ kind: 'lost', message: 'The task is not over.' });
+      if (!payload) throw new CallFailed(removed);
       return payload;
     }
-    return (await answerTo(method, requests, caller, params)).result;
+    const { result, tree } = await answerTo(method, requests, caller, params);
+    // Whoever comes back to a task, perhaps of an earlier process, hears of it from now on.
+    if (tree && tree.root.phase !== 'done') this.#follow(tree, caller);
+    return result;
   }
 
   #callerOf({ method, params }: { readonly method: string; readonly params: JsonObject }): Caller {
@@ -214,23 +267,23 @@ export class Receiver {
   /** Tells the server how a task stands whenever that changes. */
   #follow(tree: TaskTree, caller: Caller): void {
     const { id } = topOf(tree);
+    if (this.#followed.has(id)) return;
+    this.#followed.set(id, () => {});
     let told = 'working';
     const look = async () => {
       const requests = await this.#requests();
       const now = await view(requests, caller, id);
       const news = now && caller.dialect.news(now, requests.now);
-      if (news && news.params.status !== told) {
-        told = news.params.status as string;
-        await this.#parts.notify(news);
-      }
       if (!now || now.root.phase === 'done') this.#unfollow(id);
+      if (!news || news.params.status === told) return;
+      told = news.params.status as string;
+      await this.#parts.notify(news);
     };
+    const lookAt = () => void look().catch(() => {});
     void this.#requests().then((requests) => {
-      this.#followed.set(
-        id,
-        requests.watch(id, () => void look().catch(() => {})),
-      );
-      return look();
+      if (this.#isClosed) return;
+      this.#followed.set(id, requests.watch(id, lookAt));
+      lookAt();
     });
   }
 
@@ -239,7 +292,7 @@ export class Receiver {
     this.#followed.delete(id);
   }
 
-  #requests(): Promise<Requests> {
-    return this.#parts.tasks.requests();
+  async #requests(): Promise<Requests> {
+    return (await this.#parts.engine).tasks.requests();
   }
 }

@@ -1,4 +1,5 @@
 import type { Ending } from './ending.ts';
+import type { Gate } from './gate.ts';
 import type { Halt } from './halt.ts';
 import type { PursuitParts } from './pursuit.ts';
 
@@ -7,14 +8,16 @@ export class Outcome {
   readonly #parts: PursuitParts;
   readonly #taskId: string;
   readonly #halt: Halt;
+  readonly #streams: Gate;
   readonly #onNews: () => void;
   #isAsked = false;
   #early: Ending | undefined;
 
-  constructor(parts: PursuitParts, taskId: string, halt: Halt, onNews: () => void) {
+  constructor(parts: PursuitParts, taskId: string, halt: Halt, streams: Gate, onNews: () => void) {
     this.#parts = parts;
     this.#taskId = taskId;
     this.#halt = halt;
+    this.#streams = streams;
     this.#onNews = onNews;
   }
 
@@ -26,7 +29,9 @@ export class Outcome {
     if (this.#isAsked) return;
     this.#isAsked = true;
     const { peer, dialect } = this.#parts;
-    peer.request(dialect.result!(this.#taskId), { signal: this.#halt.signal, isPatient: true }).then(
+    const { signal } = this.#halt;
+    const ask = () => peer.request(dialect.result!(this.#taskId), { signal, isPatient: true });
+    this.#streams.pass(ask, this.#halt).then(
       (result) => {
         this.#early = { kind: 'result', result };
         this.#onNews();

@@ -71,6 +71,8 @@ export interface PursuitParts {
 const safetyNetMs = 10_000;
 /** Requests at the same time, however large a tree is. */
 export const mostAtOnce = 8;
+/** Streams that wait for an outcome, and bring questions meanwhile. */
+const mostStreams = 32;
 
 /** A task as far as it was pursued. */
 export interface Pursued {
@@ -98,6 +100,7 @@ export class Pursuit {
   readonly #now: () => number;
   readonly #stopped = new AbortController();
   readonly #halt: Halt;
+  readonly #streams = new Gate(mostStreams);
   #failure: { readonly error: unknown } | undefined;
   #size = 0;
 
@@ -138,7 +141,7 @@ export class Pursuit {
     const { taskId, bell } = path;
     const { pace, news } = this.#parts;
     const heard = news?.of(taskId, () => bell.ring());
-    const outcome = new Outcome(this.#parts, taskId, this.#halt, () => bell.ring());
+    const outcome = new Outcome(this.#parts, taskId, this.#halt, this.#streams, () => bell.ring());
     try {
       for (;;) {
         const lookedAt = this.#now();

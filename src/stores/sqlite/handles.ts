@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { HandleRecord, Handles } from '../../client/handles.ts';
-import { StoreCorrupt } from '../../engine/store-errors.ts';
+import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
 import { type Connection, configure, connect, worded } from './driver.ts';
 
 const table = `
@@ -67,6 +67,7 @@ class SqliteHandles implements Handles {
   }
 
   #attempt<T>(act: () => T): T {
+    if (!this.#db.isOpen) throw new StoreClosed(this.#path);
     try {
       return act();
     } catch (error) {

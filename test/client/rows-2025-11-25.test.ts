@@ -1,0 +1,238 @@
+/** What 2025-11-25 asks of whoever calls tasks. */
+
+import { memoryHandles } from 'holdfast/client';
+import { expect, test } from 'vitest';
+import { listening } from '../receiver/http-server.ts';
+import { accepted, form, meet, RawServer } from '../receiver/raw-server.ts';
+import { served } from '../revision-2025-11-25/peer.ts';
+import {
+  by,
+  facing,
+  listOf,
+  oneByOne,
+  recorded,
+  refusal,
+  shown,
+  text,
+  tool,
+  updatesOf,
+} from './rows-recorded.ts';
+
+const callable = { tasks: { requests: { tools: { call: {} } } } };
+
+test.each([
+  ['that has no tasks', {}, 'required'],
+  ['that declared no tasks of tool calls', { tasks: { list: {}, cancel: {} } }, 'optional'],
+  ['whose tool forbids it', callable, 'forbidden'],
+  ['whose tool says nothing of tasks', callable, undefined],
+])(
+  'S2025-06 S2025-07 S2025-12 S2025-13 a server %s is never asked for a task',
+  async (_, capabilities, support) => {
+    const { tasks, of } = await facing(
+      by({ 'tools/list': () => tool(support), 'tools/call': () => ({ result: text('plain') }) }),
+      { says: { capabilities: { tools: {}, ...capabilities } } },
+    );
+    expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('plain'));
+    expect(of('tools/call')).toHaveLength(1);
+    expect(of('tools/call')[0]!.params).not.toHaveProperty('task');
+  },
+);
+
+test.each(['required', 'optional'])(
+  'S2025-15 S2025-16 S2025-18 S2025-19 a tool with tasks %s is called as a task',
+  async (support) => {
+    const { tasks, of } = await facing(
+      by({
+        'tools/list': () => tool(support),
+        'tools/call': () => ({ result: { task: shown('t', 'working') } }),
+        'tasks/get': () => ({ result: shown('t', 'completed') }),
+        'tasks/result': () => ({ result: text('done') }),
+      }),
+    );
+    expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('done'));
+    await tasks.callTool({ name: 'work' }, { ttl: '90s' });
+    expect(of('tools/call').map(({ params }) => params.task)).toEqual([{}, { ttl: 90_000 }]);
+  },
+);
+
+test('S2025-34 between two looks passes the time that the server asks for', async () => {
+  const looks: number[] = [];
+  const status = oneByOne('working', 'working', 'completed');
+  const { tasks } = await facing(
+    by({
+      'tools/call': () => ({ result: { task: shown('t', 'working', { pollInterval: 250 }) } }),
+      'tasks/get': () => {
+        looks.push(performance.now());
+        return { result: shown('t', status(), { pollInterval: 250 }) };
+      },
+      'tasks/result': () => ({ result: text('done') }),
+    }),
+  );
+  await tasks.callTool({ name: 'work' });
+  const gaps = looks.slice(1).map((at, i) => at - looks[i]!);
+  expect(gaps).toHaveLength(2);
+  for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(245);
+});
+
+test('S2025-35 S2025-36 S2025-43 S2025-60 at input_required the result is asked for, and polling goes on beside it', async () => {
+  const order: string[] = [];
+  const status = oneByOne('working', ...Array(4).fill('input_required'), 'completed');
+  let failures = 1;
+  const { tasks, of } = await facing(
+    by({
+      'tools/call': () => ({ result: { task: shown('t', 'working') } }),
+      'tasks/get': () => {
+        const now = status();
+        order.push(now);
+        return { result: shown('t', now) };
+      },
+      'tasks/result': () => {
+        order.push('result');
+        // The stream is lost, then it waits, then the task is over.
+        if (failures-- > 0) return refusal(-32603, 'The stream was lost.');
+        return order.includes('completed') ? { result: text('done') } : undefined;
+      },
+    }),
+    { answers: ['form'], answer: () => accepted },
+  );
+  expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('done'));
+  expect(order.slice(0, 3)).toEqual(['working', 'input_required', 'result']);
+  expect(order.filter((one) => one === 'input_required')).toHaveLength(4);
+  expect(of('tasks/result').length).toBeGreaterThanOrEqual(2);
+  expect(order.indexOf('completed')).toBeGreaterThan(order.indexOf('result'));
+});
+
+test('S2025-64 requests about a task carry its id, and no related-task', async () => {
+  const { url } = await served({ tokens: { secret: 'somebody' } });
+  const headers = { authorization: 'Bearer secret' };
+  const { tasks, sent } = await recorded(url, { headers, answers: ['form'], answer: () => accepted });
+  const asked = await tasks.call('ask_name');
+  await asked.result();
+  const napping = await tasks.call('nap', { ms: 60_000 });
+  await napping.cancel();
+  await listOf(tasks);
+  const about = sent.filter(({ method }) => String(method).startsWith('tasks/'));
+  const kinds = new Set(about.map(({ method }) => method));
+  expect([...kinds].sort()).toEqual(['tasks/cancel', 'tasks/get', 'tasks/list', 'tasks/result']);
+  for (const { params } of about) expect(params).not.toHaveProperty('_meta');
+});
+
+test('S2025-68 S2025-69 S2025-35 what a notification says is not relied on, and the looks go on', async () => {
+  const status = oneByOne('working', 'working', 'working', 'completed');
+  const { server, tasks, of } = await facing(
+    by({
+      'tools/call': () => ({ result: { task: shown('t', 'working') } }),
+      'tasks/get': () => {
+        const now = status();
+        // It says so long before it is so.
+        server.say({ method: 'notifications/tasks/status', params: shown('t', 'completed') });
+        return { result: shown('t', now) };
+      },
+      'tasks/result': () => ({ result: text('done') }),
+    }),
+  );
+  expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('done'));
+  expect(of('tasks/get')).toHaveLength(4);
+  const methods = server.heard.map(({ method }) => method);
+  expect(methods.indexOf('tasks/result')).toBeGreaterThan(methods.lastIndexOf('tasks/get'));
+});
+
+test('S2025-73 S2025-76 cursors are given back as they came', async () => {
+  const cursor = ' %7B"no":[your business]} \u00e9=?';
+  const { tasks, of } = await facing(
+    by({
+      'tasks/list': ({ cursor: at }) =>
+        at === undefined
+          ? { result: { tasks: [shown('a', 'working')], nextCursor: cursor } }
+          : { result: { tasks: [shown('b', 'completed')] } },
+    }),
+  );
+  const listed = await listOf(tasks);
+  expect(listed.map(({ taskId }) => taskId)).toEqual(['a', 'b']);
+  expect(of('tasks/list').map(({ params }) => params)).toEqual([{}, { cursor }]);
+});
+
+test('S2025-09 S2025-10 a server that declared no list is not asked for one', async () => {
+  const { tasks, of } = await facing(by({}), { says: { capabilities: { tools: {}, ...callable } } });
+  await expect(listOf(tasks)).rejects.toThrow('no list');
+  expect(of('tasks/list')).toEqual([]);
+});
+
+test('S2025-84 S2025-85 a cancelled task is not asked for its result, and its request is not cancelled', async () => {
+  const { url } = await served();
+  const { tasks, sent, of } = await recorded(url);
+  const handle = await tasks.call('nap', { ms: 60_000 });
+  await handle.cancel();
+  await expect(handle.result()).rejects.toThrow(/cancel/);
+  expect(of('tasks/cancel').map(({ params }) => params)).toEqual([{ taskId: handle.taskId }]);
+  const after = sent.slice(sent.findIndex(({ method }) => method === 'tasks/cancel') + 1);
+  expect(after.map(({ method }) => method)).not.toContain('tasks/result');
+  expect(of('notifications/cancelled')).toEqual([]);
+});
+
+test('S2025-112 S2025-113 what becomes of a call is told as it happens, and the task is known by its call', async () => {
+  const { url } = await served();
+  const handles = memoryHandles();
+  const events: object[] = [];
+  const { tasks } = await recorded(url, { handles, onEvent: (event) => events.push(event) });
+  const handle = await tasks.call('nap', { ms: 30 });
+  const { taskId } = handle;
+  expect(handles.get(handle.id)).toMatchObject({
+    taskId,
+    method: 'tools/call',
+    params: { name: 'nap', arguments: { ms: 30 } },
+    server: 'holdfast-fixture',
+  });
+  await handle.result();
+  const about = { handle: handle.id, tool: 'nap' };
+  expect(events[0]).toMatchObject({ ...about, event: 'called', at: expect.any(Number) });
+  expect(events).toContainEqual(expect.objectContaining({ ...about, taskId, event: 'task' }));
+  expect(events).toContainEqual(expect.objectContaining({ event: 'status', detail: 'completed' }));
+  expect(events.at(-1)).toMatchObject({ ...about, event: 'done' });
+});
+
+test('S2025-24 a model is told what the server suggests, or else what the host has to say itself', async () => {
+  const { url } = await served();
+  const { tasks } = await recorded(url, { interim: (name) => `Still busy with ${name}.` });
+  const interim = async (name: string, input: object) => {
+    const updates = await updatesOf(await tasks.call(name, input as never));
+    return updates.filter(({ type }) => type === 'interim').map((update) => update.text);
+  };
+  expect(await interim('nap', { ms: 30 })).toEqual(['Still busy with nap.']);
+  expect(await interim('count_sheep', { sheep: 7 })).toEqual(['Counting 7 sheep.']);
+});
+
+test('S2025-45 a question is answered on whichever stream it comes', async () => {
+  const { server, person } = await meet({ at: await listening(new RawServer()), hosts: undefined as never });
+  const onStandalone = server.ask('elicitation/create', form);
+  await person.says(accepted);
+  expect((await server.answerTo(onStandalone)).result).toEqual(accepted);
+  const { url } = await served();
+  const { tasks } = await recorded(url, { answers: ['form'], answer: () => accepted });
+  expect(await tasks.callTool({ name: 'ask_name' })).toMatchObject(text('Hello, Kelp!'));
+});
+
+test('S2025-38 S2025-59 a caller that waits no longer may come back, and the task has gone on', async () => {
+  const { url } = await served();
+  const { tasks } = await recorded(url, { answers: ['form'], answer: () => new Promise(() => {}) });
+  const handle = await tasks.call('nap', { ms: 200 });
+  handle.detach();
+  await expect(handle.result()).rejects.toThrow('waits for this task');
+  expect(await (await tasks.resume(handle.id)).result()).toMatchObject(text('woke'));
+});
+
+test.each([
+  ['a task that nobody asked for', 'forbidden', { task: shown('t', 'working') }],
+  ['a result where a task was asked for', 'required', text('plain')],
+])('S2229-14 S2557-10 by the letter of 2025-11-25, %s is malformed', async (_, support, reply) => {
+  const answers = by({
+    'tools/list': () => tool(support),
+    'tools/call': () => ({ result: reply }),
+    'tasks/get': () => ({ result: shown('t', 'completed') }),
+    'tasks/result': () => ({ result: text('plain') }),
+  });
+  const strict = await facing(answers, { strict: true });
+  await expect(strict.tasks.callTool({ name: 'work' })).rejects.toThrow('broke the protocol');
+  const lenient = await facing(answers);
+  expect(await lenient.tasks.callTool({ name: 'work' })).toMatchObject(text('plain'));
+});

@@ -1,0 +1,80 @@
+/** What 2026-07-28 asks of a client on its transports, and what it has left behind. */
+import { expect, test } from 'vitest';
+import { listening } from '../receiver/http-server.ts';
+import { form, Person, RawServer } from '../receiver/raw-server.ts';
+import { by, discovered, facing, recorded, shown, text } from './rows-recorded.ts';
+
+const isModern = true;
+
+function detailed(taskId: string, status: string, more: object = {}): object {
+  return { resultType: 'complete', ...shown(taskId, status), pollIntervalMs: 10, ...more };
+}
+
+const done = (taskId: string) => detailed(taskId, 'completed', { result: text('done') });
+
+test('S2026-05 on a pipe a request that nobody waits for any more is cancelled by its id, and no other', async () => {
+  let looks = 0;
+  const { server, tasks, of } = await facing(
+    by({
+      'tools/call': () => ({ result: detailed('t', 'working', { resultType: 'task' }) }),
+      'tasks/get': () => ({ result: ++looks < 10 ? detailed('t', 'working') : done('t') }),
+    }),
+    { isModern },
+  );
+  expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('done'));
+  const { params } = await server.notified('notifications/cancelled');
+  const listens = of('subscriptions/listen').map(({ id }) => id);
+  expect(listens.length).toBeGreaterThan(0);
+  expect(listens).toContain(params.requestId);
+  for (const one of of('notifications/cancelled')) expect(listens).toContain(one.params.requestId);
+});
+
+test('S2026-12 an id that a header cannot carry is sent in base 64', async () => {
+  const taskId = 'tâche n° 1';
+  const server = new RawServer();
+  server.answer = by({
+    'server/discover': () => ({
+      result: discovered({ tools: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } }),
+    }),
+    'tools/list': () => ({ result: { resultType: 'complete', tools: [] } }),
+    'tools/call': () => ({ result: detailed(taskId, 'working', { resultType: 'task' }) }),
+    'tasks/get': () => ({ result: done(taskId) }),
+  });
+  const { url } = await listening(server);
+  const { tasks, of } = await recorded(url, { isModern });
+  expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('done'));
+  const encoded = `=?base64?${Buffer.from(taskId).toString('base64')}?=`;
+  expect(of('tasks/get').map(({ headers }) => headers['mcp-name'])).toEqual([encoded]);
+});
+
+test('S2663-95 there is no list and no tasks/result any more, and a client holds no tasks', async () => {
+  const person = new Person();
+  const { server, tasks, of } = await facing(
+    by({
+      'tools/call': () => ({ result: detailed('t', 'working', { resultType: 'task' }) }),
+      'tasks/get': () => ({ result: done('t') }),
+    }),
+    { isModern, hosts: 'memory:', answers: ['form'], answer: person.answer },
+  );
+  await expect(
+    (async () => {
+      for await (const _ of tasks.list());
+    })(),
+  ).rejects.toThrow('no list');
+  const asked = server.ask('elicitation/create', { ...form, task: {} });
+  await tasks.callTool({ name: 'work' });
+  expect([...of('tasks/list'), ...of('tasks/result')]).toEqual([]);
+  expect(server.heard.find(({ id }) => id === asked)?.result).toBeUndefined();
+  expect(person.asked).toEqual([]);
+});
+
+test('a task that comes inside "task", as an interim draft had it, is understood', async () => {
+  const { tasks } = await facing(
+    by({
+      'tools/call': () => ({ result: { resultType: 'task', task: shown('t', 'working') } }),
+      'tasks/get': () => ({ result: done('t') }),
+    }),
+    { isModern },
+  );
+  expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('done'));
+});

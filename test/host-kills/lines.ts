@@ -1,0 +1,37 @@
+/** What a host writes down as it goes, in a file that survives it. */
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+
+export type Line =
+  | { readonly type: 'calling'; readonly tool: string }
+  | { readonly type: 'called'; readonly handle: string }
+  /** A question was put to the user. */
+  | { readonly type: 'asked'; readonly question: string }
+  /** Its answer goes into the registry, … */
+  | { readonly type: 'recording'; readonly question: string }
+  /** … and is there. */
+  | { readonly type: 'recorded'; readonly question: string }
+  /** The registry says that the host has the outcome. */
+  | { readonly type: 'marked'; readonly handle: string }
+  /** The host has the outcome. */
+  | { readonly type: 'delivered'; readonly handle: string; readonly text: string; readonly late?: true }
+  | { readonly type: 'failed'; readonly handle: string; readonly why: string };
+
+export type Written = Line & { readonly life: number };
+
+export function write(file: string, line: Written): void {
+  appendFileSync(file, `${JSON.stringify(line)}\n`);
+}
+
+/** A host that is killed while it writes leaves half a line, which says nothing. */
+export function readLines(file: string): Written[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .flatMap((text) => {
+      try {
+        return [JSON.parse(text) as Written];
+      } catch {
+        return [];
+      }
+    });
+}

@@ -1,0 +1,85 @@
+/** A client of ours at a hostile server, and what must be left of both when they part: nothing. */
+import { createHook } from 'node:async_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from '@modelcontextprotocol/client';
+import { type ConnectTasksOptions, connectTasks, type TaskClient } from 'holdfast/client';
+import { expect, onTestFinished } from 'vitest';
+import { HostileServer, type Revision, type Says, type Wire } from './server.ts';
+
+export interface Meeting {
+  readonly server: HostileServer;
+  readonly tasks: TaskClient;
+  /** Everything that the user was asked. */
+  readonly questions: string[];
+}
+
+/** Fast enough for tests, and slow enough to be counted. */
+export const pace = { floorMs: 10, ceilingMs: 50, defaultMs: 20 };
+
+const tasksOf2025 = { tasks: { requests: { tools: { call: {} } }, list: {}, cancel: {} }, tools: {} };
+const tasksOf2026 = { extensions: { 'io.modelcontextprotocol/tasks': {} }, tools: {}, resources: {} };
+
+export async function meet(
+  revision: Revision,
+  says: Readonly<Record<string, Says>>,
+  { capabilities, ...options }: ConnectTasksOptions & { readonly capabilities?: Wire } = {},
+): Promise<Meeting> {
+  const before = resources();
+  const agreed = revision === '2026-07-28' ? tasksOf2026 : tasksOf2025;
+  const server = await new HostileServer(revision, says, { ...agreed, ...capabilities }).listen();
+  let tasks: TaskClient | undefined;
+  onTestFinished(async () => {
+    await tasks?.close();
+    await server.close();
+    for (let looks = 0; looks < 100 && moreThan(before).length > 0; looks++) await pause(20);
+    expect(moreThan(before)).toEqual([]);
+  });
+  const client = new Client(
+    { name: 'host', version: '1' },
+    revision === '2026-07-28' ? { versionNegotiation: { mode: 'auto' } } : {},
+  );
+  const questions: string[] = [];
+  tasks = await connectTasks(client, server.url, {
+    handles: 'memory:',
+    pace,
+    requestTimeout: '2s',
+    unreachableFor: '1s',
+    answer: (question) => {
+      questions.push(question.key);
+      return { action: 'accept', content: { name: 'Kelp' } };
+    },
+    ...options,
+  });
+  return { server, tasks, questions };
+}
+
+const watched = ['TCPSocketWrap', 'TCPServerWrap', 'ProcessWrap'];
+
+function resources(): Map<string, number> {
+  const counts = new Map(watched.map((kind) => [kind, 0]));
+  for (const kind of process.getActiveResourcesInfo())
+    if (counts.has(kind)) counts.set(kind, counts.get(kind)! + 1);
+  return counts;
+}
+
+/** Timers that our sources or the SDK started and that have not ended, each with where it was started. */
+const timers = new Map<number, string>();
+createHook({
+  init(id, type) {
+    if (type !== 'Timeout') return;
+    const from = /\n.*(?:\/src\/(?:client|requestor)\/|@modelcontextprotocol\/).*/.exec(
+      new Error().stack ?? '',
+    );
+    if (from) timers.set(id, from[0].trim());
+  },
+  destroy: (id) => void timers.delete(id),
+}).enable();
+
+function moreThan(before: ReadonlyMap<string, number>): string[] {
+  return [
+    ...[...resources()]
+      .filter(([kind, count]) => count > before.get(kind)!)
+      .map(([kind, count]) => `${count} of ${kind}, ${before.get(kind)} before`),
+    ...[...timers.values()].map((from) => `a timer started ${from}`),
+  ];
+}

@@ -1,0 +1,49 @@
+/** Servers at the other end of a pipe. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { connectTasks, ServerUnreachable } from 'holdfast/client';
+import { expect, onTestFinished, test } from 'vitest';
+import { pace } from './meeting.ts';
+
+const program = fileURLToPath(new URL('stdio-server.ts', import.meta.url));
+
+async function meet(way: string, canReopen = true) {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-hostile-'));
+  const memory = join(folder, 'lives');
+  const open = () =>
+    new StdioClientTransport({ command: process.execPath, args: [program, way, memory], stderr: 'ignore' });
+  const client = new Client({ name: 'host', version: '1' });
+  const tasks = await connectTasks(client, canReopen ? open : open(), {
+    handles: 'memory:',
+    pace,
+    unreachableFor: '20s',
+  });
+  onTestFinished(async () => {
+    await tasks.close();
+    rmSync(folder, { recursive: true });
+    await expect.poll(() => process.getActiveResourcesInfo().includes('ProcessWrap')).toBe(false);
+  });
+  return { tasks, lives: () => readFileSync(memory, 'utf8').split('\n').length - 1 };
+}
+
+test('a server that says all kinds of things beside its answers is understood', async () => {
+  const { tasks } = await meet('babbles');
+  expect(await tasks.callTool({ name: 't' })).toMatchObject({ content: [{ text: 'done' }] });
+});
+
+test('a server that dies is started again, and its task goes on', async () => {
+  const { tasks, lives } = await meet('dies');
+  expect(await tasks.callTool({ name: 't' })).toMatchObject({ content: [{ text: 'done' }] });
+  expect(lives()).toBe(3);
+});
+
+test('a server that dies and cannot be started again is unreachable, and it is said how it could be', async () => {
+  const { tasks } = await meet('dies', false);
+  const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(ServerUnreachable);
+  expect((error as Error).message).toContain('connect with a URL, or with a function that makes a transport');
+});

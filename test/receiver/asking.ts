@@ -1,0 +1,37 @@
+/** A server whose tools ask their client for tasks, in this process or as one of its own. */
+import { McpServer } from '@modelcontextprotocol/server';
+import { createTasks, durableTool, type Tasks } from 'holdfast';
+import { serveHttp } from 'holdfast/server';
+import { sqlite } from 'holdfast/sqlite';
+import { z } from 'zod';
+
+const greet = durableTool('greet', { task: 'always' }, async (_, task) => {
+  const question = { message: 'What is your name?', schema: z.object({ name: z.string() }) };
+  const answer = await task.ask('name', question, { asTask: true });
+  return answer.action === 'accept' ? `Hello, ${answer.content.name}!` : `Nobody (${answer.action}).`;
+});
+
+const ponder = durableTool('ponder', { task: 'always' }, async (_, task) => {
+  const messages = [{ role: 'user', content: { type: 'text', text: 'Why?' } }];
+  const asked = task.ask('why', { sampling: { messages, maxTokens: 10 } }, { asTask: true });
+  const answer = await asked.catch((error: Error) => `No answer: ${error.name}`);
+  return typeof answer === 'string' ? answer : JSON.stringify(answer.content);
+});
+
+export interface Asking {
+  readonly tasks: Tasks;
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+export async function serveAsking({ store = 'memory:', port = 0 } = {}): Promise<Asking> {
+  const tasks = createTasks({ store: sqlite(store), tools: [greet, ponder], drafts: 'all' });
+  await tasks.work({ grace: '100ms' });
+  const factory = () => {
+    const mcp = new McpServer({ name: 'asking', version: '1' });
+    tasks.attach(mcp);
+    return mcp;
+  };
+  const { url, stop } = await serveHttp(tasks, factory, { port, grace: '100ms', stopOn: [] });
+  return { tasks, url, stop };
+}
