@@ -21,7 +21,7 @@ const architecture = `
   access          | model, engine ports, node:*
   telemetry       | model, engine ports, @opentelemetry/api, node:crypto
 
-  hosting         | model, protocol, engine, access, node:*
+  hosting         | model, protocol, engine, access, node:*, rate-limiter-flexible
   server          | model, protocol, requestor, engine, access, hosting, node:*, SDK server
   client          | model, protocol, requestor, SDK client
   receiver        | model, protocol, engine, hosting

@@ -5,6 +5,7 @@ import { newId } from '../model/id.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
+import { type Bounds, defaultBounds, Spread } from './bounds.ts';
 import type { StepContext } from './call.ts';
 import { childRequest } from './new-task.ts';
 import { outsideHandlers, type Pass } from './pass.ts';
@@ -124,9 +125,12 @@ export interface ContextParts {
   readonly signal: AbortSignal;
   report(report: Report): void;
   cancel(id: TaskId, reason?: string): Promise<void>;
+  readonly bounds?: Bounds;
 }
 
-export function taskContext({ task, tool, pass, signal, report, cancel }: ContextParts): TaskContext {
+export function taskContext(parts: ContextParts): TaskContext {
+  const { task, tool, pass, signal, report, cancel, bounds = defaultBounds } = parts;
+  const spread = new Spread(bounds, task.depth);
   const tell = (what: Report) => {
     // The commit that it leads to, later, is not something that the handler awaits.
     if (pass.isLive) outsideHandlers(() => report(what));
@@ -158,12 +162,15 @@ export function taskContext({ task, tool, pass, signal, report, cancel }: Contex
       const request = { ...inputRequest(key, question), ...(asTask && { asTask }) };
       const { answers } = task.origin;
       if (answers && !answers.includes(request.kind)) throw new CannotBeAsked(key, request.kind);
-      const answer = await pass.call(key, { kind: 'ask', request, ...patience(timeout) });
+      const answer = await spread.asking(() =>
+        pass.call(key, { kind: 'ask', request, ...patience(timeout) }),
+      );
       return readAnswer(key, question, answer);
     },
 
     async start(child: DurableTool, ...[input]: readonly unknown[]) {
       if (child.method !== tool.method) throw new SubtaskOfAnotherKind(child, tool);
+      spread.start();
       const request = await childRequest(newId(), child, input, task);
       const id = (await pass.call(child.name, { kind: 'start', request })) as TaskId;
       return subtask(id, child.name);

@@ -83,6 +83,7 @@ function observedStore(store: Store, observer: Observer): Store {
     family: (id) => store.family(id),
     childIds: (id) => store.childIds(id),
     list: (query) => store.list(query),
+    count: (owner, what, upTo) => store.count(owner, what, upTo),
     journal: (id) => store.journal(id),
     due: (what, now, limit) => store.due(what, now, limit),
     subscribe: (listener) => store.subscribe(listener),

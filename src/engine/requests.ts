@@ -221,6 +221,10 @@ export class Requests {
       .catch(ignoring(Refusal));
   }
 
+  count(owner: Owner, what: 'live' | 'kept', upTo: number): Promise<number> {
+    return this.#database.store.count(owner, what, upTo);
+  }
+
   list(owner: Owner, limit: number, cursor: string | undefined): Promise<Page> {
     return this.#database.store.list({ owner, limit, ...(cursor !== undefined && { cursor }) });
   }

@@ -27,7 +27,10 @@ export interface RunParts {
   readonly clock: Clock;
   readonly tool: DurableTool;
   readonly claimed: Claimed;
-  readonly settings: Pick<WorkerSettings, 'interruptAfterEveryEntry' | 'largestValue' | 'observer'>;
+  readonly settings: Pick<
+    WorkerSettings,
+    'interruptAfterEveryEntry' | 'largestValue' | 'observer' | 'bounds'
+  >;
   /** How long a pass that only waits stays in memory; asked when it begins to. */
   readonly lingerMs: () => number;
 }
@@ -131,6 +134,7 @@ export class Run {
       signal: this.#abort.signal,
       report: (report) => this.#reporter.report(report),
       cancel: (id, reason) => this.#cancelChild(id, reason),
+      bounds: this.#settings.bounds,
     });
     pass.run(() => observed.handler(() => this.tool.handler(input.value as never, context)));
     return pass.ended;

@@ -9,6 +9,7 @@ import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
+import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
 import type { Change } from './change.ts';
 import { type Log, logged } from './log.ts';
@@ -41,6 +42,8 @@ export interface TasksOptions {
   readonly telemetry?: Observer;
   /** Hears in plain entries what this process does to tasks. By default nobody does. */
   readonly log?: Log;
+  /** How far one task may spread: depth of its tree, subtasks, open questions. */
+  readonly bounds?: Partial<Bounds>;
 }
 
 export interface CreateOptions {
@@ -101,6 +104,7 @@ export class Tasks implements AsyncDisposable {
   readonly #durable: readonly DurableTool[];
   readonly #clock: Clock;
   readonly #largestValue: number;
+  readonly #bounds: Bounds;
   readonly #shortestRetentionMs: number;
   readonly #longestRetentionMs: number;
   readonly #workers = new Set<Worker>();
@@ -122,6 +126,7 @@ export class Tasks implements AsyncDisposable {
     this.#largestValue = largestValue;
     const { telemetry = unobserved, log } = options;
     this.observer = log ? logged(telemetry, log) : telemetry;
+    this.#bounds = { ...defaultBounds, ...options.bounds };
     this.#open = typeof store === 'function' ? store : async () => store;
     this.#durable = [...tools, ...resources, ...prompts];
     this.tools = this.#durable.filter(({ method }) => method === 'tools/call');
@@ -290,6 +295,7 @@ export class Tasks implements AsyncDisposable {
       ...workerDefaults,
       observer: this.observer,
       largestValue: this.#largestValue,
+      bounds: this.#bounds,
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),

@@ -5,6 +5,7 @@
 import type { Clock } from '../model/clock.ts';
 import { Refusal } from '../model/errors.ts';
 import type { Task, TaskId } from '../model/task.ts';
+import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
 import { claimTasks } from './claims.ts';
 import { Housekeeping } from './housekeeping.ts';
@@ -26,6 +27,7 @@ export interface WorkerSettings {
   readonly lingerMs: number;
   /** The largest value of a step or result, in characters of JSON. */
   readonly largestValue: number;
+  readonly bounds: Bounds;
   /** Ends each pass after every commit that settles something, as a crash would: for tests of handlers. */
   readonly interruptAfterEveryEntry: boolean;
   /** Whoever watches its passes. What is committed it sees through the database. */
@@ -40,6 +42,7 @@ export const workerDefaults: WorkerSettings = {
   lingerMs: 100,
   largestValue: defaultLargestValue,
   observer: unobserved,
+  bounds: defaultBounds,
 };
 
 /** Commits of others that a running pass must know of. */

@@ -1,6 +1,7 @@
 /** Who sent a request, as every task method must know before anything else. */
 import type { Owner } from '../model/task.ts';
 import type { Dialect, Sender } from '../protocol/dialect.ts';
+import type { Limiter } from './limits.ts';
 
 export interface Caller {
   readonly owner: Owner;
@@ -8,6 +9,8 @@ export interface Caller {
   readonly sender: Sender;
   /** The session of the request, where there are sessions; a pipe is one that has no name. */
   readonly session?: string;
+  /** What it may ask for; without one, as much as it likes. */
+  readonly limiter?: Limiter;
 }
 
 /** Callers that nobody vouches for share a scope in which the unguessable id is the key. */

@@ -15,6 +15,7 @@ import { openQuestions } from '../protocol/dialects/drafts/dialect.ts';
 import { resultOf } from '../protocol/dialects/sep-1686/dialect.ts';
 import { CallFailed, InvalidParams, NotOffered } from '../protocol/errors.ts';
 import type { Caller } from './caller.ts';
+import type { Spending } from './limits.ts';
 import { taskList } from './task-list.ts';
 import { idOfName, isNamedElsewhere } from './task-names.ts';
 
@@ -95,8 +96,19 @@ export async function answerTo(
   params: TaskParams,
 ): Promise<Answered> {
   if (!caller.dialect.methods.includes(method)) throw new NotOffered('Method not found');
+  await spendOn(method, caller);
   return methods[method](requests, caller, params);
 }
+
+/** Refuses a method that its caller has asked for too often. */
+export async function spendOn(method: TaskMethodName, { limiter, owner }: Caller): Promise<void> {
+  await limiter?.spend(owner, spendings[method] ?? 'looks');
+}
+
+const spendings: Partial<Record<TaskMethodName, Spending>> = {
+  'tasks/result': 'results',
+  'tasks/list': 'lists',
+};
 
 function responsesIn({ inputResponses }: TaskParams, method: string): JsonObject {
   if (isJsonObject(inputResponses)) return inputResponses;

@@ -28,6 +28,19 @@ export class CallFailed extends HoldfastError {
 /** The tool must be called as a task, or must not; or the method is not there for this caller. */
 export class NotOffered extends HoldfastError {}
 
+/** The caller asks for more than its share. */
+export class OverLimit extends HoldfastError {
+  /** The name of the limit, as the server's author sets it. */
+  readonly limit: string;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(limit: string, message: string, retryAfterMs?: number) {
+    super(message);
+    this.limit = limit;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
 /** The message is not what its method needs. */
 export class InvalidParams extends HoldfastError {}
 

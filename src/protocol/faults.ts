@@ -7,8 +7,16 @@ import {
   TaskIsDone,
   TaskNotFound,
 } from '../model/errors.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { WireFault } from './dialect.ts';
-import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability, NotOffered } from './errors.ts';
+import {
+  CallFailed,
+  InvalidParams,
+  InvalidRequestState,
+  MissingCapability,
+  NotOffered,
+  OverLimit,
+} from './errors.ts';
 import { internalError, invalidParams, methodNotFound } from './json-rpc.ts';
 
 /** What is wrong with the request is said; what is wrong with the server is nobody's business outside. */
@@ -17,8 +25,19 @@ export function commonFault(error: unknown): WireFault {
   if (error instanceof InvalidRequestState)
     return { code: invalidParams, message: error.message, data: { reason: 'invalid_request_state' } };
   if (error instanceof NotOffered) return { code: methodNotFound, message: error.message };
+  if (error instanceof OverLimit)
+    return { code: internalError, message: error.message, data: overLimit(error) };
   if (isRefusalOfParams(error)) return { code: invalidParams, message: error.message };
   return { code: internalError, message: 'Internal error: the server could not carry out the request.' };
+}
+
+/** No dialect has a word for it: what a program needs to know stands in the data. */
+export function overLimit({ limit, retryAfterMs }: OverLimit): JsonObject {
+  return {
+    reason: 'limit',
+    limit,
+    ...(retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }),
+  };
 }
 
 function failureOf({ outcome, message }: CallFailed): WireFault {

@@ -11,7 +11,7 @@ import type { Server, ServerContext, Transport } from '@modelcontextprotocol/ser
 import { parse } from '../engine/schema.ts';
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import { anonymous, type Bearer, type Caller } from '../hosting/caller.ts';
-import { answerTo, topOf, visible } from '../hosting/task-methods.ts';
+import { answerTo, spendOn, topOf, visible } from '../hosting/task-methods.ts';
 import { idOfName } from '../hosting/task-names.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -226,6 +226,7 @@ export class Attachment {
     const caller = this.callerOf(context, method);
     const isWaitedFor = method === 'tasks/result' && !caller.dialect.requestorNamesTasks;
     if (isWaitedFor && caller.dialect.methods.includes(method)) {
+      await spendOn(method, caller);
       const waiting = {
         connection: await this.streams.connection(),
         channel: this.streams.of(context),

@@ -8,6 +8,7 @@ import { type DurableResource, matchUri } from '../engine/resource.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { DurableTool } from '../engine/tool.ts';
 import { anonymous, type Bearer, type Caller, type Credentials, local, ownerOf } from '../hosting/caller.ts';
+import { Limiter, type Limits, limitsFrom } from '../hosting/limits.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -30,6 +31,8 @@ export interface ServingOptions {
   readonly owner?: (credentials: Credentials | undefined) => Owner;
   /** Drafts of tasks that clients may use besides the released revisions: some, or `'all'`. By default none. */
   readonly drafts?: readonly Draft[] | 'all';
+  /** What one owner may ask for. Each has a default; see docs/operating.md. */
+  readonly limits?: Partial<Limits>;
 }
 
 export class UnknownDraft extends HoldfastError {
@@ -73,6 +76,7 @@ export class Binding {
   readonly tasks: Tasks;
   readonly dialect: Dialect = tasksExtension;
   readonly drafts: Drafts;
+  readonly limiter: Limiter;
   readonly resources: readonly DurableResource[];
   readonly prompts: readonly DurablePrompt[];
   /** How the server introduces itself; known once a server of the SDK has answered anything. */
@@ -87,8 +91,9 @@ export class Binding {
   readonly #tools: ReadonlyMap<string, DurableTool>;
   #served: Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> | undefined;
 
-  constructor(tasks: Tasks, { window = '200ms', owner = ownerOf, drafts = [] }: ServingOptions) {
+  constructor(tasks: Tasks, { window = '200ms', owner = ownerOf, drafts = [], limits }: ServingOptions) {
     this.tasks = tasks;
+    this.limiter = new Limiter(limitsFrom(limits));
     const wanted = drafts === 'all' ? allDrafts : [drafts].flat();
     const unknown = wanted.find((draft) => !allDrafts.includes(draft));
     if (unknown !== undefined) throw new UnknownDraft(unknown);
@@ -150,7 +155,7 @@ export class Binding {
 
   /** For those that know the sender already. */
   callerLike(sender: Sender, bearer: Bearer): Caller {
-    return { owner: this.ownerOf(bearer), dialect: this.dialect, sender };
+    return { owner: this.ownerOf(bearer), dialect: this.dialect, sender, ...this.#limited(bearer) };
   }
 
   /** The sender of a request of a session, which declared its capabilities once. */
@@ -160,7 +165,12 @@ export class Binding {
     const hasNames = owner !== anonymous || request.session !== undefined;
     const dialect = dialectOf(request.opening, hasNames ? this.drafts : this.#draftsWithoutNames, request);
     const sender = dialect.sender(request.opening.capabilities);
-    return { owner, dialect, sender, session: request.session ?? '' };
+    return { owner, dialect, sender, session: request.session ?? '', ...this.#limited(bearer) };
+  }
+
+  /** Whoever started this process may ask of it what it likes. */
+  #limited(bearer: Bearer): Pick<Caller, 'limiter'> {
+    return bearer === 'local' ? {} : { limiter: this.limiter };
   }
 
   ownerOf(bearer: Bearer): Owner {

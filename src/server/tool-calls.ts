@@ -139,6 +139,8 @@ export class ToolCalls {
   // --- With a task ----------------------------------------------------------------------------------------
 
   async #start(call: ToolCall, input: unknown, caller: Caller, request: OpenRequest): Promise<JsonObject> {
+    await caller.limiter?.spend(caller.owner, 'calls');
+    await caller.limiter?.admitTask(this.#requests, caller.owner);
     if (call.named) return this.#startNamed(call, call.named, input, caller, request);
     const { task: setting } = call.tool;
     const givesTask = caller.sender.takesTasks && setting !== 'never';

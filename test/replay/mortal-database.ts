@@ -43,6 +43,7 @@ export class MortalDatabase implements Database {
       family: (id) => whileAlive(() => store.family(id)),
       childIds: (id) => whileAlive(() => store.childIds(id)),
       list: (query) => whileAlive(() => store.list(query)),
+      count: (owner, what, upTo) => whileAlive(() => store.count(owner, what, upTo)),
       journal: (id) => whileAlive(() => store.journal(id)),
       due: (what, now, limit) => whileAlive(() => store.due(what, now, limit)),
       subscribe: (listener) => store.subscribe(unlessDead(listener)),

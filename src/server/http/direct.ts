@@ -7,7 +7,7 @@ import { classifyInboundRequest } from '@modelcontextprotocol/server';
 import { toJsonSchema } from '../../engine/schema.ts';
 import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller, Credentials } from '../../hosting/caller.ts';
-import { answerTo, isOlderCaller, isTaskMethod, lookAt, shown } from '../../hosting/task-methods.ts';
+import { answerTo, isOlderCaller, isTaskMethod, lookAt, shown, spendOn } from '../../hosting/task-methods.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Sender } from '../../protocol/dialect.ts';
@@ -17,6 +17,7 @@ import {
   revision,
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
+import { OverLimit } from '../../protocol/errors.ts';
 import type { Binding } from '../binding.ts';
 import { RequestAborted } from '../tool-calls.ts';
 import { DoneTexts } from './done-texts.ts';
@@ -33,6 +34,8 @@ export interface DirectAnswer {
   readonly status: number;
   /** The message as JSON. */
   readonly text: string;
+  /** When it may be worth asking again. */
+  readonly retryAfterMs?: number | undefined;
 }
 
 interface Request {
@@ -81,8 +84,9 @@ export class DirectAnswers {
       if (error instanceof RequestAborted) throw error;
       if (!(error instanceof HoldfastError)) this.#onError(error as Error);
       const fault = this.#binding.dialect.fault(error);
-      const status = fault.code === missingCapability ? 400 : 200;
-      return { status, text: JSON.stringify({ jsonrpc: '2.0', id, error: fault }) };
+      const text = JSON.stringify({ jsonrpc: '2.0', id, error: fault });
+      if (error instanceof OverLimit) return overLimitAnswer(error, text);
+      return { status: fault.code === missingCapability ? 400 : 200, text };
     }
   }
 
@@ -134,6 +138,7 @@ export class DirectAnswers {
 
   async #look(caller: Caller, params: JsonObject): Promise<string> {
     const { requests } = await this.#binding.served();
+    await spendOn('tasks/get', caller);
     const tree = await lookAt(requests, caller, params);
     const text = () => this.#text(shown(tree, requests, caller));
     return tree.links ? text() : this.#doneTexts.of(tree.root, this.#binding.serverInfo, text);
@@ -157,6 +162,11 @@ function declaredIn(meta: JsonObject): JsonObject {
   if (!('traceparent' in meta)) return meta;
   const { traceparent: _, tracestate: _state, baggage: _baggage, ...declared } = meta;
   return declared;
+}
+
+/** What passes is said in the way of HTTP too. */
+export function overLimitAnswer({ retryAfterMs }: OverLimit, text: string): DirectAnswer {
+  return retryAfterMs === undefined ? { status: 200, text } : { status: 429, text, retryAfterMs };
 }
 
 function isWholeNumber(id: unknown): id is number {

@@ -210,6 +210,7 @@ export class McpHandler {
       const { requests } = await this.#binding.served();
       const tasks = await visibleTasks(requests, caller, checkTaskListen(listen, caller));
       const { serverInfo } = this.#binding;
+      const unsubscribe = caller.limiter?.subscribe(caller.owner);
       const stream = new ListenStream({
         requests,
         caller,
@@ -217,7 +218,9 @@ export class McpHandler {
         tasks,
         serverInfo: serverInfo ? { [serverInfoKey]: serverInfo } : {},
         inner: sdk.body,
-        onClose: () => this.#streams.delete(stream),
+        onClose: () => {
+          if (this.#streams.delete(stream)) unsubscribe?.();
+        },
       });
       this.#streams.add(stream);
       return new Response(stream.body, { status: 200, headers: sdk.headers });
@@ -256,13 +259,26 @@ function withoutTasks(body: unknown): unknown {
   return { ...body, params: { ...body.params, notifications } };
 }
 
-function toResponse({ status, text }: DirectAnswer): Response {
-  return new Response(text, { status, headers: { 'content-type': 'application/json' } });
+function toResponse({ status, text, retryAfterMs }: DirectAnswer): Response {
+  const headers = { 'content-type': 'application/json', ...retryAfter(retryAfterMs) };
+  return new Response(text, { status, headers });
 }
 
-function writeDirect(res: ServerResponse, { status, text }: DirectAnswer): void {
-  res.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+function writeDirect(res: ServerResponse, { status, text, retryAfterMs }: DirectAnswer): void {
+  const length = Buffer.byteLength(text);
+  if (retryAfterMs === undefined)
+    res.writeHead(status, { 'content-type': 'application/json', 'content-length': length });
+  else
+    res.writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': length,
+      ...retryAfter(retryAfterMs),
+    });
   res.end(text);
+}
+
+function retryAfter(ms: number | undefined): Record<string, string> {
+  return ms === undefined ? {} : { 'retry-after': String(Math.ceil(ms / 1_000)) };
 }
 
 function faultResponse(id: string | number, code: number, message: string, data?: Json): Response {

@@ -12,9 +12,10 @@ import { HoldfastError } from '../../model/errors.ts';
 import { newId } from '../../model/id.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
+import { OverLimit } from '../../protocol/errors.ts';
 import type { Binding } from '../binding.ts';
 import { StandaloneStream } from '../standalone-stream.ts';
-import type { DirectAnswer } from './direct.ts';
+import { type DirectAnswer, overLimitAnswer } from './direct.ts';
 import { refusal } from './gate.ts';
 
 /** A session that is not used for so long leaves this process; its row stays. */
@@ -210,7 +211,8 @@ export class HttpSessions {
     } catch (error) {
       if (!(error instanceof HoldfastError)) this.#onError(error as Error);
       const fault = dialect.fault(error);
-      return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, error: fault }) };
+      const text = JSON.stringify({ jsonrpc: '2.0', id, error: fault });
+      return error instanceof OverLimit ? overLimitAnswer(error, text) : { status: 200, text };
     }
   }
 

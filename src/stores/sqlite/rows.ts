@@ -4,7 +4,7 @@ import type { CommitNotice, IdempotencyScope, ListQuery, Page } from '../../engi
 import { HoldfastError } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
-import type { DoneTask, Task, TaskId } from '../../model/task.ts';
+import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
 import { bodyOf, hasResultApart, ParsedTasks, type ResultApart, type TaskRow, toTask } from './body.ts';
 import { type Connection, Damaged } from './driver.ts';
 
@@ -96,6 +96,10 @@ export class Rows {
     confirm(tasks.every((task) => task.owner === owner));
     confirm(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
     return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
+  }
+
+  count(owner: Owner, what: 'live' | 'kept', upTo: number): number {
+    return (this.#sql[what === 'live' ? 'countLive' : 'countKept'].get(owner, upTo) as { n: number }).n;
   }
 
   journal(id: TaskId): Json[] {
@@ -305,6 +309,13 @@ function prepare(db: Connection) {
       select ${columns} from tasks where owner = ? and parent_id is null and seq < ?
         and unpublished is null
       order by seq desc limit ?`),
+    countKept: db.prepare(
+      'select count(*) as n from (select 1 from tasks where owner = ? and parent_id is null limit ?)',
+    ),
+    // Every root that is done has a moment when it goes.
+    countLive: db.prepare(`
+      select count(*) as n from (
+        select 1 from tasks where owner = ? and parent_id is null and purge_at is null limit ?)`),
     // By way of the rows themselves, because what the index says of them may be wrong.
     journal: db.prepare(`
       select own.task, own.version, own.journal from commits join commits as own on own.seq = commits.seq

@@ -4,7 +4,7 @@ import { StoreClosed } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
-import type { Task, TaskId } from '../../model/task.ts';
+import type { Owner, Task, TaskId } from '../../model/task.ts';
 import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -69,6 +69,10 @@ export class SqliteStore implements Store {
 
   async list(query: ListQuery): Promise<Page> {
     return this.#look(() => this.#rows.list(query));
+  }
+
+  async count(owner: Owner, what: 'live' | 'kept', upTo: number): Promise<number> {
+    return this.#look(() => this.#rows.count(owner, what, upTo));
   }
 
   async journal(id: TaskId): Promise<Json[]> {

@@ -1,11 +1,11 @@
 /** The Tasks extension of 2026-07-28 (SEP-2663) as a dialect. */
 import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
 import type { Dialect, Sender, WireFault } from '../../dialect.ts';
-import { CallFailed, MissingCapability } from '../../errors.ts';
-import { commonFault } from '../../faults.ts';
+import { CallFailed, MissingCapability, OverLimit } from '../../errors.ts';
+import { commonFault, overLimit } from '../../faults.ts';
 import { subtasksExtension } from '../../links.ts';
 import { answerable, toInputRequest } from './input.ts';
-import { extension, missingCapability, revision } from './names.ts';
+import { extension, limitExceeded, missingCapability, revision } from './names.ts';
 import { createResult, detailed, errorOf, getResult, meta } from './task.ts';
 
 export const tasksExtension: Dialect = {
@@ -50,6 +50,8 @@ export const tasksExtension: Dialect = {
 
   fault(error): WireFault {
     if (error instanceof CallFailed && error.outcome.kind === 'failure') return errorOf(error.outcome);
+    if (error instanceof OverLimit)
+      return { code: limitExceeded, message: error.message, data: overLimit(error) };
     if (!(error instanceof MissingCapability)) return commonFault(error);
     const { message, required } = error;
     return { code: missingCapability, message, data: { requiredCapabilities: required } };

@@ -4,6 +4,8 @@ export const extension = 'io.modelcontextprotocol/tasks';
 
 export const missingCapability = -32021;
 export const unsupportedVersion = -32022;
+/** Ours: the specification reserves its own range and has no code for it. */
+export const limitExceeded = -31029;
 
 export const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 export const clientInfoKey = 'io.modelcontextprotocol/clientInfo';

@@ -1,0 +1,44 @@
+/** How far one task may spread. */
+import { createTasks, type DurableTool, durableTool } from 'holdfast';
+import { sqlite } from 'holdfast/sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+
+const leaf = durableTool('leaf', {}, async () => 'leaf');
+const deeper: DurableTool = durableTool('deeper', {}, async (_, task) => {
+  const { content } = await (await task.start(deeper as never)).result();
+  return String(content[0]!.text);
+});
+const wide = durableTool('wide', { inputSchema: z.object({ n: z.number() }) }, async ({ n }, task) => {
+  for (let i = 0; i < n; i++) await task.start(leaf);
+  return 'wide';
+});
+const curious = durableTool('curious', {}, async (_, task) => {
+  const question = { message: 'And?', schema: z.object({}) };
+  await Promise.all([1, 2, 3].map((n) => task.ask(`q${n}`, question)));
+});
+
+async function outcome(tool: DurableTool, input?: object) {
+  const tasks = createTasks({
+    store: sqlite('memory:'),
+    tools: [leaf, deeper, wide, curious],
+    bounds: { deepestTree: 3, mostSubtasks: 5, mostOpenQuestions: 2 },
+  });
+  onTestFinished(() => tasks.close());
+  await tasks.work();
+  const { id } = await tasks.create(tool as never, input as never);
+  return tasks.outcome(id);
+}
+
+test('subtasks start no subtasks below the deepest', async () => {
+  expect(JSON.stringify(await outcome(deeper))).toContain('Subtasks go too deep: at most 3 (deepestTree).');
+});
+
+test('a task starts no more subtasks than it may', async () => {
+  expect(await outcome(wide, { n: 5 })).toMatchObject({ isError: false });
+  expect(JSON.stringify(await outcome(wide, { n: 6 }))).toContain('at most 5 (mostSubtasks)');
+});
+
+test('a task has no more questions open than it may', async () => {
+  expect(JSON.stringify(await outcome(curious))).toContain('at most 2 (mostOpenQuestions)');
+});
