@@ -5,6 +5,8 @@ export { createTasks, Tasks } from './server/tasks.ts';
 export type { TasksOptions } from './server/tasks.ts';
 export { AttachedTooLate } from './server/attach.ts';
 export { UnknownDraft } from './server/binding.ts';
+export { type Limits, InvalidLimit } from './hosting/limits.ts';
+export { type Bounds, OutOfBounds } from './engine/bounds.ts';
 export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
 export type { CreateOptions, WorkOptions } from './engine/tasks.ts';
 export type { Log, LogEntry } from './engine/log.ts';

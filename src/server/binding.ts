@@ -31,7 +31,7 @@ export interface ServingOptions {
   readonly owner?: (credentials: Credentials | undefined) => Owner;
   /** Drafts of tasks that clients may use besides the released revisions: some, or `'all'`. By default none. */
   readonly drafts?: readonly Draft[] | 'all';
-  /** What one owner may ask for. Each has a default; see docs/operating.md. */
+  /** What one owner may ask for. Each has a default; see docs/limits.md. */
   readonly limits?: Partial<Limits>;
 }
 

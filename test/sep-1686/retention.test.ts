@@ -54,7 +54,7 @@ test('a name is free again once its task is gone', async () => {
   expect((await requestor.get('one')).result.status).toBe('completed');
 });
 
-describe('S1686-37 S1686-38: the keepAlive that is shown is the one that counts', () => {
+describe('S1686-37 S1686-38 S1686-80: the keepAlive that is shown is the one that counts', () => {
   test.each([
     ['none', {}, 24 * hour],
     ['a minute', { keepAlive: 60_000 }, 60_000],

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { defaultBounds } from '../../src/engine/bounds.ts';
+import { defaultLargestValue } from '../../src/engine/carried.ts';
+import { defaultLimits } from '../../src/hosting/limits.ts';
+
+const page = readFileSync(new URL('../../docs/limits.md', import.meta.url), 'utf8');
+
+/** What the page says of a limit. */
+function documented(name: string): number {
+  const [, figure = ''] = new RegExp(`^\\| \`${name}\` \\| ([\\d,]+) \\|`, 'm').exec(page) ?? [];
+  return Number(figure.replaceAll(',', ''));
+}
+
+test.each(Object.entries({ ...defaultLimits, ...defaultBounds }))(
+  'S1686-82: %s is documented as it is: %d',
+  (name, value) => expect(documented(name)).toBe(value),
+);
+
+test('S1686-82: so are the largest value and the longest retention', () => {
+  expect(page).toContain(`| ${defaultLargestValue.toLocaleString('en-US')} |`);
+  expect(page).toContain('| `createTasks({ longestRetention })` | 30 days |');
+});
