@@ -44,6 +44,8 @@ export async function serveHttp(
   const gate = new Gate(options);
   const server = createServer((req, res) => {
     if (req.url === path || req.url?.startsWith(`${path}?`)) return handler.node(req, res);
+    const published = gate.published(req.method ?? 'GET', req.url, req.headers.host);
+    if (published) return void writeResponse(res, published);
     if (elsewhere) {
       const refusal = gate.refuse(req.headers.host, req.headers.origin);
       if (!refusal) return elsewhere(req, res);
