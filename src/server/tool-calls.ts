@@ -35,6 +35,8 @@ export interface ToolCall {
   /** Wishes of a caller that asks for a task: how long it is to be known, and where to tell of its progress. */
   readonly ttlMs?: number;
   readonly progress?: Origin['progress'];
+  /** However long its caller or the tool wants the task to be known, it is not longer than so. */
+  readonly longestRetentionMs?: number;
   readonly named?: Naming;
 }
 
@@ -151,6 +153,7 @@ export class ToolCalls {
       },
       unpublished: !atOnce && !hasHandle(call, caller.sender),
       ...(givesTask && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),
+      ...limitOf(call),
       ...(hasHandle(call, caller.sender) && { idempotencyKey: call.idempotencyKey! }),
     });
     if (atOnce) return this.#handOver(task, call, caller, request);
@@ -181,6 +184,7 @@ export class ToolCalls {
         named: { taskId, session, requestId },
       },
       ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
+      ...limitOf(call),
     });
     const tree = { root, descendants: [] };
     const leave = await onCreated?.(tree);
@@ -265,6 +269,10 @@ export class ToolCalls {
     await this.#requests.cancel(id, 'The request that this task belonged to has ended.');
     throw new RequestAborted();
   }
+}
+
+function limitOf({ longestRetentionMs }: ToolCall): Pick<ToolCall, 'longestRetentionMs'> {
+  return longestRetentionMs === undefined ? {} : { longestRetentionMs };
 }
 
 const kindOf: Record<RequestMethod, string> = {

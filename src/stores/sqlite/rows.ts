@@ -4,7 +4,7 @@ import type { CommitNotice, IdempotencyScope, ListQuery, Page } from '../../engi
 import { HoldfastError } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
-import type { DoneTask, Task, TaskId } from '../../model/task.ts';
+import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
 import { bodyOf, hasResultApart, ParsedTasks, type ResultApart, type TaskRow, toTask } from './body.ts';
 import { type Connection, Damaged } from './driver.ts';
 
@@ -38,11 +38,11 @@ export class Rows {
 
   // --- Reading --------------------------------------------------------------------------------------------
 
-  get(id: TaskId): Task | undefined {
-    const row = this.#find(id);
+  get(id: TaskId, owner?: Owner): Task | undefined {
+    const row = this.#find(id, owner);
     if (!row) return undefined;
     const task = this.#parsed.taskOf(row);
-    confirm(task.id === id);
+    confirm(task.id === id && (owner === undefined || task.owner === owner));
     return hasResultApart(task) ? this.#withResult(task, row.seq) : task;
   }
 
@@ -188,9 +188,10 @@ export class Rows {
     return left;
   }
 
-  #find(id: TaskId): TaskRow | undefined {
+  #find(id: TaskId, owner?: Owner): TaskRow | undefined {
+    const found = owner === undefined ? this.#sql.get.get(id) : this.#sql.getOf.get(id, owner);
     // As an array: the shape of an object made by SQLite costs more than one made here.
-    const row = this.#sql.get.get(id) as unknown as [number, string, number | null] | undefined;
+    const row = found as unknown as [number, string, number | null] | undefined;
     return row && { seq: row[0], body: row[1], lease_until: row[2] };
   }
 
@@ -290,6 +291,8 @@ function prepare(db: Connection) {
   const columns = 'seq, body, lease_until';
   return {
     get: asArrays(db.prepare(`select ${columns} from tasks where id = ?`)),
+    // The owner stands in front of the body: of a task of another not even the first page of that is read.
+    getOf: asArrays(db.prepare(`select ${columns} from tasks where id = ? and +owner = ?`)),
     // Not `union all`, which would go in circles for ever if a damaged index said that a task is below itself.
     descendants: db.prepare(`
       with recursive below (seq, id) as (

@@ -4,7 +4,7 @@ import { StoreClosed } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
-import type { Task, TaskId } from '../../model/task.ts';
+import type { Owner, Task, TaskId } from '../../model/task.ts';
 import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -55,8 +55,8 @@ export class SqliteStore implements Store {
     });
   }
 
-  async get(id: TaskId): Promise<Task | undefined> {
-    return this.#look(() => this.#rows.get(id));
+  async get(id: TaskId, owner?: Owner): Promise<Task | undefined> {
+    return this.#look(() => this.#rows.get(id, owner));
   }
 
   async family(id: TaskId): Promise<Family | undefined> {
