@@ -1,4 +1,5 @@
 /** Callers without a token: nothing but the id protects their tasks, so the ids are strong and the tasks short-lived. */
+import { readFileSync } from 'node:fs';
 import { durableTool } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
 import { ManualClock } from 'holdfast/testing';
@@ -96,4 +97,16 @@ test('S2025-97, S2663-96: ids are at least 128 bits of chance: of many none is l
   const rises = made.filter((id, i) => i > 0 && id > made[i - 1]!).length;
   expect(rises).toBeGreaterThan(130);
   expect(rises).toBeLessThan(270);
+});
+
+test('S1686-77, S2025-96: what does not bind a task to its maker is said where people look for it, and is so', async () => {
+  for (const page of ['SECURITY.md', 'docs/serving.md'])
+    expect(readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8')).toMatch(
+      /whoever learns (it|its id) can read, answer and cancel/i,
+    );
+  const { url } = await serving({ more: tools });
+  const taskId = await new LaterPeer(url, withTasks).start('ask_name');
+  const stranger = new Peer(url);
+  await stranger.open();
+  expect((await stranger.get(taskId)).result).toMatchObject({ taskId });
 });
