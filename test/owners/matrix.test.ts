@@ -83,7 +83,7 @@ describe.each(names)('S1686-76 S2025-100 S2663-98: to another owner, in %s', (na
     const theirs = await read(await ada.send({ id: 'probe', ...call(taken, 1) }));
     expect(theirs.status).toBe(200);
     const foreign = await ask(bob, call(taken, 2), taken);
-    const id = staged.planted.get('one that waits')!;
+    const id = (await new RawClient(staged.url, staged.ada).call('nap', { ms: 3_600_000 })).result.taskId;
     expect(alike(await ask(bob, call(id, 2), id))).toEqual(alike(foreign));
     const absent = await ask(bob, call(`free ${name}`, 2), `free ${name}`);
     expect(alike(foreign)).toEqual(alike(absent));
