@@ -1,11 +1,14 @@
 import './check-node.ts';
 
 // For authors of servers: the ways in which requests reach durable tools.
+export { InvalidTokenOptions, jwtTokens, staticTokens } from './access/tokens.ts';
+export type { JwtTokensOptions, StaticToken } from './access/tokens.ts';
 export { AttachedTooLate } from './server/attach.ts';
 export type { ServingOptions } from './server/binding.ts';
 export type { Credentials } from './hosting/caller.ts';
 export type { GateOptions } from './server/http/gate.ts';
 export type { HandlerOptions } from './server/http/handler.ts';
+export type { ProtectedResource } from './server/http/metadata.ts';
 export { McpHandler } from './server/http/handler.ts';
 export type { OperationsOptions } from './server/http/operations.ts';
 export type { HttpServer, ServeHttpOptions } from './server/http/serve.ts';

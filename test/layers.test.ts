@@ -18,7 +18,7 @@ const architecture = `
 
   stores/sqlite   | model, ports, node:*
   stores/postgres | model, ports, node:*, pg, pg-boss
-  access          | model, engine ports, node:*
+  access          | model, engine ports, node:*, jose, SDK server
   telemetry       | model, engine ports, @opentelemetry/api, node:crypto
 
   hosting         | model, protocol, engine, access, node:*, rate-limiter-flexible

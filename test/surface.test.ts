@@ -89,10 +89,12 @@ test('the public entries export exactly these names', async () => {
       ],
       "holdfast/server": [
         "AttachedTooLate",
+        "InvalidTokenOptions",
         "McpHandler",
         "NothingCounted",
         "serveHttp",
         "serveStdio",
+        "staticTokens",
       ],
       "holdfast/sqlite": [
         "openSqlite",

@@ -79,7 +79,7 @@ function observedStore(store: Store, observer: Observer): Store {
   return {
     create: (bearing, decide) => store.create(bearing, decide).then(told),
     update: (reach, id, decide) => store.update(reach, id, decide).then(told),
-    get: (id) => store.get(id),
+    get: (id, owner) => store.get(id, owner),
     family: (id) => store.family(id),
     childIds: (id) => store.childIds(id),
     list: (query) => store.list(query),

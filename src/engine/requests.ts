@@ -69,20 +69,23 @@ export class Requests {
     return this.#database.secrets.get(name);
   }
 
-  /** A root with everything below it that still matters to a peer: once no subtask lives, that is nothing. */
-  async tree(id: TaskId): Promise<TaskTree | undefined> {
+  /**
+   * A root with everything below it that still matters to a peer: once no subtask lives, that is nothing. With an owner
+   * only if it is that owner's.
+   */
+  async tree(id: TaskId, owner?: Owner): Promise<TaskTree | undefined> {
     const { store } = this.#database;
-    const root = await store.get(id);
+    const root = await store.get(id, owner);
     if (!root || root.parentId !== undefined) return undefined;
     if (root.liveChildCount === 0) return { root, descendants: [] };
     const family = await store.family(id);
     return family && { root: family.task, descendants: family.descendants };
   }
 
-  /** Any task, alone with its links. */
-  async linked(id: TaskId): Promise<TaskTree | undefined> {
+  /** Any task, alone with its links. With an owner only if it is that owner's. */
+  async linked(id: TaskId, owner?: Owner): Promise<TaskTree | undefined> {
     const { store } = this.#database;
-    const task = await store.get(id);
+    const task = await store.get(id, owner);
     if (!task) return undefined;
     const top = task.parentId === undefined ? task : await store.get(task.rootId);
     const childIds = task.childCount === 0 ? [] : await store.childIds(id);

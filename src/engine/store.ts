@@ -25,7 +25,11 @@ export interface Store {
     decide: (subject: Reach[R]) => Verdict,
   ): Promise<Change>;
 
-  get(id: TaskId): Promise<Task | undefined>;
+  /**
+   * A task; with an owner only if it is that owner's. A task of another must take no longer to be refused than one that
+   * is not there, however large it is: nothing of it may be read before its owner is known.
+   */
+  get(id: TaskId, owner?: Owner): Promise<Task | undefined>;
 
   family(id: TaskId): Promise<Family | undefined>;
 

@@ -55,6 +55,8 @@ export interface CreateOptions {
   readonly ttlMs?: number;
   /** … or from its end; null as long as possible. */
   readonly keepAliveMs?: number | null;
+  /** However long the requestor or the tool wants it, it is kept no longer than so. */
+  readonly longestRetentionMs?: number;
   /** An id that stands for what the requestor calls the task. One that is taken is refused, whatever the arguments. */
   readonly id?: TaskId;
   /** The task belongs to an open request, and ends with it unless it is published. */
@@ -154,12 +156,12 @@ export class Tasks implements AsyncDisposable {
     const tool = typeof named === 'string' ? this.tool(named) : named;
     const { owner = local, idempotencyKey: key, unpublished = false } = options;
     const origin = this.observer.origin(options.origin ?? direct(tool), tool.name);
-    const retention = this.#granted(options);
+    const retention = this.#granted(options, tool);
     const request = await rootRequest(options.id ?? newId(), tool, input, {
       owner,
       origin,
       largestValue: this.#largestValue,
-      ...(retention && { retention }),
+      retention,
     });
     const { store, queue } = await this.#opened();
     const wanted: NewTask = {
@@ -184,12 +186,17 @@ export class Tasks implements AsyncDisposable {
     });
   }
 
-  #granted({ ttlMs, keepAliveMs }: CreateOptions): Retention | undefined {
+  #granted(
+    { ttlMs, keepAliveMs, longestRetentionMs = Number.POSITIVE_INFINITY }: CreateOptions,
+    { retentionMs }: DurableTool,
+  ): Retention {
+    const longestMs = Math.min(this.#longestRetentionMs, longestRetentionMs);
     // Times are whole milliseconds, and 2026-07-28 shows them so.
-    const granted = (wishMs: number) => Math.ceil(Math.min(Math.max(0, wishMs), this.#longestRetentionMs));
+    const granted = (wishMs: number) => Math.ceil(Math.min(Math.max(0, wishMs), longestMs));
     if (ttlMs !== undefined)
       return { from: 'creation', ms: granted(ttlMs), floorMs: this.#shortestRetentionMs };
-    if (keepAliveMs === undefined) return undefined;
+    // What an author says of a tool is no wish: only who may not have that much gets less.
+    if (keepAliveMs === undefined) return { from: 'finish', ms: Math.min(retentionMs, longestRetentionMs) };
     const ms = granted(keepAliveMs ?? Number.POSITIVE_INFINITY);
     return { from: 'finish', ms: Math.max(ms, this.#shortestRetentionMs) };
   }

@@ -130,13 +130,13 @@ export function shown(tree: TaskTree, { now }: Requests, caller: Caller): JsonOb
   return isOlderCaller(caller) ? olderView(tree, now) : caller.dialect.shown(tree, now);
 }
 
-/** A task as this caller sees tasks: as a whole tree, or alone with its links. */
+/** A task of this caller as it sees tasks: as a whole tree, or alone with its links. */
 export function view(
   requests: Requests,
-  { sender }: { readonly sender: Caller['sender'] },
+  { owner, sender }: Pick<Caller, 'owner' | 'sender'>,
   id: TaskId,
 ): Promise<TaskTree | undefined> {
-  return sender.knowsSubtasks ? requests.linked(id) : requests.tree(id);
+  return sender.knowsSubtasks ? requests.linked(id, owner) : requests.tree(id, owner);
 }
 
 /** The root of the tree that it is part of. */

@@ -29,6 +29,11 @@ export interface ServingOptions {
   readonly window?: Duration;
   /** Whose tasks a request is about. By default the issuer, subject and client of its verified token. */
   readonly owner?: (credentials: Credentials | undefined) => Owner;
+  /**
+   * How long finished tasks of callers without a token are kept at most, whatever they wish and the tool says: all that
+   * protects them is that nobody guesses their ids. Default `'1h'`.
+   */
+  readonly anonymousRetention?: Duration;
   /** Drafts of tasks that clients may use besides the released revisions: some, or `'all'`. By default none. */
   readonly drafts?: readonly Draft[] | 'all';
   /** What one owner may ask for. Each has a default; see docs/limits.md. */
@@ -87,11 +92,13 @@ export class Binding {
   readonly connections = new WeakMap<object, () => Promise<Connection>>();
   readonly #draftsWithoutNames: Drafts;
   readonly #windowMs: number;
+  readonly #anonymousRetentionMs: number;
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
   readonly #tools: ReadonlyMap<string, DurableTool>;
   #served: Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> | undefined;
 
-  constructor(tasks: Tasks, { window = '200ms', owner = ownerOf, drafts = [], limits }: ServingOptions) {
+  constructor(tasks: Tasks, options: ServingOptions) {
+    const { window = '200ms', owner = ownerOf, anonymousRetention = '1h', drafts = [], limits } = options;
     this.tasks = tasks;
     this.limiter = new Limiter(limitsFrom(limits));
     const wanted = drafts === 'all' ? allDrafts : [drafts].flat();
@@ -100,6 +107,7 @@ export class Binding {
     this.drafts = new Set(wanted);
     this.#draftsWithoutNames = new Set([...this.drafts].filter((draft) => draft !== 'sep-1686'));
     this.#windowMs = toMs(window);
+    this.#anonymousRetentionMs = toMs(anonymousRetention);
     this.#ownerOf = owner;
     // Of several versions the newest is called.
     this.#tools = new Map(tasks.tools.map((tool) => [tool.name, tool]));
@@ -199,6 +207,7 @@ export class Binding {
         ...wishesOf(params),
         ...(params.named && { named: params.named }),
         ...(trace && { trace }),
+        ...(caller.owner === anonymous && { longestRetentionMs: this.#anonymousRetentionMs }),
       },
       caller,
       request,

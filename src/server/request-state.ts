@@ -24,33 +24,32 @@ export interface StatefulCall {
 
 export class RequestStates {
   readonly #requests: Requests;
-  #sealer: Promise<Sealer> | undefined;
 
   constructor(requests: Requests) {
     this.#requests = requests;
   }
 
   async seal(call: StatefulCall, state: RequestState): Promise<string> {
-    const sealer = await this.#opened();
-    return sealer.seal({ ...call, state } as unknown as JsonObject, this.#requests.now + stateLifeMs);
+    const { owner, ...issuedFor } = call;
+    const sealer = await this.#sealerOf(owner);
+    return sealer.seal({ ...issuedFor, state } as unknown as JsonObject, this.#requests.now + stateLifeMs);
   }
 
   async open(call: StatefulCall, sealed: string): Promise<RequestState> {
-    const sealer = await this.#opened();
+    const sealer = await this.#sealerOf(call.owner);
     const opened = sealer.open(sealed, this.#requests.now);
     if ('problem' in opened)
       throw new InvalidRequestState(
         opened.problem === 'expired' ? 'it has expired' : 'this server did not issue it',
       );
     const { state, ...issuedFor } = opened.value as unknown as StatefulCall & { state: RequestState };
-    if (issuedFor.owner !== call.owner) throw new InvalidRequestState('this server did not issue it');
     if (issuedFor.tool !== call.tool || issuedFor.argumentsDigest !== call.argumentsDigest)
       throw new InvalidRequestState('it belongs to a call with another tool or other arguments');
     return state;
   }
 
-  #opened(): Promise<Sealer> {
-    this.#sealer ??= this.#requests.secret('request-state').then((key) => new Sealer(key, 'request-state'));
-    return this.#sealer;
+  /** A state of another owner cannot be told from one that was made up, not even by its age. */
+  async #sealerOf(owner: Owner): Promise<Sealer> {
+    return new Sealer(await this.#requests.secret('request-state'), `request-state of ${owner}`);
   }
 }

@@ -35,6 +35,8 @@ export interface ToolCall {
   /** Wishes of a caller that asks for a task: how long it is to be known, and where to tell of its progress. */
   readonly ttlMs?: number;
   readonly progress?: Origin['progress'];
+  /** However long its caller or the tool wants the task to be known, it is not longer than so. */
+  readonly longestRetentionMs?: number;
   readonly named?: Naming;
   /** The caller's own trace, which the task's goes on with. */
   readonly trace?: Origin['trace'];
@@ -156,6 +158,7 @@ export class ToolCalls {
       },
       unpublished: !atOnce && !hasHandle(call, caller.sender),
       ...(givesTask && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),
+      ...limitOf(call),
       ...(hasHandle(call, caller.sender) && { idempotencyKey: call.idempotencyKey! }),
     });
     if (atOnce) return this.#handOver(task, call, caller, request);
@@ -187,6 +190,7 @@ export class ToolCalls {
         ...(call.trace && { trace: call.trace }),
       },
       ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
+      ...limitOf(call),
     });
     const tree = { root, descendants: [] };
     const leave = await onCreated?.(tree);
@@ -271,6 +275,10 @@ export class ToolCalls {
     await this.#requests.cancel(id, 'The request that this task belonged to has ended.');
     throw new RequestAborted();
   }
+}
+
+function limitOf({ longestRetentionMs }: ToolCall): Pick<ToolCall, 'longestRetentionMs'> {
+  return longestRetentionMs === undefined ? {} : { longestRetentionMs };
 }
 
 const kindOf: Record<RequestMethod, string> = {

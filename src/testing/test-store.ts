@@ -25,6 +25,21 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
+  check(
+    'a task that is asked for with an owner is found by its owner alone',
+    async ({ database: { store }, clock }) => {
+      const { task, claim } = await claimed(store, clock, aTask({ owner: 'alice' }));
+      const started = aTask({ owner: 'alice' });
+      await store.update('task', task.id, (now) => rules.startChild(now, claim, started, clock.now()));
+      for (const { id } of [task, started]) {
+        assert.equal((await store.get(id, 'alice'))?.id, id);
+        for (const other of ['bob', '', 'Alice', 'alice%'])
+          assert.equal(await store.get(id, other), undefined);
+      }
+      assert.equal(await store.get('nobody', 'alice'), undefined);
+    },
+  );
+
   check('a task that is not published is in no list until it is', async ({ database: { store }, clock }) => {
     const unpublished = { servedBy: 'a', until: clock.now() + 1_000 };
     const { task } = await create(store, clock, aTask({ unpublished }));

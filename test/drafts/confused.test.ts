@@ -182,7 +182,7 @@ test('flags mean nothing in a request of 2026-07-28', async () => {
   const taskId = await peer.start('fan_out', { ...tree, ask: true });
   expect((await peer.get(taskId)).result).not.toHaveProperty('childTaskIds');
   const { result } = await peer.call('nap', { ms: 3_600_000 }, { task: { ttl: 1_000 } });
-  expect(result).toMatchObject({ resultType: 'task', ttlMs: 172_800_000 });
+  expect(result).toMatchObject({ resultType: 'task', ttlMs: 90_000_000 });
   const uri = 'report://daily';
   // The name is there for the header, which repeats what is read.
   expect((await peer.request('resources/read', { uri, name: uri })).result.contents).toHaveLength(1);

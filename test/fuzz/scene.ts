@@ -119,7 +119,8 @@ export class Scene implements AsyncDisposable {
   async #wrongStates(right: string): Promise<string[]> {
     const requests = await this.tasks.requests();
     const key = await requests.secret('request-state');
-    const sealer = new Sealer(key, 'request-state');
+    const purpose = 'request-state of anonymous';
+    const sealer = new Sealer(key, purpose);
     const opened = sealer.open(right, requests.now);
     if ('problem' in opened) throw new Error(`The state of the parked call is ${opened.problem}.`);
     const value = opened.value as Loose;
@@ -127,11 +128,11 @@ export class Scene implements AsyncDisposable {
     return [
       ...tampered(right),
       sealer.seal(value, requests.now - 1),
-      sealer.seal({ ...value, owner: stranger }, later),
+      new Sealer(key, `request-state of ${stranger}`).seal(value, later),
       sealer.seal({ ...value, argumentsDigest: 'other' }, later),
       sealer.seal({ ...value, tool: 'nobody' }, later),
       new Sealer(key, 'something else').seal(value, later),
-      new Sealer(new Uint8Array(32), 'request-state').seal(value, later),
+      new Sealer(new Uint8Array(32), purpose).seal(value, later),
     ];
   }
 }

@@ -39,7 +39,7 @@ export class MortalDatabase implements Database {
       create: (key, decide) => whileAlive(async () => committed(await store.create(key, decide))),
       update: <R extends keyof Reach>(...command: Parameters<typeof store.update<R>>) =>
         whileAlive(async () => committed(await store.update(...command))),
-      get: (id) => whileAlive(() => store.get(id)),
+      get: (id, owner) => whileAlive(() => store.get(id, owner)),
       family: (id) => whileAlive(() => store.family(id)),
       childIds: (id) => whileAlive(() => store.childIds(id)),
       list: (query) => whileAlive(() => store.list(query)),

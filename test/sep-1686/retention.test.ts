@@ -63,7 +63,7 @@ describe('S1686-37 S1686-38 S1686-80: the keepAlive that is shown is the one tha
     ['more than the most', { keepAlive: 1e15 }, hour * 24 * 30],
     ['a part of a millisecond', { keepAlive: 1_500.25 }, 1_501],
   ])('wished: %s', async (_, wish, keepAlive) => {
-    const { requestor } = await serving();
+    const { requestor } = await serving({ tokens });
     const exchange = await requestor.start('one', 'ask_name', {}, wish);
     expect((await requestor.get('one')).result.keepAlive).toBe(keepAlive);
     const { id } = await exchange.next('elicitation/create');

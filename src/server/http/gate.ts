@@ -4,20 +4,27 @@ import {
   bearerAuthChallengeResponse,
   localhostAllowedHostnames,
   localhostAllowedOrigins,
+  OAuthError,
+  OAuthErrorCode,
   type VerifyBearerTokenOptions,
   validateHostHeader,
   validateOriginHeader,
   verifyBearerToken,
 } from '@modelcontextprotocol/server';
 import { transportRefusal } from '../../protocol/json-rpc.ts';
+import { type ProtectedResource, ResourceMetadata } from './metadata.ts';
 
 export interface GateOptions {
   /** Names under which this server may be addressed. By default those of this machine, against DNS rebinding. */
   readonly allowedHosts?: readonly string[];
   /** Hosts whose pages may call this server from a browser. By default those of this machine. */
   readonly allowedOrigins?: readonly string[];
-  /** Demands a bearer token of every request. */
+  /** Demands a bearer token of every request: `jwtTokens()`, `staticTokens()`, or a verifier of your own. */
   readonly auth?: VerifyBearerTokenOptions;
+  /** What clients are told of the tokens that they need, at `/.well-known/oauth-protected-resource` and the path. */
+  readonly resource?: ProtectedResource;
+  /** Hears of errors that callers are not told the details of. */
+  readonly onError?: (error: Error) => void;
 }
 
 export type Admission = { readonly authInfo: AuthInfo | undefined } | { readonly refusal: Response };
@@ -26,13 +33,23 @@ export class Gate {
   readonly #hosts: string[];
   readonly #origins: string[];
   readonly #auth: VerifyBearerTokenOptions | undefined;
+  readonly #metadata: ResourceMetadata | undefined;
+  readonly #onError: (error: Error) => void;
   /** Clients repeat themselves; a header that was found good once need not be taken apart again. */
   readonly #goodHosts = new Set<string>();
 
-  constructor({ allowedHosts, allowedOrigins, auth }: GateOptions) {
+  constructor({ allowedHosts, allowedOrigins, auth, resource, onError = () => {} }: GateOptions) {
     this.#hosts = [...(allowedHosts ?? localhostAllowedHostnames())];
     this.#origins = [...(allowedOrigins ?? localhostAllowedOrigins())];
-    this.#auth = auth;
+    this.#metadata = resource && new ResourceMetadata(resource);
+    this.#auth = auth && this.#metadata ? { resourceMetadataUrl: this.#metadata.url, ...auth } : auth;
+    this.#onError = onError;
+  }
+
+  /** What anybody may read, from any page; undefined unless it is asked for. */
+  published(method: string, url: string | undefined, host: string | null | undefined): Response | undefined {
+    if (!this.#metadata?.isAt(url)) return undefined;
+    return this.refuse(host, undefined) ?? this.#metadata.answer(method);
   }
 
   /** Undefined unless the request is turned away for where it is addressed to or comes from. */
@@ -58,9 +75,23 @@ export class Gate {
     try {
       return { authInfo: await verifyBearerToken(authorization, this.#auth) };
     } catch (error) {
-      return { refusal: bearerAuthChallengeResponse(error, this.#auth) };
+      const isRefused = error instanceof OAuthError && error.code !== OAuthErrorCode.TemporarilyUnavailable;
+      if (!isRefused) this.#onError(error as Error);
+      return {
+        refusal: unavailable(error) ?? bearerAuthChallengeResponse(error, this.#auth),
+      };
     }
   }
+}
+
+const retryAfterSeconds = 5;
+
+/** Whoever cannot tell whether a token is good must not call it bad: clients would throw it away. */
+function unavailable(error: unknown): Response | undefined {
+  if (!(error instanceof OAuthError) || error.code !== OAuthErrorCode.TemporarilyUnavailable)
+    return undefined;
+  const headers = { 'retry-after': String(retryAfterSeconds) };
+  return Response.json(error.toResponseObject(), { status: 503, headers });
 }
 
 /** An answer to a request that nobody has looked into. */

@@ -40,8 +40,6 @@ export interface HandlerOptions extends GateOptions {
   readonly maxSubscriptions?: number;
   /** Where changed lists of tools, prompts and resources are announced to those that listen; see the SDK. */
   readonly bus?: ServerEventBus;
-  /** Hears of errors that callers are not told the details of. */
-  readonly onError?: (error: Error) => void;
 }
 
 /** What came in, once its body has been read. */
@@ -54,6 +52,13 @@ interface Received {
   /** Made only for what takes the long way. */
   readonly request: () => Request;
 }
+
+/** A request of Node's, with what Express and other middleware add to it. */
+type NodeRequest = IncomingMessage & {
+  readonly body?: unknown;
+  readonly auth?: AuthInfo;
+  readonly originalUrl?: string;
+};
 
 export class McpHandler {
   readonly #binding: Binding;
@@ -99,7 +104,10 @@ export class McpHandler {
     const { headers } = request;
     const signal = () => request.signal;
     const header = (name: string) => headers.get(name);
-    const turnedAway = this.#gate.refuse(header('host') ?? new URL(request.url).host, header('origin'));
+    const host = header('host') ?? new URL(request.url).host;
+    const published = this.#gate.published(request.method, request.url, host);
+    if (published) return published;
+    const turnedAway = this.#gate.refuse(host, header('origin'));
     if (turnedAway) return turnedAway;
     const admission = await this.#gate.admit(header('authorization'), authInfo);
     if ('refusal' in admission) return admission.refusal;
@@ -115,7 +123,7 @@ export class McpHandler {
   };
 
   /** For Node's `http` and Express. A body that was parsed, or a token that was verified before, is taken over. */
-  node = (req: IncomingMessage & { body?: unknown; auth?: AuthInfo }, res: ServerResponse): void => {
+  node = (req: NodeRequest, res: ServerResponse): void => {
     this.#serveNode(req, res).catch((error: Error) => {
       this.#onError(error);
       res.destroy();
@@ -135,12 +143,11 @@ export class McpHandler {
     await this.#sdk.close();
   }
 
-  async #serveNode(
-    req: IncomingMessage & { body?: unknown; auth?: AuthInfo },
-    res: ServerResponse,
-  ): Promise<void> {
+  async #serveNode(req: NodeRequest, res: ServerResponse): Promise<void> {
     const { headers, method = 'GET' } = req;
     const header = (name: string) => headers[name] as string | undefined;
+    const published = this.#gate.published(method, req.originalUrl ?? req.url, headers.host);
+    if (published) return writeResponse(res, published);
     const turnedAway = this.#gate.refuse(headers.host, headers.origin);
     if (turnedAway) return writeResponse(res, turnedAway);
     const admission =

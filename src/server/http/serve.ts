@@ -46,6 +46,8 @@ export async function serveHttp(
   const operations = new Operations(tasks, options);
   const server = createServer((req, res) => {
     if (req.url === path || req.url?.startsWith(`${path}?`)) return handler.node(req, res);
+    const published = gate.published(req.method ?? 'GET', req.url, req.headers.host);
+    if (published) return void writeResponse(res, published);
     const isOperations = operations.answers(req);
     if (isOperations || elsewhere) {
       const refusal = gate.refuse(req.headers.host, req.headers.origin);

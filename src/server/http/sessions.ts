@@ -51,6 +51,7 @@ export class HttpSessions {
   readonly #binding: Binding;
   readonly #factory: McpServerFactory;
   readonly #onError: (error: Error) => void;
+  /** By owner and id: whoever tries the id of another finds nothing, and is in nobody's way. */
   readonly #live = new Map<string, Promise<Live | undefined>>();
   readonly #sweep: NodeJS.Timeout;
 
@@ -67,7 +68,7 @@ export class HttpSessions {
     const id = request.headers.get('mcp-session-id');
     if (id === null) return this.#begin(received, owner);
     const session = await this.#session(id, owner, received);
-    if (!session || session.owner !== owner) return notFound();
+    if (!session) return notFound();
     session.seenAt = Date.now();
     await this.#noteUse(id, session);
     const direct = await this.#direct(session, body, authInfo);
@@ -100,7 +101,7 @@ export class HttpSessions {
       return refusal(400, 'Bad Request: the Mcp-Session-Id header is missing. Send initialize first.');
     const id = newId();
     const session = await this.#open(id, owner, body.params as JsonObject, request, authInfo, true);
-    this.#live.set(id, Promise.resolve(session));
+    this.#live.set(keyOf(id, owner), Promise.resolve(session));
     const response = await session.transport.handleRequest(request, {
       parsedBody: body,
       ...(authInfo && { authInfo }),
@@ -110,13 +111,14 @@ export class HttpSessions {
   }
 
   #session(id: string, owner: Owner, received: SessionRequest): Promise<Live | undefined> {
-    const known = this.#live.get(id);
+    const key = keyOf(id, owner);
+    const known = this.#live.get(key);
     if (known) return known;
     const restored = this.#restore(id, owner, received);
-    this.#live.set(id, restored);
+    this.#live.set(key, restored);
     restored.then(
-      (session) => session ?? this.#live.delete(id),
-      () => this.#live.delete(id),
+      (session) => session ?? this.#live.delete(key),
+      () => this.#live.delete(key),
     );
     return restored;
   }
@@ -171,7 +173,7 @@ export class HttpSessions {
     await product.connect(transport);
     const { onclose } = transport;
     transport.onclose = () => {
-      this.#live.delete(id);
+      this.#live.delete(keyOf(id, owner));
       onclose?.();
     };
     const now = Date.now();
@@ -245,4 +247,8 @@ export class HttpSessions {
     const { requests } = await this.#binding.served();
     await requests.sessions.forget(now - forgottenMs);
   }
+}
+
+function keyOf(id: string, owner: Owner): string {
+  return JSON.stringify([owner, id]);
 }

@@ -55,8 +55,8 @@ export class SqliteStore implements Store {
     });
   }
 
-  async get(id: TaskId): Promise<Task | undefined> {
-    return this.#look(() => this.#rows.get(id));
+  async get(id: TaskId, owner?: Owner): Promise<Task | undefined> {
+    return this.#look(() => this.#rows.get(id, owner));
   }
 
   async family(id: TaskId): Promise<Family | undefined> {

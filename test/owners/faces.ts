@@ -1,0 +1,130 @@
+/** Every dialect as one caller speaks it, down to the bytes that come back. */
+import { opened } from '../drafts/peer.ts';
+import { extension, subtasks } from '../drafts/views.ts';
+import { related, taskKey } from '../sep-1686/requestor.ts';
+
+/** What came back, without what differs from one moment to the next. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+export interface Message {
+  readonly id?: string;
+  readonly method?: string;
+  readonly params?: Record<string, unknown>;
+  readonly result?: object;
+}
+
+export interface Face {
+  /** Where there are sessions. */
+  readonly sessionId?: string;
+  send(message: Message, headers?: Record<string, string>, signal?: AbortSignal): Promise<Response>;
+  /** The stream that belongs to no request, where there is one. */
+  stream?(signal: AbortSignal): Promise<Response>;
+  /** The params of a method about a task, in the words of the dialect. */
+  about(taskId: string): Record<string, unknown>;
+  /** What makes a call ask for a task, named so if the dialect lets callers name them. */
+  asTask(name: string): Record<string, unknown>;
+}
+
+export interface Place {
+  readonly url: string;
+  readonly token: string;
+}
+
+export const faces: Readonly<Record<string, (place: Place) => Promise<Face>>> = {
+  '2026-07-28': (place) => later(place, extension),
+  '2026-07-28 with subtasks': (place) => later(place, extension, subtasks),
+  '2025-11-25': (place) => session(place),
+  'SEP-2229': (place) => session(place, 'sep-2229'),
+  'SEP-2268': (place) => session(place, 'sep-2268'),
+  'SEP-2339': (place) => session(place, 'sep-2339'),
+  'all drafts': (place) => session(place, 'sep-2229', 'sep-2268', 'sep-2339'),
+  'SEP-1686': original,
+};
+
+async function session({ url, token }: Place, ...drafts: readonly string[]): Promise<Face> {
+  const peer = await opened(url, drafts, token);
+  return {
+    sessionId: peer.sessionId!,
+    send: (message, headers, signal) =>
+      fetch(url, {
+        method: 'POST',
+        headers: { ...peer.headers(), 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+        ...(signal && { signal }),
+      }),
+    stream: (signal) => peer.listen(signal),
+    about: (taskId) => ({ taskId }),
+    asTask: () => ({ task: {} }),
+  };
+}
+
+async function original(place: Place): Promise<Face> {
+  return {
+    ...(await session(place)),
+    about: (taskId) => ({ taskId, _meta: related(taskId) }),
+    asTask: (taskId) => ({ _meta: { [taskKey]: { taskId } } }),
+  };
+}
+
+async function later({ url, token }: Place, ...extensions: readonly string[]): Promise<Face> {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'peer', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {
+      extensions: Object.fromEntries(extensions.map((name) => [name, {}])),
+      elicitation: { form: {} },
+    },
+  };
+  return {
+    send({ method = '', params = {}, ...message }, headers, signal) {
+      const name = method === 'tools/call' ? params.name : params.taskId;
+      return fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          authorization: `Bearer ${token}`,
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': method,
+          ...(typeof name === 'string' && { 'mcp-name': name }),
+          ...headers,
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          ...message,
+          method,
+          params: { ...params, _meta: { ...meta, ...(params._meta as object) } },
+        }),
+        ...(signal && { signal }),
+      });
+    },
+    about: (taskId) => ({ taskId }),
+    asTask: () => ({}),
+  };
+}
+
+/** All of a response, or as much as comes before there is enough of it. */
+export async function read(response: Response, isEnough?: (text: string) => boolean): Promise<Answer> {
+  const { date: _, ...headers } = Object.fromEntries(response.headers);
+  let text = '';
+  if (response.body)
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      if (isEnough?.(text)) break;
+    }
+  return { status: response.status, headers, text };
+}
+
+/** Answers with times and ids that are new each time, made alike. */
+export function alike({ text, headers, ...answer }: Answer): Answer {
+  const { 'content-length': _, ...rest } = headers;
+  return {
+    ...answer,
+    headers: rest,
+    text: text.replaceAll(/\b[a-z2-7]{32}\b/g, 'ID').replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'),
+  };
+}

@@ -1,0 +1,73 @@
+/** An authorization server as far as others see it: it publishes keys, and has signed tokens with them. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { onTestFinished } from 'vitest';
+
+export const audience = 'https://reports.example.com/mcp';
+
+export interface SigningKey {
+  readonly kid: string | undefined;
+  readonly algorithm: string;
+  readonly privateKey: CryptoKey;
+  readonly jwk: JWK;
+}
+
+export async function signingKey(kid: string | undefined, algorithm = 'ES256'): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm);
+  const jwk = { ...(await exportJWK(publicKey)), alg: algorithm, ...(kid !== undefined && { kid }) };
+  return { kid, algorithm, privateKey, jwk };
+}
+
+export class Issuer {
+  readonly url: string;
+  readonly jwks: URL;
+  /** What is published now. */
+  keys: SigningKey[] = [];
+  /** How often it was asked for its keys. */
+  fetches = 0;
+  /** How it answers instead. */
+  trouble: 'closed' | 'error' | 'rubbish' | undefined;
+
+  private constructor(port: number) {
+    this.url = `http://127.0.0.1:${port}/`;
+    this.jwks = new URL('jwks.json', this.url);
+  }
+
+  static async start(): Promise<Issuer> {
+    const server = createServer((_, res) => {
+      issuer.fetches++;
+      if (issuer.trouble === 'closed') return void res.destroy();
+      if (issuer.trouble === 'error') return void res.writeHead(500).end();
+      if (issuer.trouble === 'rubbish') return void res.end('{"keys":');
+      res.end(JSON.stringify({ keys: issuer.keys.map(({ jwk }) => jwk) }));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const issuer = new Issuer((server.address() as AddressInfo).port);
+    issuer.keys = [await signingKey('first')];
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return issuer;
+  }
+
+  /** A token that is right, but for what the test changes. A claim that is undefined is left out. */
+  sign(changes: Record<string, unknown> = {}, key = this.keys[0]!): Promise<string> {
+    const now = Math.floor(Date.now() / 1_000);
+    const claims = {
+      iss: this.url,
+      aud: audience,
+      sub: 'ada',
+      client_id: 'desktop',
+      scope: 'tasks other',
+      iat: now,
+      exp: now + 600,
+      ...changes,
+    };
+    const { algorithm: alg, kid, privateKey } = key;
+    return new SignJWT(JSON.parse(JSON.stringify(claims)))
+      .setProtectedHeader({ alg, ...(kid !== undefined && { kid }) })
+      .sign(privateKey);
+  }
+}
