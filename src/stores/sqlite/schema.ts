@@ -4,11 +4,13 @@
  * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare, and `lease_until` is
  * the one value that lives in its column alone. `commits` has one row for each commit of each task: what
  * happened (the feed that subscribers read) and what its journal gained. Rowid tables throughout: a primary key
- * on random ids reads several times slower. `root_id` is null for roots, `unpublished` null unless the task is.
+ * on random ids reads several times slower. In an encrypted file `body`, `events`, `journal`, `value` and `opening`
+ * are blobs, and `idempotency_key` is a hash (`vault.ts`). `root_id` is null for roots, `unpublished` null unless the task is.
  */
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
 import { type Connection, Damaged } from './driver.ts';
+import { encryptionTables } from './encryption.ts';
 import { renewSeal, sealTable } from './seal.ts';
 
 const migrations: readonly string[] = [
@@ -72,6 +74,11 @@ const migrations: readonly string[] = [
     seen_at integer not null
   );
   create index sessions_by_seen_at on sessions (seen_at);
+  `,
+  // From here on texts may be encrypted, so that no later migration can look into them with SQL.
+  `
+  ${encryptionTables}
+  alter table holdfast_seal add column manner integer not null default 0;
   `,
 ];
 
