@@ -88,8 +88,10 @@ function isEqual(one: Uint8Array, other: Uint8Array): boolean {
   return Buffer.compare(one, other) === 0;
 }
 
-function parsed({ body, id }: TaskRow, cells: Cells): Task {
-  const task = JSON.parse(cells.read(body, 'tasks.body', id!)) as Task | null;
+function parsed(row: TaskRow, cells: Cells): Task {
+  // To look for what a row of SQLite does not have costs more than all else here.
+  const id = cells.areBound ? row.id! : '';
+  const task = JSON.parse(cells.read(row.body, 'tasks.body', id)) as Task | null;
   if (!task?.id) throw new Damaged('a stored task is not readable');
   return task;
 }

@@ -45,6 +45,7 @@ export class Cipher {
   readonly #keys: ReadonlyMap<string, Uint8Array>;
   readonly #salt: Uint8Array;
   readonly #derived = new Map<string, Derived>();
+  #last: Derived | undefined;
 
   constructor(keys: ReadonlyMap<string, Uint8Array>, salt: Uint8Array) {
     this.#keys = keys;
@@ -64,8 +65,7 @@ export class Cipher {
 
   /** What was sealed, as it was; anything else is damage. */
   open(sealed: Uint8Array, place: string): Buffer {
-    const id = keyIdOf(sealed);
-    const { secret, header } = this.#key(id);
+    const { secret, header } = this.#keyUnder(sealed);
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
     const text = header.length + nonceBytes;
     if (bytes.length < text + tagBytes) throw new Damaged(`an encrypted value is cut short (${place})`);
@@ -84,8 +84,13 @@ export class Cipher {
   }
 
   isUnder(id: string, sealed: Uint8Array): boolean {
-    const { header } = this.#key(id);
-    return sealed.length > header.length && header.every((byte, i) => sealed[i] === byte);
+    return startsWith(sealed, this.#key(id).header);
+  }
+
+  /** Nearly all values of a file stand under one key, so that the last is tried before any name is read. */
+  #keyUnder(sealed: Uint8Array): Derived {
+    if (!this.#last || !startsWith(sealed, this.#last.header)) this.#last = this.#key(keyIdOf(sealed));
+    return this.#last;
   }
 
   #key(id: string): Derived {
@@ -108,6 +113,11 @@ export function keyIdOf(sealed: Uint8Array): string {
   if (sealed[0] !== format || length === 0 || sealed.length < 2 + length)
     throw new Damaged('an encrypted value is not readable');
   return String.fromCharCode(...sealed.subarray(2, 2 + length));
+}
+
+function startsWith(bytes: Uint8Array, header: Uint8Array): boolean {
+  for (let i = 0; i < header.length; i++) if (bytes[i] !== header[i]) return false;
+  return true;
 }
 
 /** Asking for random bytes costs as much as encrypting: they are fetched for many nonces at once, each used once. */

@@ -6,7 +6,16 @@ import type { Database } from '../../engine/queue.ts';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { plainCells } from './cells.ts';
-import { type Connection, configure, connect, copyDatabase, corrupt, isBusy, worded } from './driver.ts';
+import {
+  type Connection,
+  configure,
+  connect,
+  copyDatabase,
+  corrupt,
+  forgetThoroughly,
+  isBusy,
+  worded,
+} from './driver.ts';
 import { beginEncryption, readEncryption, unlock } from './encryption.ts';
 import { Feed } from './feed.ts';
 import { networkFileSystemOf } from './file-system.ts';
@@ -68,7 +77,10 @@ export async function openSqlite(location: string, options: SqliteOptions = {}):
     await whenFree(() => inTransaction(db!, () => migrate(db!, place)));
     const parts = { db, file, place, instance, clock, keys };
     if (file) await whenFree(() => checkNothingIsMissing({ ...parts, file }));
-    if (keys) await whenFree(() => inTransaction(db!, () => encrypt(db!, keys, place)));
+    if (keys) {
+      forgetThoroughly(db, 'fast');
+      await whenFree(() => inTransaction(db!, () => encrypt(db!, keys, place)));
+    }
     return await whenFree(() => assemble(parts));
   } catch (error) {
     if (db) closeAsFound(db, file);
@@ -165,8 +177,8 @@ function encrypt(db: Connection, keys: Keys, place: string): void {
 function isUnused(db: Connection): boolean {
   const { transactions, newestCommit } = readSeal(db);
   if (transactions + newestCommit > 0) return false;
-  const kept = db.prepare('select (select count(*) from secrets) + (select count(*) from sessions) as count');
-  return kept.get()?.count === 0;
+  const tables = ['tasks', 'commits', 'secrets', 'sessions'];
+  return tables.every((table) => db.prepare(`select 1 from ${table} limit 1`).get() === undefined);
 }
 
 function prepareFolder(file: string): void {

@@ -10,7 +10,7 @@ import type { Clock } from '../../model/clock.ts';
 import type { Task } from '../../model/task.ts';
 import type { Stored } from './cells.ts';
 import { compact } from './compaction.ts';
-import { type Connection, worded } from './driver.ts';
+import { type Connection, forgetThoroughly, worded } from './driver.ts';
 import {
   compaction,
   finishCompaction,
@@ -159,11 +159,14 @@ export class Rewriting {
   #run(): Promise<void> {
     this.#running ??= this.#toTheEnd().finally(() => {
       this.#running = undefined;
+      if (this.#db.isOpen) forgetThoroughly(this.#db, 'fast');
     });
     return this.#running;
   }
 
   async #toTheEnd(): Promise<void> {
+    // What stood under an older key is to be gone, not only forgotten.
+    forgetThoroughly(this.#db, 'on');
     for (;;) {
       if (this.#isStopped) throw new StoreClosed(this.#place);
       const started = performance.now();
