@@ -3,7 +3,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { StoreNotUnlocked } from '../../src/engine/store-errors.ts';
+import * as rules from '../../src/engine/transitions.ts';
 import { openSqlite } from '../../src/sqlite.ts';
+import { aTask } from '../../src/testing.ts';
 import { seededRandom, seedOfThisRun } from '../chaos/random.ts';
 import { Host, temporaryFile } from './hosting.ts';
 import { encryption } from './keys.ts';
@@ -87,13 +89,46 @@ test('a process that has the file open as plain is told so when another switches
   plain.store.subscribe((notice) => heard.push(notice));
   const encrypted = await openSqlite(file, { encryption: encryption('first') });
   await encrypted.reencrypt();
+  await encrypted.secrets.get('states');
+  await encrypted.store.create(undefined, () => rules.create(undefined, aTask(), 1));
+  // Time for the other's feed to look at the commit: that it cannot read it must not end its process.
+  await pause(400);
+  expect(heard).toEqual([]);
   await expect(plain.sessions.get('a')).rejects.toThrow(StoreNotUnlocked);
+  await expect(plain.secrets.get('states')).rejects.toThrow(StoreNotUnlocked);
   const save = plain.sessions.save({ id: 'b', owner: 'alice', opening: { name: 'plain' }, seenAt: 1 });
   await expect(save).rejects.toThrow(StoreNotUnlocked);
   expect(await encrypted.sessions.get('b')).toBeUndefined();
   expect(await encrypted.sessions.get('a')).toMatchObject({ opening: { name: 'plain' } });
   await plain.close();
   await encrypted.close();
+});
+
+test('a process that stays goes along when others switch encryption off, and on again', async () => {
+  const file = temporaryFile();
+  const stays = await openSqlite(file, { encryption: encryption('first', 'second') });
+  const session = (id: string) => ({ id, owner: 'alice', opening: { name: id }, seenAt: 1 });
+  await stays.sessions.save(session('a'));
+  const secret = await stays.secrets.get('states');
+
+  const off = await openSqlite(file, { encryption: { ...encryption('first', 'second'), current: null } });
+  await off.reencrypt();
+  await off.close();
+  expect(await stays.sessions.get('a')).toEqual(session('a'));
+  await stays.sessions.save(session('b'));
+  expect(keysUsedIn(file)).toEqual(['plain']);
+  const plain = await openSqlite(file);
+  expect(await plain.secrets.get('states')).toEqual(secret);
+  await plain.close();
+
+  const on = await openSqlite(file, { encryption: encryption('first') });
+  await on.reencrypt();
+  await on.sessions.save(session('c'));
+  await on.close();
+  for (const id of ['a', 'b', 'c']) expect(await stays.sessions.get(id)).toEqual(session(id));
+  await stays.sessions.save(session('d'));
+  expect(keysUsedIn(file)).toEqual(['first']);
+  await stays.close();
 });
 
 test('a worker killed again and again while keys rotate replays its journals and ends every task rightly', async () => {
@@ -137,7 +172,9 @@ function keysUsedIn(file: string): string[] {
       'select value from secrets',
     ].flatMap((sql) => db.prepare(sql).all());
     const ids = values.map(({ value }) =>
-      value instanceof Uint8Array ? Buffer.from(value.subarray(2, 2 + value[1]!)).toString() : 'plain',
+      value instanceof Uint8Array && value.length !== 32
+        ? Buffer.from(value.subarray(2, 2 + value[1]!)).toString()
+        : 'plain',
     );
     return [...new Set(ids)].sort();
   } finally {

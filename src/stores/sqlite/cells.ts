@@ -2,6 +2,7 @@
 
 import type { IdempotencyScope } from '../../engine/store.ts';
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
+import { keyBytes } from './keys.ts';
 
 /** A text in its column; encrypted, it is bytes. */
 export type Stored = string | Uint8Array;
@@ -25,13 +26,13 @@ export function plainCells(file: string): Cells {
     write: (text) => text,
     read: (stored) => (typeof stored === 'string' ? stored : refuse(file)),
     writeBytes: (bytes) => bytes,
-    readBytes: (stored) => stored,
+    readBytes: (stored) => (stored.byteLength === keyBytes ? stored : refuse(file)),
     keyOf: ({ key }) => key,
     keysOf: ({ key }) => [key],
   };
 }
 
-export function refuse(file: string): never {
+function refuse(file: string): never {
   throw new StoreNotUnlocked(
     file,
     'another process has switched encryption on',

@@ -62,7 +62,7 @@ export class Vault implements Cells {
   }
 
   readBytes(stored: Uint8Array, column: string, id: string): Uint8Array {
-    if (stored.byteLength !== keyBytes) return this.#open(stored, placeOf(column, id));
+    if (stored.byteLength !== keyBytes) return new Uint8Array(this.#open(stored, placeOf(column, id)));
     this.#expectPlain(column, id);
     return stored;
   }
@@ -100,16 +100,21 @@ export class Vault implements Cells {
   }
 
   #open(sealed: Uint8Array, place: string): Buffer {
+    const { salt } = this.#state;
     try {
       if (this.#cipher) return this.#cipher.open(sealed, place);
     } catch (error) {
-      if (!(error instanceof KeyMissing)) throw error;
+      if (!(error instanceof KeyMissing || error instanceof Damaged)) throw error;
       this.refresh(); // Names the key that is missing, if the file says that it is in use.
-      throw new Damaged(`an encrypted value names a key that the file does not know (${place})`);
+      if (this.#state.mode !== 'plain' && Buffer.compare(salt, this.#state.salt) === 0)
+        throw error instanceof Damaged
+          ? error
+          : new Damaged(`an encrypted value names a key that the file does not know (${place})`);
     }
+    // Another process may have switched encryption on, or off and on again, since we last looked.
     this.refresh();
     if (!this.#cipher) throw new Damaged(`a value is encrypted in a file that is not (${place})`);
-    return this.#open(sealed, place);
+    return this.#cipher.open(sealed, place);
   }
 
   /** Plain text where none may be is not ours. Another process may have begun to write it since we last looked. */
