@@ -1,6 +1,7 @@
 import './check-node.ts';
 
 import type { Database } from './engine/queue.ts';
+import { readKeys } from './stores/sqlite/keys.ts';
 import { openSqlite, type SqliteOptions } from './stores/sqlite/open.ts';
 
 export type { Encryption } from './stores/sqlite/keys.ts';
@@ -11,5 +12,7 @@ export function sqlite(
   location: string,
   options: Pick<SqliteOptions, 'encryption'> = {},
 ): () => Promise<Database> {
+  // What is no key is better refused where it is given than where it is first needed.
+  if (options.encryption) readKeys(options.encryption, location);
   return () => openSqlite(location, options);
 }

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { StoreCorrupt, StoreNotUnlocked } from '../../src/engine/store-errors.ts';
 import * as rules from '../../src/engine/transitions.ts';
-import { type Encryption, openSqlite } from '../../src/sqlite.ts';
+import { type Encryption, openSqlite, sqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing.ts';
 import { temporaryFile } from './hosting.ts';
 import { encryption, keyOf } from './keys.ts';
@@ -78,6 +78,7 @@ describe('what is no key is refused before anything is made:', () => {
     await expect(opening).rejects.toThrow(message);
     await expect(opening).rejects.not.toThrow('correct horse');
     expect(existsSync(file)).toBe(false);
+    expect(() => sqlite(file, { encryption: given })).toThrow(message);
   });
 });
 

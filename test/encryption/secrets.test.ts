@@ -1,7 +1,9 @@
 /** What somebody finds who searches the bytes of every file of a database. */
 import { expect, test } from 'vitest';
 import type { Outcome } from '../../src/index.ts';
+import { openSqlite } from '../../src/sqlite.ts';
 import { Host, temporaryFile } from './hosting.ts';
+import { encryption } from './keys.ts';
 import { foundIn, places, secretIn } from './secrets.ts';
 
 test('without encryption every one of the planted secrets is found: the search can find them', async () => {
@@ -25,6 +27,10 @@ test('with encryption none is found while work runs, after kill -9, after the en
   );
   await first.kill();
   expect(foundIn(file).places).toEqual([]);
+
+  const backup = await openSqlite(`${file}.backup`, { encryption: encryption('first') });
+  expect(await backup.store.get(id)).toMatchObject({ phase: 'waiting' });
+  await backup.close();
 
   // The journal of the dead process is replayed: the question stands, and nothing before it is done again.
   const second = await Host.open({ file, keys: ['first'] });

@@ -9,8 +9,8 @@ import { type Connection, isBusy } from './driver.ts';
 
 /** Plain JavaScript in a string, because a file of its own would have another name once it is built. */
 const program = `
-  const { parentPort, workerData } = require('node:worker_threads');
-  const { DatabaseSync } = require('node:sqlite');
+  const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
   const db = new DatabaseSync(workerData, { timeout: 1000 });
   try {
     db.exec('pragma synchronous = full; vacuum');
@@ -39,6 +39,7 @@ async function vacuumed(file: string): Promise<boolean> {
   worker.once('message', resolve);
   worker.once('error', reject);
   const ended = new Promise((end) => worker.once('exit', end));
+  ended.then(() => reject(new Error('the thread that compacts the file ended early')));
   const failure = await promise;
   await ended;
   if (failure.message === undefined) return true;

@@ -21,7 +21,7 @@ const keyId = /^[A-Za-z0-9._:-]{1,64}$/;
 /** Refuses what cannot be meant, and never repeats a key in its message. */
 export function readKeys({ keys, current }: Encryption, place: string): Keys {
   const byId = new Map<string, Uint8Array>();
-  for (const [id, key] of Object.entries(keys)) {
+  for (const [id, key] of Object.entries(keys ?? {})) {
     if (!keyId.test(id))
       throw refused(place, `${JSON.stringify(id)} is no id of a key`, 'Use 1 to 64 of A-Z a-z 0-9 . _ : -');
     const bytes = bytesOf(key);

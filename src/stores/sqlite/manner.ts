@@ -10,15 +10,15 @@ import { moveSealOn, readManner, type Sealed } from './seal.ts';
 export class Manner {
   readonly #db: Connection;
   readonly #lookAnew: () => void;
-  #known: number;
-  #isStale = false;
+  #known = 0;
+  /** At first too: between opening the file and the first transaction it may have changed. */
+  #isStale = true;
   #ownMoves = 0;
 
   /** `lookAnew` throws if this process cannot write in the manner that it finds. */
   constructor(db: Connection, lookAnew: () => void) {
     this.#db = db;
     this.#lookAnew = lookAnew;
-    this.#known = readManner(db);
   }
 
   begun(): void {
