@@ -117,6 +117,7 @@ test('a process that stays goes along when others switch encryption off, and on 
   expect(await stays.sessions.get('a')).toEqual(session('a'));
   await stays.sessions.save(session('b'));
   expect(keysUsedIn(file)).toEqual(['plain']);
+  expect(secretNamesIn(file)).toEqual(['states']);
   const plain = await openSqlite(file);
   expect(await plain.secrets.get('states')).toEqual(secret);
   await plain.close();
@@ -157,6 +158,18 @@ test('a worker killed again and again while keys rotate replays its journals and
 
 function textOf(outcome: unknown): string {
   return (outcome as { value: { content: { text: string }[] } }).value.content[0]!.text;
+}
+
+function secretNamesIn(file: string): unknown[] {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return db
+      .prepare('select name from secrets')
+      .all()
+      .map(({ name }) => name);
+  } finally {
+    db.close();
+  }
 }
 
 /** The ids that values name, in any column. */

@@ -196,6 +196,7 @@ export class Rewriting {
     if (following !== undefined) {
       finishStage(this.#db, following);
     } else {
+      if (this.#vault.writesPlain) this.#vault.forgetLookupSecret();
       finishRewriting(this.#db, this.#vault.cipher!, this.#clock.now());
       this.#manner.move();
     }

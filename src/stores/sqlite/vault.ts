@@ -99,6 +99,11 @@ export class Vault implements Cells {
       .run(lookupSecret, this.writeBytes(randomBytes(keyBytes), secretColumn, lookupSecret));
   }
 
+  /** Once it has stood there as plain text it is no secret any more: the next time gets a new one. Inside a transaction. */
+  forgetLookupSecret(): void {
+    this.#db.prepare('delete from secrets where name = ?').run(lookupSecret);
+  }
+
   #open(sealed: Uint8Array, place: string): Buffer {
     const { salt } = this.#state;
     try {
