@@ -2,7 +2,7 @@
 import type { Verdict } from '../src/engine/change.ts';
 import { create } from '../src/engine/transitions.ts';
 import type { Task } from '../src/model/task.ts';
-import { openSqlite, type SqliteDatabase } from '../src/sqlite.ts';
+import { openSqlite, type SqliteDatabase, type SqliteOptions } from '../src/sqlite.ts';
 import { BareLoop, bind } from './bare.ts';
 import { StoredTasks } from './fixture.ts';
 import type { Side } from './measure.ts';
@@ -32,8 +32,13 @@ export interface StoreContestant extends Contestant {
 
 const pageLimit = 50;
 
-export async function openStore(file: string, size: number, pristine: string): Promise<StoreContestant> {
-  const database = await openSqlite(file);
+export async function openStore(
+  file: string,
+  size: number,
+  pristine: string,
+  options: SqliteOptions = {},
+): Promise<StoreContestant> {
+  const database = await openSqlite(file, options);
   const { store } = database;
   const tasks = new StoredTasks(file, size, pristine);
   const update = (ids: readonly string[], rule: (task: Task, at: number) => Verdict) => {

@@ -123,6 +123,7 @@ export {
   StoreError,
   StoreFull,
   StoreNotOpened,
+  StoreNotUnlocked,
   StoreReadOnly,
   StoreTooNew,
 } from './engine/store-errors.ts';

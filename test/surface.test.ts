@@ -45,6 +45,7 @@ test('the public entries export exactly these names', async () => {
         "StoreError",
         "StoreFull",
         "StoreNotOpened",
+        "StoreNotUnlocked",
         "StoreReadOnly",
         "StoreTooNew",
         "SubtaskCancelled",

@@ -13,6 +13,8 @@ export class StoreCorrupt extends StoreError {}
 export class StoreBusy extends StoreError {}
 export class StoreTooNew extends StoreError {}
 export class StoreNotOpened extends StoreError {}
+/** It is encrypted, and a key is missing, wrong, or not a key at all. */
+export class StoreNotUnlocked extends StoreError {}
 export class StoreClosed extends StoreError {
   constructor(place: string) {
     super(place, 'the store is closed', 'Open it again before using it.');

@@ -7,6 +7,7 @@ import { StoreFull } from '../../src/engine/store-errors.ts';
 import { create } from '../../src/engine/transitions.ts';
 import type { Task, TaskId } from '../../src/model/task.ts';
 import { openSqlite } from '../../src/sqlite.ts';
+import { plainCells } from '../../src/stores/sqlite/cells.ts';
 import { configure, connect } from '../../src/stores/sqlite/driver.ts';
 import { GroupCommit } from '../../src/stores/sqlite/group-commit.ts';
 import { Rows } from '../../src/stores/sqlite/rows.ts';
@@ -157,10 +158,11 @@ test('a change that does not fit undoes the whole transaction, and the next one 
   const db = connect(temporaryFile());
   configure(db);
   migrate(db, 'tasks.db');
-  const rows = new Rows(db);
+  const rows = new Rows(db, plainCells('tasks.db'));
+  const seal = sealing(db);
   const commands = new GroupCommit(db, 'tasks.db', {
     begun: () => {},
-    seal: sealing(db),
+    seal: () => seal()?.transactions,
     committed: () => {},
   });
   const insert = (bytes: number) => {

@@ -1,12 +1,15 @@
 /** A task as the text in its row, and back. Large results are kept apart, so that polling and listing stay cheap. */
 import type { Outcome } from '../../model/outcome.ts';
-import type { ActiveTask, DoneTask, Task } from '../../model/task.ts';
+import type { ActiveTask, DoneTask, Task, TaskId } from '../../model/task.ts';
+import type { Cells, Stored } from './cells.ts';
 import { Damaged } from './driver.ts';
 
 export interface TaskRow {
   readonly seq: number;
-  readonly body: string;
+  readonly body: Stored;
   readonly lease_until: number | null;
+  /** There where a value can be read only by who knows whose it is. */
+  readonly id?: TaskId;
 }
 
 /** In characters of JSON. */
@@ -47,14 +50,19 @@ const longestRemembered = 4_096;
 export class ParsedTasks {
   /** Which row was last asked for at each place. */
   readonly #asked = new Float64Array(places);
-  readonly #remembered: { readonly body: string; readonly task: Task }[] = [];
+  readonly #remembered: { readonly body: Stored; readonly task: Task }[] = [];
+  readonly #cells: Cells;
+
+  constructor(cells: Cells) {
+    this.#cells = cells;
+  }
 
   taskOf(row: TaskRow): Task {
     const { body } = row;
     const place = row.seq % places;
     const remembered = this.#remembered[place];
-    if (remembered?.body === body) return withLease(remembered.task, row);
-    const task = parsed(row);
+    if (remembered !== undefined && isSame(remembered.body, body)) return withLease(remembered.task, row);
+    const task = parsed(row, this.#cells);
     // Only from the second time on: of a million tasks that are each looked at once, none is worth the room.
     if (this.#asked[place] === row.seq) this.remember(row.seq, body, task);
     else this.#asked[place] = row.seq;
@@ -62,17 +70,28 @@ export class ParsedTasks {
   }
 
   /** What has just been written need not be parsed to be read. If it is undone, its text is not there either. */
-  remember(seq: number, body: string, task: Task): void {
+  remember(seq: number, body: Stored, task: Task): void {
     if (body.length <= longestRemembered) this.#remembered[seq % places] = { body, task };
   }
 }
 
-export function toTask(row: TaskRow): Task {
-  return withLease(parsed(row), row);
+export function toTask(row: TaskRow, cells: Cells): Task {
+  return withLease(parsed(row, cells), row);
 }
 
-function parsed({ body }: TaskRow): Task {
-  const task = JSON.parse(body) as Task | null;
+/** Encrypted anew, the same text is another value: one that is the same was found sound before. */
+function isSame(one: Stored, other: Stored): boolean {
+  return one === other || (typeof one !== 'string' && typeof other !== 'string' && isEqual(one, other));
+}
+
+function isEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return Buffer.compare(one, other) === 0;
+}
+
+function parsed(row: TaskRow, cells: Cells): Task {
+  // To look for what a row of SQLite does not have costs more than all else here.
+  const id = cells.areBound ? row.id! : '';
+  const task = JSON.parse(cells.read(row.body, 'tasks.body', id)) as Task | null;
   if (!task?.id) throw new Damaged('a stored task is not readable');
   return task;
 }

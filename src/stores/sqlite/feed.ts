@@ -6,6 +6,7 @@
  */
 import { type FSWatcher, watch } from 'node:fs';
 import type { CommitNotice } from '../../engine/store.ts';
+import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 import { type Connection, isBusy } from './driver.ts';
 import type { NumberedNotice, Rows } from './rows.ts';
 
@@ -58,6 +59,8 @@ export class Feed {
       if (!this.#tellOwn(own)) this.#deliver();
       if (stir) for (const listener of [...this.#stirred]) tell(listener);
     } catch (error) {
+      // Whoever asks for anything in a file that was encrypted meanwhile hears of it there.
+      if (error instanceof StoreNotUnlocked) return;
       if (!isBusy(error)) throw error;
       this.#dataVersion = undefined;
     }

@@ -3,7 +3,26 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { HandleRecord, Handles } from '../../client/handles.ts';
 import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
-import { type Connection, configure, connect, worded } from './driver.ts';
+import { type Cells, plainCells, type Stored } from './cells.ts';
+import { type Connection, configure, connect, isBusy, worded } from './driver.ts';
+import {
+  beginEncryption,
+  compaction,
+  encryptionTables,
+  finishCompaction,
+  finishRewriting,
+  readEncryption,
+  unlock,
+} from './encryption.ts';
+import { type Encryption, type Keys, readKeys } from './keys.ts';
+import { Vault } from './vault.ts';
+
+const column = 'handles.body';
+
+interface HandleRow {
+  readonly id: string;
+  readonly body: Stored;
+}
 
 const table = `
   create table if not exists handles (
@@ -17,17 +36,59 @@ const table = `
 `;
 
 /** Opens the file, or makes it. `memory:` is for tests. */
-export function sqliteHandles(path: string): Handles {
+export function sqliteHandles(path: string, options: { readonly encryption?: Encryption } = {}): Handles {
   const isMemory = path === 'memory:';
+  const keys = options.encryption && readKeys(options.encryption, path);
+  let db: Connection | undefined;
   try {
     if (!isMemory) mkdirSync(dirname(path), { recursive: true });
     // Its writes are few, and callers cannot go on without them: here waiting for a lock is right.
-    const db = connect(isMemory ? ':memory:' : path, { timeout: 5_000 });
+    db = connect(isMemory ? ':memory:' : path, { timeout: 5_000 });
+    unlock(readEncryption(db), keys, path);
     configure(db);
     db.exec(table);
-    return new SqliteHandles(db, path);
+    if (keys) encryptHandles(db, keys, path);
+    return new SqliteHandles(db, path, keys);
   } catch (error) {
+    db?.close();
     throw worded(error, path);
+  }
+}
+
+/** All at once: a host has few calls, and cannot go on before it knows them. */
+function encryptHandles(db: Connection, keys: Keys, path: string): void {
+  db.exec(encryptionTables);
+  inTransaction(db, () => {
+    unlock(readEncryption(db), keys, path);
+    beginEncryption(db, keys, { isNew: false });
+    const vault = new Vault(db, keys, path);
+    if (vault.state.stage === null || vault.state.stage === compaction) return;
+    const update = db.prepare('update handles set body = ? where id = ?');
+    for (const row of db.prepare('select id, body from handles').all()) {
+      const { id, body } = row as { id: string; body: Stored };
+      update.run(vault.write(vault.read(body, column, id), column, id), id);
+    }
+    finishRewriting(db, vault.cipher!, Date.now());
+  });
+  if (readEncryption(db).stage !== compaction) return;
+  try {
+    db.exec('vacuum');
+    const { busy } = db.prepare('pragma wal_checkpoint(truncate)').get() as { busy: number };
+    if (busy === 0) inTransaction(db, () => finishCompaction(db));
+  } catch (error) {
+    if (!isBusy(error)) throw error; // Somebody else reads or writes: the next to open the file tries again.
+  }
+}
+
+function inTransaction<T>(db: Connection, act: () => T): T {
+  db.exec('begin immediate');
+  try {
+    const value = act();
+    db.exec('commit');
+    return value;
+  } catch (error) {
+    if (db.isTransaction) db.exec('rollback');
+    throw error;
   }
 }
 
@@ -35,27 +96,42 @@ class SqliteHandles implements Handles {
   readonly #db: Connection;
   readonly #path: string;
   readonly #sql: ReturnType<typeof prepare>;
+  readonly #cells: Cells;
+  readonly #lookAnew: () => void;
+  #dataVersion: unknown;
 
-  constructor(db: Connection, path: string) {
+  constructor(db: Connection, path: string, keys: Keys | undefined) {
     this.#db = db;
     this.#path = path;
     this.#sql = prepare(db);
+    const vault = keys && new Vault(db, keys, path);
+    this.#cells = vault ?? plainCells(path);
+    this.#lookAnew = vault
+      ? () => vault.refresh()
+      : () => {
+          unlock(readEncryption(db), undefined, path);
+        };
   }
 
   save(record: HandleRecord): void {
+    const { id, server, isDelivered } = record;
     this.#attempt(() =>
-      this.#sql.save.run(record.id, record.server, record.isDelivered ? 1 : 0, JSON.stringify(record)),
+      inTransaction(this.#db, () => {
+        this.#lookWhetherOthersWrote();
+        const body = this.#cells.write(JSON.stringify(record), column, id);
+        this.#sql.save.run(id, server, isDelivered ? 1 : 0, body);
+      }),
     );
   }
 
   get(id: string): HandleRecord | undefined {
-    const row = this.#attempt(() => this.#sql.get.get(id)) as { body: string } | undefined;
+    const row = this.#attempt(() => this.#sql.get.get(id)) as HandleRow | undefined;
     return row && this.#read(row);
   }
 
   list({ server, onlyOpen = false }: { server?: string; onlyOpen?: boolean } = {}): HandleRecord[] {
     const rows = this.#attempt(() => this.#sql.list.all(server ?? null, server ?? null, onlyOpen ? 0 : 1));
-    return (rows as { body: string }[]).map((row) => this.#read(row));
+    return (rows as unknown as HandleRow[]).map((row) => this.#read(row));
   }
 
   delete(id: string): void {
@@ -75,9 +151,18 @@ class SqliteHandles implements Handles {
     }
   }
 
-  #read({ body }: { body: string }): HandleRecord {
+  /** Another process may have begun to encrypt, with keys that this one does not have. */
+  #lookWhetherOthersWrote(): void {
+    const version = this.#sql.dataVersion.get()?.data_version;
+    if (version === this.#dataVersion) return;
+    this.#lookAnew();
+    this.#dataVersion = version;
+  }
+
+  #read({ id, body }: HandleRow): HandleRecord {
+    const text = this.#attempt(() => this.#cells.read(body, column, id));
     try {
-      return JSON.parse(body);
+      return JSON.parse(text);
     } catch {
       throw new StoreCorrupt(
         this.#path,
@@ -94,9 +179,10 @@ function prepare(db: Connection) {
       insert into handles (id, server, is_delivered, body) values (?, ?, ?, ?)
       on conflict (id) do update set server = excluded.server, is_delivered = excluded.is_delivered,
         body = excluded.body`),
-    get: db.prepare('select body from handles where id = ?'),
+    get: db.prepare('select id, body from handles where id = ?'),
     list: db.prepare(`
-      select body from handles where (? is null or server = ?) and is_delivered <= ? order by seq`),
+      select id, body from handles where (? is null or server = ?) and is_delivered <= ? order by seq`),
     delete: db.prepare('delete from handles where id = ?'),
+    dataVersion: db.prepare('pragma data_version'),
   };
 }

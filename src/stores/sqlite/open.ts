@@ -5,22 +5,49 @@ import { crashPoint } from '../../engine/crash-point.ts';
 import type { Database } from '../../engine/queue.ts';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
-import { type Connection, configure, connect, copyDatabase, corrupt, isBusy, worded } from './driver.ts';
+import { plainCells } from './cells.ts';
+import {
+  type Connection,
+  configure,
+  connect,
+  copyDatabase,
+  corrupt,
+  forgetThoroughly,
+  isBusy,
+  worded,
+} from './driver.ts';
+import { beginEncryption, readEncryption, unlock } from './encryption.ts';
 import { Feed } from './feed.ts';
 import { networkFileSystemOf } from './file-system.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type Instance, joinInstances, soleInstance } from './instances.ts';
+import { type Encryption, type Keys, readKeys } from './keys.ts';
+import { Manner } from './manner.ts';
 import { SqliteQueue } from './queue.ts';
+import { Rewriting } from './rewriting.ts';
 import { Rows } from './rows.ts';
 import { migrate, versionOf } from './schema.ts';
-import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
+import { moveSealOn, readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
 import { sqliteSecrets } from './secrets.ts';
 import { sqliteSessions } from './sessions.ts';
 import { SqliteStore } from './store.ts';
+import { Vault } from './vault.ts';
 
 export interface SqliteDatabase extends Database {
   /** Copies the database to a new file while work goes on. The copy is complete or not there at all. */
   backup(file: string): Promise<void>;
+  /**
+   * Resolves once every value is as `encryption` wants it: encrypted under the current key, or plain. That begins by
+   * itself when the file is opened; this only waits for its end, and hastens it. Keys other than the current one can
+   * be left out then.
+   */
+  reencrypt(): Promise<void>;
+}
+
+export interface SqliteOptions {
+  readonly clock?: Clock;
+  /** Encrypts what callers, handlers and peers say. A file that is encrypted cannot be opened without. */
+  readonly encryption?: Encryption;
 }
 
 /** Databases up to this size are checked whole when they are opened; damage in larger ones shows on access. */
@@ -32,13 +59,11 @@ const busyGiveUpMs = 30_000;
  * Opens a database of tasks, `memory:` or a file, which is made if it is not there. Several processes may open the
  * same file; each must be able to write to its folder.
  */
-export async function openSqlite(
-  location: string,
-  options: { readonly clock?: Clock } = {},
-): Promise<SqliteDatabase> {
+export async function openSqlite(location: string, options: SqliteOptions = {}): Promise<SqliteDatabase> {
   const clock = options.clock ?? systemClock;
   const file = location === 'memory:' ? undefined : resolve(location);
   const place = file ?? location;
+  const keys = options.encryption && readKeys(options.encryption, place);
   let instance: Instance | undefined;
   let db: Connection | undefined;
   try {
@@ -47,10 +72,15 @@ export async function openSqlite(
     if (file) expectDatabase(file, instance);
     db = connect(file ?? ':memory:');
     await whenFree(() => versionOf(db!, place));
+    await whenFree(() => unlock(readEncryption(db!), keys, place));
     await whenFree(() => configure(db!));
     await whenFree(() => inTransaction(db!, () => migrate(db!, place)));
-    const parts = { db, file, place, instance, clock };
+    const parts = { db, file, place, instance, clock, keys };
     if (file) await whenFree(() => checkNothingIsMissing({ ...parts, file }));
+    if (keys) {
+      forgetThoroughly(db, 'fast');
+      await whenFree(() => inTransaction(db!, () => encrypt(db!, keys, place)));
+    }
     return await whenFree(() => assemble(parts));
   } catch (error) {
     if (db) closeAsFound(db, file);
@@ -65,19 +95,34 @@ interface Parts {
   readonly place: string;
   readonly instance: Instance;
   readonly clock: Clock;
+  readonly keys: Keys | undefined;
 }
 
-function assemble({ db, file, place, instance, clock }: Parts): SqliteDatabase {
+function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteDatabase {
   const { incarnation, transactions } = readSeal(db);
-  const rows = new Rows(db);
+  const vault = keys && new Vault(db, keys, place);
+  const manner = new Manner(db, () =>
+    vault ? vault.refresh() : unlock(readEncryption(db), undefined, place),
+  );
+  const cells = vault ?? plainCells(place);
+  const rows = new Rows(db, cells);
   const feed = new Feed(db, rows, file && `${file}-wal`);
   // The first mark takes the space that all later ones need, while there is some.
   instance.mark(incarnation, transactions);
+  const seal = sealing(db);
   const commands = new GroupCommit(db, place, {
-    // A transaction that came to nothing may have left some, and nobody may hear of it.
-    begun: () => void rows.takeOwn(),
-    seal: sealing(db),
+    begun() {
+      // A transaction that came to nothing may have left some, and nobody may hear of it.
+      rows.takeOwn();
+      manner.begun();
+    },
+    seal() {
+      const sealed = seal();
+      if (sealed) manner.expect(sealed);
+      return sealed?.transactions;
+    },
     committed(transaction) {
+      manner.committed();
       if (transaction !== undefined) {
         instance.mark(incarnation, transaction);
         crashPoint('commit: marked');
@@ -86,8 +131,11 @@ function assemble({ db, file, place, instance, clock }: Parts): SqliteDatabase {
     },
   });
   const queue = new SqliteQueue({ db, rows, commands, feed, instance, clock, file: place });
+  const rewriting = vault && new Rewriting({ db, vault, manner, commands, clock, file, place });
+  rewriting?.start();
   let closed = false;
   const close = async () => {
+    await rewriting?.stop();
     await commands.close();
     closed = true;
     queue.close();
@@ -102,14 +150,35 @@ function assemble({ db, file, place, instance, clock }: Parts): SqliteDatabase {
   return {
     store,
     queue,
-    secrets: sqliteSecrets(db, commands),
-    sessions: sqliteSessions(db, commands, place),
+    secrets: sqliteSecrets(db, commands, cells),
+    sessions: sqliteSessions(db, commands, cells, place),
     close: () => store.close(),
     backup: async (target) => {
       if (closed) throw new StoreClosed(place);
       await backUp(file ?? db, resolve(target));
     },
+    reencrypt: async () => {
+      if (closed) throw new StoreClosed(place);
+      await rewriting?.finish();
+    },
   };
+}
+
+/** Inside a transaction: another process may have switched it on, or off, since we last looked. */
+function encrypt(db: Connection, keys: Keys, place: string): void {
+  unlock(readEncryption(db), keys, place);
+  if (!beginEncryption(db, keys, { isNew: isUnused(db) })) return;
+  const vault = new Vault(db, keys, place);
+  if (!vault.writesPlain) vault.makeLookupSecret();
+  moveSealOn(db);
+}
+
+/** True of a file in which nothing has ever stood. */
+function isUnused(db: Connection): boolean {
+  const { transactions, newestCommit } = readSeal(db);
+  if (transactions + newestCommit > 0) return false;
+  const tables = ['tasks', 'commits', 'secrets', 'sessions'];
+  return tables.every((table) => db.prepare(`select 1 from ${table} limit 1`).get() === undefined);
 }
 
 function prepareFolder(file: string): void {

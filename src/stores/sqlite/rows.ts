@@ -6,6 +6,7 @@ import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
 import { bodyOf, hasResultApart, ParsedTasks, type ResultApart, type TaskRow, toTask } from './body.ts';
+import type { Cells, Stored } from './cells.ts';
 import { type Connection, Damaged } from './driver.ts';
 
 /** How long notices of removal wait for other processes to read them. */
@@ -27,13 +28,16 @@ export class Rows {
   readonly #sql: ReturnType<typeof prepare>;
   /** Where the tasks are that the running command has read, and in which version it found them. */
   readonly #found = new Map<TaskId, { readonly seq: number; readonly version: number }>();
-  readonly #parsed = new ParsedTasks();
+  readonly #parsed: ParsedTasks;
+  readonly #cells: Cells;
   #leftWork = false;
   #own: NumberedNotice[] = [];
 
-  constructor(db: Connection) {
+  constructor(db: Connection, cells: Cells) {
     this.#db = db;
-    this.#sql = prepare(db);
+    this.#cells = cells;
+    this.#parsed = new ParsedTasks(cells);
+    this.#sql = prepare(db, cells);
   }
 
   // --- Reading --------------------------------------------------------------------------------------------
@@ -82,8 +86,10 @@ export class Rows {
     return rows.map((row) => row.id);
   }
 
-  withKey({ owner, tool, key }: IdempotencyScope): Task | undefined {
-    const task = this.#read(this.#sql.withKey.get(owner, tool, key));
+  withKey(scope: IdempotencyScope): Task | undefined {
+    const { owner, tool, key } = scope;
+    const rows = this.#cells.keysOf(scope).map((stored) => this.#sql.withKey.get(owner, tool, stored));
+    const task = this.#read(rows.find((row) => row !== undefined));
     confirm(!task || (task.owner === owner && task.tool === tool && task.idempotency?.key === key));
     return task;
   }
@@ -92,7 +98,7 @@ export class Rows {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     if (!Number.isSafeInteger(before)) throw new InvalidCursor();
     const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
-    const tasks = rows.slice(0, limit).map(toTask);
+    const tasks = rows.slice(0, limit).map((row) => toTask(row, this.#cells));
     confirm(tasks.every((task) => task.owner === owner));
     confirm(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
     return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
@@ -112,12 +118,16 @@ export class Rows {
       const commits = this.#sql.journal.all(row.seq) as {
         task: number;
         version: number;
-        journal: string | null;
+        journal: Stored | null;
       }[];
       confirm(commits.every((commit) => commit.task === row.seq));
       if (commits.length !== task.version || commits.some(({ version }, i) => version !== i + 1))
         throw new Damaged(`commits of task ${id} are missing`);
-      return commits.flatMap(({ journal }) => (journal === null ? [] : (JSON.parse(journal) as Json[])));
+      return commits.flatMap(({ version, journal }) =>
+        journal === null
+          ? []
+          : (JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[]),
+      );
     });
   }
 
@@ -138,13 +148,13 @@ export class Rows {
       root_id: TaskId;
       version: number;
       at: number;
-      events: string;
+      events: Stored;
     }[];
     return rows.map(({ id, root_id, events, ...rest }) => ({
       ...rest,
       taskId: id,
       rootId: root_id,
-      events: JSON.parse(events),
+      events: JSON.parse(this.#cells.read(events, 'commits.events', id, rest.version)),
     }));
   }
 
@@ -195,15 +205,16 @@ export class Rows {
   #find(id: TaskId, owner?: Owner): TaskRow | undefined {
     const found = owner === undefined ? this.#sql.get.get(id) : this.#sql.getOf.get(id, owner);
     // As an array: the shape of an object made by SQLite costs more than one made here.
-    const row = found as unknown as [number, string, number | null] | undefined;
-    return row && { seq: row[0], body: row[1], lease_until: row[2] };
+    const row = found as unknown as [number, Stored, number | null] | undefined;
+    return row && { seq: row[0], body: row[1], lease_until: row[2], id };
   }
 
   #withResult(task: DoneTask, seq: number): Task {
-    const row = this.#sql.resultApart.get(seq) as { value: string } | undefined;
+    const row = this.#sql.resultApart.get(seq) as { value: Stored } | undefined;
     if (!row) throw new Damaged(`the result of task ${task.id} is missing`);
     const { apart: _, ...outcome } = task.outcome as ResultApart;
-    return { ...task, outcome: { ...outcome, value: JSON.parse(row.value) } as Outcome };
+    const value = JSON.parse(this.#cells.read(row.value, 'results.value', task.id));
+    return { ...task, outcome: { ...outcome, value } as Outcome };
   }
 
   /** What is read by several statements must not change between them. */
@@ -227,7 +238,9 @@ export class Rows {
   #write({ task, at, events, journal }: TaskWrite): void {
     const live = task.phase === 'done' ? undefined : task;
     this.#leftWork ||= live !== undefined && live.wakeAt !== null && !live.holder;
-    const { body, large } = bodyOf(task);
+    const { id: taskId, rootId, version } = task;
+    const { body: text, large } = bodyOf(task);
+    const body = this.#cells.write(text, 'tasks.body', taskId);
     const state = [
       task.epoch,
       live?.holder?.name ?? null,
@@ -252,35 +265,30 @@ export class Rows {
         task.parentId === undefined ? null : task.rootId,
         task.ordinal,
       ] as const;
-      seq = Number(this.#sql.insert.run(...state, ...place, task.idempotency?.key ?? null).lastInsertRowid);
+      const { owner, tool, idempotency } = task;
+      const key = idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null;
+      seq = Number(this.#sql.insert.run(...state, ...place, key).lastInsertRowid);
     }
-    if (large !== undefined) this.#sql.keepApart.run(seq, large);
+    if (large !== undefined) this.#sql.keepApart.run(seq, this.#cells.write(large, 'results.value', taskId));
     else this.#parsed.remember(seq, body, task);
-    const gained = journal ? JSON.stringify(journal) : null;
     const { lastInsertRowid } = this.#sql.commit.run(
       seq,
       null,
-      task.version,
+      version,
       at,
-      JSON.stringify(events),
-      gained,
+      this.#cells.write(JSON.stringify(events), 'commits.events', taskId, version),
+      journal ? this.#cells.write(JSON.stringify(journal), 'commits.journal', taskId, version) : null,
     );
-    const { id: taskId, rootId, version } = task;
     this.#own.push({ seq: Number(lastInsertRowid), taskId, rootId, version, at, events });
   }
 
   #remove(id: TaskId, at: number): void {
-    const { seq, version } = this.#found.get(id)!;
+    const { seq, version: last } = this.#found.get(id)!;
+    const version = last + 1;
     const events = [{ type: 'removed' }] as const;
-    const { lastInsertRowid } = this.#sql.commit.run(null, id, version + 1, at, JSON.stringify(events), null);
-    this.#own.push({
-      seq: Number(lastInsertRowid),
-      taskId: id,
-      rootId: id,
-      version: version + 1,
-      at,
-      events,
-    });
+    const written = this.#cells.write(JSON.stringify(events), 'commits.events', id, version);
+    const { lastInsertRowid } = this.#sql.commit.run(null, id, version, at, written, null);
+    this.#own.push({ seq: Number(lastInsertRowid), taskId: id, rootId: id, version, at, events });
     this.#sql.forgetCommits.run(seq);
     this.#sql.forgetResult.run(seq);
     this.#sql.remove.run(seq);
@@ -292,8 +300,8 @@ function confirm(isWhatWasAskedFor: boolean): void {
   if (!isWhatWasAskedFor) throw new Damaged('an index leads to the wrong tasks');
 }
 
-function prepare(db: Connection) {
-  const columns = 'seq, body, lease_until';
+function prepare(db: Connection, { areBound }: Cells) {
+  const columns = areBound ? 'seq, body, lease_until, id' : 'seq, body, lease_until';
   return {
     get: asArrays(db.prepare(`select ${columns} from tasks where id = ?`)),
     // A task of another and one that is not there cost the same, to a fraction of a microsecond: both are looked for in
@@ -311,7 +319,7 @@ function prepare(db: Connection) {
         union
         select tasks.seq, tasks.id from below join tasks on tasks.parent_id = below.id
       )
-      select tasks.seq, body, lease_until from below join tasks on tasks.seq = below.seq order by below.seq`),
+      select tasks.seq, body, lease_until, tasks.id from below join tasks on tasks.seq = below.seq order by below.seq`),
     children: db.prepare('select id, parent_id, ordinal from tasks where parent_id = ? order by ordinal'),
     withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
     list: db.prepare(`

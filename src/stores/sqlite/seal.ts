@@ -44,26 +44,47 @@ export function readSealOfFileAlone(file: string): Seal | undefined {
 
 /** Gives a database a new identity. Inside a transaction. */
 export function renewSeal(db: Connection): void {
-  db.exec('delete from holdfast_seal');
-  db.prepare('insert into holdfast_seal select ?, 0, coalesce(max(seq), 0) from commits').run(newId());
+  const again = db.prepare(`
+    update holdfast_seal
+    set incarnation = ?, transactions = 0, newest_commit = (select coalesce(max(seq), 0) from commits)`);
+  const first = db.prepare(`
+    insert into holdfast_seal (incarnation, transactions, newest_commit)
+    select ?, 0, coalesce(max(seq), 0) from commits`);
+  if (again.run(newId()).changes === 0) first.run(newId());
+}
+
+/** How often the manner of writing has changed: who writes must know the latest. */
+export function readManner(db: Connection): number {
+  return (db.prepare('select manner from holdfast_seal').get() as { manner: number }).manner;
+}
+
+/** From here on every process must look anew, before it commits, at how values are to be written. Inside a transaction. */
+export function moveSealOn(db: Connection): void {
+  db.exec('update holdfast_seal set manner = manner + 1');
+}
+
+/** A transaction that was sealed, and the manner in which it had to be written. */
+export interface Sealed {
+  readonly transactions: number;
+  readonly manner: number;
 }
 
 /**
  * A function to end every transaction with: it seals what was written and gives the transaction's number, or nothing
  * if nothing was written.
  */
-export function sealing(db: Connection): () => number | undefined {
+export function sealing(db: Connection): () => Sealed | undefined {
   const total = db.prepare('select total_changes() as changes');
   const seal = db.prepare(`
     update holdfast_seal
     set transactions = transactions + 1, newest_commit = (select coalesce(max(seq), 0) from commits)
-    returning transactions`);
+    returning transactions, manner`);
   const changes = () => (total.get() as { changes: number }).changes;
   let sealed = changes();
   return () => {
     if (changes() === sealed) return undefined;
-    const { transactions } = seal.get() as { transactions: number };
+    const done = seal.get() as unknown as Sealed;
     sealed = changes();
-    return transactions;
+    return done;
   };
 }

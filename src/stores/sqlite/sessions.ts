@@ -1,9 +1,12 @@
 import type { SessionRecord, Sessions } from '../../engine/sessions.ts';
+import type { Cells, Stored } from './cells.ts';
 import { type Connection, worded } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
 
+const column = 'sessions.opening';
+
 /** Sessions as rows. */
-export function sqliteSessions(db: Connection, commands: GroupCommit, file: string): Sessions {
+export function sqliteSessions(db: Connection, commands: GroupCommit, cells: Cells, file: string): Sessions {
   const upsert = db.prepare(`
     insert into sessions (id, owner, opening, seen_at) values (?, ?, ?, ?)
     on conflict (id) do update set seen_at = excluded.seen_at`);
@@ -12,11 +15,15 @@ export function sqliteSessions(db: Connection, commands: GroupCommit, file: stri
   const forget = db.prepare('delete from sessions where seen_at < ?');
   return {
     save: ({ id, owner, opening, seenAt }) =>
-      commands.submit(() => void upsert.run(id, owner, JSON.stringify(opening), seenAt)),
+      commands.submit(() => {
+        upsert.run(id, owner, cells.write(JSON.stringify(opening), column, id), seenAt);
+      }),
     async get(id): Promise<SessionRecord | undefined> {
       try {
-        const row = select.get(id) as { owner: string; opening: string; seen_at: number } | undefined;
-        return row && { id, owner: row.owner, opening: JSON.parse(row.opening), seenAt: row.seen_at };
+        const row = select.get(id) as { owner: string; opening: Stored; seen_at: number } | undefined;
+        if (!row) return undefined;
+        const opening = JSON.parse(cells.read(row.opening, column, id));
+        return { id, owner: row.owner, opening, seenAt: row.seen_at };
       } catch (error) {
         throw worded(error, file);
       }

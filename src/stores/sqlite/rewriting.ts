@@ -1,0 +1,236 @@
+/**
+ * Brings every value of a file to how it would be written now: encrypted, under the youngest key, or plain again.
+ * In small batches through the same group commit as all other commands, with pauses in between; how far it has come
+ * is committed with each batch, so that whoever opens the file next goes on from there, and several processes share
+ * the work. Nobody can write in the old way meanwhile: each commit is fenced by the seal (`seal.ts`).
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { StoreClosed } from '../../engine/store-errors.ts';
+import type { Clock } from '../../model/clock.ts';
+import type { Task } from '../../model/task.ts';
+import type { Stored } from './cells.ts';
+import { compact } from './compaction.ts';
+import { type Connection, forgetThoroughly, worded } from './driver.ts';
+import {
+  compaction,
+  finishCompaction,
+  finishRewriting,
+  finishStage,
+  reachPosition,
+  readEncryption,
+} from './encryption.ts';
+import type { GroupCommit } from './group-commit.ts';
+import type { Manner } from './manner.ts';
+import type { Vault } from './vault.ts';
+
+/** Bounds how long the event loop stands still for one batch. */
+const batchRows = 100;
+const batchBytes = 256 * 1024;
+/** How many times longer than the last batch it pauses, while nobody waits for the end. */
+const restFactor = 4;
+
+interface Row {
+  readonly seq: number;
+  readonly id: string;
+}
+
+/** A table in which values may be encrypted: its rows in order, and how one of them is rewritten. */
+interface Rewritten<R extends Row> {
+  readonly select: string;
+  readonly update: string;
+  /** What `update` takes, if the row has to change. */
+  rewrite(row: R, vault: Vault): readonly (Stored | null)[] | undefined;
+}
+
+const tables: Readonly<Record<string, Rewritten<never>>> = {
+  tasks: {
+    select: 'select seq, id, owner, tool, idempotency_key as key, body from tasks where seq > ? order by seq',
+    update: 'update tasks set idempotency_key = ?, body = ? where seq = ?',
+    rewrite(row: Row & { owner: string; tool: string; key: Stored | null; body: Stored }, vault) {
+      const isKeyRight = row.key === null || (typeof row.key === 'string') === vault.writesPlain;
+      if (isKeyRight && vault.isAsWritten(row.body)) return undefined;
+      const text = vault.read(row.body, 'tasks.body', row.id);
+      const key = isKeyRight ? undefined : (JSON.parse(text) as Task).idempotency!.key;
+      return [
+        key === undefined ? row.key : vault.keyOf({ owner: row.owner, tool: row.tool, key }),
+        vault.write(text, 'tasks.body', row.id),
+      ];
+    },
+  },
+  commits: {
+    select: `
+      select commits.seq, coalesce(tasks.id, removed_id) as id, version, events, journal
+      from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq`,
+    update: 'update commits set events = ?, journal = ? where seq = ?',
+    rewrite(row: Row & { version: number; events: Stored; journal: Stored | null }, vault) {
+      const { id, version, events, journal } = row;
+      if (vault.isAsWritten(events) && (journal === null || vault.isAsWritten(journal))) return undefined;
+      const again = (stored: Stored, column: string) =>
+        vault.write(vault.read(stored, column, id, version), column, id, version);
+      return [again(events, 'commits.events'), journal && again(journal, 'commits.journal')];
+    },
+  },
+  results: {
+    select: `
+      select results.task as seq, tasks.id, value from results join tasks on tasks.seq = results.task
+      where results.task > ? order by results.task`,
+    update: 'update results set value = ? where task = ?',
+    rewrite({ id, value }: Row & { value: Stored }, vault) {
+      if (vault.isAsWritten(value)) return undefined;
+      return [vault.write(vault.read(value, 'results.value', id), 'results.value', id)];
+    },
+  },
+  sessions: {
+    select: 'select rowid as seq, id, opening from sessions where rowid > ? order by rowid',
+    update: 'update sessions set opening = ? where rowid = ?',
+    rewrite({ id, opening }: Row & { opening: Stored }, vault) {
+      if (vault.isAsWritten(opening)) return undefined;
+      return [vault.write(vault.read(opening, 'sessions.opening', id), 'sessions.opening', id)];
+    },
+  },
+  secrets: {
+    select: 'select rowid as seq, name as id, value from secrets where rowid > ? order by rowid',
+    update: 'update secrets set value = ? where rowid = ?',
+    rewrite: ({ id, value }: Row & { value: Uint8Array }, vault) => [
+      vault.writeBytes(vault.readBytes(value, 'secrets.value', id), 'secrets.value', id),
+    ],
+  },
+};
+
+const stages = Object.keys(tables);
+
+type Progress = 'more' | 'compaction' | 'settled';
+
+export class Rewriting {
+  readonly #db: Connection;
+  readonly #vault: Vault;
+  readonly #manner: Manner;
+  readonly #commands: GroupCommit;
+  readonly #clock: Clock;
+  /** None in memory, where there is nothing to compact. */
+  readonly #file: string | undefined;
+  readonly #place: string;
+  #running: Promise<void> | undefined;
+  #isHurried = false;
+  #isStopped = false;
+
+  constructor(parts: {
+    readonly db: Connection;
+    readonly vault: Vault;
+    readonly manner: Manner;
+    readonly commands: GroupCommit;
+    readonly clock: Clock;
+    readonly file: string | undefined;
+    readonly place: string;
+  }) {
+    this.#db = parts.db;
+    this.#vault = parts.vault;
+    this.#manner = parts.manner;
+    this.#commands = parts.commands;
+    this.#clock = parts.clock;
+    this.#file = parts.file;
+    this.#place = parts.place;
+  }
+
+  /** Begins in the background, if there is anything to do. */
+  start(): void {
+    if (readEncryption(this.#db).stage === null) return;
+    this.#run().catch((error: unknown) => {
+      if (error instanceof StoreClosed) return;
+      process.emitWarning(`Values in ${this.#place} could not be rewritten: ${(error as Error).message}`);
+    });
+  }
+
+  /** Resolves once nothing is left to be rewritten, and takes no rests until then. */
+  async finish(): Promise<void> {
+    this.#isHurried = true;
+    try {
+      await this.#run();
+    } finally {
+      this.#isHurried = false;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running?.catch(() => {});
+  }
+
+  #run(): Promise<void> {
+    this.#running ??= this.#toTheEnd().finally(() => {
+      this.#running = undefined;
+      if (this.#db.isOpen) forgetThoroughly(this.#db, 'fast');
+    });
+    return this.#running;
+  }
+
+  async #toTheEnd(): Promise<void> {
+    // What stood under an older key is to be gone, not only forgotten.
+    forgetThoroughly(this.#db, 'on');
+    for (;;) {
+      if (this.#isStopped) throw new StoreClosed(this.#place);
+      const started = performance.now();
+      const progress = await this.#commands.submit(() => this.#batch());
+      if (progress === 'settled') return;
+      if (progress === 'compaction') await this.#compact();
+      else if (!this.#isHurried) await this.#rest((performance.now() - started) * restFactor);
+    }
+  }
+
+  /** A process has something better to do than to live for this. */
+  async #rest(ms: number): Promise<void> {
+    await pause(ms, undefined, { ref: false });
+  }
+
+  /** Inside a transaction. */
+  #batch(): Progress {
+    const { stage, position } = readEncryption(this.#db);
+    if (stage === null) return 'settled';
+    if (stage === compaction) return 'compaction';
+    const next = this.#rewriteSome(tables[stage]!, position);
+    if (next !== undefined) {
+      reachPosition(this.#db, next);
+      return 'more';
+    }
+    const following = stages[stages.indexOf(stage) + 1];
+    if (following !== undefined) {
+      finishStage(this.#db, following);
+    } else {
+      if (this.#vault.writesPlain) this.#vault.forgetLookupSecret();
+      finishRewriting(this.#db, this.#vault.cipher!, this.#clock.now());
+      this.#manner.move();
+    }
+    return 'more';
+  }
+
+  /** The last row that was looked at; none if there were no more. */
+  #rewriteSome(table: Rewritten<never>, after: number): number | undefined {
+    const rows: (Row & Record<string, unknown>)[] = [];
+    let bytes = 0;
+    for (const row of this.#db.prepare(table.select).iterate(after)) {
+      rows.push(row as Row & Record<string, unknown>);
+      for (const value of Object.values(row)) bytes += sizeOf(value);
+      if (rows.length === batchRows || bytes > batchBytes) break;
+    }
+    const update = this.#db.prepare(table.update);
+    for (const row of rows) {
+      const values = table.rewrite(row as never, this.#vault);
+      if (values) update.run(...values, row.seq);
+    }
+    return rows.at(-1)?.seq;
+  }
+
+  async #compact(): Promise<void> {
+    try {
+      if (this.#file !== undefined && !(await compact(this.#db, this.#file, () => this.#isStopped))) return;
+    } catch (error) {
+      throw worded(error, this.#place);
+    }
+    await this.#commands.submit(() => finishCompaction(this.#db));
+  }
+}
+
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  return value instanceof Uint8Array ? value.byteLength : 0;
+}

@@ -1,0 +1,53 @@
+/** Every port of the store takes the same examination encrypted as plain, and while a file is being rewritten. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'vitest';
+import { openSqlite } from '../../src/sqlite.ts';
+import { testQueue } from '../../src/testing/test-queue.ts';
+import { testSecrets } from '../../src/testing/test-secrets.ts';
+import { testSessions } from '../../src/testing/test-sessions.ts';
+import { testStore } from '../../src/testing/test-store.ts';
+import type { Place } from '../../src/testing.ts';
+import { encryption } from './keys.ts';
+
+async function encrypted(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-encryption-'));
+  return {
+    open: (clock) => openSqlite(join(folder, 'tasks.db'), { clock, encryption: encryption('first') }),
+    remove: () => rm(folder, { recursive: true }),
+  };
+}
+
+/** Every opening begins another key, so that who opened before must look anew with every command. */
+async function rotating(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-encryption-'));
+  const ids = ['first', 'second', 'third', 'fourth'];
+  let opened = 0;
+  return {
+    open: (clock) =>
+      openSqlite(join(folder, 'tasks.db'), {
+        clock,
+        encryption: { ...encryption(...ids), current: ids[Math.min(opened++, ids.length - 1)]! },
+      }),
+    remove: () => rm(folder, { recursive: true }),
+  };
+}
+
+async function inMemory(): Promise<Place> {
+  return {
+    open: (clock) => openSqlite('memory:', { clock, encryption: encryption('first') }),
+    remove: async () => {},
+  };
+}
+
+const notShared = 'a database in memory belongs to one connection';
+
+describe('the store, encrypted', () => testStore({ test, place: encrypted }));
+describe('the store while its keys rotate', () => testStore({ test, place: rotating }));
+describe('the store in memory, encrypted', () => testStore({ test, place: inMemory, notShared }));
+describe('the queue, encrypted', () => testQueue({ test, place: encrypted }));
+describe('the queue while its keys rotate', () => testQueue({ test, place: rotating }));
+describe('the secrets, encrypted', () => testSecrets({ test, place: encrypted }));
+describe('the secrets while their keys rotate', () => testSecrets({ test, place: rotating }));
+describe('the sessions, encrypted', () => testSessions({ test, place: encrypted }));
