@@ -93,6 +93,7 @@ test('the public entries export exactly these names', async () => {
         "InvalidTokenOptions",
         "McpHandler",
         "NothingCounted",
+        "jwtTokens",
         "serveHttp",
         "serveStdio",
         "staticTokens",

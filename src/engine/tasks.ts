@@ -322,7 +322,8 @@ export class Tasks implements AsyncDisposable {
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.#unobserve();
-    await (await this.#database)?.close();
+    // What could not be opened need not be closed; whoever needed it was told.
+    await (await this.#database?.catch(() => undefined))?.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

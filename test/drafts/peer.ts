@@ -3,7 +3,7 @@
 import { createTasks, type DurableTool, type Tasks, type TasksOptions } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { onTestFinished } from 'vitest';
-import { fixtureFactory, storeFrom } from '../fixture/server.ts';
+import { fixtureFactory, storeFrom, withoutLimits } from '../fixture/server.ts';
 import { tokensOf } from '../fixture/tokens.ts';
 import { fixturePrompts, fixtureResources, fixtureTools } from '../fixture/tools.ts';
 import { Peer } from '../revision-2025-11-25/peer.ts';
@@ -41,6 +41,7 @@ export interface ServingOptions extends Omit<Partial<TasksOptions>, 'tools'> {
 export async function serving({ more = [], tokens, ...options }: ServingOptions): Promise<Serving> {
   const tasks = createTasks({
     store: storeFrom('memory:'),
+    limits: withoutLimits,
     shortestRetention: '1s',
     ...(tokens && { owner: (credentials) => `owner:${credentials?.clientId}` }),
     tools: [...fixtureTools, ...more],

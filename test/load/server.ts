@@ -7,7 +7,7 @@ import type { McpServerFactory } from '@modelcontextprotocol/server';
 import { createTasks, type Database, type Duration } from 'holdfast';
 import { serveHttp, serveStdio } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
-import { fixtureFactory } from '../fixture/server.ts';
+import { fixtureFactory, withoutLimits } from '../fixture/server.ts';
 import { fixtureTools } from '../fixture/tools.ts';
 import { chatter } from './chatter.ts';
 import { type Holdings, holdings, type Memory, memory } from './holdings.ts';
@@ -48,7 +48,11 @@ export interface Asked {
 export type Said = { readonly ready: string } | { readonly n: number; readonly value: unknown };
 
 const { face, store, concurrency, grace, lookMs, readMs } = JSON.parse(process.argv[2]!) as Settings;
-const tasks = createTasks({ store: () => opened(), tools: [...fixtureTools, chatter] });
+const tasks = createTasks({
+  store: () => opened(),
+  tools: [...fixtureTools, chatter],
+  limits: withoutLimits,
+});
 const worker = await tasks.work({ concurrency });
 const requests = await tasks.requests();
 const served = face === 'http' ? await overHttp() : overStdio();

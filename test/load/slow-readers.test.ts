@@ -3,7 +3,7 @@ import { serveHttp } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { slowReaderMs } from '../../src/server/subscription.ts';
-import { fixtureFactory } from '../fixture/server.ts';
+import { fixtureFactory, withoutLimits } from '../fixture/server.ts';
 import { chatter } from './chatter.ts';
 import { holdings } from './holdings.ts';
 import { times } from './lanes.ts';
@@ -41,7 +41,7 @@ test('readers that stop reading while a task changes thousands of times are not 
 }, 60_000);
 
 test('a reader that takes nothing for 30 seconds loses its connection, and other readers of the task do not', async () => {
-  const tasks = createTasks({ store: () => openSqlite('memory:'), tools: [chatter] });
+  const tasks = createTasks({ store: () => openSqlite('memory:'), tools: [chatter], limits: withoutLimits });
   await tasks.work();
   const server = await serveHttp(tasks, fixtureFactory(tasks), { port: 0, stopOn: [], grace: 0 });
   onTestFinished(() => server.stop());

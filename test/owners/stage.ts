@@ -2,7 +2,7 @@
 import { createTasks, type Task, type Tasks } from 'holdfast';
 import { serveHttp, staticTokens } from 'holdfast/server';
 import { vi } from 'vitest';
-import { fixtureFactory, storeFrom } from '../fixture/server.ts';
+import { fixtureFactory, storeFrom, withoutLimits } from '../fixture/server.ts';
 import { fixturePrompts, fixtureResources, fixtureTools } from '../fixture/tools.ts';
 import { RawClient } from '../serving/raw-client.ts';
 import { faces } from './faces.ts';
@@ -30,6 +30,7 @@ export async function stage(store = 'memory:'): Promise<Stage> {
   const tasks = createTasks({
     store: storeFrom(store),
     drafts: 'all',
+    limits: withoutLimits,
     tools: fixtureTools,
     resources: fixtureResources,
     prompts: fixturePrompts,

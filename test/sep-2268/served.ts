@@ -4,6 +4,7 @@ import { createTasks, type Tasks, type TasksOptions } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { onTestFinished } from 'vitest';
+import { withoutLimits } from '../fixture/server.ts';
 import { tokensOf } from '../fixture/tokens.ts';
 import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
 import { RawClient } from '../serving/raw-client.ts';
@@ -39,6 +40,7 @@ export async function serving(options: ServedOptions = {}): Promise<Served> {
   const tasks = createTasks({
     store: () => openSqlite('memory:', clock ? { clock } : {}),
     tools: grownTools,
+    limits: withoutLimits,
     drafts: ['sep-2268'],
     shortestRetention: '300ms',
     owner: (credentials) => `owner:${credentials?.clientId}`,
