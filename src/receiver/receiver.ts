@@ -23,6 +23,7 @@ import { revision } from '../protocol/dialects/2025-11-25/names.ts';
 import type { Drafts } from '../protocol/dialects/drafts/flags.ts';
 import { createdMessage, nameIn, originalTasks, wishOf } from '../protocol/dialects/sep-1686/dialect.ts';
 import { CallFailed } from '../protocol/errors.ts';
+import { Unheard } from './unheard.ts';
 
 export interface IncomingRequest {
   readonly id: string | number;
@@ -67,6 +68,7 @@ export class Receiver {
   readonly #followed = new Map<TaskId, () => void>();
   /** Requests that are being answered and may be cancelled, by their id. */
   readonly #pending = new Map<string | number, AbortController>();
+  readonly #unheard = new Unheard();
   #isClosed = false;
 
   constructor(parts: ReceiverParts) {
@@ -149,8 +151,10 @@ export class Receiver {
     wish: Wish,
     signal: AbortSignal,
   ): Promise<JsonObject> {
-    const root = await this.#create(request, caller, wish);
-    return this.#handOver({ root, descendants: [] }, caller, signal);
+    const key = await this.#unheard.keyOf(request.method, request.params);
+    const again = await this.#handedOver(key, caller);
+    const tree = again ?? { root: await this.#create(request, caller, wish), descendants: [] };
+    return this.#handOver(tree, caller, signal, key);
   }
 
   /** SEP-2229: a task, unless the answer is there at once. Until then the task belongs to the request. */
@@ -161,12 +165,15 @@ export class Receiver {
     signal: AbortSignal,
   ): Promise<JsonObject> {
     const requests = await this.#requests();
+    const key = await this.#unheard.keyOf(request.method, request.params);
+    const again = await this.#handedOver(key, caller);
+    if (again) return this.#handOver(again, caller, signal, key);
     const { id } = await this.#create(request, caller, wish, true);
     const waited = await waitFor(requests, id, { signal, windowMs });
     if (waited === 'aborted') return this.#abort(id);
     const isAlive = waited !== 'done' && (await requests.publish(id));
     const tree = isAlive ? await view(requests, caller, id) : undefined;
-    if (tree) return this.#handOver(tree, caller, signal);
+    if (tree) return this.#handOver(tree, caller, signal, key);
     const task = await requests.task(id);
     await requests.discard(id);
     if (task?.phase !== 'done') throw new CallFailed(removed);
@@ -191,8 +198,20 @@ export class Receiver {
     return tasks.create(handlers.get(method)!, { method, params }, options);
   }
 
-  async #handOver(tree: TaskTree, caller: Caller, signal: AbortSignal): Promise<JsonObject> {
+  /** The task whose id the server may never have got. */
+  async #handedOver(key: string | undefined, caller: Caller): Promise<TaskTree | undefined> {
+    const id = this.#unheard.get(key);
+    return id === undefined ? undefined : view(await this.#requests(), caller, id);
+  }
+
+  async #handOver(
+    tree: TaskTree,
+    caller: Caller,
+    signal: AbortSignal,
+    key: string | undefined,
+  ): Promise<JsonObject> {
     if (signal.aborted) return this.#abort(tree.root.id);
+    this.#unheard.add(key, tree.root.id);
     this.#follow(tree, caller);
     return caller.dialect.created(tree, (await this.#requests()).now);
   }
@@ -240,6 +259,7 @@ export class Receiver {
   // --- About tasks ----------------------------------------------------------------------------------------
 
   async #taskMethod(method: TaskMethodName, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    this.#unheard.heardOf(params.taskId);
     const requests = await this.#requests();
     const caller = this.#callerOf({ method, params });
     const { dialect } = caller;
