@@ -59,6 +59,48 @@ const words: Readonly<Record<Spending, string>> = {
   lists: 'lists of tasks',
 };
 
+/**
+ * One rate. An owner is given a hundredth of its share at a time, which is then spent without a word: a look at a task
+ * costs less than asking whether it is allowed.
+ */
+class Rate {
+  readonly #kind: Spending;
+  readonly #points: number;
+  readonly #portion: number;
+  readonly #limiter: RateLimiterMemory;
+  readonly #portions = new Map<Owner, { left: number; readonly until: number }>();
+
+  constructor(kind: Spending, points: number) {
+    this.#kind = kind;
+    this.#points = points;
+    this.#portion = Math.max(1, Math.floor(points / 100));
+    this.#limiter = new RateLimiterMemory({ points, duration: 60 });
+  }
+
+  spend(owner: Owner): Promise<void> | undefined {
+    const portion = this.#portions.get(owner);
+    if (!portion || portion.left === 0 || portion.until < Date.now()) return this.#portionFor(owner);
+    portion.left--;
+    return undefined;
+  }
+
+  async #portionFor(owner: Owner): Promise<void> {
+    try {
+      const { msBeforeNext } = await this.#limiter.consume(owner, this.#portion);
+      // Owners that are not heard of any more need not be remembered.
+      if (this.#portions.size > 10_000) this.#portions.clear();
+      this.#portions.set(owner, { left: this.#portion - 1, until: Date.now() + msBeforeNext });
+    } catch (refused) {
+      if (!(refused instanceof RateLimiterRes)) throw refused;
+      throw new OverLimit(
+        `${this.#kind}PerMinute`,
+        `No more than ${this.#points} ${words[this.#kind]} a minute.`,
+        refused.msBeforeNext,
+      );
+    }
+  }
+}
+
 /** How long a count of the store is believed. */
 const countedForMs = 30_000;
 
@@ -70,7 +112,7 @@ interface Counted {
 
 export class Limiter {
   readonly limits: Limits;
-  readonly #rates = new Map<Spending, RateLimiterMemory>();
+  readonly #rates = new Map<Spending, Rate>();
   readonly #counted = new Map<Owner, Counted>();
   readonly #subscriptions = new Map<Owner, number>();
 
@@ -78,25 +120,13 @@ export class Limiter {
     this.limits = limits;
     for (const kind of ['calls', 'looks', 'results', 'lists'] as const) {
       const points = limits[`${kind}PerMinute`];
-      if (Number.isFinite(points)) this.#rates.set(kind, new RateLimiterMemory({ points, duration: 60 }));
+      if (Number.isFinite(points)) this.#rates.set(kind, new Rate(kind, points));
     }
   }
 
-  /** Refuses what is more than the owner's share of a minute. */
-  async spend(owner: Owner, kind: Spending): Promise<void> {
-    const rate = this.#rates.get(kind);
-    if (!rate) return;
-    try {
-      await rate.consume(owner);
-    } catch (refused) {
-      if (!(refused instanceof RateLimiterRes)) throw refused;
-      const limit = this.limits[`${kind}PerMinute`];
-      throw new OverLimit(
-        `${kind}PerMinute`,
-        `No more than ${limit} ${words[kind]} a minute.`,
-        refused.msBeforeNext,
-      );
-    }
+  /** Refuses what is more than the owner's share of a minute. Undefined if there is nothing to wait for. */
+  spend(owner: Owner, kind: Spending): Promise<void> | undefined {
+    return this.#rates.get(kind)?.spend(owner);
   }
 
   /** Refuses one task more than an owner may have; otherwise it is counted. */

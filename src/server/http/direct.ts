@@ -4,6 +4,7 @@
  * the SDK words the refusal. Both end in the same functions.
  */
 import { classifyInboundRequest } from '@modelcontextprotocol/server';
+import type { Requests } from '../../engine/requests.ts';
 import { toJsonSchema } from '../../engine/schema.ts';
 import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller, Credentials } from '../../hosting/caller.ts';
@@ -61,6 +62,8 @@ export class DirectAnswers {
   readonly #senders = new Map<string, Sender>();
   readonly #handsOver: ReadonlySet<DurableTool>;
   readonly #doneTexts = new DoneTexts();
+  /** Once it is open. */
+  #served: { readonly requests: Requests } | undefined;
 
   constructor(binding: Binding, onError: (error: Error) => void) {
     this.#binding = binding;
@@ -137,11 +140,17 @@ export class DirectAnswers {
   }
 
   async #look(caller: Caller, params: JsonObject): Promise<string> {
-    const { requests } = await this.#binding.served();
-    await spendOn('tasks/get', caller);
+    const { requests } = this.#served ?? (await this.#open());
+    const allowed = spendOn('tasks/get', caller);
+    if (allowed) await allowed;
     const tree = await lookAt(requests, caller, params);
     const text = () => this.#text(shown(tree, requests, caller));
     return tree.links ? text() : this.#doneTexts.of(tree.root, this.#binding.serverInfo, text);
+  }
+
+  async #open(): Promise<{ readonly requests: Requests }> {
+    this.#served = await this.#binding.served();
+    return this.#served;
   }
 
   #text(result: JsonObject): string {
