@@ -19,6 +19,7 @@ import { HoldfastError } from './model/errors.ts';
 import type { JsonObject } from './model/json.ts';
 import type { WireFault } from './protocol/dialect.ts';
 import { drafts as allDrafts, type Draft } from './protocol/dialects/drafts/flags.ts';
+import { invalidParams } from './protocol/json-rpc.ts';
 import { answering } from './receiver/hosted.ts';
 import { type Engine, Receiver, RequestCancelled } from './receiver/receiver.ts';
 import { sqliteHandles } from './stores/sqlite/handles.ts';
@@ -112,7 +113,7 @@ function asDeclared(
 ): AnswerQuestion {
   return async (question, signal) => {
     if (kinds.includes(question.kind)) return answer(question, signal);
-    throw new ProtocolError(-32602, `Nobody here can answer such a question (${question.kind}).`);
+    throw new ProtocolError(invalidParams, `Nobody here can answer such a question (${question.kind}).`);
   };
 }
 
@@ -196,7 +197,7 @@ class Host {
   async #ask({ method, params }: { method: string; params: JsonObject }, signal: AbortSignal) {
     const { answer } = this.#options;
     const question = asQuestion({ key: await keyOf(method, params), method, params });
-    if (!question || !answer) throw new ProtocolError(-32602, `Nobody here can answer ${method}.`);
+    if (!question || !answer) throw new ProtocolError(invalidParams, `Nobody here can answer ${method}.`);
     return answer(question, signal);
   }
 }

@@ -3,6 +3,7 @@ import { type Duration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { createdNotification, relatedTaskKey, taskKey } from '../protocol/dialects/sep-1686/names.ts';
+import { invalidParams } from '../protocol/json-rpc.ts';
 import { refusalOf } from '../requestor/asked.ts';
 import type { Ending } from '../requestor/ending.ts';
 import {
@@ -169,7 +170,7 @@ export class Calls {
             throw this.mayHaveGotThrough(ofPlain) ? ofTask : ofPlain;
           });
         // Refused because the name is taken means: an earlier attempt got through.
-        const isTaken = first.error instanceof RemoteError && first.error.code === -32602;
+        const isTaken = first.error instanceof RemoteError && first.error.code === invalidParams;
         if (!isTaken && !this.mayHaveGotThrough(first.error)) throw first.error;
         return pursue().catch((error: unknown) => {
           throw isTaken ? first.error : error;

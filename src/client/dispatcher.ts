@@ -6,6 +6,8 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { waitAskedFor } from '../protocol/faults.ts';
+import { notAdmitted } from '../protocol/json-rpc.ts';
 import { ConnectionLost, MalformedAnswer, RemoteError, RequestTimedOut } from '../requestor/errors.ts';
 import { longestTimerMs } from '../requestor/pace.ts';
 import type { RemotePeer } from '../requestor/pursuit.ts';
@@ -207,6 +209,9 @@ function remoteError(error: unknown): Error {
   if (!isJsonObject(error) || typeof error.code !== 'number' || typeof error.message !== 'string')
     return new MalformedAnswer('an error has no code or no message');
   const { code, message, data } = error;
+  const retryAfterMs = waitAskedFor(data);
+  // Nothing was carried out, and nothing is said about any task: it is only too early.
+  if (retryAfterMs !== undefined) return new ConnectionLost(message, { retryAfterMs, isUnsent: true });
   return new RemoteError({ code, message, ...(data !== undefined && { data: data as Json }) });
 }
 
@@ -222,7 +227,7 @@ function asLost(error: unknown, isModern: boolean): Error {
       isOver: true,
       isUnsent: true,
     });
-  if (status === 401 || status === 403) return new RemoteError({ code: -32001, message: error.message });
+  if (status === 401 || status === 403) return new RemoteError({ code: notAdmitted, message: error.message });
   if (error.name === 'ZodError' || error.name === '$ZodError')
     return new MalformedAnswer('it answered with JSON that is no message of JSON-RPC');
   const { cause } = error;

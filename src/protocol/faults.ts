@@ -7,7 +7,7 @@ import {
   TaskIsDone,
   TaskNotFound,
 } from '../model/errors.ts';
-import type { JsonObject } from '../model/json.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { WireFault } from './dialect.ts';
 import {
   CallFailed,
@@ -38,6 +38,12 @@ export function overLimit({ limit, retryAfterMs }: OverLimit): JsonObject {
     limit,
     ...(retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }),
   };
+}
+
+/** How long an error asks its reader to wait; undefined if waiting would not help. */
+export function waitAskedFor(data: unknown): number | undefined {
+  if (!isJsonObject(data) || data.reason !== 'limit') return undefined;
+  return typeof data.retryAfterMs === 'number' ? data.retryAfterMs : undefined;
 }
 
 function failureOf({ outcome, message }: CallFailed): WireFault {

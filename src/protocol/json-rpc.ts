@@ -6,3 +6,5 @@ export const invalidParams = -32602;
 export const internalError = -32603;
 /** For refusals that have to do with HTTP alone, as the SDK words them. */
 export const transportRefusal = -32000;
+/** Likewise: a session that is not known, or a caller that is not. */
+export const notAdmitted = -32001;

@@ -1,5 +1,6 @@
 /** Asks until there is an answer. What the peer refuses is refused; what did not get through is sent again. */
 import type { JsonObject } from '../model/json.ts';
+import { internalError } from '../protocol/json-rpc.ts';
 import type { Ending } from './ending.ts';
 import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable } from './errors.ts';
 import type { Gate } from './gate.ts';
@@ -7,9 +8,6 @@ import type { Halt } from './halt.ts';
 import type { PursuitParts } from './pursuit.ts';
 import type { Message } from './remote-dialect.ts';
 import type { RemoteTask } from './remote-task.ts';
-
-/** The code of "something went wrong here": tried again, where trying again does no harm. */
-const internalError = -32603;
 
 type Parts = Pick<PursuitParts, 'peer' | 'pace' | 'onUpdate' | 'unreachableForMs'>;
 
@@ -82,6 +80,7 @@ export class Insistence {
 }
 
 function isPassing(error: unknown, isRepeated: boolean): error is Error {
+  // Something went wrong over there: tried again, where trying again does no harm.
   if (error instanceof RemoteError) return isRepeated && error.code === internalError;
   return error instanceof ConnectionLost || error instanceof RequestTimedOut;
 }

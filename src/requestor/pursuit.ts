@@ -4,6 +4,7 @@
  * wait is bounded, and nothing that a peer says is taken on trust.
  */
 import type { JsonObject } from '../model/json.ts';
+import { invalidParams } from '../protocol/json-rpc.ts';
 import { type Answering, Questions } from './asked.ts';
 import { checkedSize, type Ending, endingIn, endingOfUnknown, endingWithout, sizeOf } from './ending.ts';
 import { Detached, MalformedAnswer, RemoteError } from './errors.ts';
@@ -188,7 +189,7 @@ export class Pursuit {
     try {
       return await this.#insistence.look(message, task);
     } catch (error) {
-      if (!(error instanceof RemoteError) || error.code !== -32602) throw error;
+      if (!(error instanceof RemoteError) || error.code !== invalidParams) throw error;
       throw new Gone(endingOfUnknown(task, error.message, this.#now()));
     }
   }

@@ -2,6 +2,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { WireFault } from '../protocol/dialect.ts';
 import { progressKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { internalError } from '../protocol/json-rpc.ts';
 import { MalformedAnswer } from './errors.ts';
 
 /** Nobody answers more than that at once. */
@@ -120,7 +121,7 @@ function readError(wire: Json | undefined): WireFault | undefined {
   if (!isJsonObject(wire)) return undefined;
   const { code, message, data } = wire;
   return {
-    code: typeof code === 'number' ? code : -32603,
+    code: typeof code === 'number' ? code : internalError,
     message: typeof message === 'string' ? message : 'The server gave no reason.',
     ...(data !== undefined && { data }),
   };

@@ -1,7 +1,8 @@
 /** What a request of a session says of the task that it wants. */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { Caller } from '../hosting/caller.ts';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { JsonObject } from '../model/json.ts';
+import { wishedTask } from '../protocol/detection.ts';
 import { wishOf } from '../protocol/dialects/sep-1686/dialect.ts';
 import { taskKey } from '../protocol/dialects/sep-1686/names.ts';
 import type { Naming } from './tool-calls.ts';
@@ -28,8 +29,8 @@ export function wishesOf(
   if (mcpReq.envelope) return {};
   if (dialect.requestorNamesTasks)
     return { named: { ...wishOf(mcpReq._meta as JsonObject, params), requestId: mcpReq.id } };
-  if (!isJsonObject(params.task) || dialect.methods.length === 0) return {};
-  const ttl = params.task;
+  const ttl = dialect.methods.length === 0 ? undefined : wishedTask(params);
+  if (!ttl) return {};
   if (sender.takesTasksUnasked) return { ttl };
   return method === 'tools/call' ? { task: true, ttl } : {};
 }

@@ -13,6 +13,7 @@ import { newId } from '../../model/id.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import { OverLimit } from '../../protocol/errors.ts';
+import { notAdmitted } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { StandaloneStream } from '../standalone-stream.ts';
 import { type DirectAnswer, overLimitAnswer } from './direct.ts';
@@ -45,7 +46,7 @@ export interface SessionRequest {
 }
 
 /** As the SDK words it; it makes clients open a new session. */
-const notFound = () => refusal(404, 'Session not found', -32001);
+const notFound = () => refusal(404, 'Session not found', notAdmitted);
 
 export class HttpSessions {
   readonly #binding: Binding;
