@@ -1,10 +1,9 @@
 /** An encrypted store next to the same store without encryption, and what it takes to encrypt a file that was plain. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite, type SqliteOptions } from '../src/sqlite.ts';
 import { copy, fill } from './fixture.ts';
+import { inFolder } from './folder.ts';
 import { interleave, type Turns } from './measure.ts';
 import type { Comparison, Findings, Rate, Suite } from './report.ts';
 import { type OperationName, openStore, operations } from './sides.ts';
@@ -40,17 +39,7 @@ const quick: Plan = {
 
 export const encryption: Suite = {
   name: 'encryption',
-  async run(options) {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
-    const remove = () => rmSync(folder, { recursive: true, force: true });
-    process.once('exit', remove);
-    try {
-      return await compare(folder, options.quick ? quick : full);
-    } finally {
-      process.off('exit', remove);
-      remove();
-    }
-  },
+  run: ({ quick: isQuick }) => inFolder((folder) => compare(folder, isQuick ? quick : full)),
 };
 
 async function compare(folder: string, { size, turns }: Plan): Promise<Findings> {

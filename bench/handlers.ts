@@ -1,7 +1,6 @@
 /** What a handler costs: a step next to its bare commit, whole tasks next to two, and many tasks that only wait. */
+
 import { fork } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Change } from '../src/engine/change.ts';
 import * as rules from '../src/engine/transitions.ts';
@@ -9,16 +8,14 @@ import { createTasks, durableTool } from '../src/index.ts';
 import { openSqlite } from '../src/sqlite.ts';
 import { aTask } from '../src/testing/fixtures.ts';
 import { BareLoop, bind } from './bare.ts';
+import { inFolder } from './folder.ts';
 import { interleave, type Operation, type Side } from './measure.ts';
 import type { Comparison, Findings, Suite, Target } from './report.ts';
 
 export const handlers: Suite = {
   name: 'handlers',
-  async run({ quick }) {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
-    const remove = () => rmSync(folder, { recursive: true, force: true });
-    process.once('exit', remove);
-    try {
+  run: ({ quick }) =>
+    inFolder(async (folder) => {
       const step = await compareSteps(folder, quick ? 20 : 300);
       const whole = await compareWholeTasks(folder, quick ? 4 : 40);
       const waiting = await measureWaiting(folder, quick ? 2_000 : 100_000);
@@ -37,11 +34,7 @@ export const handlers: Suite = {
           ...sleeping,
         ],
       } satisfies Findings;
-    } finally {
-      process.off('exit', remove);
-      remove();
-    }
-  },
+    }),
 };
 
 async function compareSteps(folder: string, rounds: number): Promise<Comparison> {

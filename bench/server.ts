@@ -2,11 +2,10 @@
  * A whole server over HTTP: tasks from call to completed next to the tasks of SDK 1.x, and
  * `tasks/get` next to a server that only echoes, and next to itself with many more tasks stored.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { anonymous } from '../src/hosting/caller.ts';
 import { fill, StoredTasks } from './fixture.ts';
+import { inFolder } from './folder.ts';
 import { interleave, type Operation, type Side, type Timing, type Turns } from './measure.ts';
 import { type Comparison, count, type Findings, type Rate, type Suite, type Target } from './report.ts';
 import type { Connection } from './server-connection.ts';
@@ -40,17 +39,7 @@ const getsInABurst = 512;
 
 export const server: Suite = {
   name: 'server',
-  async run(options) {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
-    const remove = () => rmSync(folder, { recursive: true, force: true });
-    process.once('exit', remove);
-    try {
-      return await compare(folder, options.quick ? quick : full);
-    } finally {
-      process.off('exit', remove);
-      remove();
-    }
-  },
+  run: ({ quick: isQuick }) => inFolder((folder) => compare(folder, isQuick ? quick : full)),
 };
 
 interface Measured {

@@ -1,8 +1,7 @@
 /** The SQLite store next to the same SQL in a bare loop, at two sizes. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { copy, fill } from './fixture.ts';
+import { inFolder } from './folder.ts';
 import { interleave, type Turns } from './measure.ts';
 import {
   type Comparison,
@@ -76,17 +75,7 @@ interface Pair {
 
 export const sqliteStore: Suite = {
   name: 'sqlite-store',
-  async run(options) {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
-    const remove = () => rmSync(folder, { recursive: true, force: true });
-    process.once('exit', remove);
-    try {
-      return await compare(folder, options.quick ? quick : full);
-    } finally {
-      process.off('exit', remove);
-      remove();
-    }
-  },
+  run: ({ quick: isQuick }) => inFolder((folder) => compare(folder, isQuick ? quick : full)),
 };
 
 async function compare(folder: string, plan: Plan): Promise<Findings> {

@@ -1,4 +1,5 @@
 /** A client that writes down every message in both directions, with placeholders for what differs from run to run. */
+import { frames } from '../revision-2025-11-25/peer.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever is said.
 export type Message = Record<string, any>;
@@ -111,13 +112,5 @@ async function* messagesOf(response: Response): AsyncGenerator<Message> {
     yield (await response.json()) as Message;
     return;
   }
-  let text = '';
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-      text = text.slice(end + 2);
-      if (data) yield JSON.parse(data) as Message;
-    }
-  }
+  yield* frames(response);
 }

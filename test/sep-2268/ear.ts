@@ -1,5 +1,5 @@
 /** The standalone stream of a session, open before anything is asked, and everything that came on it. */
-import type { Message, Peer } from '../revision-2025-11-25/peer.ts';
+import { frames, type Message, type Peer } from '../revision-2025-11-25/peer.ts';
 
 export class Ear implements AsyncDisposable {
   readonly heard: Message[] = [];
@@ -40,15 +40,7 @@ export class Ear implements AsyncDisposable {
   }
 
   async #read(response: Response): Promise<void> {
-    let text = '';
-    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-      text += chunk;
-      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-        const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-        text = text.slice(end + 2);
-        if (data) this.#take(JSON.parse(data));
-      }
-    }
+    for await (const message of frames(response)) this.#take(message);
   }
 
   #take(message: Message): void {
