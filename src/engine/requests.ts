@@ -56,6 +56,9 @@ export class Requests {
     this.#watches = new Watches(database.store);
   }
 
+  /** How many trees have been removed by hand through this process. */
+  removals = 0;
+
   get now(): number {
     return this.#clock.now();
   }
@@ -180,6 +183,7 @@ export class Requests {
   async remove(rootId: TaskId): Promise<void> {
     await this.cancel(rootId, 'The requestor removed it.');
     await this.#database.store.update('family', rootId, (family) => rules.remove(family));
+    this.removals++;
   }
 
   /** Takes a question onto a stream of this process. False if it is on another already, or open no more. */

@@ -72,17 +72,39 @@ export class DirectAnswers {
   }
 
   /** Undefined if the request has to take the long way. */
-  answer(posted: Posted): Promise<DirectAnswer> | undefined {
+  answer(posted: Posted): DirectAnswer | Promise<DirectAnswer> | undefined {
     const request = this.#understood(posted);
     if (!request) return undefined;
     const caller = this.#binding.callerLike(request.sender, posted.authInfo);
+    const recalled = this.#recalled(request, caller);
+    if (recalled !== undefined) return recalled;
     const act = this.#actFor(request, caller, posted);
     return act && this.#worded(request.id, act);
   }
 
+  /** The look at a done task, if what was said of it a moment ago still holds. Nothing is waited for. */
+  #recalled(
+    { id, method, params }: Request,
+    caller: Caller,
+  ): DirectAnswer | Promise<DirectAnswer> | undefined {
+    if (method !== 'tasks/get' || !this.#served || !seesWholeTasks(caller)) return undefined;
+    const { requests } = this.#served;
+    const text = this.#doneTexts.recall(
+      params.taskId as string,
+      caller.owner,
+      this.#binding.serverInfo,
+      requests,
+    );
+    if (text === undefined) return undefined;
+    const allowed = spendOn('tasks/get', caller);
+    if (allowed) return this.#worded(id, () => allowed.then(() => text));
+    requests.polled();
+    return { status: 200, text: answered(id, text) };
+  }
+
   async #worded(id: string | number, act: Act): Promise<DirectAnswer> {
     try {
-      return { status: 200, text: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${await act()}}` };
+      return { status: 200, text: answered(id, await act()) };
     } catch (error) {
       if (error instanceof RequestAborted) throw error;
       if (!(error instanceof HoldfastError)) this.#onError(error as Error);
@@ -143,9 +165,11 @@ export class DirectAnswers {
     const { requests } = this.#served ?? (await this.#open());
     const allowed = spendOn('tasks/get', caller);
     if (allowed) await allowed;
+    const { now, removals } = requests;
     const tree = await lookAt(requests, caller, params);
     const text = () => this.#text(shown(tree, requests, caller));
-    return tree.links ? text() : this.#doneTexts.of(tree.root, this.#binding.serverInfo, text);
+    if (tree.links) return text();
+    return this.#doneTexts.of(tree.root, this.#binding.serverInfo, { now, removals }, text);
   }
 
   async #open(): Promise<{ readonly requests: Requests }> {
@@ -164,6 +188,15 @@ export class DirectAnswers {
     const _meta = { ...(complete._meta as JsonObject | undefined), [serverInfoKey]: serverInfo };
     return { ...complete, _meta };
   }
+}
+
+function answered(id: string | number, result: string): string {
+  return `{"jsonrpc":"2.0","id":${typeof id === 'number' ? id : JSON.stringify(id)},"result":${result}}`;
+}
+
+/** Neither alone with their links, nor in the words of an earlier revision, nor not at all. */
+function seesWholeTasks({ dialect, sender }: Caller): boolean {
+  return dialect.admits(sender) && !sender.knowsSubtasks;
 }
 
 /** Without what is another in every request, and says nothing about its sender. */

@@ -165,7 +165,9 @@ export class McpHandler {
     }
     try {
       const body = req.body ?? parseBody(await readNodeBody(req, this.#largestBody));
-      const answer = await this.#answer({ body, signal, header, ...admission, request });
+      const given = this.#answer({ body, signal, header, authInfo: admission.authInfo, request });
+      // What is known at once is not waited for.
+      const answer = given instanceof Promise ? await given : given;
       if (answer instanceof Response) await writeResponse(res, answer);
       else writeDirect(res, answer);
     } catch (error) {
@@ -187,7 +189,7 @@ export class McpHandler {
     return answer instanceof Response ? answer : toResponse(answer);
   }
 
-  #answer(received: Received): Promise<Response | DirectAnswer> {
+  #answer(received: Received): DirectAnswer | Promise<Response | DirectAnswer> {
     return this.#direct.answer(received) ?? this.#answerTheLongWay(received);
   }
 
