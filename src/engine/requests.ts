@@ -33,20 +33,22 @@ export interface Links {
   readonly childIds: readonly TaskId[];
 }
 
+type HeadStarts = (id: TaskId, owner: Owner) => Promise<void> | undefined;
+
 export class Requests {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #watches: Watches;
 
-  /** Undefined unless the task has only just begun to run in this process; else when it had its head start. */
-  readonly headStart: (id: TaskId) => Promise<void> | undefined;
+  /** Undefined unless the owner's task has only just begun to run in this process; else when it had its head start. */
+  readonly headStart: HeadStarts;
   /** Tells whoever watches that a caller looks how a task stands. */
   readonly polled: () => void;
 
   constructor(
     database: Database,
     clock: Clock,
-    headStart: (id: TaskId) => Promise<void> | undefined = () => undefined,
+    headStart: HeadStarts = () => undefined,
     { polled } = unobserved,
   ) {
     this.headStart = headStart;

@@ -4,7 +4,7 @@ import type { Clock } from '../model/clock.ts';
 import { HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { Task, TaskId } from '../model/task.ts';
+import type { Owner, Task, TaskId } from '../model/task.ts';
 import { advance } from './advance.ts';
 import type { Call, Outside } from './call.ts';
 import { type Change, compose, type Verdict } from './change.ts';
@@ -70,6 +70,10 @@ export class Run {
 
   get taskId(): TaskId {
     return this.claim.taskId;
+  }
+
+  get owner(): Owner {
+    return this.#task.owner;
   }
 
   /** Resolves when the worker has nothing more to do with the task. */

@@ -225,9 +225,9 @@ export class Tasks implements AsyncDisposable {
 
   /** For bindings: tasks on behalf of open requests. */
   requests(): Promise<Requests> {
-    const headStart = (id: TaskId) => {
+    const headStart = (id: TaskId, owner: Owner) => {
       for (const worker of this.#workers) {
-        const begun = worker.headStart(id);
+        const begun = worker.headStart(id, owner);
         if (begun) return begun;
       }
       return undefined;

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../model/clock.ts';
 import { Refusal } from '../model/errors.ts';
-import type { Task, TaskId } from '../model/task.ts';
+import type { Owner, Task, TaskId } from '../model/task.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
 import { claimTasks } from './claims.ts';
@@ -108,8 +108,9 @@ export class Worker implements AsyncDisposable {
   }
 
   /** Resolves when a task that has only just come into its hands has left them, or had its head start. */
-  headStart(id: TaskId): Promise<void> | undefined {
-    return this.#runs.get(id)?.headStart.wait();
+  headStart(id: TaskId, owner: Owner): Promise<void> | undefined {
+    const run = this.#runs.get(id);
+    return run?.owner === owner ? run.headStart.wait() : undefined;
   }
 
   /** For how long what it claims is its own. */

@@ -117,11 +117,16 @@ function responsesIn({ inputResponses }: TaskParams, method: string): JsonObject
 
 /** What `tasks/get` shows. */
 export async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
+  const { taskId } = params;
   requests.polled();
+  // A look before that would find it running, and nothing else.
+  const begun = typeof taskId === 'string' ? requests.headStart(taskId, caller.owner) : undefined;
+  if (begun) await begun;
   const tree = await known(requests, caller, params, 'tasks/get');
-  const begun = tree.root.phase === 'running' ? requests.headStart(tree.root.id) : undefined;
-  if (!begun) return tree;
-  await begun;
+  // Whoever has a name of its own for it may have to wait for the task under its id.
+  const named = tree.root.id === taskId ? undefined : requests.headStart(tree.root.id, caller.owner);
+  if (!named) return tree;
+  await named;
   return known(requests, caller, params, 'tasks/get');
 }
 
