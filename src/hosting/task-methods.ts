@@ -15,7 +15,7 @@ import { openQuestions } from '../protocol/dialects/drafts/dialect.ts';
 import { resultOf } from '../protocol/dialects/sep-1686/dialect.ts';
 import { CallFailed, InvalidParams, NotOffered } from '../protocol/errors.ts';
 import type { Caller } from './caller.ts';
-import type { Spending } from './limits.ts';
+import type { Spending } from './rates.ts';
 import { taskList } from './task-list.ts';
 import { idOfName, isNamedElsewhere } from './task-names.ts';
 
@@ -119,6 +119,7 @@ function responsesIn({ inputResponses }: TaskParams, method: string): JsonObject
 export async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
   requests.polled();
   const tree = await known(requests, caller, params, 'tasks/get');
+  caller.limiter?.polled(tree.root, requests);
   const begun = tree.root.phase === 'running' ? requests.headStart(tree.root.id) : undefined;
   if (!begun) return tree;
   await begun;
@@ -190,6 +191,7 @@ export async function known(
   // Polls come this way, a hundred thousand a minute: each function more that waits for another costs them dear.
   const found = await (dialect.requestorNamesTasks ? byName : view)(requests, caller, taskId);
   const tree = found && isVisible(found, caller) ? found : undefined;
+  if (!tree) await caller.limiter?.missed(caller, requests.now);
   // Whoever knows only the older tasks may still come back to those, and to no others.
   if (isOlder && tree?.root.origin.dialect !== tasksOf2025.revision) throw dialect.tasksRequired(method);
   if (!tree) throw new TaskNotFound(taskId);

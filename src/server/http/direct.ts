@@ -29,6 +29,8 @@ export interface Posted {
   readonly header: (name: string) => string | null | undefined;
   readonly authInfo: Credentials | undefined;
   readonly signal: () => AbortSignal;
+  /** Where it came from, if that is known. */
+  readonly address?: (() => string | undefined) | undefined;
 }
 
 export interface DirectAnswer {
@@ -75,7 +77,7 @@ export class DirectAnswers {
   answer(posted: Posted): Promise<DirectAnswer> | undefined {
     const request = this.#understood(posted);
     if (!request) return undefined;
-    const caller = this.#binding.callerLike(request.sender, posted.authInfo);
+    const caller = this.#binding.callerLike(request.sender, posted.authInfo, posted.address);
     const act = this.#actFor(request, caller, posted);
     return act && this.#worded(request.id, act);
   }
