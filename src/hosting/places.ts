@@ -9,8 +9,10 @@ import type { Limits } from './limits.ts';
 
 /** How long a count is believed. */
 const countedForMs = 30_000;
-/** … and one that found the server full: those who are refused must not have everything counted again and again. */
+/** … and one of all tasks that found hardly a place: those who are refused must not have everything counted each time. */
 const fullForMs = 5_000;
+/** No more than a thousandth of the time goes into counting all tasks, however many there are. */
+const believedPerMs = 1_000;
 
 /** Owners that have more than this part of what there may be in all do not get at its last tenth. */
 const modestPart = 1 / 1_000;
@@ -26,6 +28,8 @@ interface Counted {
   live: number;
   kept: number;
   readonly at: number;
+  /** How long it took to count them. */
+  readonly tookMs: number;
 }
 
 const names = {
@@ -59,7 +63,7 @@ export class Places {
       if (own[what] >= this.#own[what]) throw ownersFull(what, this.#own[what]);
       const most = this.#all[what];
       const room = own[what] > most * modestPart ? most * unreserved : most;
-      if (all[what] >= room) throw full(what, most);
+      if (all[what] >= room) throw full(what, most, Math.max(1_000, this.#believedUntil(all) - requests.now));
     }
     for (const counted of [own, all]) {
       counted.live++;
@@ -83,11 +87,15 @@ export class Places {
   }
 
   async #countOfAll(requests: Requests): Promise<Counted> {
-    const { live, kept } = this.#all;
     const known = this.#counted.get(undefined);
-    const isFull = known && (known.live >= live * unreserved || known.kept >= kept * unreserved);
-    if (known && requests.now - known.at <= (isFull ? fullForMs : countedForMs)) return known;
+    if (known && requests.now < this.#believedUntil(known)) return known;
     return this.#count(requests, undefined, this.#all);
+  }
+
+  /** A count of all tasks. */
+  #believedUntil({ live, kept, at, tookMs }: Counted): number {
+    const isNearlyFull = live >= this.#all.live * unreserved || kept >= this.#all.kept * unreserved;
+    return at + Math.max(isNearlyFull ? fullForMs : countedForMs, tookMs * believedPerMs);
   }
 
   #count(requests: Requests, owner: Owner | undefined, upTo: Room): Promise<Counted> {
@@ -101,7 +109,9 @@ export class Places {
   async #countNow(requests: Requests, owner: Owner | undefined, upTo: Room): Promise<Counted> {
     const count = (what: 'live' | 'kept') =>
       Number.isFinite(upTo[what]) ? requests.count(owner, what, upTo[what]) : 0;
-    const counted = { live: await count('live'), kept: await count('kept'), at: requests.now };
+    const from = performance.now();
+    const [live, kept] = [await count('live'), await count('kept')];
+    const counted = { live, kept, at: requests.now, tookMs: performance.now() - from };
     // Owners that are not heard of any more need not be remembered.
     if (this.#counted.size > 10_000) this.#counted.clear();
     this.#counted.set(owner, counted);
@@ -118,11 +128,11 @@ function ownersFull(what: 'live' | 'kept', most: number): OverLimit {
 }
 
 /** It is not the caller's to make room: all that it can do is come back. */
-function full(what: 'live' | 'kept', most: number): OverLimit {
+function full(what: 'live' | 'kept', most: number, countedAgainInMs: number): OverLimit {
   const they = what === 'live' ? 'tasks at a time' : 'tasks are kept';
   return new OverLimit(
     names[what].all,
     `No more than ${most} ${they} on this server, and what is left is for callers who have hardly any: try again later.`,
-    fullForMs,
+    countedAgainInMs,
   );
 }
