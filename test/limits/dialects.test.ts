@@ -12,6 +12,8 @@ const inSessions = dialects.slice(1);
 const codes: Record<string, number> = { '2026-07-28': -31029 };
 
 interface Case {
+  /** What of the requirements it proves. */
+  readonly row: string;
   readonly limit: string;
   readonly options: Partial<TasksOptions>;
   /** What is there before the caller asks; the id of the task that it asks about. */
@@ -39,8 +41,16 @@ const call = (face: Face): Message => ({
 const about = (method: string) => (face: Face, taskId: string) => ({ method, params: face.about(taskId) });
 
 const cases: readonly Case[] = [
-  { limit: 'callsPerMinute', options: { limits: { callsPerMinute: 1 } }, ask: call, times: 1, passes: true },
   {
+    row: 'S1686-78, S2025-102',
+    limit: 'callsPerMinute',
+    options: { limits: { callsPerMinute: 1 } },
+    ask: call,
+    times: 1,
+    passes: true,
+  },
+  {
+    row: 'S1686-78, S2025-102',
     limit: 'looksPerMinute',
     options: { limits: { looksPerMinute: 1 } },
     before: live(ada),
@@ -49,6 +59,7 @@ const cases: readonly Case[] = [
     passes: true,
   },
   {
+    row: 'S1686-78, S2025-102',
     limit: 'resultsPerMinute',
     options: { limits: { resultsPerMinute: 1 } },
     before: done(ada),
@@ -58,6 +69,7 @@ const cases: readonly Case[] = [
     dialects: inSessions,
   },
   {
+    row: 'S1686-78, S2025-102',
     limit: 'listsPerMinute',
     options: { limits: { listsPerMinute: 1 } },
     ask: (face) => ({
@@ -69,6 +81,7 @@ const cases: readonly Case[] = [
     dialects: inSessions,
   },
   {
+    row: 'S1686-86, S2025-111',
     limit: 'failedLooksPerMinute',
     options: { limits: { failedLooksPerMinute: 2 } },
     // Whatever is done with a task of another.
@@ -78,6 +91,7 @@ const cases: readonly Case[] = [
     passes: true,
   },
   {
+    row: 'S1686-86, S2025-111',
     limit: 'pollsPerHint',
     options: { limits: { pollsPerHint: 1 } },
     before: live(ada),
@@ -87,6 +101,7 @@ const cases: readonly Case[] = [
     passes: true,
   },
   {
+    row: 'S1686-79, S2025-103',
     limit: 'liveTasksPerOwner',
     options: { limits: { liveTasksPerOwner: 1 } },
     before: live(ada),
@@ -95,6 +110,7 @@ const cases: readonly Case[] = [
     passes: false,
   },
   {
+    row: 'S1686-79, S2025-103',
     limit: 'keptTasksPerOwner',
     options: { limits: { keptTasksPerOwner: 1 } },
     before: done(ada),
@@ -103,6 +119,7 @@ const cases: readonly Case[] = [
     passes: false,
   },
   {
+    row: 'S1686-79, S2025-103',
     limit: 'liveTasks',
     options: { limits: { liveTasks: 1 } },
     before: live(bob),
@@ -111,6 +128,7 @@ const cases: readonly Case[] = [
     passes: true,
   },
   {
+    row: 'S1686-79, S2025-103',
     limit: 'keptTasks',
     options: { limits: { keptTasks: 1 } },
     before: done(bob),
@@ -136,7 +154,7 @@ async function asked(face: Face, message: Message) {
 
 describe.each(dialects)('%s', (dialect) => {
   test.each(cases.filter((one) => (one.dialects ?? dialects).includes(dialect)))(
-    'S1686-81: over $limit',
+    '$row: over $limit',
     async ({ limit, options, before, ask, times, passes }) => {
       const { tasks, url } = await served({ tokens, drafts: 'all', ...options });
       const taskId = (await before?.(tasks)) ?? '';
@@ -157,7 +175,7 @@ describe.each(dialects)('%s', (dialect) => {
     },
   );
 
-  test('S1686-81: arguments over largestValue', async () => {
+  test('arguments over largestValue', async () => {
     const { url } = await served({ tokens, drafts: 'all', largestValue: 100 });
     const face = await faces[dialect]!({ url, token: 'token-a' });
     const params = {
