@@ -36,8 +36,6 @@ export interface TasksOptions {
   readonly shortestRetention?: Duration;
   /** The longest ttl that a requestor is granted. Default `'30d'`. */
   readonly longestRetention?: Duration;
-  /** When live work is ended at the latest, whatever its tool says; `'none'` leaves it to the tools. Default `'30d'`. */
-  readonly longestDeadline?: Duration | 'none';
   /** The largest argument, step value or result, in characters of JSON. Default 16 Mi. */
   readonly largestValue?: number;
   /** Traces and metrics: `telemetry()` of `holdfast/telemetry`. By default none. */
@@ -59,6 +57,8 @@ export interface CreateOptions {
   readonly keepAliveMs?: number | null;
   /** However long the requestor or the tool wants it, it is kept no longer than so. */
   readonly longestRetentionMs?: number;
+  /** However long the tool lets it live, it is ended after so long. */
+  readonly longestDeadlineMs?: number;
   /** An id that stands for what the requestor calls the task. One that is taken is refused, whatever the arguments. */
   readonly id?: TaskId;
   /** The task belongs to an open request, and ends with it unless it is published. */
@@ -95,7 +95,6 @@ export interface Extents extends Bounds {
   readonly largestValue: number;
   readonly shortestRetention: number;
   readonly longestRetention: number;
-  readonly longestDeadline: number;
 }
 
 const local: Owner = 'local';
@@ -124,14 +123,12 @@ export class Tasks implements AsyncDisposable {
 
   constructor(options: TasksOptions) {
     const { store, tools = [], resources = [], prompts = [], clock = systemClock } = options;
-    const { longestDeadline = '30d' } = options;
     this.extents = {
       ...defaultBounds,
       ...options.bounds,
       largestValue: options.largestValue ?? defaultLargestValue,
       shortestRetention: toMs(options.shortestRetention ?? '60s'),
       longestRetention: toMs(options.longestRetention ?? '30d'),
-      longestDeadline: longestDeadline === 'none' ? Number.POSITIVE_INFINITY : toMs(longestDeadline),
     };
     const { telemetry = unobserved, log } = options;
     this.observer = log ? logged(telemetry, log) : telemetry;
@@ -163,17 +160,16 @@ export class Tasks implements AsyncDisposable {
     const { owner = local, idempotencyKey: key, unpublished = false } = options;
     const origin = this.observer.origin(options.origin ?? direct(tool), tool.name);
     const retention = this.#granted(options, tool);
-    const { largestValue, longestDeadline } = this.extents;
     const request = await rootRequest(options.id ?? newId(), tool, input, {
       owner,
       origin,
-      largestValue,
+      largestValue: this.extents.largestValue,
       retention,
     });
     const { store, queue } = await this.#opened();
     const wanted: NewTask = {
       ...request,
-      deadlineMs: earlier(request.deadlineMs, longestDeadline),
+      deadlineMs: earlier(request.deadlineMs, options.longestDeadlineMs),
       ...(key !== undefined && { idempotency: { key, argumentsDigest: await digestOf(request.arguments) } }),
       ...(unpublished && {
         unpublished: { servedBy: queue.name, until: this.#clock.now() + requestLeaseMs },
@@ -353,7 +349,7 @@ export class Tasks implements AsyncDisposable {
 }
 
 /** Null is none at all. */
-function earlier(deadlineMs: number | null, longestMs: number): number | null {
+function earlier(deadlineMs: number | null, longestMs = Number.POSITIVE_INFINITY): number | null {
   const ms = Math.min(deadlineMs ?? Number.POSITIVE_INFINITY, longestMs);
   return Number.isFinite(ms) ? ms : null;
 }

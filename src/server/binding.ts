@@ -35,6 +35,8 @@ export interface ServingOptions {
    * protects them is that nobody guesses their ids. Default `'1h'`.
    */
   readonly anonymousRetention?: Duration;
+  /** When work that callers began is ended at the latest, whatever its tool says; `'none'` leaves it to the tools. Default `'30d'`. */
+  readonly longestDeadline?: Duration | 'none';
   /** Drafts of tasks that clients may use besides the released revisions: some, or `'all'`. By default none. */
   readonly drafts?: readonly Draft[] | 'all';
   /** What one owner may ask for. Each has a default; see docs/limits.md. */
@@ -96,6 +98,8 @@ export class Binding {
   readonly #draftsWithoutNames: Drafts;
   readonly #windowMs: number;
   readonly #anonymousRetentionMs: number;
+  /** Infinity for none. */
+  readonly longestDeadlineMs: number;
   readonly #showsLimits: boolean;
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
   readonly #tools: ReadonlyMap<string, DurableTool>;
@@ -112,6 +116,8 @@ export class Binding {
     this.#draftsWithoutNames = new Set([...this.drafts].filter((draft) => draft !== 'sep-1686'));
     this.#windowMs = toMs(window);
     this.#anonymousRetentionMs = toMs(anonymousRetention);
+    const { longestDeadline = '30d' } = options;
+    this.longestDeadlineMs = longestDeadline === 'none' ? Number.POSITIVE_INFINITY : toMs(longestDeadline);
     this.#showsLimits = options.showLimits ?? true;
     this.#ownerOf = owner;
     // Of several versions the newest is called.
@@ -189,7 +195,7 @@ export class Binding {
   /** What it may ask for, if it is limited and may know it: the numbers behind the options of the same names. */
   limitsToldTo(bearer: Bearer): JsonObject | undefined {
     if (bearer === 'local' || !this.#showsLimits) return undefined;
-    const { largestValue, shortestRetention, longestRetention, longestDeadline } = this.tasks.extents;
+    const { largestValue, shortestRetention, longestRetention } = this.tasks.extents;
     const isAnonymous = this.ownerOf(bearer) === anonymous;
     const told = {
       ...this.limiter.limits,
@@ -198,7 +204,7 @@ export class Binding {
       longestRetention: isAnonymous
         ? Math.min(longestRetention, this.#anonymousRetentionMs)
         : longestRetention,
-      longestDeadline,
+      longestDeadline: this.longestDeadlineMs,
     };
     return Object.fromEntries(Object.entries(told).filter(([, value]) => Number.isFinite(value)));
   }
@@ -229,6 +235,7 @@ export class Binding {
         ...wishesOf(params),
         ...(params.named && { named: params.named }),
         ...(trace && { trace }),
+        longestDeadlineMs: this.longestDeadlineMs,
         ...(caller.owner === anonymous && { longestRetentionMs: this.#anonymousRetentionMs }),
       },
       caller,

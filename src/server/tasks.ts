@@ -21,8 +21,9 @@ export class Tasks extends EngineTasks {
   }
 
   /** Everything that is limited here, under the names of the options; times in milliseconds, Infinity for no limit. */
-  get limits(): Limits & Extents {
-    return { ...this.extents, ...this.binding.limiter.limits };
+  get limits(): Limits & Extents & { readonly longestDeadline: number } {
+    const { limiter, longestDeadlineMs: longestDeadline } = this.binding;
+    return { ...this.extents, longestDeadline, ...limiter.limits };
   }
 
   /**

@@ -1,8 +1,9 @@
 /** What there may be on a server in all, and how much of it one owner can take from the others. */
 import { createTasks, durableTool } from 'holdfast';
+import { serveHttp } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
-import { ManualClock } from 'holdfast/testing';
 import { expect, onTestFinished, test } from 'vitest';
+import { fixtureFactory } from '../fixture/server.ts';
 import { type Message, Peer, served } from '../revision-2025-11-25/peer.ts';
 import { Peer as LaterPeer, served as servedToAll, withTasks } from '../revision-2026-07-28/peer.ts';
 
@@ -47,18 +48,27 @@ test('there are no more subscriptions than there may be, of all owners together'
   await expect.poll(async () => (await listen()).status).toBe(200);
 });
 
-test('no task lives longer than the server lets it, whatever its tool says', async () => {
-  const clock = new ManualClock();
-  const day = 24 * 3_600_000;
-  const patient = durableTool('patient', { deadline: 'none' }, async (_, task) => task.sleep('365d'));
-  const quick = durableTool('quick', { deadline: '1h' }, async (_, task) => task.sleep('365d'));
-  const deadlines = async (options: { longestDeadline?: 'none' | '7d' }) => {
-    const tasks = createTasks({ store: sqlite('memory:'), tools: [patient, quick], clock, ...options });
-    onTestFinished(() => tasks.close());
-    const made = [await tasks.create(patient), await tasks.create(quick)];
-    return made.map(({ deadlineAt, createdAt }) => deadlineAt !== null && deadlineAt - createdAt);
-  };
-  expect(await deadlines({})).toEqual([30 * day, 3_600_000]);
-  expect(await deadlines({ longestDeadline: '7d' })).toEqual([7 * day, 3_600_000]);
-  expect(await deadlines({ longestDeadline: 'none' })).toEqual([false, 3_600_000]);
-});
+test.each([
+  [{}, 30 * 24 * 3_600_000],
+  [{ longestDeadline: '7d' }, 7 * 24 * 3_600_000],
+  [{ longestDeadline: 'none' }, null],
+] as const)(
+  'with %o no task that callers begin lives longer than the server lets it',
+  async (options, most) => {
+    const patient = durableTool('patient', { deadline: 'none' }, async (_, task) => task.sleep('365d'));
+    const quick = durableTool('quick', { deadline: '1h' }, async (_, task) => task.sleep('365d'));
+    const tasks = createTasks({ store: sqlite('memory:'), tools: [patient, quick], ...options });
+    const server = await serveHttp(tasks, fixtureFactory(tasks), { port: 0, stopOn: [] });
+    onTestFinished(() => server.stop());
+    const peer = new Peer(server.url);
+    await peer.open();
+    const lifeOf = async (id: string) => {
+      const { deadlineAt, createdAt } = (await tasks.get(id))!;
+      return deadlineAt === null ? null : deadlineAt - createdAt;
+    };
+    expect(await lifeOf(await peer.start('patient'))).toBe(most);
+    expect(await lifeOf(await peer.start('quick'))).toBe(3_600_000);
+    // What the program itself begins is its own affair.
+    expect(await lifeOf((await tasks.create(patient)).id)).toBe(null);
+  },
+);
