@@ -12,8 +12,10 @@ const [file, noWorker] = process.argv.slice(2);
 const generous = {
   callsPerMinute: 1e9,
   looksPerMinute: 1e9,
+  pollsPerHint: 1e9,
   liveTasksPerOwner: Number.POSITIVE_INFINITY,
   keptTasksPerOwner: Number.POSITIVE_INFINITY,
+  keptTasks: Number.POSITIVE_INFINITY,
 };
 
 const tool = durableTool(toolName, { task: 'always' }, async () => 'done');

@@ -10,7 +10,7 @@ export { type Bounds, OutOfBounds } from './engine/bounds.ts';
 export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
 export type { CreateOptions, WorkOptions } from './engine/tasks.ts';
 export type { Log, LogEntry } from './engine/log.ts';
-export type { ObservedCall, ObservedPass, Observer } from './engine/observer.ts';
+export type { ObservedCall, ObservedPass, Observer, Suspicion } from './engine/observer.ts';
 export type { Worker } from './engine/worker.ts';
 export { durableTool, InvalidTool } from './engine/tool.ts';
 export type {

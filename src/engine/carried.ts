@@ -1,4 +1,5 @@
-import { HoldfastError } from '../model/errors.ts';
+import { BadAnswer, HoldfastError } from '../model/errors.ts';
+import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 
 export class NotJson extends HoldfastError {}
@@ -22,6 +23,15 @@ export function carried(value: unknown, what: string, largest = defaultLargestVa
       `${what} gave a value of ${text.length} characters, and at most ${largest} are kept. Put large data elsewhere and pass on where it is, or raise \`largestValue\`.`,
     );
   return JSON.parse(text) as Json;
+}
+
+/** Answers are kept as they came. */
+export function checkAnswers(responses: Readonly<Record<string, InputResponse>>, largest: number): void {
+  for (const [key, response] of Object.entries(responses)) {
+    const { length } = JSON.stringify(response);
+    if (length > largest)
+      throw new BadAnswer(key, `it has ${length} characters, and at most ${largest} are kept (largestValue)`);
+  }
 }
 
 function inspect(value: unknown, path: string, what: string, above: Set<object>): void {

@@ -4,7 +4,7 @@ import type { Json } from '../model/json.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { Change, TaskWrite } from './change.ts';
-import type { Observer } from './observer.ts';
+import type { Observer, Suspicion } from './observer.ts';
 
 export interface LogEntry {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -23,6 +23,7 @@ export type Log = (entry: LogEntry) => void;
 /** The observer, and a log beside it. */
 export function logged(observer: Observer, log: Log): Observer {
   const { metrics } = observer;
+  const isNews = onceAMinute();
   return {
     opened: (database, tools) => observer.opened(database, tools),
     origin: (origin, tool) => observer.origin(origin, tool),
@@ -32,7 +33,26 @@ export function logged(observer: Observer, log: Log): Observer {
     },
     passBegan: (task) => observer.passBegan(task),
     polled: () => observer.polled(),
+    refused: (limit) => observer.refused(limit),
+    suspicious(suspicion) {
+      observer.suspicious(suspicion);
+      const { at, owner, task, ...detail } = suspicion;
+      if (isNews(suspicion))
+        log({ level: 'warn', at, event: 'suspicious', owner, ...(task !== undefined && { task }), detail });
+    },
     ...(metrics && { metrics }),
+  };
+}
+
+/** Of each owner and pattern one entry a minute is enough, however many tasks or addresses it concerns. */
+function onceAMinute(): (suspicion: Suspicion) => boolean {
+  const told = new Map<string, number>();
+  return ({ pattern, owner, at }) => {
+    const key = JSON.stringify([pattern, owner]);
+    if (at - (told.get(key) ?? Number.NEGATIVE_INFINITY) < 60_000) return false;
+    if (told.size >= 10_000) told.clear();
+    told.set(key, at);
+    return true;
   };
 }
 

@@ -3,7 +3,7 @@
  * passes of its workers and the attempts at their steps, and decides nothing.
  * Without an observer nothing stands between the engine and its store.
  */
-import type { Origin, Task } from '../model/task.ts';
+import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
 import type { Change } from './change.ts';
 import type { Database, ToolVersion } from './queue.ts';
 import type { Store } from './store.ts';
@@ -24,8 +24,27 @@ export interface Observer {
   /** A caller looks how a task stands. */
   polled(): void;
 
+  /** A caller asked for more than this limit allows, and did not get it. */
+  refused(limit: string): void;
+
+  /** A caller does what honest callers do not. */
+  suspicious(suspicion: Suspicion): void;
+
   /** What was counted, in the text format of Prometheus; absent if nothing is. */
   readonly metrics?: () => Promise<string>;
+}
+
+/** Told once for each minute in which it goes too far. */
+export interface Suspicion {
+  /** Looks for tasks that it cannot know; polls a task of its own as if no hint had been given. */
+  readonly pattern: 'failedLooks' | 'eagerPolls';
+  readonly owner: Owner;
+  /** Where a caller without a token comes from, if that is known. */
+  readonly address?: string;
+  readonly task?: TaskId;
+  /** How often it has done so within a minute. */
+  readonly count: number;
+  readonly at: number;
 }
 
 export interface ObservedPass {
@@ -55,6 +74,8 @@ export const unobserved: Observer = {
   committed() {},
   passBegan: () => unobservedPass,
   polled() {},
+  refused() {},
+  suspicious() {},
 };
 
 /** The database with an observer that hears of what is committed through it. */
@@ -91,7 +112,7 @@ function observedStore(store: Store, observer: Observer): Store {
   };
 }
 
-function quietly(tell: () => void): void {
+export function quietly(tell: () => void): void {
   try {
     tell();
   } catch {

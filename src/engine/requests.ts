@@ -6,6 +6,7 @@ import type { Clock } from '../model/clock.ts';
 import { AlreadyPublished, BeingDelivered, Refusal, TaskIsDone, TaskNotFound } from '../model/errors.ts';
 import type { Entrusted, InputResponse } from '../model/input.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
+import { checkAnswers, defaultLargestValue } from './carried.ts';
 import { unobserved } from './observer.ts';
 import type { Database } from './queue.ts';
 import type { Sessions } from './sessions.ts';
@@ -39,20 +40,26 @@ export class Requests {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #watches: Watches;
+  readonly #largestValue: number;
 
   /** Undefined unless the owner's task has only just begun to run in this process; else when it had its head start. */
   readonly headStart: HeadStarts;
   /** Tells whoever watches that a caller looks how a task stands. */
   readonly polled: () => void;
+  /** … or that it asked for more than a limit allows. */
+  readonly refused: (limit: string) => void;
 
   constructor(
     database: Database,
     clock: Clock,
     headStart: HeadStarts = () => undefined,
-    { polled } = unobserved,
+    { polled, refused } = unobserved,
+    largestValue = defaultLargestValue,
   ) {
     this.headStart = headStart;
     this.polled = polled;
+    this.refused = refused;
+    this.#largestValue = largestValue;
     this.#database = database;
     this.#clock = clock;
     this.#watches = new Watches(database.store);
@@ -129,6 +136,12 @@ export class Requests {
     rootId: TaskId,
     responses: ReadonlyMap<TaskId, Readonly<Record<string, InputResponse>>>,
   ): Promise<void> {
+    try {
+      for (const own of responses.values()) checkAnswers(own, this.#largestValue);
+    } catch (tooLarge) {
+      this.refused('largestValue');
+      throw tooLarge;
+    }
     await this.#database.store.update('family', rootId, (family) =>
       rules.answerTree(family, responses, this.now),
     );
@@ -230,7 +243,7 @@ export class Requests {
       .catch(ignoring(Refusal));
   }
 
-  count(owner: Owner, what: 'live' | 'kept', upTo: number): Promise<number> {
+  count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
     return this.#database.store.count(owner, what, upTo);
   }
 

@@ -39,8 +39,8 @@ export interface Store {
   /** Published root tasks of an owner, the newest first. Large results may be left out (their value is null); `get` has them. */
   list(query: ListQuery): Promise<Page>;
 
-  /** How many root tasks an owner has, or how many of them are live; no more than `upTo` are counted. */
-  count(owner: Owner, what: 'live' | 'kept', upTo: number): Promise<number>;
+  /** How many root tasks an owner has, or all owners, or how many of them are live; no more than `upTo` are counted. */
+  count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number>;
 
   /** Everything that was ever appended to the task's journal, in commit order. */
   journal(id: TaskId): Promise<Json[]>;

@@ -10,7 +10,7 @@ import type { Outcome } from '../model/outcome.ts';
 import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
-import { defaultLargestValue } from './carried.ts';
+import { carried, checkAnswers, defaultLargestValue } from './carried.ts';
 import type { Change } from './change.ts';
 import { type Log, logged } from './log.ts';
 import { rootRequest } from './new-task.ts';
@@ -57,6 +57,8 @@ export interface CreateOptions {
   readonly keepAliveMs?: number | null;
   /** However long the requestor or the tool wants it, it is kept no longer than so. */
   readonly longestRetentionMs?: number;
+  /** However long the tool lets it live, it is ended after so long. */
+  readonly longestDeadlineMs?: number;
   /** An id that stands for what the requestor calls the task. One that is taken is refused, whatever the arguments. */
   readonly id?: TaskId;
   /** The task belongs to an open request, and ends with it unless it is published. */
@@ -88,6 +90,13 @@ export class DuplicateTool extends HoldfastError {
   }
 }
 
+/** The numbers behind the options of the same names; times in milliseconds, and Infinity for none. */
+export interface Extents extends Bounds {
+  readonly largestValue: number;
+  readonly shortestRetention: number;
+  readonly longestRetention: number;
+}
+
 const local: Owner = 'local';
 const direct = ({ method }: DurableTool): Origin => ({ dialect: 'direct', method });
 
@@ -105,30 +114,24 @@ export class Tasks implements AsyncDisposable {
   /** All three, as they are the same to workers. */
   readonly #durable: readonly DurableTool[];
   readonly #clock: Clock;
-  readonly #largestValue: number;
-  readonly #bounds: Bounds;
-  readonly #shortestRetentionMs: number;
-  readonly #longestRetentionMs: number;
+  /** How large, how long, how far. */
+  readonly extents: Extents;
   readonly #workers = new Set<Worker>();
   #unobserve: () => void = () => {};
   #database: Promise<Database> | undefined;
   #requests: Promise<Requests> | undefined;
 
   constructor(options: TasksOptions) {
-    const {
-      store,
-      tools = [],
-      resources = [],
-      prompts = [],
-      clock = systemClock,
-      largestValue = defaultLargestValue,
-    } = options;
-    this.#shortestRetentionMs = toMs(options.shortestRetention ?? '60s');
-    this.#longestRetentionMs = toMs(options.longestRetention ?? '30d');
-    this.#largestValue = largestValue;
+    const { store, tools = [], resources = [], prompts = [], clock = systemClock } = options;
+    this.extents = {
+      ...defaultBounds,
+      ...options.bounds,
+      largestValue: options.largestValue ?? defaultLargestValue,
+      shortestRetention: toMs(options.shortestRetention ?? '60s'),
+      longestRetention: toMs(options.longestRetention ?? '30d'),
+    };
     const { telemetry = unobserved, log } = options;
     this.observer = log ? logged(telemetry, log) : telemetry;
-    this.#bounds = { ...defaultBounds, ...options.bounds };
     this.#open = typeof store === 'function' ? store : async () => store;
     this.#durable = [...tools, ...resources, ...prompts];
     this.tools = this.#durable.filter(({ method }) => method === 'tools/call');
@@ -160,12 +163,13 @@ export class Tasks implements AsyncDisposable {
     const request = await rootRequest(options.id ?? newId(), tool, input, {
       owner,
       origin,
-      largestValue: this.#largestValue,
+      largestValue: this.extents.largestValue,
       retention,
     });
     const { store, queue } = await this.#opened();
     const wanted: NewTask = {
       ...request,
+      deadlineMs: earlier(request.deadlineMs, options.longestDeadlineMs),
       ...(key !== undefined && { idempotency: { key, argumentsDigest: await digestOf(request.arguments) } }),
       ...(unpublished && {
         unpublished: { servedBy: queue.name, until: this.#clock.now() + requestLeaseMs },
@@ -190,15 +194,15 @@ export class Tasks implements AsyncDisposable {
     { ttlMs, keepAliveMs, longestRetentionMs = Number.POSITIVE_INFINITY }: CreateOptions,
     { retentionMs }: DurableTool,
   ): Retention {
-    const longestMs = Math.min(this.#longestRetentionMs, longestRetentionMs);
+    const { longestRetention, shortestRetention: floorMs } = this.extents;
+    const longestMs = Math.min(longestRetention, longestRetentionMs);
     // Times are whole milliseconds, and 2026-07-28 shows them so.
     const granted = (wishMs: number) => Math.ceil(Math.min(Math.max(0, wishMs), longestMs));
-    if (ttlMs !== undefined)
-      return { from: 'creation', ms: granted(ttlMs), floorMs: this.#shortestRetentionMs };
+    if (ttlMs !== undefined) return { from: 'creation', ms: granted(ttlMs), floorMs };
     // What an author says of a tool is no wish: only who may not have that much gets less.
     if (keepAliveMs === undefined) return { from: 'finish', ms: Math.min(retentionMs, longestRetentionMs) };
     const ms = granted(keepAliveMs ?? Number.POSITIVE_INFINITY);
-    return { from: 'finish', ms: Math.max(ms, this.#shortestRetentionMs) };
+    return { from: 'finish', ms: Math.max(ms, floorMs) };
   }
 
   /** A worker of this process that has a place free claims the task in the commit that makes it. */
@@ -233,7 +237,7 @@ export class Tasks implements AsyncDisposable {
       return undefined;
     };
     this.#requests ??= this.#opened().then(
-      (database) => new Requests(database, this.#clock, headStart, this.observer),
+      (database) => new Requests(database, this.#clock, headStart, this.observer, this.extents.largestValue),
     );
     return this.#requests;
   }
@@ -250,6 +254,7 @@ export class Tasks implements AsyncDisposable {
   async answer(id: TaskId, responses: Readonly<Record<string, InputResponse>>): Promise<Task> {
     // A copy: what the caller does to its object later is not what it answered.
     const given = structuredClone(responses);
+    checkAnswers(given, this.extents.largestValue);
     const { store } = await this.#opened();
     return (await store.update('task', id, (task) => rules.answer(task, given, this.#clock.now()))).task;
   }
@@ -263,7 +268,7 @@ export class Tasks implements AsyncDisposable {
 
   /** Completes what a handler waits for with `task.event(name)`: a webhook, an approval. The first value stands. */
   async complete(id: TaskId, name: string, value: Json = null): Promise<Task> {
-    const given = structuredClone(value);
+    const given = carried(value, `The event ${name}`, this.extents.largestValue) ?? null;
     const { store } = await this.#opened();
     return (
       await store.update('task', id, (task) => rules.completeEvent(task, name, given, this.#clock.now()))
@@ -301,8 +306,8 @@ export class Tasks implements AsyncDisposable {
     const worker = new Worker(await this.#opened(), this.#clock, this.#durable, {
       ...workerDefaults,
       observer: this.observer,
-      largestValue: this.#largestValue,
-      bounds: this.#bounds,
+      largestValue: this.extents.largestValue,
+      bounds: this.extents,
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),
@@ -341,4 +346,10 @@ export class Tasks implements AsyncDisposable {
     this.#unobserve = this.observer.opened(database, tools);
     return observed(database, this.observer);
   }
+}
+
+/** Null is none at all. */
+function earlier(deadlineMs: number | null, longestMs = Number.POSITIVE_INFINITY): number | null {
+  const ms = Math.min(deadlineMs ?? Number.POSITIVE_INFINITY, longestMs);
+  return Number.isFinite(ms) ? ms : null;
 }

@@ -1,7 +1,7 @@
 /** Who sent a request, as every task method must know before anything else. */
 import type { Owner } from '../model/task.ts';
 import type { Dialect, Sender } from '../protocol/dialect.ts';
-import type { Limiter } from './limits.ts';
+import type { Limiter } from './limiter.ts';
 
 export interface Caller {
   readonly owner: Owner;
@@ -11,6 +11,8 @@ export interface Caller {
   readonly session?: string;
   /** What it may ask for; without one, as much as it likes. */
   readonly limiter?: Limiter;
+  /** Where the request came from, where that is known. */
+  readonly address?: (() => string | undefined) | undefined;
 }
 
 /** Callers that nobody vouches for share a scope in which the unguessable id is the key. */

@@ -15,7 +15,7 @@ import { openQuestions } from '../protocol/dialects/drafts/dialect.ts';
 import { resultOf } from '../protocol/dialects/sep-1686/dialect.ts';
 import { CallFailed, InvalidParams, NotOffered } from '../protocol/errors.ts';
 import type { Caller } from './caller.ts';
-import type { Spending } from './limits.ts';
+import type { Spending } from './rates.ts';
 import { taskList } from './task-list.ts';
 import { idOfName, isNamedElsewhere } from './task-names.ts';
 
@@ -118,16 +118,22 @@ function responsesIn({ inputResponses }: TaskParams, method: string): JsonObject
 /** What `tasks/get` shows. */
 export async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
   const { taskId } = params;
-  requests.polled();
   // A look before that would find it running, and nothing else.
   const begun = typeof taskId === 'string' ? requests.headStart(taskId, caller.owner) : undefined;
   if (begun) await begun;
   const tree = await known(requests, caller, params, 'tasks/get');
+  looked(requests, caller, tree.root);
   // Whoever has a name of its own for it may have to wait for the task under its id.
   const named = tree.root.id === taskId ? undefined : requests.headStart(tree.root.id, caller.owner);
   if (!named) return tree;
   await named;
   return known(requests, caller, params, 'tasks/get');
+}
+
+/** What a look at a task counts for, wherever what is shown of it comes from. */
+export function looked(requests: Requests, { limiter }: Caller, task: Task): void {
+  requests.polled();
+  limiter?.polled(task, requests);
 }
 
 /** How it shows it. Of a done task that depends on nothing but the task, and on what its caller knows of tasks. */
@@ -195,6 +201,7 @@ export async function known(
   // Polls come this way, a hundred thousand a minute: each function more that waits for another costs them dear.
   const found = await (dialect.requestorNamesTasks ? byName : view)(requests, caller, taskId);
   const tree = found && isVisible(found, caller) ? found : undefined;
+  if (!tree) await caller.limiter?.missed(caller, requests.now);
   // Whoever knows only the older tasks may still come back to those, and to no others.
   if (isOlder && tree?.root.origin.dialect !== tasksOf2025.revision) throw dialect.tasksRequired(method);
   if (!tree) throw new TaskNotFound(taskId);

@@ -23,6 +23,8 @@ import { createdMessage, nameIn, originalTasks } from '../protocol/dialects/sep-
 import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
 import { NotOffered } from '../protocol/errors.ts';
 import type { Binding, Called } from './binding.ts';
+import { introduced, isIntroduction, type Opening } from './introduction.ts';
+import { addressOf } from './remote-address.ts';
 import { RequestIds } from './request-ids.ts';
 import { Streams } from './streams.ts';
 import { taskResult } from './task-result.ts';
@@ -57,8 +59,8 @@ export class Attachment {
   readonly #states = new Map<unknown, unknown>();
   /** What the SDK takes out of params in which it does not know it, by the id of their request. */
   readonly #taken = new Map<unknown, JsonObject>();
-  /** Requests to open a session by callers that cannot be told apart. */
-  readonly #anonymousOpenings = new Set<unknown>();
+  /** Requests for what this server has, by their id. */
+  readonly #openings = new Map<unknown, Opening>();
   readonly #closed = new AbortController();
   #streams: Streams | undefined;
 
@@ -188,20 +190,22 @@ export class Attachment {
   callerOf(context: ServerContext, method: string): Caller {
     const { mcpReq, http } = context;
     const bearer: Bearer = http ? http.authInfo : 'local';
-    if (!mcpReq.envelope) return this.#sessionCaller(bearer, method, mcpReq._meta);
+    const address = () => addressOf(http?.req);
+    if (!mcpReq.envelope) return this.#sessionCaller(bearer, method, mcpReq._meta, address);
     const envelope = mcpReq.envelope as Readonly<Record<string, unknown>>;
-    const caller = this.binding.caller(envelope[clientCapabilitiesKey], bearer);
+    const caller = this.binding.caller(envelope[clientCapabilitiesKey], bearer, address);
     // Of this revision only calls of tools may be answered with a task.
     const takesNone = method === 'resources/read' || method === 'prompts/get';
     return takesNone ? { ...caller, sender: { ...caller.sender, takesTasks: false } } : caller;
   }
 
-  #sessionCaller(bearer: Bearer, method: string, meta: unknown): Caller {
+  #sessionCaller(bearer: Bearer, method: string, meta: unknown, address?: Caller['address']): Caller {
     const opening = {
       protocolVersion: this.#server.getNegotiatedProtocolVersion(),
       capabilities: this.#server.getClientCapabilities(),
     };
-    return this.binding.sessionCaller({ opening, session: this.streams.session, method, meta }, bearer);
+    const request = { opening, session: this.streams.session, method, meta };
+    return this.binding.sessionCaller(request, bearer, address);
   }
 
   /** Runs a method; what goes wrong is said in the words of the caller's dialect. */
@@ -254,12 +258,15 @@ export class Attachment {
       void this.#cancelled(message.params, bearer).catch(() => {});
     }
     if (!('id' in message)) return message;
-    if (message.method === 'initialize') {
-      if (this.binding.ownerOf(bearer) === anonymous) this.#anonymousOpenings.add(message.id);
-    }
+    if (isIntroduction(message.method)) this.#openings.set(message.id, this.#opening(message.method, bearer));
     this.#noteTaken(message);
     const sent = withoutBadResponses(message);
     return sent.method === 'tools/call' ? this.#withoutState(sent) : sent;
+  }
+
+  #opening(method: Opening['method'], bearer: Bearer): Opening {
+    const isAnonymous = this.binding.ownerOf(bearer) === anonymous;
+    return { method, isAnonymous, limits: this.binding.limitsToldTo(bearer) };
   }
 
   #noteTaken({ id, method, params }: { id: unknown; method: unknown; params?: unknown }): void {
@@ -302,19 +309,19 @@ export class Attachment {
     this.#exact.delete(id);
     this.#states.delete(id);
     this.#taken.delete(id);
-    this.#anonymousOpenings.delete(id);
+    this.#openings.delete(id);
   }
 
   #corrected<M extends object>(message: M): M {
     if ('id' in message && 'error' in message) this.#forget(message.id);
     if (!('id' in message) || !('result' in message) || !isJsonObject(message.result)) return message;
-    if (this.#anonymousOpenings.delete(message.id))
-      return { ...message, result: withoutList(message.result) };
+    const opening = this.#openings.get(message.id);
     const { _meta } = message.result;
     if (isJsonObject(_meta) && isJsonObject(_meta[serverInfoKey]))
       this.binding.serverInfo ??= _meta[serverInfoKey];
     const exact = this.#exact.get(message.id);
     this.#forget(message.id);
+    if (opening) return { ...message, result: introduced(message.result, opening) };
     if (!exact) return message;
     const metas = { ...(exact._meta as JsonObject | undefined), ...(_meta as JsonObject | undefined) };
     return { ...message, result: { ...exact, ...(Object.keys(metas).length > 0 && { _meta: metas }) } };
@@ -340,14 +347,6 @@ function withoutBadResponses<M extends object>(message: M): M {
   if (!('params' in message) || !isJsonObject(message.params)) return message;
   const { inputResponses, ...params } = message.params;
   return inputResponses === undefined || isJsonObject(inputResponses) ? message : { ...message, params };
-}
-
-/** Callers that cannot be told apart would see each other's tasks in a list. */
-function withoutList(opened: JsonObject): JsonObject {
-  const { capabilities } = opened;
-  if (!isJsonObject(capabilities) || !isJsonObject(capabilities.tasks)) return opened;
-  const { list: _, ...tasks } = capabilities.tasks;
-  return { ...opened, capabilities: { ...capabilities, tasks } };
 }
 
 async function immediateResponse(tool: DurableTool, input: unknown): Promise<string | undefined> {

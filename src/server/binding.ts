@@ -8,7 +8,8 @@ import { type DurableResource, matchUri } from '../engine/resource.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { DurableTool } from '../engine/tool.ts';
 import { anonymous, type Bearer, type Caller, type Credentials, local, ownerOf } from '../hosting/caller.ts';
-import { Limiter, type Limits, limitsFrom } from '../hosting/limits.ts';
+import { Limiter } from '../hosting/limiter.ts';
+import { type Limits, limitsFrom } from '../hosting/limits.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -34,10 +35,14 @@ export interface ServingOptions {
    * protects them is that nobody guesses their ids. Default `'1h'`.
    */
   readonly anonymousRetention?: Duration;
+  /** When work that callers began is ended at the latest, whatever its tool says; `'none'` leaves it to the tools. Default `'30d'`. */
+  readonly longestDeadline?: Duration | 'none';
   /** Drafts of tasks that clients may use besides the released revisions: some, or `'all'`. By default none. */
   readonly drafts?: readonly Draft[] | 'all';
   /** What one owner may ask for. Each has a default; see docs/limits.md. */
   readonly limits?: Partial<Limits>;
+  /** Whether callers that are limited are told the limits when they ask what the server has. Default true. */
+  readonly showLimits?: boolean;
 }
 
 export class UnknownDraft extends HoldfastError {
@@ -93,6 +98,9 @@ export class Binding {
   readonly #draftsWithoutNames: Drafts;
   readonly #windowMs: number;
   readonly #anonymousRetentionMs: number;
+  /** Infinity for none. */
+  readonly longestDeadlineMs: number;
+  readonly #showsLimits: boolean;
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
   readonly #tools: ReadonlyMap<string, DurableTool>;
   #served: Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> | undefined;
@@ -100,7 +108,7 @@ export class Binding {
   constructor(tasks: Tasks, options: ServingOptions) {
     const { window = '200ms', owner = ownerOf, anonymousRetention = '1h', drafts = [], limits } = options;
     this.tasks = tasks;
-    this.limiter = new Limiter(limitsFrom(limits));
+    this.limiter = new Limiter(limitsFrom(limits), tasks.observer);
     const wanted = drafts === 'all' ? allDrafts : [drafts].flat();
     const unknown = wanted.find((draft) => !allDrafts.includes(draft));
     if (unknown !== undefined) throw new UnknownDraft(unknown);
@@ -108,6 +116,9 @@ export class Binding {
     this.#draftsWithoutNames = new Set([...this.drafts].filter((draft) => draft !== 'sep-1686'));
     this.#windowMs = toMs(window);
     this.#anonymousRetentionMs = toMs(anonymousRetention);
+    const { longestDeadline = '30d' } = options;
+    this.longestDeadlineMs = longestDeadline === 'none' ? Number.POSITIVE_INFINITY : toMs(longestDeadline);
+    this.#showsLimits = options.showLimits ?? true;
     this.#ownerOf = owner;
     // Of several versions the newest is called.
     this.#tools = new Map(tasks.tools.map((tool) => [tool.name, tool]));
@@ -152,8 +163,8 @@ export class Binding {
   }
 
   /** The sender of a request of 2026-07-28, which declares its capabilities every time. */
-  caller(capabilities: unknown, bearer: Bearer): Caller {
-    return this.callerLike(this.sender(capabilities), bearer);
+  caller(capabilities: unknown, bearer: Bearer, address?: Caller['address']): Caller {
+    return this.callerLike(this.sender(capabilities), bearer, address);
   }
 
   sender(capabilities: unknown): Sender {
@@ -162,23 +173,40 @@ export class Binding {
   }
 
   /** For those that know the sender already. */
-  callerLike(sender: Sender, bearer: Bearer): Caller {
-    return { owner: this.ownerOf(bearer), dialect: this.dialect, sender, ...this.#limited(bearer) };
+  callerLike(sender: Sender, bearer: Bearer, address?: Caller['address']): Caller {
+    return { owner: this.ownerOf(bearer), dialect: this.dialect, sender, address, ...this.#limited(bearer) };
   }
 
   /** The sender of a request of a session, which declared its capabilities once. */
-  sessionCaller(request: SessionRequest, bearer: Bearer): Caller {
+  sessionCaller(request: SessionRequest, bearer: Bearer, address?: Caller['address']): Caller {
     const owner = this.ownerOf(bearer);
     // Where neither owners nor sessions can be told apart, whoever guessed a name would be given its task.
     const hasNames = owner !== anonymous || request.session !== undefined;
     const dialect = dialectOf(request.opening, hasNames ? this.drafts : this.#draftsWithoutNames, request);
     const sender = dialect.sender(request.opening.capabilities);
-    return { owner, dialect, sender, session: request.session ?? '', ...this.#limited(bearer) };
+    return { owner, dialect, sender, session: request.session ?? '', address, ...this.#limited(bearer) };
   }
 
   /** Whoever started this process may ask of it what it likes. */
   #limited(bearer: Bearer): Pick<Caller, 'limiter'> {
     return bearer === 'local' ? {} : { limiter: this.limiter };
+  }
+
+  /** What it may ask for, if it is limited and may know it: the numbers behind the options of the same names. */
+  limitsToldTo(bearer: Bearer): JsonObject | undefined {
+    if (bearer === 'local' || !this.#showsLimits) return undefined;
+    const { largestValue, shortestRetention, longestRetention } = this.tasks.extents;
+    const isAnonymous = this.ownerOf(bearer) === anonymous;
+    const told = {
+      ...this.limiter.limits,
+      largestValue,
+      shortestRetention,
+      longestRetention: isAnonymous
+        ? Math.min(longestRetention, this.#anonymousRetentionMs)
+        : longestRetention,
+      longestDeadline: this.longestDeadlineMs,
+    };
+    return Object.fromEntries(Object.entries(told).filter(([, value]) => Number.isFinite(value)));
   }
 
   ownerOf(bearer: Bearer): Owner {
@@ -207,6 +235,7 @@ export class Binding {
         ...wishesOf(params),
         ...(params.named && { named: params.named }),
         ...(trace && { trace }),
+        longestDeadlineMs: this.longestDeadlineMs,
         ...(caller.owner === anonymous && { longestRetentionMs: this.#anonymousRetentionMs }),
       },
       caller,

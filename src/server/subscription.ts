@@ -48,7 +48,9 @@ export async function visibleTasks(
 ): Promise<Heard[]> {
   const distinct = [...new Set(ids)];
   const trees = await Promise.all(distinct.map((id) => visible(requests, caller, id)));
-  return trees.filter((tree) => tree !== undefined).map(({ root: { id, rootId } }) => ({ id, rootId }));
+  const found = trees.filter((tree) => tree !== undefined);
+  if (found.length < distinct.length) await caller.limiter?.missed(caller, requests.now);
+  return found.map(({ root: { id, rootId } }) => ({ id, rootId }));
 }
 
 export class Subscription {

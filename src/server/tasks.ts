@@ -1,6 +1,7 @@
 /** `createTasks` as authors of servers know it: tasks that can be attached to any server of the SDK. */
 import type { McpServer, Server } from '@modelcontextprotocol/server';
-import { type TasksOptions as EngineOptions, Tasks as EngineTasks } from '../engine/tasks.ts';
+import { type TasksOptions as EngineOptions, Tasks as EngineTasks, type Extents } from '../engine/tasks.ts';
+import type { Limits } from '../hosting/limits.ts';
 import { attach } from './attach.ts';
 import { Binding, type ServingOptions } from './binding.ts';
 
@@ -17,6 +18,12 @@ export class Tasks extends EngineTasks {
   constructor(options: TasksOptions) {
     super(options);
     this.binding = new Binding(this, options);
+  }
+
+  /** Everything that is limited here, under the names of the options; times in milliseconds, Infinity for no limit. */
+  get limits(): Limits & Extents & { readonly longestDeadline: number } {
+    const { limiter, longestDeadlineMs: longestDeadline } = this.binding;
+    return { ...this.extents, longestDeadline, ...limiter.limits };
   }
 
   /**

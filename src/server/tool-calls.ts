@@ -37,6 +37,8 @@ export interface ToolCall {
   readonly progress?: Origin['progress'];
   /** However long its caller or the tool wants the task to be known, it is not longer than so. */
   readonly longestRetentionMs?: number;
+  /** … and however long the tool lets it live, it is ended after so long. */
+  readonly longestDeadlineMs: number;
   readonly named?: Naming;
   /** The caller's own trace, which the task's goes on with. */
   readonly trace?: Origin['trace'];
@@ -90,6 +92,7 @@ export class ToolCalls {
       return await this.#start(call, gathered.input, caller, request);
     } catch (error) {
       if (error instanceof BeforeFailed) return plain(tool.failure(error.cause));
+      if (error instanceof ValueTooLarge) this.#requests.refused('largestValue');
       if (error instanceof ValueTooLarge || error instanceof NotJson) throw new InvalidParams(error.message);
       if (!(error instanceof InvalidInput)) throw error;
       if (tool.method !== 'tools/call') throw new InvalidParams(error.message);
@@ -277,8 +280,8 @@ export class ToolCalls {
   }
 }
 
-function limitOf({ longestRetentionMs }: ToolCall): Pick<ToolCall, 'longestRetentionMs'> {
-  return longestRetentionMs === undefined ? {} : { longestRetentionMs };
+function limitOf({ longestRetentionMs, longestDeadlineMs }: ToolCall) {
+  return { longestDeadlineMs, ...(longestRetentionMs !== undefined && { longestRetentionMs }) };
 }
 
 const kindOf: Record<RequestMethod, string> = {

@@ -1,7 +1,7 @@
 /** What this process did to tasks, counted; and how the queue stands, looked up when somebody asks. */
 import type { Histogram, Meter } from '@opentelemetry/api';
 import type { Change, TaskWrite } from '../engine/change.ts';
-import type { ObservedCall, ObservedPass } from '../engine/observer.ts';
+import type { ObservedCall, ObservedPass, Suspicion } from '../engine/observer.ts';
 import type { Database, ToolVersion } from '../engine/queue.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Task } from '../model/task.ts';
@@ -39,6 +39,11 @@ export class Metrics {
   readonly #answered = count('holdfast.questions.answered', 'Questions that were answered.');
   readonly #cancelled = count('holdfast.cancels', 'Tasks that were cancelled.');
   readonly #polls = count('holdfast.polls', 'Looks of callers at their tasks.');
+  readonly #refused = count('holdfast.refusals', 'What callers asked for beyond a limit, by limit.');
+  readonly #suspicious = count(
+    'holdfast.suspicious',
+    'Minutes in which a caller did what honest ones do not, by pattern.',
+  );
   readonly #counts = [
     this.#created,
     this.#finished,
@@ -50,6 +55,8 @@ export class Metrics {
     this.#answered,
     this.#cancelled,
     this.#polls,
+    this.#refused,
+    this.#suspicious,
   ];
   readonly #lives = new Durations({
     name: 'holdfast.task.duration',
@@ -100,6 +107,14 @@ export class Metrics {
 
   polled(): void {
     this.#polls.add({});
+  }
+
+  refused(limit: string): void {
+    this.#refused.add({ limit });
+  }
+
+  suspicious({ pattern }: Suspicion): void {
+    this.#suspicious.add({ pattern });
   }
 
   async text(): Promise<string> {

@@ -76,6 +76,8 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
       };
     },
     polled: () => counted.polled(),
+    refused: (limit) => counted.refused(limit),
+    suspicious: (suspicion) => counted.suspicious(suspicion),
     metrics: () => counted.text(),
   };
 }

@@ -48,6 +48,33 @@ export function testStore(options: SuiteOptions): void {
     assert.deepEqual((await store.list({ owner: task.owner, limit: 5 })).tasks, [published.task]);
   });
 
+  check(
+    'root tasks are counted, of an owner or of all, live or kept, up to a limit',
+    async ({ database: { store }, clock }) => {
+      const { task: first, claim } = await claimed(store, clock, aTask({ owner: 'alice', ...briefly }));
+      await startChild(store, clock, claim);
+      await create(store, clock, aTask({ owner: 'alice' }));
+      const { task: unpublished } = await create(
+        store,
+        clock,
+        aTask({ owner: 'bob', unpublished: { servedBy: 'a', until: clock.now() + 1_000 } }),
+      );
+      const counts = async () => {
+        const kinds = ['live', 'kept'] as const;
+        const of = (owner?: string) => Promise.all(kinds.map((what) => store.count(owner, what, 10)));
+        return { alice: await of('alice'), bob: await of('bob'), carol: await of('carol'), all: await of() };
+      };
+      assert.deepEqual(await counts(), { alice: [2, 2], bob: [1, 1], carol: [0, 0], all: [3, 3] });
+      await end(store, clock, first);
+      await end(store, clock, unpublished);
+      assert.deepEqual(await counts(), { alice: [1, 2], bob: [0, 1], carol: [0, 0], all: [1, 3] });
+      assert.equal(await store.count(undefined, 'kept', 2), 2);
+      assert.equal(await store.count('alice', 'kept', 1), 1);
+      await purge(store, clock, first);
+      assert.deepEqual((await counts()).all, [1, 2]);
+    },
+  );
+
   check('every notice names the root of its tree', async ({ database: { store }, clock }) => {
     const { task, claim } = await claimed(store, clock);
     const heard: CommitNotice[] = [];

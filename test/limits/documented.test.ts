@@ -13,11 +13,12 @@ function documented(name: string): number {
 }
 
 test.each(Object.entries({ ...defaultLimits, ...defaultBounds }))(
-  'S1686-82: %s is documented as it is: %d',
+  'S1686-82, S2025-107: %s is documented as it is: %d',
   (name, value) => expect(documented(name)).toBe(value),
 );
 
-test('S1686-82: so are the largest value and the longest retention', () => {
+test('S1686-82, S2025-106: so are the largest value and the longest retention and deadline', () => {
   expect(page).toContain(`| ${defaultLargestValue.toLocaleString('en-US')} |`);
   expect(page).toContain('| `createTasks({ longestRetention })` | 30 days |');
+  expect(page).toContain('| `createTasks({ longestDeadline })` | 30 days |');
 });

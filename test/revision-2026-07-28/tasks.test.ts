@@ -5,7 +5,11 @@ import { extension, Peer, served, withTasks } from './peer.ts';
 test('S2663-92 S2663-93: the server advertises the extension, and nothing of the tasks of 2025-11-25', async () => {
   const { peer } = await served();
   const { result } = await peer.request('server/discover');
-  expect(result.capabilities.extensions).toEqual({ [extension]: {}, 'dev.holdfast/idempotency-key': {} });
+  expect(result.capabilities.extensions).toEqual({
+    [extension]: {},
+    'dev.holdfast/idempotency-key': {},
+    'dev.holdfast/limits': expect.any(Object),
+  });
   expect(result.capabilities).not.toHaveProperty('tasks');
   const { result: list } = await peer.request('tools/list');
   expect(list.tools.every((tool: object) => !('execution' in tool))).toBe(true);

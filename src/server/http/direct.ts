@@ -8,7 +8,15 @@ import type { Requests } from '../../engine/requests.ts';
 import { toJsonSchema } from '../../engine/schema.ts';
 import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller, Credentials } from '../../hosting/caller.ts';
-import { answerTo, isOlderCaller, isTaskMethod, lookAt, shown, spendOn } from '../../hosting/task-methods.ts';
+import {
+  answerTo,
+  isOlderCaller,
+  isTaskMethod,
+  lookAt,
+  looked,
+  shown,
+  spendOn,
+} from '../../hosting/task-methods.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Sender } from '../../protocol/dialect.ts';
@@ -29,6 +37,8 @@ export interface Posted {
   readonly header: (name: string) => string | null | undefined;
   readonly authInfo: Credentials | undefined;
   readonly signal: () => AbortSignal;
+  /** Where it came from, if that is known. */
+  readonly address?: (() => string | undefined) | undefined;
 }
 
 export interface DirectAnswer {
@@ -75,7 +85,7 @@ export class DirectAnswers {
   answer(posted: Posted): DirectAnswer | Promise<DirectAnswer> | undefined {
     const request = this.#understood(posted);
     if (!request) return undefined;
-    const caller = this.#binding.callerLike(request.sender, posted.authInfo);
+    const caller = this.#binding.callerLike(request.sender, posted.authInfo, posted.address);
     const recalled = this.#recalled(request, caller);
     if (recalled !== undefined) return recalled;
     const act = this.#actFor(request, caller, posted);
@@ -89,30 +99,37 @@ export class DirectAnswers {
   ): DirectAnswer | Promise<DirectAnswer> | undefined {
     if (method !== 'tasks/get' || !this.#served || !seesWholeTasks(caller)) return undefined;
     const { requests } = this.#served;
-    const text = this.#doneTexts.recall(
-      params.taskId as string,
-      caller.owner,
-      this.#binding.serverInfo,
-      requests,
-    );
-    if (text === undefined) return undefined;
+    const taskId = params.taskId as string;
+    const said = this.#doneTexts.recall(taskId, caller.owner, this.#binding.serverInfo, requests);
+    if (!said) return undefined;
+    const text = () => {
+      looked(requests, caller, said.task);
+      return said.text;
+    };
     const allowed = spendOn('tasks/get', caller);
-    if (allowed) return this.#worded(id, () => allowed.then(() => text));
-    requests.polled();
-    return { status: 200, text: answered(id, text) };
+    if (allowed) return this.#worded(id, () => allowed.then(text));
+    try {
+      return { status: 200, text: answered(id, text()) };
+    } catch (error) {
+      return this.#refused(id, error);
+    }
   }
 
   async #worded(id: string | number, act: Act): Promise<DirectAnswer> {
     try {
       return { status: 200, text: answered(id, await act()) };
     } catch (error) {
-      if (error instanceof RequestAborted) throw error;
-      if (!(error instanceof HoldfastError)) this.#onError(error as Error);
-      const fault = this.#binding.dialect.fault(error);
-      const text = JSON.stringify({ jsonrpc: '2.0', id, error: fault });
-      if (error instanceof OverLimit) return overLimitAnswer(error, text);
-      return { status: fault.code === missingCapability ? 400 : 200, text };
+      return this.#refused(id, error);
     }
+  }
+
+  #refused(id: string | number, error: unknown): DirectAnswer {
+    if (error instanceof RequestAborted) throw error;
+    if (!(error instanceof HoldfastError)) this.#onError(error as Error);
+    const fault = this.#binding.dialect.fault(error);
+    const text = JSON.stringify({ jsonrpc: '2.0', id, error: fault });
+    if (error instanceof OverLimit) return overLimitAnswer(error, text);
+    return { status: fault.code === missingCapability ? 400 : 200, text };
   }
 
   #understood({ body, header }: Posted): Request | undefined {

@@ -38,7 +38,7 @@ test('a server that introduces itself from now on is not answered for by what wa
 
 test('what was said is recalled for a second after the store was last read, and not past the end of the task', () => {
   const texts = new DoneTexts();
-  const recall = (now: number, id = done.id) => texts.recall(id, 'ann', serverInfo, { ...moment, now });
+  const recall = (now: number, id = done.id) => texts.recall(id, 'ann', serverInfo, { ...moment, now })?.text;
   expect(recall(0)).toBeUndefined();
   const read = (now: number) => texts.of(done, serverInfo, { ...moment, now }, () => 'text');
   read(0);
@@ -54,10 +54,10 @@ test('what was said is recalled for a second after the store was last read, and 
 test('nobody but its owner is told what is remembered, and nobody at all once something was removed', () => {
   const texts = new DoneTexts();
   for (let i = 0; i < 2; i++) texts.of(done, serverInfo, moment, () => 'text');
-  expect(texts.recall(done.id, 'ann', serverInfo, moment)).toBe('text');
+  expect(texts.recall(done.id, 'ann', serverInfo, moment)?.text).toBe('text');
   expect(texts.recall(done.id, 'bob', serverInfo, moment)).toBeUndefined();
   expect(texts.recall(done.id, 'ann', { name: 'another' }, moment)).toBeUndefined();
   expect(texts.recall(done.id, 'ann', serverInfo, { ...moment, removals: 1 })).toBeUndefined();
   texts.of(done, serverInfo, { ...moment, removals: 1 }, () => 'read again');
-  expect(texts.recall(done.id, 'ann', serverInfo, { ...moment, removals: 1 })).toBe('read again');
+  expect(texts.recall(done.id, 'ann', serverInfo, { ...moment, removals: 1 })?.text).toBe('read again');
 });

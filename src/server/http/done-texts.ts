@@ -32,11 +32,16 @@ export class DoneTexts {
   readonly #said: (Said | undefined)[] = new Array(places);
 
   /** What was said to this owner a moment ago, if it can be said again unseen. */
-  recall(id: TaskId, owner: Owner, serverInfo: object | undefined, moment: Moment): string | undefined {
+  recall(
+    id: TaskId,
+    owner: Owner,
+    serverInfo: object | undefined,
+    moment: Moment,
+  ): Readonly<Said> | undefined {
     const said = this.#said[placeOf(id)];
     if (!said || said.task.id !== id || said.task.owner !== owner || said.serverInfo !== serverInfo)
       return undefined;
-    return moment.now < said.until && moment.removals === said.removals ? said.text : undefined;
+    return moment.now < said.until && moment.removals === said.removals ? said : undefined;
   }
 
   /** What is said of a task that has just been read, and seen by its owner. */

@@ -12,22 +12,25 @@ import {
   type ServerEventBus,
   type ServerNotifier,
 } from '@modelcontextprotocol/server';
+import { spendOn } from '../../hosting/task-methods.ts';
 import { HoldfastError } from '../../model/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import {
   clientCapabilitiesKey,
   missingCapability,
   revision,
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
+import { OverLimit } from '../../protocol/errors.ts';
 import { internalError } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { asTaskListen, checkTaskListen, type TaskListen } from '../listen.ts';
+import { cameFrom } from '../remote-address.ts';
 import { visibleTasks } from '../subscription.ts';
 import type { Tasks } from '../tasks.ts';
 import { RequestAborted } from '../tool-calls.ts';
 import { BodyRefused, parseBody, readWebBody } from './body.ts';
-import { type DirectAnswer, DirectAnswers } from './direct.ts';
+import { type DirectAnswer, DirectAnswers, overLimitAnswer } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
 import { ListenStream } from './listen-stream.ts';
 import { readNodeBody, toWebRequest, whenClosed, writeResponse } from './node.ts';
@@ -36,8 +39,6 @@ import { HttpSessions } from './sessions.ts';
 export interface HandlerOptions extends GateOptions {
   /** The largest request body, in bytes. Default 4 MiB. */
   readonly largestBody?: number;
-  /** Open subscriptions to tasks; more are refused. Default 10,000. */
-  readonly maxSubscriptions?: number;
   /** Where changed lists of tools, prompts and resources are announced to those that listen; see the SDK. */
   readonly bus?: ServerEventBus;
 }
@@ -49,6 +50,8 @@ interface Received {
   /** Fires when the connection is done with the request. Made only for those that listen to it. */
   readonly signal: () => AbortSignal;
   readonly header: (name: string) => string | null | undefined;
+  /** Where it came from. The web's requests do not tell. */
+  readonly address?: () => string | undefined;
   /** Made only for what takes the long way. */
   readonly request: () => Request;
 }
@@ -58,6 +61,7 @@ type NodeRequest = IncomingMessage & {
   readonly body?: unknown;
   readonly auth?: AuthInfo;
   readonly originalUrl?: string;
+  readonly ip?: string | undefined;
 };
 
 export class McpHandler {
@@ -68,7 +72,6 @@ export class McpHandler {
   readonly #sessions: HttpSessions;
   readonly #sdk: ReturnType<typeof createMcpHandler>;
   readonly #largestBody: number;
-  readonly #maxSubscriptions: number;
   readonly #onError: (error: Error) => void;
   readonly #streams = new Set<ListenStream>();
 
@@ -76,14 +79,13 @@ export class McpHandler {
     this.#binding = tasks.binding;
     this.#gate = new Gate(options);
     this.#largestBody = options.largestBody ?? DEFAULT_MAX_REQUEST_BODY_SIZE;
-    this.#maxSubscriptions = options.maxSubscriptions ?? 10_000;
     this.#onError = options.onError ?? (() => {});
     this.#direct = new DirectAnswers(this.#binding, this.#onError);
     this.#sessions = new HttpSessions(this.#binding, factory, this.#onError);
     this.#sdk = createMcpHandler(factory, {
       legacy: 'reject',
       maxRequestBodySize: this.#largestBody,
-      maxSubscriptions: this.#maxSubscriptions,
+      maxSubscriptions: this.#binding.limiter.limits.subscriptions,
       onerror: this.#onError,
       ...(options.bus && { bus: options.bus }),
     });
@@ -156,7 +158,8 @@ export class McpHandler {
         : await this.#gate.admit(headers.authorization, req.auth);
     if ('refusal' in admission) return writeResponse(res, admission.refusal);
     const signal = whenClosed(res);
-    const request = () => toWebRequest(req, signal());
+    const address = () => req.ip ?? req.socket.remoteAddress;
+    const request = () => cameFrom(toWebRequest(req, signal()), address());
     // Node hears of it, the web knows no such request.
     if (method === 'TRACE') return writeResponse(res, refusal(405, 'Method not allowed.'));
     if (!isJsonPost(method, headers['content-type'])) {
@@ -165,7 +168,8 @@ export class McpHandler {
     }
     try {
       const body = req.body ?? parseBody(await readNodeBody(req, this.#largestBody));
-      const given = this.#answer({ body, signal, header, authInfo: admission.authInfo, request });
+      const { authInfo } = admission;
+      const given = this.#answer({ body, signal, header, address, authInfo, request });
       // What is known at once is not waited for.
       const answer = given instanceof Promise ? await given : given;
       if (answer instanceof Response) await writeResponse(res, answer);
@@ -202,42 +206,49 @@ export class McpHandler {
     return this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: body });
   }
 
-  async #listen(listen: TaskListen, { body, authInfo, request }: Received): Promise<Response> {
-    if (this.#streams.size >= this.#maxSubscriptions)
-      return faultResponse(
-        listen.id,
-        internalError,
-        `There are already ${this.#maxSubscriptions} subscriptions.`,
-      );
-    // The SDK judges the request first; only what it accepts is asked about tasks.
-    const sdk = await this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: withoutTasks(body) });
-    const isStream = sdk.headers.get('content-type')?.startsWith('text/event-stream');
-    if (!sdk.body || !isStream) return sdk;
+  async #listen(
+    listen: TaskListen,
+    { body, authInfo, request, address }: Received,
+  ): Promise<Response | DirectAnswer> {
+    let unsubscribe = () => {};
+    let inner: ReadableStream<Uint8Array> | null = null;
     try {
+      unsubscribe = this.#binding.limiter.subscribe(this.#binding.ownerOf(authInfo));
+      // The SDK judges the request first; only what it accepts is asked about tasks.
+      const sdk = await this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: withoutTasks(body) });
+      const isStream = sdk.headers.get('content-type')?.startsWith('text/event-stream');
+      if (!sdk.body || !isStream) {
+        unsubscribe();
+        return sdk;
+      }
+      inner = sdk.body;
       const meta = listen.params._meta as JsonObject;
-      const caller = this.#binding.caller(meta[clientCapabilitiesKey], authInfo);
+      const caller = this.#binding.caller(meta[clientCapabilitiesKey], authInfo, address);
+      await spendOn('tasks/get', caller);
       const { requests } = await this.#binding.served();
       const tasks = await visibleTasks(requests, caller, checkTaskListen(listen, caller));
       const { serverInfo } = this.#binding;
-      const unsubscribe = caller.limiter?.subscribe(caller.owner);
       const stream = new ListenStream({
         requests,
         caller,
         id: listen.id,
         tasks,
         serverInfo: serverInfo ? { [serverInfoKey]: serverInfo } : {},
-        inner: sdk.body,
+        inner,
         onClose: () => {
-          if (this.#streams.delete(stream)) unsubscribe?.();
+          if (this.#streams.delete(stream)) unsubscribe();
         },
       });
       this.#streams.add(stream);
       return new Response(stream.body, { status: 200, headers: sdk.headers });
     } catch (error) {
-      await sdk.body.cancel().catch(() => {});
+      unsubscribe();
+      await inner?.cancel().catch(() => {});
       if (!(error instanceof HoldfastError)) this.#onError(error as Error);
-      const { code, message, data } = this.#binding.dialect.fault(error);
-      return faultResponse(listen.id, code, message, data);
+      const fault = this.#binding.dialect.fault(error);
+      const text = JSON.stringify({ jsonrpc: '2.0', id: listen.id, error: fault });
+      if (error instanceof OverLimit) return overLimitAnswer(error, text);
+      return { status: fault.code === missingCapability ? 400 : 200, text };
     }
   }
 }
@@ -288,11 +299,6 @@ function writeDirect(res: ServerResponse, { status, text, retryAfterMs }: Direct
 
 function retryAfter(ms: number | undefined): Record<string, string> {
   return ms === undefined ? {} : { 'retry-after': String(Math.ceil(ms / 1_000)) };
-}
-
-function faultResponse(id: string | number, code: number, message: string, data?: Json): Response {
-  const error = { code, message, ...(data !== undefined && { data }) };
-  return Response.json({ jsonrpc: '2.0', id, error }, { status: code === missingCapability ? 400 : 200 });
 }
 
 function failed(error: unknown): Response {

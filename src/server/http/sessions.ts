@@ -15,6 +15,7 @@ import type { Owner } from '../../model/task.ts';
 import { OverLimit } from '../../protocol/errors.ts';
 import { notAdmitted } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
+import { addressOf } from '../remote-address.ts';
 import { StandaloneStream } from '../standalone-stream.ts';
 import { type DirectAnswer, overLimitAnswer } from './direct.ts';
 import { refusal } from './gate.ts';
@@ -72,7 +73,7 @@ export class HttpSessions {
     if (!session) return notFound();
     session.seenAt = Date.now();
     await this.#noteUse(id, session);
-    const direct = await this.#direct(session, body, authInfo);
+    const direct = await this.#direct(session, received);
     if (direct) return direct;
     const response = await session.transport.handleRequest(request, {
       ...(body !== undefined && { parsedBody: body }),
@@ -186,8 +187,7 @@ export class HttpSessions {
   /** A look at a task is answered with plain JSON, which a stream of events would only make dearer. */
   async #direct(
     session: Live,
-    body: unknown,
-    authInfo: AuthInfo | undefined,
+    { body, authInfo, request }: SessionRequest,
   ): Promise<DirectAnswer | undefined> {
     if (!isJsonObject(body) || typeof body.method !== 'string' || body.jsonrpc !== '2.0') return undefined;
     const { id, method, params } = body;
@@ -198,6 +198,7 @@ export class HttpSessions {
     const caller = this.#binding.sessionCaller(
       { opening, session: transport.sessionId, method, meta: said._meta },
       authInfo,
+      () => addressOf(request),
     );
     // What may have to wait, or is not there at all, is the SDK's to answer.
     const { dialect } = caller;

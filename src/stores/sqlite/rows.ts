@@ -104,8 +104,9 @@ export class Rows {
     return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
   }
 
-  count(owner: Owner, what: 'live' | 'kept', upTo: number): number {
-    return (this.#sql[what === 'live' ? 'countLive' : 'countKept'].get(owner, upTo) as { n: number }).n;
+  count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): number {
+    const { all, own } = this.#sql.count[what];
+    return ((owner === undefined ? all.get(upTo) : own.get(owner, upTo)) as { n: number }).n;
   }
 
   journal(id: TaskId): Json[] {
@@ -326,13 +327,11 @@ function prepare(db: Connection, { areBound }: Cells) {
       select ${columns} from tasks where owner = ? and parent_id is null and seq < ?
         and unpublished is null
       order by seq desc limit ?`),
-    countKept: db.prepare(
-      'select count(*) as n from (select 1 from tasks where owner = ? and parent_id is null limit ?)',
-    ),
     // Every root that is done has a moment when it goes.
-    countLive: db.prepare(`
-      select count(*) as n from (
-        select 1 from tasks where owner = ? and parent_id is null and purge_at is null limit ?)`),
+    count: {
+      kept: counting(db, 'tasks_by_owner', 'parent_id is null'),
+      live: counting(db, 'tasks_live', 'parent_id is null and purge_at is null'),
+    },
     // By way of the rows themselves, because what the index says of them may be wrong.
     journal: db.prepare(`
       select own.task, own.version, own.journal from commits join commits as own on own.seq = commits.seq
@@ -364,6 +363,13 @@ function prepare(db: Connection, { areBound }: Cells) {
     forgetResult: db.prepare('delete from results where task = ?'),
     renew: db.prepare('update tasks set lease_until = ? where id = ? and epoch = ? and holder is not null'),
   };
+}
+
+/** In an index alone: no row is read. */
+function counting(db: Connection, index: string, condition: string) {
+  const sql = (more: string) =>
+    `select count(*) as n from (select 1 from tasks indexed by ${index} where ${condition} ${more} limit ?)`;
+  return { all: db.prepare(sql('')), own: db.prepare(sql('and owner = ?')) };
 }
 
 function asArrays<S extends { setReturnArrays(enabled: boolean): void }>(statement: S): S {

@@ -86,6 +86,9 @@ const migrations: readonly string[] = [
   ${encryptionTables}
   alter table holdfast_seal add column manner integer not null default 0;
   `,
+  `
+  create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
+  `,
 ];
 
 /** How many migrations were applied. Refuses what is not ours to touch, and writes nothing. */

@@ -71,7 +71,7 @@ export class SqliteStore implements Store {
     return this.#look(() => this.#rows.list(query));
   }
 
-  async count(owner: Owner, what: 'live' | 'kept', upTo: number): Promise<number> {
+  async count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
     return this.#look(() => this.#rows.count(owner, what, upTo));
   }
 

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import type { Requests } from '../engine/requests.ts';
+import { ManualClock } from '../testing/manual-clock.ts';
+import { defaultLimits, type Limits } from './limits.ts';
+import { Places } from './places.ts';
+
+/** A server with so many places, and a store that knows who has how many tasks. */
+function places(limits: Partial<Limits>) {
+  const clock = new ManualClock();
+  const places = new Places({ ...defaultLimits, ...limits });
+  const tasks = new Map<string, number>();
+  let counts = 0;
+  const requests = {
+    get now() {
+      return clock.now();
+    },
+    count: async (owner: string | undefined, _what: string, upTo: number) => {
+      counts++;
+      const all = [...tasks.values()].reduce((sum, n) => sum + n, 0);
+      return Math.min(upTo, owner === undefined ? all : (tasks.get(owner) ?? 0));
+    },
+  } as unknown as Requests;
+  const take = async (owner: string) => {
+    try {
+      await places.take(requests, owner);
+      tasks.set(owner, (tasks.get(owner) ?? 0) + 1);
+      return 'taken';
+    } catch (error) {
+      return (error as { limit: string }).limit;
+    }
+  };
+  return { clock, take, tasks, counted: () => counts };
+}
+
+test('the last tenth is for owners that have hardly any tasks', async () => {
+  const { take } = places({ liveTasks: 10 });
+  for (let n = 0; n < 9; n++) expect(await take('greedy')).toBe('taken');
+  expect(await take('greedy')).toBe('liveTasks');
+  expect(await take('modest')).toBe('taken');
+  // And then there is no more.
+  expect(await take('modest')).toBe('liveTasks');
+  expect(await take('late')).toBe('liveTasks');
+});
+
+test('a server that is full counts again after a while, not for everybody that it refuses', async () => {
+  const { take, tasks, clock, counted } = places({ keptTasks: 2 });
+  for (const owner of ['ada', 'bob']) expect(await take(owner)).toBe('taken');
+  expect(await take('cy')).toBe('keptTasks');
+  const before = counted();
+  for (let n = 0; n < 100; n++) expect(await take('cy')).toBe('keptTasks');
+  expect(counted()).toBe(before);
+  tasks.clear();
+  clock.advance(60_000);
+  expect(await take('cy')).toBe('taken');
+});
+
+test('calls that come at once do not overlook each other', async () => {
+  const { take } = places({ liveTasksPerOwner: 5 });
+  const taken = await Promise.all(Array.from({ length: 20 }, () => take('ada')));
+  expect(taken.filter((one) => one === 'taken')).toHaveLength(5);
+});
+
+test('where nothing is limited nothing is counted', async () => {
+  const none = Number.POSITIVE_INFINITY;
+  const { take, counted } = places({
+    liveTasks: none,
+    keptTasks: none,
+    liveTasksPerOwner: none,
+    keptTasksPerOwner: none,
+  });
+  expect(await take('ada')).toBe('taken');
+  expect(counted()).toBe(0);
+});
