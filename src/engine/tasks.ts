@@ -9,9 +9,13 @@ import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
+import type { Actor } from './audit.ts';
+import { AuditLog } from './audit-log.ts';
+import { AuditRecorder } from './audit-recorder.ts';
+import { audited } from './audited.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
-import type { Change } from './change.ts';
+import { type Change, type Family, onBehalfOf } from './change.ts';
 import { type Log, logged } from './log.ts';
 import { rootRequest } from './new-task.ts';
 import { type Observer, observed, unobserved } from './observer.ts';
@@ -44,6 +48,8 @@ export interface TasksOptions {
   readonly log?: Log;
   /** How far one task may spread: depth of its tree, subtasks, open questions. */
   readonly bounds?: Partial<Bounds>;
+  /** Keeps an audit log of who did what to which task, entries for 90 days unless said otherwise. By default none. */
+  readonly audit?: boolean | { readonly retention?: Duration };
 }
 
 export interface CreateOptions {
@@ -61,6 +67,8 @@ export interface CreateOptions {
   readonly id?: TaskId;
   /** The task belongs to an open request, and ends with it unless it is published. */
   readonly unpublished?: boolean;
+  /** On whose behalf it is made; by default the operator's. */
+  readonly by?: Actor;
 }
 
 export interface WorkOptions {
@@ -89,6 +97,7 @@ export class DuplicateTool extends HoldfastError {
 }
 
 const local: Owner = 'local';
+const operator: Actor = { by: 'operator' };
 const direct = ({ method }: DurableTool): Origin => ({ dialect: 'direct', method });
 
 export function createTasks(options: TasksOptions): Tasks {
@@ -101,6 +110,11 @@ export class Tasks implements AsyncDisposable {
   readonly prompts: readonly DurablePrompt[];
   /** For the faces of a server: whoever watches. */
   readonly observer: Observer;
+  /** What the audit log says, also if this process adds nothing to it. */
+  readonly audit: AuditLog;
+  /** For the faces of a server: where it is noted who read what and who was refused, if `audit` is on. */
+  readonly recorder: AuditRecorder | undefined;
+  readonly #auditRetentionMs: number | undefined;
   readonly #open: () => Promise<Database>;
   /** All three, as they are the same to workers. */
   readonly #durable: readonly DurableTool[];
@@ -128,6 +142,13 @@ export class Tasks implements AsyncDisposable {
     this.#largestValue = largestValue;
     const { telemetry = unobserved, log } = options;
     this.observer = log ? logged(telemetry, log) : telemetry;
+    this.audit = new AuditLog(async () => (await this.#opened()).audit);
+    this.#auditRetentionMs = auditRetention(options.audit);
+    if (this.#auditRetentionMs !== undefined)
+      this.recorder = new AuditRecorder(
+        async (entries) => (await this.#opened()).audit.append(entries),
+        clock,
+      );
     this.#bounds = { ...defaultBounds, ...options.bounds };
     this.#open = typeof store === 'function' ? store : async () => store;
     this.#durable = [...tools, ...resources, ...prompts];
@@ -154,7 +175,7 @@ export class Tasks implements AsyncDisposable {
 
   async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
     const tool = typeof named === 'string' ? this.tool(named) : named;
-    const { owner = local, idempotencyKey: key, unpublished = false } = options;
+    const { owner = local, idempotencyKey: key, unpublished = false, by = operator } = options;
     const origin = this.observer.origin(options.origin ?? direct(tool), tool.name);
     const retention = this.#granted(options, tool);
     const request = await rootRequest(options.id ?? newId(), tool, input, {
@@ -173,15 +194,15 @@ export class Tasks implements AsyncDisposable {
     };
     if (options.id !== undefined) {
       const { id } = options;
-      return (await store.create({ id }, (existing) => rules.create(existing, wanted, this.#clock.now())))
-        .task;
+      const decide = (existing: Task | undefined) => rules.create(existing, wanted, this.#clock.now());
+      return (await store.create({ id }, (existing) => onBehalfOf(by, decide(existing)))).task;
     }
     const scope = key === undefined ? undefined : { owner, tool: tool.name, key };
     return this.#runningHere(tool, request.id, async (leaseMs) => {
       return store.create(scope, (existing) => {
         const now = this.#clock.now();
         const holder = leaseMs === undefined ? undefined : { name: queue.name, leaseUntil: now + leaseMs };
-        return rules.create(existing, wanted, now, holder);
+        return onBehalfOf(by, rules.create(existing, wanted, now, holder));
       });
     });
   }
@@ -233,7 +254,7 @@ export class Tasks implements AsyncDisposable {
       return undefined;
     };
     this.#requests ??= this.#opened().then(
-      (database) => new Requests(database, this.#clock, headStart, this.observer),
+      (database) => new Requests(database, this.#clock, headStart, this.observer, this.recorder),
     );
     return this.#requests;
   }
@@ -251,23 +272,23 @@ export class Tasks implements AsyncDisposable {
     // A copy: what the caller does to its object later is not what it answered.
     const given = structuredClone(responses);
     const { store } = await this.#opened();
-    return (await store.update('task', id, (task) => rules.answer(task, given, this.#clock.now()))).task;
+    const decide = (task: Task) => rules.answer(task, given, this.#clock.now());
+    return (await store.update('task', id, (task) => onBehalfOf(operator, decide(task)))).task;
   }
 
   /** Ends a task and everything below it. */
   async cancel(id: TaskId, reason?: string): Promise<Task> {
     const { store } = await this.#opened();
-    return (await store.update('family', id, (family) => rules.cancel(family, this.#clock.now(), reason)))
-      .task;
+    const decide = (family: Family) => rules.cancel(family, this.#clock.now(), reason);
+    return (await store.update('family', id, (family) => onBehalfOf(operator, decide(family)))).task;
   }
 
   /** Completes what a handler waits for with `task.event(name)`: a webhook, an approval. The first value stands. */
   async complete(id: TaskId, name: string, value: Json = null): Promise<Task> {
     const given = structuredClone(value);
     const { store } = await this.#opened();
-    return (
-      await store.update('task', id, (task) => rules.completeEvent(task, name, given, this.#clock.now()))
-    ).task;
+    const decide = (task: Task) => rules.completeEvent(task, name, given, this.#clock.now());
+    return (await store.update('task', id, (task) => onBehalfOf(operator, decide(task)))).task;
   }
 
   /** Waits until a task is done. */
@@ -303,6 +324,7 @@ export class Tasks implements AsyncDisposable {
       observer: this.observer,
       largestValue: this.#largestValue,
       bounds: this.#bounds,
+      ...(this.#auditRetentionMs !== undefined && { auditRetentionMs: this.#auditRetentionMs }),
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),
@@ -322,6 +344,7 @@ export class Tasks implements AsyncDisposable {
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.#unobserve();
+    if (this.#database) await this.recorder?.flush();
     // What could not be opened need not be closed; whoever needed it was told.
     await (await this.#database?.catch(() => undefined))?.close();
   }
@@ -339,6 +362,12 @@ export class Tasks implements AsyncDisposable {
     const database = await this.#open();
     const tools = this.#durable.map(({ name, version }) => ({ tool: name, version }));
     this.#unobserve = this.observer.opened(database, tools);
-    return observed(database, this.observer);
+    const kept = this.recorder ? audited(database, this.#clock) : database;
+    return observed(kept, this.observer);
   }
+}
+
+function auditRetention(given: TasksOptions['audit'] = false): number | undefined {
+  if (given === false) return undefined;
+  return toMs((given === true ? undefined : given.retention) ?? '90d');
 }

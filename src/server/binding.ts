@@ -9,6 +9,7 @@ import type { Tasks } from '../engine/tasks.ts';
 import type { DurableTool } from '../engine/tool.ts';
 import { anonymous, type Bearer, type Caller, type Credentials, local, ownerOf } from '../hosting/caller.ts';
 import { Limiter, type Limits, limitsFrom } from '../hosting/limits.ts';
+import { RecordedLimiter } from '../hosting/recorded-limiter.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -100,7 +101,10 @@ export class Binding {
   constructor(tasks: Tasks, options: ServingOptions) {
     const { window = '200ms', owner = ownerOf, anonymousRetention = '1h', drafts = [], limits } = options;
     this.tasks = tasks;
-    this.limiter = new Limiter(limitsFrom(limits));
+    const { recorder } = tasks;
+    this.limiter = recorder
+      ? new RecordedLimiter(limitsFrom(limits), recorder)
+      : new Limiter(limitsFrom(limits));
     const wanted = drafts === 'all' ? allDrafts : [drafts].flat();
     const unknown = wanted.find((draft) => !allDrafts.includes(draft));
     if (unknown !== undefined) throw new UnknownDraft(unknown);

@@ -8,6 +8,7 @@ import type { Requests } from '../../engine/requests.ts';
 import { toJsonSchema } from '../../engine/schema.ts';
 import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller, Credentials } from '../../hosting/caller.ts';
+import { noteRead } from '../../hosting/recording.ts';
 import { answerTo, isOlderCaller, isTaskMethod, lookAt, shown, spendOn } from '../../hosting/task-methods.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
@@ -144,6 +145,7 @@ export class DirectAnswers {
     const allowed = spendOn('tasks/get', caller);
     if (allowed) await allowed;
     const tree = await lookAt(requests, caller, params);
+    noteRead(requests, tree, caller);
     const text = () => this.#text(shown(tree, requests, caller));
     return tree.links ? text() : this.#doneTexts.of(tree.root, this.#binding.serverInfo, text);
   }
