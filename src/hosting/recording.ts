@@ -10,7 +10,6 @@ import type { Caller } from './caller.ts';
 
 type Who = Pick<Caller, 'dialect' | 'session'>;
 
-/** What was asked for may be anything, and of any length. */
 const longestId = 128;
 
 export function actorOf({ dialect, session }: Who): Actor {
@@ -37,14 +36,23 @@ export function noteReadIn(shown: JsonObject, requests: Requests, tree: TaskTree
 }
 
 /** Nobody is told whether a task is another's or not there, the log included: nothing but the id was looked for. */
-export function denied({ recorder }: Requests, caller: Caller, taskId: string, method: string): TaskNotFound {
+export function noteDenied({ recorder }: Requests, caller: Caller, taskId: string, method: string): void {
   recorder?.refuse({
     action: 'denied',
     owner: caller.owner,
-    taskId: taskId.slice(0, longestId),
+    taskId: storable(taskId),
     reason: `${method}: there is no such task of this owner.`,
     ...actorOf(caller),
   });
+}
+
+/** What was asked for may be anything, of any length; half a character or a zero not every database can hold. */
+function storable(id: string): string {
+  return id.slice(0, longestId).toWellFormed().replaceAll('\0', '\ufffd');
+}
+
+export function denied(requests: Requests, caller: Caller, taskId: string, method: string): TaskNotFound {
+  noteDenied(requests, caller, taskId, method);
   return new TaskNotFound(taskId);
 }
 

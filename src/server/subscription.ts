@@ -5,7 +5,7 @@
  */
 import type { Requests } from '../engine/requests.ts';
 import type { Caller } from '../hosting/caller.ts';
-import { denied, noteRead } from '../hosting/recording.ts';
+import { noteDenied, noteRead } from '../hosting/recording.ts';
 import { visible } from '../hosting/task-methods.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -50,7 +50,7 @@ export async function visibleTasks(
   const distinct = [...new Set(ids)];
   const trees = await Promise.all(distinct.map((id) => visible(requests, caller, id)));
   for (const [index, id] of distinct.entries())
-    if (!trees[index]) denied(requests, caller, id, 'subscriptions/listen');
+    if (!trees[index]) noteDenied(requests, caller, id, 'subscriptions/listen');
   return trees.filter((tree) => tree !== undefined).map(({ root: { id, rootId } }) => ({ id, rootId }));
 }
 

@@ -1,5 +1,7 @@
 /** Who was refused: strangers, those without a token, those who ask for too much. However many, the log stays short. */
+import { openSqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
+import { encryption } from '../encryption/keys.ts';
 import { Peer, served } from '../revision-2025-11-25/peer.ts';
 import { HttpWire, Requestor, related } from '../sep-1686/requestor.ts';
 import { RawClient } from '../serving/raw-client.ts';
@@ -113,8 +115,16 @@ function sum(entries: readonly { readonly times?: number }[]): number {
   return entries.reduce((total, { times = 1 }) => total + times, 0);
 }
 
-test('whatever is asked for, no more of it is kept than an id can be long', async () => {
-  const { tasks, bob } = await serving();
-  await bob.get('x'.repeat(100_000));
-  expect(await logOf(tasks, { action: 'denied' })).toMatchObject([{ taskId: 'x'.repeat(128) }]);
+test('whatever is asked for, it spoils nothing: of a long id the beginning is kept, of a broken one the whole parts', async () => {
+  const { tasks, bob } = await serving({
+    store: () => openSqlite('memory:', { encryption: encryption('first') }),
+  });
+  for (const id of ['x'.repeat(100_000), `${'x'.repeat(127)}😀`, 'half \ud83d', 'zero \0']) await bob.get(id);
+  const denied = await logOf(tasks, { action: 'denied' });
+  expect(denied.map(({ taskId }) => taskId)).toEqual([
+    'x'.repeat(128),
+    `${'x'.repeat(127)}\ufffd`,
+    'half \ufffd',
+    'zero \ufffd',
+  ]);
 });
