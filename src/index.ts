@@ -9,6 +9,7 @@ export { type Limits, InvalidLimit } from './hosting/limits.ts';
 export { type Bounds, OutOfBounds } from './engine/bounds.ts';
 export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
 export type { CreateOptions, WorkOptions } from './engine/tasks.ts';
+export type { AuditLog } from './engine/audit-log.ts';
 export type { Log, LogEntry } from './engine/log.ts';
 export type { ObservedCall, ObservedPass, Observer, Suspicion } from './engine/observer.ts';
 export type { Worker } from './engine/worker.ts';
@@ -114,6 +115,7 @@ export type { TaskTrace } from './model/trace.ts';
 // For authors of stores.
 export type { Change, Family, Lineage, TaskWrite, Verdict } from './engine/change.ts';
 export type { Backlog, Claim, Database, Offer, Queue, Secrets, ToolVersion } from './engine/queue.ts';
+export type { Actor, Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } from './engine/audit.ts';
 export type { SessionRecord, Sessions } from './engine/sessions.ts';
 export type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
 export {

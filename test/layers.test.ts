@@ -43,6 +43,7 @@ const architecture = `
 /** What a layer shows to those that implement or observe it. The rest of it, the rules above all, is its own. */
 const ports = [
   'client/handles.ts',
+  'engine/audit.ts',
   'engine/change.ts',
   'engine/crash-point.ts',
   'engine/observer.ts',

@@ -116,6 +116,7 @@ test('the public entries export exactly these names', async () => {
         "crashPoints",
         "killAt",
         "runTool",
+        "testAudit",
         "testHandles",
         "testQueue",
         "testSecrets",

@@ -11,6 +11,7 @@ const commands: Readonly<Record<string, Command>> = {
   demo: async (args) => (await import('./demo.ts')).demo(args),
   call: async (args) => (await import('./call.ts')).call(args),
   tasks: async (args) => (await import('./tasks.ts')).tasks(args),
+  audit: async (args) => (await import('./audit.ts')).audit(args),
 };
 
 const help = `Holdfast: durable tasks for MCP, for tools that take minutes or days and survive crashes and restarts.
@@ -19,6 +20,7 @@ Usage: holdfast COMMAND [OPTION...]
 
   call           call a tool of any MCP server; its tasks survive this terminal
   tasks          list calls made here, come back to them, answer and cancel them
+  audit          say who did what to which task, from the audit log of a store
   demo           serve a few durable tools, to try them; also has a client for the terminal
 
   -h, --help     say this, or with a command how to use it

@@ -3,6 +3,7 @@ import { Refusal } from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
+import type { Actor, AuditEntry } from './audit.ts';
 
 /** The next state of one task, what happened to it, and what its journal gains. */
 export interface TaskWrite {
@@ -18,6 +19,10 @@ export interface Change {
   /** In the order in which observers learn of them: subtasks end before their parents. */
   readonly writes: readonly TaskWrite[];
   readonly removed: readonly TaskId[];
+  /** On whose behalf it is done; absent if the engine does it of itself. */
+  readonly by?: Actor;
+  /** What the store writes into the audit log in the same transaction. */
+  readonly audit?: readonly AuditEntry[];
 }
 
 /** A rule's answer to a command. A refusal changes nothing. */
@@ -37,6 +42,11 @@ export interface Family extends Lineage {
 /** The command was lawful and there was nothing to do. */
 export function unchanged(task: Task): Change {
   return { task, writes: [], removed: [] };
+}
+
+/** The same decision, on somebody's behalf. */
+export function onBehalfOf(by: Actor | undefined, verdict: Verdict): Verdict {
+  return by === undefined || verdict instanceof Refusal ? verdict : { ...verdict, by };
 }
 
 /** The task after the command, under its next version. */

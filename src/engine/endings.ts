@@ -18,6 +18,9 @@ import { fenced, seen, wake, withdrawnAll, withoutHolder } from './fenced.ts';
 import { unpublishedRetentionMs } from './publication.ts';
 import type { Claim } from './queue.ts';
 
+/** Why a task failed that took too long. */
+export const deadlinePassed = 'The task passed its deadline before it was done.';
+
 /** The handler returned. The result is held back while subtasks live. */
 export function complete(
   { task, ancestors }: Lineage,
@@ -75,7 +78,7 @@ export function passDeadline({ task, ancestors, descendants }: Family, at: numbe
 function overdue({ unpublished }: Task, at: number): Outcome {
   if (unpublished && (unpublished.deadlineAt === null || unpublished.deadlineAt > at))
     return { kind: 'cancelled', reason: 'The request that this task belonged to has ended.' };
-  return { kind: 'failure', message: 'The task passed its deadline before it was done.' };
+  return { kind: 'failure', message: deadlinePassed };
 }
 
 /** Removes a finished tree whose retention is over, as one unit. */

@@ -1,7 +1,11 @@
-/** Ends what is past its deadline, removes what is past its retention, explains what nobody takes; a few at a time. */
+/**
+ * Ends what is past its deadline, removes what is past its retention, of the audit log too, explains what nobody
+ * takes; a few at a time.
+ */
 import type { Clock } from '../model/clock.ts';
 import { Refusal } from '../model/errors.ts';
 import type { Task, TaskId } from '../model/task.ts';
+import type { Audit } from './audit.ts';
 import type { Verdict } from './change.ts';
 import type { Database, Queue, ToolVersion } from './queue.ts';
 import { requestLeaseMs } from './requests.ts';
@@ -14,20 +18,33 @@ const everyMs = 1_000;
 const orphanedMs = 60_000;
 /** Small, so that traffic never waits for long behind it. */
 const atOnce = 20;
+const pruneEveryMs = 60_000;
+const prunedAtOnce = 500;
 
 export class Housekeeping {
   readonly #store: Store;
+  readonly #audit: Audit;
+  readonly #auditRetentionMs: number | undefined;
   readonly #queue: Queue;
   readonly #clock: Clock;
   readonly #tools: readonly ToolVersion[];
   #orphansAt: number;
+  #pruneAt: number;
   #cancel: () => void = () => {};
   #round: Promise<void> | undefined;
   #again = false;
   #stopped = false;
 
-  constructor({ store, queue }: Database, clock: Clock, tools: readonly ToolVersion[]) {
+  constructor(
+    { store, queue, audit }: Database,
+    clock: Clock,
+    tools: readonly ToolVersion[],
+    auditRetentionMs?: number,
+  ) {
     this.#store = store;
+    this.#audit = audit;
+    this.#auditRetentionMs = auditRetentionMs;
+    this.#pruneAt = clock.now();
     this.#queue = queue;
     this.#clock = clock;
     this.#tools = tools;
@@ -71,6 +88,7 @@ export class Housekeeping {
       });
       await this.#all('purge', (id, now) => this.#store.update('family', id, (family) => purge(family, now)));
       await this.#explainOrphans();
+      await this.#pruneAudit();
     } catch (error) {
       // A store that cannot be written now is tried again in the next round.
       if (!(error instanceof StoreError)) throw error;
@@ -89,6 +107,14 @@ export class Housekeeping {
     this.#orphansAt = now + orphanedMs;
     for (const id of await this.#queue.orphans(this.#tools, now - orphanedMs, atOnce))
       await this.#store.update('task', id, (task) => explain(task, orphaned(task), now)).catch(unlessRefused);
+  }
+
+  async #pruneAudit(): Promise<void> {
+    const now = this.#clock.now();
+    if (this.#auditRetentionMs === undefined || now < this.#pruneAt) return;
+    this.#pruneAt = now + pruneEveryMs;
+    const before = now - this.#auditRetentionMs;
+    while (!this.#stopped && (await this.#audit.prune(before, prunedAtOnce)) === prunedAtOnce);
   }
 
   async #all(what: 'deadline' | 'purge', act: (id: TaskId, now: number) => Promise<unknown>): Promise<void> {

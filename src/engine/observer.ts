@@ -7,6 +7,7 @@ import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
 import type { Change } from './change.ts';
 import type { Database, ToolVersion } from './queue.ts';
 import type { Store } from './store.ts';
+import { withStore } from './with-store.ts';
 
 export interface Observer {
   /** The database is open; the function that is returned is called when it closes. */
@@ -81,14 +82,7 @@ export const unobserved: Observer = {
 /** The database with an observer that hears of what is committed through it. */
 export function observed(database: Database, observer: Observer): Database {
   if (observer === unobserved) return database;
-  const { store, queue, secrets, sessions } = database;
-  return {
-    store: observedStore(store, observer),
-    queue,
-    secrets,
-    sessions,
-    close: () => database.close(),
-  };
+  return withStore(database, observedStore(database.store, observer));
 }
 
 function observedStore(store: Store, observer: Observer): Store {

@@ -5,6 +5,7 @@
  */
 import type { Json } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
+import type { Audit } from './audit.ts';
 import type { Sessions } from './sessions.ts';
 import type { Store } from './store.ts';
 
@@ -71,6 +72,7 @@ export interface Database {
   readonly queue: Queue;
   readonly secrets: Secrets;
   readonly sessions: Sessions;
+  readonly audit: Audit;
   close(): Promise<void>;
 }
 

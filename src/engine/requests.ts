@@ -6,7 +6,10 @@ import type { Clock } from '../model/clock.ts';
 import { AlreadyPublished, BeingDelivered, Refusal, TaskIsDone, TaskNotFound } from '../model/errors.ts';
 import type { Entrusted, InputResponse } from '../model/input.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
+import type { Actor } from './audit.ts';
+import type { AuditRecorder } from './audit-recorder.ts';
 import { checkAnswers, defaultLargestValue } from './carried.ts';
+import { onBehalfOf } from './change.ts';
 import { unobserved } from './observer.ts';
 import type { Database } from './queue.ts';
 import type { Sessions } from './sessions.ts';
@@ -48,6 +51,8 @@ export class Requests {
   readonly polled: () => void;
   /** … or that it asked for more than a limit allows. */
   readonly refused: (limit: string) => void;
+  /** Where it is noted who read what and who was refused, if anybody keeps an audit log. */
+  readonly recorder: AuditRecorder | undefined;
 
   constructor(
     database: Database,
@@ -55,7 +60,9 @@ export class Requests {
     headStart: HeadStarts = () => undefined,
     { polled, refused } = unobserved,
     largestValue = defaultLargestValue,
+    recorder?: AuditRecorder,
   ) {
+    this.recorder = recorder;
     this.headStart = headStart;
     this.polled = polled;
     this.refused = refused;
@@ -135,6 +142,7 @@ export class Requests {
   async answer(
     rootId: TaskId,
     responses: ReadonlyMap<TaskId, Readonly<Record<string, InputResponse>>>,
+    by?: Actor,
   ): Promise<void> {
     try {
       for (const own of responses.values()) checkAnswers(own, this.#largestValue);
@@ -143,14 +151,16 @@ export class Requests {
       throw tooLarge;
     }
     await this.#database.store.update('family', rootId, (family) =>
-      rules.answerTree(family, responses, this.now),
+      onBehalfOf(by, rules.answerTree(family, responses, this.now)),
     );
   }
 
   /** Ends a tree. False if it is done, and stays as it is. */
-  async cancel(rootId: TaskId, reason?: string): Promise<boolean> {
+  async cancel(rootId: TaskId, reason?: string, by?: Actor): Promise<boolean> {
     try {
-      await this.#database.store.update('family', rootId, (family) => rules.cancel(family, this.now, reason));
+      await this.#database.store.update('family', rootId, (family) =>
+        onBehalfOf(by, rules.cancel(family, this.now, reason)),
+      );
       return true;
     } catch (error) {
       if (error instanceof TaskIsDone) return false;
@@ -195,9 +205,9 @@ export class Requests {
   }
 
   /** Removes a tree with everything that is known of it; what is alive ends first. */
-  async remove(rootId: TaskId): Promise<void> {
-    await this.cancel(rootId, 'The requestor removed it.');
-    await this.#database.store.update('family', rootId, (family) => rules.remove(family));
+  async remove(rootId: TaskId, by?: Actor): Promise<void> {
+    await this.cancel(rootId, 'The requestor removed it.', by);
+    await this.#database.store.update('family', rootId, (family) => onBehalfOf(by, rules.remove(family)));
     this.removals++;
   }
 

@@ -9,9 +9,13 @@ import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Retention } from '../model/retention.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
+import type { Actor } from './audit.ts';
+import { AuditLog } from './audit-log.ts';
+import { AuditRecorder } from './audit-recorder.ts';
+import { audited } from './audited.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { carried, checkAnswers, defaultLargestValue } from './carried.ts';
-import type { Change } from './change.ts';
+import { type Change, type Family, onBehalfOf } from './change.ts';
 import { type Log, logged } from './log.ts';
 import { rootRequest } from './new-task.ts';
 import { type Observer, observed, unobserved } from './observer.ts';
@@ -44,6 +48,8 @@ export interface TasksOptions {
   readonly log?: Log;
   /** How far one task may spread: depth of its tree, subtasks, open questions. */
   readonly bounds?: Partial<Bounds>;
+  /** Keeps an audit log of who did what to which task, entries for 90 days unless said otherwise. By default none. */
+  readonly audit?: boolean | { readonly retention?: Duration };
 }
 
 export interface CreateOptions {
@@ -63,6 +69,8 @@ export interface CreateOptions {
   readonly id?: TaskId;
   /** The task belongs to an open request, and ends with it unless it is published. */
   readonly unpublished?: boolean;
+  /** On whose behalf it is made; by default the operator's. */
+  readonly by?: Actor;
 }
 
 export interface WorkOptions {
@@ -98,6 +106,7 @@ export interface Extents extends Bounds {
 }
 
 const local: Owner = 'local';
+const operator: Actor = { by: 'operator' };
 const direct = ({ method }: DurableTool): Origin => ({ dialect: 'direct', method });
 
 export function createTasks(options: TasksOptions): Tasks {
@@ -110,6 +119,11 @@ export class Tasks implements AsyncDisposable {
   readonly prompts: readonly DurablePrompt[];
   /** For the faces of a server: whoever watches. */
   readonly observer: Observer;
+  /** What the audit log says, also if this process adds nothing to it. */
+  readonly audit: AuditLog;
+  /** For the faces of a server: where it is noted who read what and who was refused, if `audit` is on. */
+  readonly recorder: AuditRecorder | undefined;
+  readonly #auditRetentionMs: number | undefined;
   readonly #open: () => Promise<Database>;
   /** All three, as they are the same to workers. */
   readonly #durable: readonly DurableTool[];
@@ -132,6 +146,13 @@ export class Tasks implements AsyncDisposable {
     };
     const { telemetry = unobserved, log } = options;
     this.observer = log ? logged(telemetry, log) : telemetry;
+    this.audit = new AuditLog(async () => (await this.#opened()).audit);
+    this.#auditRetentionMs = auditRetention(options.audit);
+    if (this.#auditRetentionMs !== undefined)
+      this.recorder = new AuditRecorder(
+        async (entries) => (await this.#opened()).audit.append(entries),
+        clock,
+      );
     this.#open = typeof store === 'function' ? store : async () => store;
     this.#durable = [...tools, ...resources, ...prompts];
     this.tools = this.#durable.filter(({ method }) => method === 'tools/call');
@@ -157,7 +178,7 @@ export class Tasks implements AsyncDisposable {
 
   async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
     const tool = typeof named === 'string' ? this.tool(named) : named;
-    const { owner = local, idempotencyKey: key, unpublished = false } = options;
+    const { owner = local, idempotencyKey: key, unpublished = false, by = operator } = options;
     const origin = this.observer.origin(options.origin ?? direct(tool), tool.name);
     const retention = this.#granted(options, tool);
     const request = await rootRequest(options.id ?? newId(), tool, input, {
@@ -177,15 +198,15 @@ export class Tasks implements AsyncDisposable {
     };
     if (options.id !== undefined) {
       const { id } = options;
-      return (await store.create({ id }, (existing) => rules.create(existing, wanted, this.#clock.now())))
-        .task;
+      const decide = (existing: Task | undefined) => rules.create(existing, wanted, this.#clock.now());
+      return (await store.create({ id }, (existing) => onBehalfOf(by, decide(existing)))).task;
     }
     const scope = key === undefined ? undefined : { owner, tool: tool.name, key };
     return this.#runningHere(tool, request.id, async (leaseMs) => {
       return store.create(scope, (existing) => {
         const now = this.#clock.now();
         const holder = leaseMs === undefined ? undefined : { name: queue.name, leaseUntil: now + leaseMs };
-        return rules.create(existing, wanted, now, holder);
+        return onBehalfOf(by, rules.create(existing, wanted, now, holder));
       });
     });
   }
@@ -237,7 +258,15 @@ export class Tasks implements AsyncDisposable {
       return undefined;
     };
     this.#requests ??= this.#opened().then(
-      (database) => new Requests(database, this.#clock, headStart, this.observer, this.extents.largestValue),
+      (database) =>
+        new Requests(
+          database,
+          this.#clock,
+          headStart,
+          this.observer,
+          this.extents.largestValue,
+          this.recorder,
+        ),
     );
     return this.#requests;
   }
@@ -256,23 +285,23 @@ export class Tasks implements AsyncDisposable {
     const given = structuredClone(responses);
     checkAnswers(given, this.extents.largestValue);
     const { store } = await this.#opened();
-    return (await store.update('task', id, (task) => rules.answer(task, given, this.#clock.now()))).task;
+    const decide = (task: Task) => rules.answer(task, given, this.#clock.now());
+    return (await store.update('task', id, (task) => onBehalfOf(operator, decide(task)))).task;
   }
 
   /** Ends a task and everything below it. */
   async cancel(id: TaskId, reason?: string): Promise<Task> {
     const { store } = await this.#opened();
-    return (await store.update('family', id, (family) => rules.cancel(family, this.#clock.now(), reason)))
-      .task;
+    const decide = (family: Family) => rules.cancel(family, this.#clock.now(), reason);
+    return (await store.update('family', id, (family) => onBehalfOf(operator, decide(family)))).task;
   }
 
   /** Completes what a handler waits for with `task.event(name)`: a webhook, an approval. The first value stands. */
   async complete(id: TaskId, name: string, value: Json = null): Promise<Task> {
     const given = carried(value, `The event ${name}`, this.extents.largestValue) ?? null;
     const { store } = await this.#opened();
-    return (
-      await store.update('task', id, (task) => rules.completeEvent(task, name, given, this.#clock.now()))
-    ).task;
+    const decide = (task: Task) => rules.completeEvent(task, name, given, this.#clock.now());
+    return (await store.update('task', id, (task) => onBehalfOf(operator, decide(task)))).task;
   }
 
   /** Waits until a task is done. */
@@ -308,6 +337,7 @@ export class Tasks implements AsyncDisposable {
       observer: this.observer,
       largestValue: this.extents.largestValue,
       bounds: this.extents,
+      ...(this.#auditRetentionMs !== undefined && { auditRetentionMs: this.#auditRetentionMs }),
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),
@@ -327,6 +357,7 @@ export class Tasks implements AsyncDisposable {
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.#unobserve();
+    if (this.#database) await this.recorder?.flush();
     // What could not be opened need not be closed; whoever needed it was told.
     await (await this.#database?.catch(() => undefined))?.close();
   }
@@ -344,7 +375,8 @@ export class Tasks implements AsyncDisposable {
     const database = await this.#open();
     const tools = this.#durable.map(({ name, version }) => ({ tool: name, version }));
     this.#unobserve = this.observer.opened(database, tools);
-    return observed(database, this.observer);
+    const kept = this.recorder ? audited(database, this.#clock) : database;
+    return observed(kept, this.observer);
   }
 }
 
@@ -352,4 +384,9 @@ export class Tasks implements AsyncDisposable {
 function earlier(deadlineMs: number | null, longestMs = Number.POSITIVE_INFINITY): number | null {
   const ms = Math.min(deadlineMs ?? Number.POSITIVE_INFINITY, longestMs);
   return Number.isFinite(ms) ? ms : null;
+}
+
+function auditRetention(given: TasksOptions['audit'] = false): number | undefined {
+  if (given === false) return undefined;
+  return toMs((given === true ? undefined : given.retention) ?? '90d');
 }

@@ -32,6 +32,8 @@ export interface WorkerSettings {
   readonly interruptAfterEveryEntry: boolean;
   /** Whoever watches its passes. What is committed it sees through the database. */
   readonly observer: Observer;
+  /** How long entries of the audit log are kept; absent if nobody here keeps one. */
+  readonly auditRetentionMs?: number;
 }
 
 export const workerDefaults: WorkerSettings = {
@@ -77,6 +79,7 @@ export class Worker implements AsyncDisposable {
       database,
       clock,
       tools.map(({ name, version }) => ({ tool: name, version })),
+      settings.auditRetentionMs,
     );
     this.#renewal = setInterval(() => void this.#renew(), settings.leaseMs / 3);
     process.on('unhandledRejection', this.#onUnhandled);

@@ -1,4 +1,5 @@
 /** Holds callers to the limits, so that nobody takes another's service away; tells whoever watches of each refusal. */
+import type { AuditRecorder } from '../engine/audit-recorder.ts';
 import { type Observer, quietly, type Suspicion } from '../engine/observer.ts';
 import type { Requests } from '../engine/requests.ts';
 import type { Owner, Task } from '../model/task.ts';
@@ -7,6 +8,7 @@ import type { Caller } from './caller.ts';
 import type { Limits } from './limits.ts';
 import { Places } from './places.ts';
 import { type Rate, ratesOf, type Spending } from './rates.ts';
+import { noteLimited } from './recording.ts';
 import { Eagerness, Misses } from './suspicion.ts';
 
 /** How soon a place may be free that others hold. */
@@ -15,6 +17,7 @@ const comeBackMs = 5_000;
 export class Limiter {
   readonly limits: Limits;
   readonly #observer: Pick<Observer, 'refused' | 'suspicious'>;
+  readonly #recorder: AuditRecorder | undefined;
   readonly #rates: ReadonlyMap<Spending, Rate>;
   readonly #places: Places;
   readonly #misses: Misses | undefined;
@@ -22,8 +25,9 @@ export class Limiter {
   readonly #subscriptions = new Map<Owner, number>();
   #subscriptionsInAll = 0;
 
-  constructor(limits: Limits, observer: Pick<Observer, 'refused' | 'suspicious'>) {
+  constructor(limits: Limits, observer: Pick<Observer, 'refused' | 'suspicious'>, recorder?: AuditRecorder) {
     this.limits = limits;
+    this.#recorder = recorder;
     this.#observer = observer;
     this.#rates = ratesOf(limits);
     this.#places = new Places(limits);
@@ -35,17 +39,17 @@ export class Limiter {
 
   /** Refuses what is more than the owner's share of a minute. Undefined if there is nothing to wait for. */
   spend(owner: Owner, kind: Spending): Promise<void> | undefined {
-    return this.#rates.get(kind)?.spend(owner)?.catch(this.#refusing);
+    return this.#rates.get(kind)?.spend(owner)?.catch(this.#refusing(owner));
   }
 
   /** Refuses one task more than an owner may have, or than there may be; otherwise it is counted. */
   admitTask(requests: Requests, owner: Owner): Promise<void> {
-    return this.#places.take(requests, owner).catch(this.#refusing);
+    return this.#places.take(requests, owner).catch(this.#refusing(owner));
   }
 
   /** The caller asked for a task that it cannot see. Refuses it to ask for such tasks too often. */
   async missed(caller: Caller, now: number): Promise<void> {
-    await this.#misses?.add(caller, now).catch(this.#refusing);
+    await this.#misses?.add(caller, now).catch(this.#refusing(caller.owner));
   }
 
   /** The caller looks how a task of its own stands. Refuses to be asked as if no hint had been given. */
@@ -54,7 +58,7 @@ export class Limiter {
     try {
       this.#eagerness.add(task, clock);
     } catch (error) {
-      this.#refusing(error);
+      this.#refusing(task.owner)(error);
     }
   }
 
@@ -63,14 +67,14 @@ export class Limiter {
     const { subscriptionsPerOwner, subscriptions } = this.limits;
     const open = this.#subscriptions.get(owner) ?? 0;
     if (open >= subscriptionsPerOwner)
-      this.#refusing(
+      this.#refusing(owner)(
         new OverLimit(
           'subscriptionsPerOwner',
           `No more than ${subscriptionsPerOwner} subscriptions at a time: close one first.`,
         ),
       );
     if (this.#subscriptionsInAll >= subscriptions)
-      this.#refusing(
+      this.#refusing(owner)(
         new OverLimit(
           'subscriptions',
           `No more than ${subscriptions} subscriptions on this server: poll, or try again later.`,
@@ -87,8 +91,13 @@ export class Limiter {
     };
   }
 
-  readonly #refusing = (error: unknown): never => {
-    if (error instanceof OverLimit) quietly(() => this.#observer.refused(error.limit));
-    throw error;
-  };
+  #refusing(owner: Owner): (error: unknown) => never {
+    return (error) => {
+      if (error instanceof OverLimit) {
+        quietly(() => this.#observer.refused(error.limit));
+        noteLimited(this.#recorder, owner, error);
+      }
+      throw error;
+    };
+  }
 }

@@ -4,7 +4,7 @@
  * that does not exist look the same.
  */
 import type { Requests, TaskTree } from '../engine/requests.ts';
-import { BadAnswer, TaskNotFound } from '../model/errors.ts';
+import { BadAnswer } from '../model/errors.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
@@ -16,6 +16,7 @@ import { resultOf } from '../protocol/dialects/sep-1686/dialect.ts';
 import { CallFailed, InvalidParams, NotOffered } from '../protocol/errors.ts';
 import type { Caller } from './caller.ts';
 import type { Spending } from './rates.ts';
+import { actorOf, denied, noteRead, noteReadIn } from './recording.ts';
 import { taskList } from './task-list.ts';
 import { idOfName, isNamedElsewhere } from './task-names.ts';
 
@@ -38,12 +39,12 @@ type TaskMethod = (requests: Requests, caller: Caller, params: TaskParams) => Pr
 const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
   async 'tasks/get'(requests, caller, params) {
     const tree = await lookAt(requests, caller, params);
-    return { result: shown(tree, requests, caller), tree };
+    return { result: noteReadIn(shown(tree, requests, caller), requests, tree, caller), tree };
   },
 
   async 'tasks/cancel'(requests, caller, params) {
     const { root } = await known(requests, caller, params, 'tasks/cancel');
-    const isCancelled = await requests.cancel(root.id, 'The client cancelled it.');
+    const isCancelled = await requests.cancel(root.id, 'The client cancelled it.', actorOf(caller));
     const tree = (await view(requests, caller, root.id)) ?? { root, descendants: [] };
     const { dialect } = caller;
     if (!isCancelled && dialect.refusesLateCancel) {
@@ -55,17 +56,17 @@ const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
 
   async 'tasks/update'(requests, caller, params) {
     const tree = await known(requests, caller, params, 'tasks/update');
-    await answerQuestions(requests, tree, responsesIn(params, 'tasks/update'));
+    await answerQuestions(requests, tree, responsesIn(params, 'tasks/update'), caller);
     return { result: caller.dialect.acknowledged(tree, requests.now), tree };
   },
 
   async 'tasks/continue'(requests, caller, params) {
     const tree = await known(requests, caller, params, 'tasks/continue');
     if (params.inputResponses === undefined)
-      return { result: openQuestions(tree) ?? caller.dialect.shown(tree, requests.now), tree };
-    await answerQuestions(requests, tree, responsesIn(params, 'tasks/continue'));
+      return { result: openQuestions(tree) ?? shownNow(tree, requests, caller), tree };
+    await answerQuestions(requests, tree, responsesIn(params, 'tasks/continue'), caller);
     const after = (await view(requests, caller, tree.root.id)) ?? tree;
-    return { result: caller.dialect.shown(after, requests.now), tree: after };
+    return { result: shownNow(after, requests, caller), tree: after };
   },
 
   async 'tasks/list'(requests, caller, params) {
@@ -74,12 +75,14 @@ const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
 
   async 'tasks/result'(requests, caller, params) {
     const tree = await known(requests, caller, params, 'tasks/result');
-    return { result: resultOf(tree), tree };
+    const result = resultOf(tree);
+    noteRead(requests, tree.root, caller);
+    return { result, tree };
   },
 
   async 'tasks/delete'(requests, caller, params) {
     const tree = await known(requests, caller, params, 'tasks/delete');
-    await requests.remove(tree.root.id);
+    await requests.remove(tree.root.id, actorOf(caller));
     return { result: caller.dialect.acknowledged(tree, requests.now) };
   },
 };
@@ -136,6 +139,10 @@ export function looked(requests: Requests, { limiter }: Caller, task: Task): voi
   limiter?.polled(task, requests);
 }
 
+function shownNow(tree: TaskTree, requests: Requests, caller: Caller): JsonObject {
+  return noteReadIn(caller.dialect.shown(tree, requests.now), requests, tree, caller);
+}
+
 /** How it shows it. Of a done task that depends on nothing but the task, and on what its caller knows of tasks. */
 export function shown(tree: TaskTree, { now }: Requests, caller: Caller): JsonObject {
   return isOlderCaller(caller) ? olderView(tree, now) : caller.dialect.shown(tree, now);
@@ -177,6 +184,7 @@ export async function answerQuestions(
   requests: Requests,
   tree: TaskTree,
   responses: JsonObject,
+  caller: Caller,
 ): Promise<void> {
   const byTask = new Map<TaskId, Record<string, InputResponse>>();
   for (const { key, taskId, ownKey } of questionsOf(tree)) {
@@ -185,7 +193,7 @@ export async function answerQuestions(
     if (!isJsonObject(response)) throw new BadAnswer(key, 'it must be an object');
     byTask.set(taskId, { ...byTask.get(taskId), [ownKey]: response });
   }
-  if (byTask.size > 0) await requests.answer(topOf(tree).id, byTask);
+  if (byTask.size > 0) await requests.answer(topOf(tree).id, byTask, actorOf(caller));
 }
 
 export async function known(
@@ -204,7 +212,7 @@ export async function known(
   if (!tree) await caller.limiter?.missed(caller, requests.now);
   // Whoever knows only the older tasks may still come back to those, and to no others.
   if (isOlder && tree?.root.origin.dialect !== tasksOf2025.revision) throw dialect.tasksRequired(method);
-  if (!tree) throw new TaskNotFound(taskId);
+  if (!tree) throw denied(requests, caller, taskId, method);
   return tree;
 }
 

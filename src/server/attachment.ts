@@ -11,6 +11,7 @@ import type { Server, ServerContext, Transport } from '@modelcontextprotocol/ser
 import { parse } from '../engine/schema.ts';
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import { anonymous, type Bearer, type Caller } from '../hosting/caller.ts';
+import { actorOf } from '../hosting/recording.ts';
 import { answerTo, spendOn, topOf, visible } from '../hosting/task-methods.ts';
 import { idOfName } from '../hosting/task-names.ts';
 import { HoldfastError } from '../model/errors.ts';
@@ -293,7 +294,7 @@ export class Attachment {
     };
     const tree = await visible(requests, caller, await idOfName(requests, caller, name));
     if (tree?.root.origin.named?.requestId === requestId)
-      await requests.cancel(tree!.root.id, 'The client cancelled its request.');
+      await requests.cancel(tree!.root.id, 'The client cancelled its request.', actorOf(caller));
   }
 
   /** Our states are none of the author's, whose own check the SDK would put them to first. */

@@ -44,11 +44,11 @@ export class Connection {
   }
 
   /** Tells of a tree of tasks from now on, in the words of whoever asked about it. */
-  follow(rootId: TaskId, { dialect, sender }: Listener): Follower {
-    const key = `${dialect.revision} ${rootId}`;
+  follow(rootId: TaskId, listener: Listener): Follower {
+    const key = `${listener.dialect.revision} ${rootId}`;
     const known = this.#followers.get(key);
     if (known) return known;
-    const follower = new Follower(this.#requests, this.#standalone, rootId, { dialect, sender }, () =>
+    const follower = new Follower(this.#requests, this.#standalone, rootId, listener, () =>
       this.#followers.delete(key),
     );
     this.#followers.set(key, follower);

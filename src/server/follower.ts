@@ -6,6 +6,7 @@
 import { type Requests, requestLeaseMs, type TaskTree } from '../engine/requests.ts';
 import type { CommitNotice } from '../engine/store.ts';
 import type { Caller } from '../hosting/caller.ts';
+import { actorOf, noteReadIn } from '../hosting/recording.ts';
 import { BadAnswer } from '../model/errors.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -16,7 +17,7 @@ import type { Channel, Standalone } from './connection.ts';
 import { askThrough } from './entrusted.ts';
 
 /** In whose words a task is told of. */
-export type Listener = Pick<Caller, 'dialect' | 'sender'>;
+export type Listener = Pick<Caller, 'dialect' | 'sender' | 'session'>;
 
 /** A question, and the task that it is shown on. */
 interface ShownQuestion extends CollapsedQuestion {
@@ -151,6 +152,7 @@ export class Follower {
     if (status === (this.#toldStatus.get(id) ?? 'working')) return;
     this.#toldStatus.set(id, status);
     await this.#standalone.notify(news).catch(() => {});
+    noteReadIn(news.params, this.#requests, tree, this.#listener);
   }
 
   #tellProgress({ done, total, message }: { done: number; total?: number; message?: string }): void {
@@ -209,7 +211,11 @@ export class Follower {
         signal: AbortSignal.any([taken, channel.closed]),
         standalone: () => this.#standalone.channel(),
       });
-      await this.#requests.answer(this.#rootId, new Map([[taskId, { [ownKey]: answer }]]));
+      await this.#requests.answer(
+        this.#rootId,
+        new Map([[taskId, { [ownKey]: answer }]]),
+        actorOf(this.#listener),
+      );
     } catch (error) {
       await this.#unanswered(question, channel, taken, error).catch(() => {});
     } finally {
@@ -239,7 +245,11 @@ export class Follower {
     const isForm = question.request.kind === 'form' || question.request.kind === 'url';
     if (!isForm) return this.#requests.withdraw(taskId, ownKey);
     const cancelled: InputResponse = { action: 'cancel' };
-    await this.#requests.answer(this.#rootId, new Map([[taskId, { [ownKey]: cancelled }]]));
+    await this.#requests.answer(
+      this.#rootId,
+      new Map([[taskId, { [ownKey]: cancelled }]]),
+      actorOf(this.#listener),
+    );
   }
 
   #wire({ request, on }: ShownQuestion): { method: string; params: JsonObject } {

@@ -5,6 +5,7 @@
  */
 import type { Requests } from '../engine/requests.ts';
 import type { Caller } from '../hosting/caller.ts';
+import { noteDenied, noteRead } from '../hosting/recording.ts';
 import { visible } from '../hosting/task-methods.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -48,6 +49,8 @@ export async function visibleTasks(
 ): Promise<Heard[]> {
   const distinct = [...new Set(ids)];
   const trees = await Promise.all(distinct.map((id) => visible(requests, caller, id)));
+  for (const [index, id] of distinct.entries())
+    if (!trees[index]) noteDenied(requests, caller, id, 'subscriptions/listen');
   const found = trees.filter((tree) => tree !== undefined);
   if (found.length < distinct.length) await caller.limiter?.missed(caller, requests.now);
   return found.map(({ root: { id, rootId } }) => ({ id, rootId }));
@@ -106,7 +109,9 @@ export class Subscription {
         this.#untold.delete(taskId);
         const tree = await visible(this.#requests, this.#caller, taskId);
         const news = tree && this.#caller.dialect.news(tree, this.#requests.now);
-        if (news) await this.#write(news);
+        if (!news) continue;
+        await this.#write(news);
+        noteRead(this.#requests, tree.root, this.#caller);
       }
     } catch {
       // The connection is gone, or the store cannot be read; the reader will come back.

@@ -1,6 +1,7 @@
 /** `tasks/result` of 2025-11-25, which waits. */
-import type { Requests } from '../engine/requests.ts';
+import type { Requests, TaskTree } from '../engine/requests.ts';
 import type { Caller } from '../hosting/caller.ts';
+import { noteRead } from '../hosting/recording.ts';
 import { known, type TaskParams, topOf } from '../hosting/task-methods.ts';
 import { untilDone } from '../hosting/waiting.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -17,7 +18,11 @@ export async function taskResult(
 ): Promise<JsonObject> {
   const { related } = caller.dialect;
   const tree = await known(requests, caller, params, 'tasks/result');
-  const already = payloadOf(tree, related);
+  const given = (done: TaskTree) => {
+    noteRead(requests, done.root, caller);
+    return payloadOf(done, related);
+  };
+  const already = given(tree);
   if (already) return already;
   const withdraw = connection.follow(topOf(tree).id, caller).offer(channel);
   try {
@@ -25,7 +30,7 @@ export async function taskResult(
   } finally {
     withdraw();
   }
-  const payload = payloadOf(await known(requests, caller, params, 'tasks/result'), related);
+  const payload = given(await known(requests, caller, params, 'tasks/result'));
   if (!payload) throw new RequestAborted();
   return payload;
 }

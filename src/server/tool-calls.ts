@@ -12,6 +12,7 @@ import { parse } from '../engine/schema.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import type { Caller } from '../hosting/caller.ts';
+import { actorOf, noteRead } from '../hosting/recording.ts';
 import { answerQuestions, view, visible } from '../hosting/task-methods.ts';
 import { idOfName } from '../hosting/task-names.ts';
 import { type Patience, untilDone, waitFor } from '../hosting/waiting.ts';
@@ -159,6 +160,7 @@ export class ToolCalls {
         ...(call.progress && { progress: call.progress }),
         ...(call.trace && { trace: call.trace }),
       },
+      by: actorOf(caller),
       unpublished: !atOnce && !hasHandle(call, caller.sender),
       ...(givesTask && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),
       ...limitOf(call),
@@ -192,6 +194,7 @@ export class ToolCalls {
         named: { taskId, session, requestId },
         ...(call.trace && { trace: call.trace }),
       },
+      by: actorOf(caller),
       ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
       ...limitOf(call),
     });
@@ -207,10 +210,10 @@ export class ToolCalls {
     }
     if (gone.aborted) throw new RequestAborted();
     if (signal.aborted) {
-      await this.#requests.cancel(root.id, 'The client cancelled its request.');
+      await this.#requests.cancel(root.id, 'The client cancelled its request.', actorOf(caller));
       throw new RequestAborted();
     }
-    const { _meta, ...result } = await this.#deliver(root.id, false);
+    const { _meta, ...result } = await this.#deliver(root.id, caller, false);
     return { ...result, _meta: dialect.related(tree, isJsonObject(_meta) ? _meta : undefined) };
   }
 
@@ -224,7 +227,7 @@ export class ToolCalls {
   async #attend(id: TaskId, call: ToolCall, caller: Caller, patience: Patience): Promise<JsonObject> {
     const waited = await waitFor(this.#requests, id, patience);
     if (waited === 'aborted') return this.#abort(id, call, caller);
-    if (waited === 'done') return this.#deliver(id, call.requestState === undefined);
+    if (waited === 'done') return this.#deliver(id, caller, call.requestState === undefined);
     // Only a caller that takes tasks waits no longer than a window.
     if (patience.windowMs !== undefined) return this.#publish(id, call, caller, patience);
     return this.#park(id, call, caller, patience);
@@ -235,7 +238,7 @@ export class ToolCalls {
     const isAlive = await this.#requests.publish(id);
     const tree = isAlive ? await view(this.#requests, caller, id) : undefined;
     if (signal.aborted) return this.#abort(id, call, caller);
-    return tree ? caller.dialect.created(tree, this.#requests.now) : this.#deliver(id, true);
+    return tree ? caller.dialect.created(tree, this.#requests.now) : this.#deliver(id, caller, true);
   }
 
   /** Puts the open questions to a caller that has no tasks; the state that it gets names the work. */
@@ -255,27 +258,28 @@ export class ToolCalls {
     if (!tree) throw new InvalidRequestState('the work that it names is gone');
     if (tree.root.phase !== 'done') {
       await this.#requests.keep(id);
-      await answerQuestions(this.#requests, tree, call.inputResponses ?? {});
+      await answerQuestions(this.#requests, tree, call.inputResponses ?? {}, caller);
     }
     return this.#attend(id, call, caller, request);
   }
 
   /** The outcome as the plain call would have given it. */
-  async #deliver(id: TaskId, forget: boolean): Promise<JsonObject> {
+  async #deliver(id: TaskId, caller: Caller, forget: boolean): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
     if (tree?.root.phase !== 'done')
       throw new CallFailed({
         kind: 'lost',
         message: 'The work was removed before its result could be read.',
       });
+    noteRead(this.#requests, tree.root, caller);
     // Not awaited: the answer need not wait for it. A call that was continued may be continued again.
     if (forget) void this.#requests.discard(id).catch(() => {});
     return plain(tree.root.outcome);
   }
 
-  async #abort(id: TaskId, call: ToolCall, { sender }: Caller): Promise<never> {
-    if (hasHandle(call, sender)) throw new RequestAborted();
-    await this.#requests.cancel(id, 'The request that this task belonged to has ended.');
+  async #abort(id: TaskId, call: ToolCall, caller: Caller): Promise<never> {
+    if (hasHandle(call, caller.sender)) throw new RequestAborted();
+    await this.#requests.cancel(id, 'The request that this task belonged to has ended.', actorOf(caller));
     throw new RequestAborted();
   }
 }

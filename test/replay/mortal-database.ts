@@ -1,4 +1,6 @@
 /** A database as a worker sees it that will die: from one of its commits on, nothing reaches it or comes back. */
+
+import type { Audit } from '../../src/engine/audit.ts';
 import type { Change } from '../../src/engine/change.ts';
 import type { Database, Queue, Secrets } from '../../src/engine/queue.ts';
 import type { Sessions } from '../../src/engine/sessions.ts';
@@ -10,11 +12,12 @@ export class MortalDatabase implements Database {
   readonly queue: Queue;
   readonly secrets: Secrets;
   readonly sessions: Sessions;
+  readonly audit: Audit;
   isDead = false;
 
   /** Dies after so many commits to journals; `onCommit` hears of each before the worker does. */
   constructor(
-    { store, queue, secrets, sessions }: Database,
+    { store, queue, secrets, sessions, audit }: Database,
     commits: number,
     onCommit: (change: Change) => void,
   ) {
@@ -51,6 +54,7 @@ export class MortalDatabase implements Database {
     };
     this.secrets = secrets;
     this.sessions = sessions;
+    this.audit = audit;
     this.queue = {
       name: queue.name,
       isAlive: (name) => queue.isAlive(name),

@@ -23,7 +23,7 @@ export interface DemoOptions {
 export async function serveDemo({ port, here, data }: DemoOptions): Promise<void> {
   const sample = join(data, 'sample');
   const tools = demoTools({ here, data, sample });
-  const tasks = createTasks({ store: sqlite(join(data, 'demo.db')), tools });
+  const tasks = createTasks({ store: sqlite(join(data, 'demo.db')), tools, audit: true });
   try {
     const found = await unfinished(tasks);
     await writeSample(sample);

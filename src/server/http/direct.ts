@@ -8,6 +8,7 @@ import type { Requests } from '../../engine/requests.ts';
 import { toJsonSchema } from '../../engine/schema.ts';
 import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller, Credentials } from '../../hosting/caller.ts';
+import { noteRead } from '../../hosting/recording.ts';
 import {
   answerTo,
   isOlderCaller,
@@ -104,6 +105,7 @@ export class DirectAnswers {
     if (!said) return undefined;
     const text = () => {
       looked(requests, caller, said.task);
+      noteRead(requests, said.task, caller);
       return said.text;
     };
     const allowed = spendOn('tasks/get', caller);
@@ -184,6 +186,7 @@ export class DirectAnswers {
     if (allowed) await allowed;
     const { now, removals } = requests;
     const tree = await lookAt(requests, caller, params);
+    noteRead(requests, tree.root, caller);
     const text = () => this.#text(shown(tree, requests, caller));
     if (tree.links) return text();
     return this.#doneTexts.of(tree.root, this.#binding.serverInfo, { now, removals }, text);

@@ -12,6 +12,7 @@ import {
   type ServerEventBus,
   type ServerNotifier,
 } from '@modelcontextprotocol/server';
+import { noteTurnedAway } from '../../hosting/recording.ts';
 import { spendOn } from '../../hosting/task-methods.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
@@ -112,7 +113,7 @@ export class McpHandler {
     const turnedAway = this.#gate.refuse(host, header('origin'));
     if (turnedAway) return turnedAway;
     const admission = await this.#gate.admit(header('authorization'), authInfo);
-    if ('refusal' in admission) return admission.refusal;
+    if ('refusal' in admission) return this.#turnedAway(admission);
     if (!isJsonPost(request.method, header('content-type')))
       return this.#withoutBody({ body: undefined, signal, header, ...admission, request: () => request });
     try {
@@ -156,7 +157,7 @@ export class McpHandler {
       this.#gate.isOpen || req.auth
         ? { authInfo: req.auth }
         : await this.#gate.admit(headers.authorization, req.auth);
-    if ('refusal' in admission) return writeResponse(res, admission.refusal);
+    if ('refusal' in admission) return writeResponse(res, this.#turnedAway(admission));
     const signal = whenClosed(res);
     const address = () => req.ip ?? req.socket.remoteAddress;
     const request = () => cameFrom(toWebRequest(req, signal()), address());
@@ -179,6 +180,14 @@ export class McpHandler {
       if (error instanceof BodyRefused && error.status === 413) res.setHeader('connection', 'close');
       await writeResponse(res, failed(error));
     }
+  }
+
+  #turnedAway({ refusal }: { readonly refusal: Response }): Response {
+    const { status } = refusal;
+    // Of those whose token could not be checked nothing is known.
+    if (status === 401 || status === 403)
+      noteTurnedAway(this.#binding.tasks.recorder, null, `No token that is good for this (${status}).`);
+    return refusal;
   }
 
   /** Streams and ends of sessions, and what is no message at all. */

@@ -7,6 +7,7 @@ import {
   type McpServerFactory,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
+import { noteTurnedAway } from '../../hosting/recording.ts';
 import { answerTo, isTaskMethod, topOf } from '../../hosting/task-methods.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import { newId } from '../../model/id.ts';
@@ -70,7 +71,10 @@ export class HttpSessions {
     const id = request.headers.get('mcp-session-id');
     if (id === null) return this.#begin(received, owner);
     const session = await this.#session(id, owner, received);
-    if (!session) return notFound();
+    if (!session) {
+      noteTurnedAway(this.#binding.tasks.recorder, owner, 'There is no such session of this owner.');
+      return notFound();
+    }
     session.seenAt = Date.now();
     await this.#noteUse(id, session);
     const direct = await this.#direct(session, received);

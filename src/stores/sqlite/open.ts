@@ -5,6 +5,7 @@ import { crashPoint } from '../../engine/crash-point.ts';
 import type { Database } from '../../engine/queue.ts';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
+import { SqliteAudit } from './audit.ts';
 import { plainCells } from './cells.ts';
 import {
   type Connection,
@@ -146,12 +147,14 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
     if (allInFile) instance.finishMaking();
     instance.leave({ keepMark: !allInFile });
   };
-  const store = new SqliteStore({ rows, commands, feed, clock, file: place, close });
+  const audit = new SqliteAudit(db, commands, cells, place);
+  const store = new SqliteStore({ rows, audit, commands, feed, clock, file: place, close });
   return {
     store,
     queue,
     secrets: sqliteSecrets(db, commands, cells),
     sessions: sqliteSessions(db, commands, cells, place),
+    audit,
     close: () => store.close(),
     backup: async (target) => {
       if (closed) throw new StoreClosed(place);
@@ -177,7 +180,7 @@ function encrypt(db: Connection, keys: Keys, place: string): void {
 function isUnused(db: Connection): boolean {
   const { transactions, newestCommit } = readSeal(db);
   if (transactions + newestCommit > 0) return false;
-  const tables = ['tasks', 'commits', 'secrets', 'sessions'];
+  const tables = ['tasks', 'commits', 'secrets', 'sessions', 'audit'];
   return tables.every((table) => db.prepare(`select 1 from ${table} limit 1`).get() === undefined);
 }
 

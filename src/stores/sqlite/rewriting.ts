@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { StoreClosed } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { Task } from '../../model/task.ts';
+import { type AuditRow, placeOfSaid, saidColumn } from './audit.ts';
 import type { Stored } from './cells.ts';
 import { compact } from './compaction.ts';
 import { type Connection, forgetThoroughly, worded } from './driver.ts';
@@ -31,6 +32,9 @@ const restFactor = 4;
 
 interface Row {
   readonly seq: number;
+}
+
+interface NamedRow extends Row {
   readonly id: string;
 }
 
@@ -46,7 +50,7 @@ const tables: Readonly<Record<string, Rewritten<never>>> = {
   tasks: {
     select: 'select seq, id, owner, tool, idempotency_key as key, body from tasks where seq > ? order by seq',
     update: 'update tasks set idempotency_key = ?, body = ? where seq = ?',
-    rewrite(row: Row & { owner: string; tool: string; key: Stored | null; body: Stored }, vault) {
+    rewrite(row: NamedRow & { owner: string; tool: string; key: Stored | null; body: Stored }, vault) {
       const isKeyRight = row.key === null || (typeof row.key === 'string') === vault.writesPlain;
       if (isKeyRight && vault.isAsWritten(row.body)) return undefined;
       const text = vault.read(row.body, 'tasks.body', row.id);
@@ -62,7 +66,7 @@ const tables: Readonly<Record<string, Rewritten<never>>> = {
       select commits.seq, coalesce(tasks.id, removed_id) as id, version, events, journal
       from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq`,
     update: 'update commits set events = ?, journal = ? where seq = ?',
-    rewrite(row: Row & { version: number; events: Stored; journal: Stored | null }, vault) {
+    rewrite(row: NamedRow & { version: number; events: Stored; journal: Stored | null }, vault) {
       const { id, version, events, journal } = row;
       if (vault.isAsWritten(events) && (journal === null || vault.isAsWritten(journal))) return undefined;
       const again = (stored: Stored, column: string) =>
@@ -75,7 +79,7 @@ const tables: Readonly<Record<string, Rewritten<never>>> = {
       select results.task as seq, tasks.id, value from results join tasks on tasks.seq = results.task
       where results.task > ? order by results.task`,
     update: 'update results set value = ? where task = ?',
-    rewrite({ id, value }: Row & { value: Stored }, vault) {
+    rewrite({ id, value }: NamedRow & { value: Stored }, vault) {
       if (vault.isAsWritten(value)) return undefined;
       return [vault.write(vault.read(value, 'results.value', id), 'results.value', id)];
     },
@@ -83,7 +87,7 @@ const tables: Readonly<Record<string, Rewritten<never>>> = {
   sessions: {
     select: 'select rowid as seq, id, opening from sessions where rowid > ? order by rowid',
     update: 'update sessions set opening = ? where rowid = ?',
-    rewrite({ id, opening }: Row & { opening: Stored }, vault) {
+    rewrite({ id, opening }: NamedRow & { opening: Stored }, vault) {
       if (vault.isAsWritten(opening)) return undefined;
       return [vault.write(vault.read(opening, 'sessions.opening', id), 'sessions.opening', id)];
     },
@@ -91,9 +95,18 @@ const tables: Readonly<Record<string, Rewritten<never>>> = {
   secrets: {
     select: 'select rowid as seq, name as id, value from secrets where rowid > ? order by rowid',
     update: 'update secrets set value = ? where rowid = ?',
-    rewrite: ({ id, value }: Row & { value: Uint8Array }, vault) => [
+    rewrite: ({ id, value }: NamedRow & { value: Uint8Array }, vault) => [
       vault.writeBytes(vault.readBytes(value, 'secrets.value', id), 'secrets.value', id),
     ],
+  },
+  audit: {
+    select: 'select * from audit where seq > ? order by seq',
+    update: 'update audit set said = ? where seq = ?',
+    rewrite(row: AuditRow, vault) {
+      if (vault.isAsWritten(row.said)) return undefined;
+      const place = placeOfSaid(row);
+      return [vault.write(vault.read(row.said, saidColumn, place), saidColumn, place)];
+    },
   },
 };
 

@@ -4,12 +4,13 @@
  * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare, and `lease_until` is
  * the one value that lives in its column alone. `commits` has one row for each commit of each task: what
  * happened (the feed that subscribers read) and what its journal gained. Rowid tables throughout: a primary key
- * on random ids reads several times slower. In an encrypted file `body`, `events`, `journal`, `value` and `opening`
- * are blobs, and `idempotency_key` is a hash (`vault.ts`). `root_id` is null for roots, `unpublished` and `waiting`
+ * on random ids reads several times slower. In an encrypted file `body`, `events`, `journal`, `value`, `opening`
+ * and `said` are blobs, and `idempotency_key` is a hash (`vault.ts`). `root_id` is null for roots, `unpublished` and `waiting`
  * null unless the task is.
  */
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
+import { auditTables } from './audit.ts';
 import { type Connection, Damaged } from './driver.ts';
 import { encryptionTables } from './encryption.ts';
 import { renewSeal, sealTable } from './seal.ts';
@@ -89,6 +90,7 @@ const migrations: readonly string[] = [
   `
   create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
   `,
+  auditTables,
 ];
 
 /** How many migrations were applied. Refuses what is not ours to touch, and writes nothing. */

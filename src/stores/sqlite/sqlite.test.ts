@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import * as rules from '../../engine/transitions.ts';
 import { aTask } from '../../testing/fixtures.ts';
 import type { Place } from '../../testing/suite.ts';
+import { testAudit } from '../../testing/test-audit.ts';
 import { testQueue } from '../../testing/test-queue.ts';
 import { testSecrets } from '../../testing/test-secrets.ts';
 import { testSessions } from '../../testing/test-sessions.ts';
@@ -31,6 +32,8 @@ describe('the secrets in a SQLite file', () => testSecrets({ test, place: file }
 describe('the secrets in memory', () => testSecrets({ test, place: memory, notShared }));
 describe('the sessions in a SQLite file', () => testSessions({ test, place: file }));
 describe('the sessions in memory', () => testSessions({ test, place: memory, notShared }));
+describe('the audit log in a SQLite file', () => testAudit({ test, place: file }));
+describe('the audit log in memory', () => testAudit({ test, place: memory, notShared }));
 describe('the queue in a SQLite file', () => testQueue({ test, place: file }));
 describe('the queue in memory', () => testQueue({ test, place: memory, notShared }));
 

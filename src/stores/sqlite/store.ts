@@ -5,6 +5,7 @@ import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
+import type { SqliteAudit } from './audit.ts';
 import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -13,6 +14,7 @@ import type { Rows } from './rows.ts';
 /** The `Store` on SQLite: look-ups read at once, commands wait for their place in a group commit. */
 export class SqliteStore implements Store {
   readonly #rows: Rows;
+  readonly #audit: SqliteAudit;
   readonly #commands: GroupCommit;
   readonly #feed: Feed;
   readonly #clock: Clock;
@@ -22,6 +24,7 @@ export class SqliteStore implements Store {
 
   constructor(parts: {
     readonly rows: Rows;
+    readonly audit: SqliteAudit;
     readonly commands: GroupCommit;
     readonly feed: Feed;
     readonly clock: Clock;
@@ -29,6 +32,7 @@ export class SqliteStore implements Store {
     readonly close: () => Promise<void>;
   }) {
     this.#rows = parts.rows;
+    this.#audit = parts.audit;
     this.#commands = parts.commands;
     this.#feed = parts.feed;
     this.#clock = parts.clock;
@@ -101,6 +105,8 @@ export class SqliteStore implements Store {
       this.#rows.begin();
       const verdict = decide();
       if (verdict instanceof Refusal) throw verdict;
+      if (verdict.audit) this.#audit.write(verdict.audit);
+      // Last: once it has gone through, whoever follows the commits will hear of them.
       this.#rows.apply(verdict, this.#clock.now());
       return verdict;
     });

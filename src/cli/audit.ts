@@ -1,0 +1,134 @@
+/** `holdfast audit`: who did what to which task, from the audit log of a store. */
+import { existsSync } from 'node:fs';
+import { type AuditAction, type AuditEntry, type AuditQuery, auditActions } from '../engine/audit.ts';
+import { AuditLog } from '../engine/audit-log.ts';
+import { type Duration, InvalidDuration, toMs } from '../model/duration.ts';
+import { oneLine, pad, width } from './live/width.ts';
+import { CommandFailed, readArguments, WrongUsage } from './usage.ts';
+
+const usualStore = 'sqlite:.holdfast/demo.db';
+
+const help = `Who did what to which task: the audit log of a store, the oldest entries first.
+
+Usage: holdfast audit [--store URL] [--task ID] [--owner OWNER] [--action ACTION] [--since WHEN] [--json]
+
+A log is kept by servers with createTasks({ audit: true }). Sessions are told apart by a hash of their ids.
+
+  --store URL      sqlite:PATH (default ${usualStore}, the store of a demo in this folder)
+  --task ID        entries about one task, or about who asked for it in vain
+  --owner OWNER    entries of one owner
+  --action ACTION  ${auditActions.slice(0, 6).join(', ')},
+                   ${auditActions.slice(6).join(', ')}
+  --since WHEN     a moment (2026-07-28, 2026-07-28T12:00:00Z), or how long ago (30m, 12h, 7d)
+  --json           one entry per line as JSON
+  -h, --help       say this`;
+
+export async function audit(args: readonly string[]): Promise<number> {
+  try {
+    return await run(args);
+  } catch (error) {
+    if (error instanceof WrongUsage) error.help = 'holdfast audit --help';
+    throw error;
+  }
+}
+
+async function run(args: readonly string[]): Promise<number> {
+  const { values, positionals } = readArguments(args, {
+    store: { type: 'string' },
+    task: { type: 'string' },
+    owner: { type: 'string' },
+    action: { type: 'string' },
+    since: { type: 'string' },
+    json: { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+  });
+  if (values.help) {
+    console.log(help);
+    return 0;
+  }
+  if (positionals.length > 0) throw new WrongUsage(`audit takes no "${positionals[0]}"`);
+  const query: AuditQuery = {
+    ...(values.task !== undefined && { taskId: values.task }),
+    ...(values.owner !== undefined && { owner: values.owner }),
+    ...(values.action !== undefined && { action: actionFrom(values.action) }),
+    ...(values.since !== undefined && { since: momentFrom(values.since) }),
+  };
+  const file = fileFrom(values.store ?? usualStore);
+  const { openSqlite } = await import('../stores/sqlite/open.ts');
+  const database = await openSqlite(file);
+  try {
+    const log = new AuditLog(async () => database.audit);
+    if (values.json) for await (const line of log.export(query)) process.stdout.write(line);
+    else await printTable(log, query);
+    return 0;
+  } finally {
+    await database.close();
+  }
+}
+
+function fileFrom(url: string): string {
+  const file = /^sqlite:(.+)$/.exec(url)?.[1];
+  if (file === undefined) throw new WrongUsage(`"${url}" is no store with an audit log: use sqlite:PATH`);
+  // Opening it would make it.
+  if (!existsSync(file)) throw new CommandFailed(`There is no store at ${file}: --store says where it is.`);
+  return file;
+}
+
+function actionFrom(text: string): AuditAction {
+  const action = auditActions.find((one) => one === text);
+  if (!action) throw new WrongUsage(`there is no action "${text}"`);
+  return action;
+}
+
+function momentFrom(text: string): number {
+  try {
+    if (/^\d+(\.\d+)?[a-z]+$/.test(text)) return Date.now() - toMs(text as Duration);
+  } catch (error) {
+    if (!(error instanceof InvalidDuration)) throw error;
+  }
+  const moment = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(moment)) throw new WrongUsage(`"${text}" is neither a moment nor a length of time`);
+  return moment;
+}
+
+const heads = ['TIME', 'ACTION', 'BY', 'OWNER', 'TASK', 'TOOL', 'MORE'];
+
+/** Page by page, so that a long log need not be held; columns that must grow are wider from there on. */
+async function printTable(log: AuditLog, query: AuditQuery): Promise<void> {
+  const widths = heads.map(() => 0);
+  let isEmpty = true;
+  for (let cursor: string | undefined; ; ) {
+    const page = await log.read({ ...query, ...(cursor !== undefined && { cursor }) });
+    const rows = page.entries.map(cellsOf);
+    if (isEmpty && rows.length > 0) {
+      isEmpty = false;
+      rows.unshift(heads);
+    }
+    for (const row of rows)
+      for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column]!, width(cell));
+    for (const row of rows) console.log(lineOf(row, widths));
+    cursor = page.nextCursor;
+    if (cursor === undefined) break;
+  }
+  if (isEmpty) console.error('The log has no such entries.');
+}
+
+function lineOf(row: readonly string[], widths: readonly number[]): string {
+  return row
+    .map((cell, column) => pad(cell, widths[column]!))
+    .join('  ')
+    .trimEnd();
+}
+
+function cellsOf({ at, action, by, owner, taskId, tool, ...said }: AuditEntry): string[] {
+  const { reason, times, details, dialect, session } = said;
+  const more = [
+    reason ?? '',
+    times === undefined ? '' : `${times} times`,
+    details === undefined ? '' : JSON.stringify(details),
+    dialect ?? '',
+    session === undefined ? '' : `session ${session}`,
+  ].filter((one) => one !== '');
+  const cells = [new Date(at).toISOString(), action, by, owner ?? '-', taskId ?? '-', tool ?? '-'];
+  return [...cells, more.join(' · ')].map(oneLine);
+}

@@ -1,0 +1,142 @@
+import type { Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } from '../../engine/audit.ts';
+import type { Cells, Stored } from './cells.ts';
+import { type Connection, worded } from './driver.ts';
+import type { GroupCommit } from './group-commit.ts';
+import { InvalidCursor } from './rows.ts';
+
+/**
+ * `said` is all that SQL need not find or compare. The triggers are there for mistakes, in this program and by hand: a
+ * value may be encrypted, decrypted or put under another key, and nothing else may change; and entries go only if
+ * they are from before the moment up to which the log was pruned.
+ */
+export const auditTables = `
+  create table audit (
+    seq integer primary key,
+    at integer not null,
+    action text not null,
+    owner text,
+    task text,
+    said text not null
+  );
+  create index audit_by_at on audit (at);
+  create index audit_by_task on audit (task) where task is not null;
+  create index audit_by_owner on audit (owner) where owner is not null;
+  create table audit_pruned (before integer not null);
+  insert into audit_pruned (before) values (0);
+  create trigger audit_is_append_only before update on audit
+  when new.seq is not old.seq or new.at is not old.at or new.action is not old.action
+    or new.owner is not old.owner or new.task is not old.task
+    or (typeof(new.said) = 'text' and typeof(old.said) = 'text' and new.said is not old.said)
+  begin
+    select raise(abort, 'An entry of the audit log never changes.');
+  end;
+  create trigger audit_is_kept before delete on audit
+  when old.at >= (select before from audit_pruned)
+  begin
+    select raise(abort, 'An entry of the audit log is kept until its retention is over.');
+  end;
+`;
+
+/** How many rows one look may pass, so that a query that finds little does not hold up the process. */
+const mostPassed = 10_000;
+
+/** The columns that stay readable. */
+export interface AuditRow {
+  readonly seq: number;
+  readonly at: number;
+  readonly action: AuditAction;
+  readonly owner: string | null;
+  readonly task: string | null;
+  readonly said: Stored;
+}
+
+export const saidColumn = 'audit.said';
+
+/** What an encrypted value is bound to: beside another owner's name it can no longer be read. */
+export function placeOfSaid({ at, action, owner, task }: Omit<AuditRow, 'seq' | 'said'>): string {
+  return JSON.stringify([at, action, owner, task]);
+}
+
+export class SqliteAudit implements Audit {
+  readonly #db: Connection;
+  readonly #commands: GroupCommit;
+  readonly #cells: Cells;
+  readonly #file: string;
+  readonly #insert: ReturnType<Connection['prepare']>;
+
+  constructor(db: Connection, commands: GroupCommit, cells: Cells, file: string) {
+    this.#db = db;
+    this.#commands = commands;
+    this.#cells = cells;
+    this.#file = file;
+    this.#insert = db.prepare('insert into audit (at, action, owner, task, said) values (?, ?, ?, ?, ?)');
+  }
+
+  /** Inside a transaction. */
+  write(entries: readonly AuditEntry[]): void {
+    for (const { at, action, owner, taskId: task, ...said } of entries) {
+      const place = placeOfSaid({ at, action, owner, task });
+      const written = this.#cells.write(JSON.stringify(said), saidColumn, place);
+      this.#insert.run(at, action, owner, task, written);
+    }
+  }
+
+  async append(entries: readonly AuditEntry[]): Promise<void> {
+    await this.#commands.submit(() => this.write(entries));
+  }
+
+  async read(query: Parameters<Audit['read']>[0]): Promise<AuditPage> {
+    try {
+      return this.#read(query);
+    } catch (error) {
+      throw worded(error, this.#file);
+    }
+  }
+
+  prune(before: number, limit: number): Promise<number> {
+    return this.#commands.submit(() => {
+      if (!this.#db.prepare('select 1 from audit where at < ? limit 1').get(before)) return 0;
+      this.#db.prepare('update audit_pruned set before = max(before, ?)').run(before);
+      const { changes } = this.#db
+        .prepare('delete from audit where seq in (select seq from audit where at < ? order by at limit ?)')
+        .run(before, limit);
+      return Number(changes);
+    });
+  }
+
+  #read({ taskId, owner, limit, cursor = '0', ...rest }: Parameters<Audit['read']>[0]): AuditPage {
+    if (!/^\d{1,15}$/.test(cursor)) throw new InvalidCursor();
+    const conditions = ['seq > ?'];
+    const values: (string | number)[] = [Number(cursor)];
+    for (const [column, value] of [['task', taskId] as const, ['owner', owner] as const]) {
+      if (value === undefined) continue;
+      conditions.push(`${column} = ?`);
+      values.push(value);
+    }
+    const rows = this.#db
+      .prepare(`select * from audit where ${conditions.join(' and ')} order by seq limit ?`)
+      .iterate(...values, mostPassed + 1);
+    const entries: AuditEntry[] = [];
+    let passed = 0;
+    let last = cursor;
+    for (const found of rows) {
+      if (entries.length === limit || passed === mostPassed) return { entries, nextCursor: last };
+      const row = found as unknown as AuditRow;
+      passed++;
+      last = String(row.seq);
+      if (isWanted(row, rest)) entries.push(this.#entry(row));
+    }
+    return { entries };
+  }
+
+  #entry(row: AuditRow): AuditEntry {
+    const { at, action, owner, task: taskId } = row;
+    const said = JSON.parse(this.#cells.read(row.said, saidColumn, placeOfSaid(row)));
+    return { at, action, owner, taskId, ...said };
+  }
+}
+
+function isWanted({ at, action }: AuditRow, { action: wanted, since, until }: AuditQuery): boolean {
+  if (wanted !== undefined && action !== wanted) return false;
+  return (since === undefined || at >= since) && (until === undefined || at < until);
+}
