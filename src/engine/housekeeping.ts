@@ -1,36 +1,81 @@
-/** Ends what is past its deadline, removes what is past its retention, explains what nobody takes; a few at a time. */
+/**
+ * Ends what is past its deadline, removes what is past its retention or more than the store should hold, explains what
+ * nobody takes; a few at a time, so that traffic never waits for long behind it.
+ */
 import type { Clock } from '../model/clock.ts';
-import { Refusal } from '../model/errors.ts';
+import { HoldfastError, Refusal } from '../model/errors.ts';
+import { type Size, toBytes } from '../model/size.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Verdict } from './change.ts';
+import { type Observer, unobserved } from './observer.ts';
 import type { Database, Queue, ToolVersion } from './queue.ts';
 import { requestLeaseMs } from './requests.ts';
-import type { Store } from './store.ts';
+import type { Due, Store } from './store.ts';
 import { StoreError } from './store-errors.ts';
-import { explain, keepForRequest, passDeadline, purge } from './transitions.ts';
+import { crowdOut, explain, keepForRequest, passDeadline, purge } from './transitions.ts';
 
 const everyMs = 1_000;
 /** A task that has been ready for so long without being claimed is explained to whoever looks. */
 const orphanedMs = 60_000;
-/** Small, so that traffic never waits for long behind it. */
 const atOnce = 20;
+/** A store that is too large is brought down to this part of its largest size, so that there is room for a while. */
+const enough = 0.9;
+
+export interface Keeping {
+  /** In bytes; infinite if it does not matter. */
+  readonly largestStore: number;
+  /** How long a result can be fetched at least, however full the store is. */
+  readonly shortestRetentionMs: number;
+}
+
+export class StoreTooSmall extends HoldfastError {
+  constructor(given: Size) {
+    super(
+      `A store of at most ${JSON.stringify(given)} would hold next to nothing: largestStore is at least 1 MB.`,
+    );
+  }
+}
+
+const smallestStore = 1_000_000;
+
+export function largestStoreFrom(size: Size | undefined): number {
+  const bytes = size === undefined ? Number.POSITIVE_INFINITY : toBytes(size);
+  if (bytes < smallestStore) throw new StoreTooSmall(size!);
+  return bytes;
+}
+
+export const keepingDefaults: Keeping = {
+  largestStore: Number.POSITIVE_INFINITY,
+  shortestRetentionMs: 60_000,
+};
 
 export class Housekeeping {
   readonly #store: Store;
   readonly #queue: Queue;
   readonly #clock: Clock;
   readonly #tools: readonly ToolVersion[];
+  readonly #keeping: Keeping;
+  readonly #observer: Observer;
+  #isOverfull = false;
   #orphansAt: number;
   #cancel: () => void = () => {};
   #round: Promise<void> | undefined;
   #again = false;
   #stopped = false;
 
-  constructor({ store, queue }: Database, clock: Clock, tools: readonly ToolVersion[]) {
+  constructor(
+    { store, queue }: Database,
+    clock: Clock,
+    tools: readonly ToolVersion[],
+    keeping: Keeping = keepingDefaults,
+    observer: Observer = unobserved,
+  ) {
     this.#store = store;
     this.#queue = queue;
     this.#clock = clock;
     this.#tools = tools;
+    this.#keeping = keeping;
+    this.#observer = observer;
     this.#orphansAt = clock.now() + orphanedMs;
     this.#arm();
   }
@@ -70,6 +115,7 @@ export class Housekeeping {
         );
       });
       await this.#all('purge', (id, now) => this.#store.update('family', id, (family) => purge(family, now)));
+      await this.#makeRoom();
       await this.#explainOrphans();
     } catch (error) {
       // A store that cannot be written now is tried again in the next round.
@@ -91,14 +137,62 @@ export class Housekeeping {
       await this.#store.update('task', id, (task) => explain(task, orphaned(task), now)).catch(unlessRefused);
   }
 
-  async #all(what: 'deadline' | 'purge', act: (id: TaskId, now: number) => Promise<unknown>): Promise<void> {
+  /** Those that ended first go first. What is alive is never touched, nor a result that somebody may be about to fetch. */
+  async #makeRoom(): Promise<void> {
+    const { largestStore: largest, shortestRetentionMs } = this.#keeping;
+    if (largest === Number.POSITIVE_INFINITY) return;
+    let size = await this.#store.size();
+    if (size > largest)
+      for (let most = 1; size > largest * enough && !this.#stopped; ) {
+        const at = this.#clock.now();
+        const endedBy = at - shortestRetentionMs;
+        const done = await this.#some('oldest', endedBy, most, (id) =>
+          this.#store.update('family', id, (family) => crowdOut(family, endedBy, at)),
+        );
+        if (done === 0) break;
+        const before = size;
+        size = await this.#store.size();
+        // Half of what should be enough, going by those that went: the next may be larger.
+        const needed = ((size - largest * enough) * done) / Math.max(1, before - size);
+        most = Math.min(atOnce, Math.max(1, Math.ceil(needed / 2)));
+      }
+    const wasOverfull = this.#isOverfull;
+    this.#isOverfull = size > largest;
+    if (this.#isOverfull && !wasOverfull) this.#observer.overfull({ at: this.#clock.now(), size, largest });
+  }
+
+  async #all(what: Due, act: (id: TaskId, now: number) => Promise<unknown>): Promise<void> {
     for (;;) {
       const now = this.#clock.now();
-      const due = await this.#store.due(what, now, atOnce);
-      // Another process may be faster; what it has done needs no doing.
-      await Promise.all(due.map((id) => act(id, now).catch(unlessRefused)));
-      if (due.length < atOnce || this.#stopped) return;
+      const done = await this.#some(what, now, atOnce, (id) => act(id, now));
+      if (done === 0 || this.#stopped) return;
     }
+  }
+
+  /** How many it took care of. Trees go one by one, because each may hold thousands of tasks. */
+  async #some(
+    what: Due,
+    until: number,
+    most: number,
+    act: (id: TaskId) => Promise<unknown>,
+  ): Promise<number> {
+    let done = 0;
+    const one = async (id: TaskId) => {
+      try {
+        await act(id);
+        done++;
+      } catch (error) {
+        // Another process may be faster; what it has done needs no doing.
+        if (!(error instanceof Refusal)) throw error;
+      }
+    };
+    const single: TaskId[] = [];
+    for (const id of await this.#store.due(what, until, most)) {
+      if ((await this.#store.childIds(id)).length === 0) single.push(id);
+      else await one(id);
+    }
+    await Promise.all(single.map(one));
+    return done;
   }
 }
 

@@ -24,8 +24,18 @@ export interface Observer {
   /** A caller looks how a task stands. */
   polled(): void;
 
+  /** The store is larger than it should be, and nothing that is left in it may be removed. Told once until that ends. */
+  overfull(fullness: Fullness): void;
+
   /** What was counted, in the text format of Prometheus; absent if nothing is. */
   readonly metrics?: () => Promise<string>;
+}
+
+export interface Fullness {
+  readonly at: number;
+  /** In bytes. */
+  readonly size: number;
+  readonly largest: number;
 }
 
 export interface ObservedPass {
@@ -55,6 +65,7 @@ export const unobserved: Observer = {
   committed() {},
   passBegan: () => unobservedPass,
   polled() {},
+  overfull() {},
 };
 
 /** The database with an observer that hears of what is committed through it. */
@@ -86,6 +97,7 @@ function observedStore(store: Store, observer: Observer): Store {
     count: (owner, what, upTo) => store.count(owner, what, upTo),
     journal: (id) => store.journal(id),
     due: (what, now, limit) => store.due(what, now, limit),
+    size: () => store.size(),
     subscribe: (listener) => store.subscribe(listener),
     close: () => store.close(),
   };

@@ -8,10 +8,12 @@ import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Retention } from '../model/retention.ts';
+import type { Size } from '../model/size.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
 import type { Change } from './change.ts';
+import { largestStoreFrom } from './housekeeping.ts';
 import { type Log, logged } from './log.ts';
 import { rootRequest } from './new-task.ts';
 import { type Observer, observed, unobserved } from './observer.ts';
@@ -21,7 +23,7 @@ import { Requests, requestLeaseMs } from './requests.ts';
 import { type DurableResource, isResource } from './resource.ts';
 import type { InputOf, Schema } from './schema.ts';
 import type { CommitNotice, ListQuery, Page } from './store.ts';
-import type { DurableTool } from './tool.ts';
+import { checkDeadlines, type DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
 import { Worker, workerDefaults } from './worker.ts';
 
@@ -36,6 +38,13 @@ export interface TasksOptions {
   readonly shortestRetention?: Duration;
   /** The longest ttl that a requestor is granted. Default `'30d'`. */
   readonly longestRetention?: Duration;
+  /** The longest deadline that a tool may have; `'none'` allows any, and none at all. Default `'30d'`. */
+  readonly longestDeadline?: Duration | 'none';
+  /**
+   * What the store should hold at most, such as `'2 GB'`: beyond it the finished trees that ended first are removed
+   * before their time. By default it may grow without limit.
+   */
+  readonly largestStore?: Size;
   /** The largest argument, step value or result, in characters of JSON. Default 16 Mi. */
   readonly largestValue?: number;
   /** Traces and metrics: `telemetry()` of `holdfast/telemetry`. By default none. */
@@ -109,6 +118,7 @@ export class Tasks implements AsyncDisposable {
   readonly #bounds: Bounds;
   readonly #shortestRetentionMs: number;
   readonly #longestRetentionMs: number;
+  readonly #largestStore: number;
   readonly #workers = new Set<Worker>();
   #unobserve: () => void = () => {};
   #database: Promise<Database> | undefined;
@@ -125,6 +135,7 @@ export class Tasks implements AsyncDisposable {
     } = options;
     this.#shortestRetentionMs = toMs(options.shortestRetention ?? '60s');
     this.#longestRetentionMs = toMs(options.longestRetention ?? '30d');
+    this.#largestStore = largestStoreFrom(options.largestStore);
     this.#largestValue = largestValue;
     const { telemetry = unobserved, log } = options;
     this.observer = log ? logged(telemetry, log) : telemetry;
@@ -141,6 +152,7 @@ export class Tasks implements AsyncDisposable {
       if (seen.has(key)) throw new DuplicateTool(tool);
       seen.add(key);
     }
+    checkDeadlines(this.#durable, options.longestDeadline ?? '30d');
   }
 
   /** Makes a task; when the promise resolves, it will survive whatever happens. */
@@ -303,6 +315,7 @@ export class Tasks implements AsyncDisposable {
       observer: this.observer,
       largestValue: this.#largestValue,
       bounds: this.#bounds,
+      keeping: { largestStore: this.#largestStore, shortestRetentionMs: this.#shortestRetentionMs },
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),

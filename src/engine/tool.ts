@@ -155,6 +155,23 @@ export function checkedName(kind: string, name: string): string {
   );
 }
 
+export class DeadlineTooLong extends HoldfastError {
+  constructor(name: string, deadlineMs: number | null, longest: Duration) {
+    const its = deadlineMs === null ? 'no deadline' : `a deadline of ${deadlineMs / 3_600_000} hours`;
+    super(
+      `"${name}" has ${its}, and ${longest} is the longest here. Give it a shorter one, or raise \`longestDeadline\` of createTasks ('none' allows any).`,
+    );
+  }
+}
+
+/** The deadline is the only thing that ends work that hangs, so a server may insist on one. */
+export function checkDeadlines(tools: readonly DurableTool[], longest: Duration | 'none'): void {
+  if (longest === 'none') return;
+  const longestMs = toMs(longest);
+  for (const { name, deadlineMs } of tools)
+    if (deadlineMs === null || deadlineMs > longestMs) throw new DeadlineTooLong(name, deadlineMs, longest);
+}
+
 /** The options that tools, resources and prompts share, as the engine wants them. */
 export function durable(options: DurableOptions) {
   return {

@@ -76,6 +76,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
       };
     },
     polled: () => counted.polled(),
+    overfull() {},
     metrics: () => counted.text(),
   };
 }

@@ -60,7 +60,7 @@ export async function runTool<Input extends Schema | undefined, Method extends R
   const database = await openSqlite('memory:', { clock });
   const { store } = database;
   const all = [tool as DurableTool, ...tools];
-  const tasks = createTasks({ store: database, tools: all, clock });
+  const tasks = createTasks({ store: database, tools: all, clock, longestDeadline: 'none' });
   const worker = new Worker(database, clock, all, {
     ...workerDefaults,
     lingerMs: 0,

@@ -72,7 +72,7 @@ test('random handlers on a real store survive workers that die at random, and re
     ({ program }, task) => handler(program, task, effectsOf(task)),
   );
   const tools = [tool, subtaskTool];
-  const tasks = createTasks({ store: database, tools, clock });
+  const tasks = createTasks({ store: database, tools, clock, longestDeadline: 'none' });
   const worker = () => {
     const mortal = new MortalDatabase(database, 5 + chance.below(80), remember);
     const settings = { ...workerDefaults, concurrency: atOnce, leaseMs, lingerMs: 0 };

@@ -38,6 +38,7 @@ export async function serving(options: ServedOptions = {}): Promise<Served> {
   const { port = 0, concurrency = 64, tokens = ['alice', 'bob'], ...more } = options;
   const { clock } = more;
   const tasks = createTasks({
+    longestDeadline: 'none',
     store: () => openSqlite('memory:', clock ? { clock } : {}),
     tools: grownTools,
     limits: withoutLimits,
