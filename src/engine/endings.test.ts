@@ -59,7 +59,7 @@ test('retention without limit is never over', () => {
 
 test('a full store lets go of finished trees before their time: whole, and not of those that ended just now', () => {
   const root = claimed(created({ retention: { from: 'finish', ms: null } }));
-  const one = child(root.task, root.claim);
+  const one = child(root);
   did(rules.cancel(family(one.task), 4));
   expect(rules.crowdOut(family(root.task), 9e15, 9e15)).toBeInstanceOf(StillAlive);
   expect(rules.crowdOut(family(one.task), 9e15, 9e15)).toBeInstanceOf(NotARoot);
