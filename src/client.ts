@@ -178,7 +178,11 @@ class Host {
     const handlers = new Map(
       this.#methods.map((method) => [method, answering(method, version, (...asked) => this.#ask(...asked))]),
     );
-    const tasks = createTasks({ store: this.#store, tools: [...handlers.values()] });
+    const tasks = createTasks({
+      store: this.#store,
+      tools: [...handlers.values()],
+      longestDeadline: 'none',
+    });
     this.#tasks = tasks;
     await tasks.work({ concurrency: questionsAtOnce, grace: '100ms' });
     this.#engine.resolve({ tasks, handlers });

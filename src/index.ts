@@ -10,9 +10,10 @@ export { type Bounds, OutOfBounds } from './engine/bounds.ts';
 export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
 export type { CreateOptions, WorkOptions } from './engine/tasks.ts';
 export type { Log, LogEntry } from './engine/log.ts';
-export type { ObservedCall, ObservedPass, Observer } from './engine/observer.ts';
+export type { Fullness, ObservedCall, ObservedPass, Observer } from './engine/observer.ts';
 export type { Worker } from './engine/worker.ts';
-export { durableTool, InvalidTool } from './engine/tool.ts';
+export { StoreTooSmall } from './engine/housekeeping.ts';
+export { DeadlineTooLong, durableTool, InvalidTool } from './engine/tool.ts';
 export type {
   DurableOptions,
   DurableTool,
@@ -73,6 +74,8 @@ export {
 export type { Clock } from './model/clock.ts';
 export type { Duration } from './model/duration.ts';
 export { InvalidDuration } from './model/duration.ts';
+export { type SecretFields, InvalidSecret, redactTask, redactValue } from './model/redaction.ts';
+export { type Size, InvalidSize } from './model/size.ts';
 export {
   AlreadyPublished,
   BadAnswer,
@@ -112,10 +115,10 @@ export type {
 export type { TaskTrace } from './model/trace.ts';
 
 // For authors of stores.
-export type { Change, Family, Lineage, TaskWrite, Verdict } from './engine/change.ts';
+export type { Change, Family, Lineage, Removal, TaskWrite, Verdict } from './engine/change.ts';
 export type { Backlog, Claim, Database, Offer, Queue, Secrets, ToolVersion } from './engine/queue.ts';
 export type { SessionRecord, Sessions } from './engine/sessions.ts';
-export type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
+export type { CommitNotice, Due, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
 export {
   StoreBusy,
   StoreClosed,

@@ -7,6 +7,7 @@ import { newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
+import type { SecretFields } from '../model/redaction.ts';
 import type { Retention } from '../model/retention.ts';
 import type { Size } from '../model/size.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
@@ -329,6 +330,12 @@ export class Tasks implements AsyncDisposable {
     const tool = this.#durable.findLast((one) => one.name === name);
     if (!tool) throw new UnknownTool(name, [...new Set(this.#durable.map((one) => one.name))]);
     return tool;
+  }
+
+  /** What the author of a task's tool declared secret; everything, if that version of the tool is not known here. */
+  secretsOf({ tool, toolVersion }: Pick<Task, 'tool' | 'toolVersion'>): SecretFields {
+    const known = this.#durable.find(({ name, version }) => name === tool && version === toolVersion);
+    return known?.secrets ?? 'all';
   }
 
   /** Stops the workers and closes the store. */
