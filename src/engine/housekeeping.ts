@@ -56,6 +56,7 @@ export class Housekeeping {
   readonly #tools: readonly ToolVersion[];
   readonly #keeping: Keeping;
   readonly #observer: Observer;
+  #isMakingRoom = false;
   #isOverfull = false;
   #orphansAt: number;
   #cancel: () => void = () => {};
@@ -142,30 +143,37 @@ export class Housekeeping {
     const { largestStore: largest, shortestRetentionMs } = this.#keeping;
     if (largest === Number.POSITIVE_INFINITY) return;
     let size = await this.#store.size();
-    if (size > largest)
-      for (let most = 1; size > largest * enough && !this.#stopped; ) {
-        const at = this.#clock.now();
-        const endedBy = at - shortestRetentionMs;
-        const done = await this.#some('oldest', endedBy, most, (id) =>
-          this.#store.update('family', id, (family) => crowdOut(family, endedBy, at)),
-        );
-        if (done === 0) break;
-        const before = size;
-        size = await this.#store.size();
-        // Half of what should be enough, going by those that went: the next may be larger.
-        const needed = ((size - largest * enough) * done) / Math.max(1, before - size);
-        most = Math.min(atOnce, Math.max(1, Math.ceil(needed / 2)));
-      }
+    this.#isMakingRoom = size > (this.#isMakingRoom ? largest * enough : largest);
+    for (let most = 1; this.#isMakingRoom; ) {
+      const at = this.#clock.now();
+      const endedBy = at - shortestRetentionMs;
+      const done = await this.#some('oldest', endedBy, most, (id) =>
+        this.#store.update('family', id, (family) => crowdOut(family, endedBy, at)),
+      );
+      const before = size;
+      size = await this.#store.size();
+      const tooMuch = size - largest * enough;
+      this.#isMakingRoom = done > 0 && tooMuch > 0;
+      // Half of what should be enough, going by those that went: the next may be larger.
+      most = Math.ceil((tooMuch * done) / Math.max(1, before - size) / 2);
+      most = Math.min(atOnce, Math.max(1, most));
+      if (this.#isMakingRoom && this.#isInterrupted) return;
+    }
     const wasOverfull = this.#isOverfull;
     this.#isOverfull = size > largest;
     if (this.#isOverfull && !wasOverfull) this.#observer.overfull({ at: this.#clock.now(), size, largest });
+  }
+
+  /** A second has passed, and what has a deadline comes first again; or all is over. */
+  get #isInterrupted(): boolean {
+    return this.#again || this.#stopped;
   }
 
   async #all(what: Due, act: (id: TaskId, now: number) => Promise<unknown>): Promise<void> {
     for (;;) {
       const now = this.#clock.now();
       const done = await this.#some(what, now, atOnce, (id) => act(id, now));
-      if (done === 0 || this.#stopped) return;
+      if (done === 0 || this.#isInterrupted) return;
     }
   }
 

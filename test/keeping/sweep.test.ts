@@ -42,6 +42,30 @@ test('S1686-81 S2025-105: an expired task is gone with the next second, and not 
   ]);
 });
 
+test('a deadline that passes while many expired trees are removed does not wait for the last of them', async () => {
+  const clock = new ManualClock();
+  const greet = durableTool('greet', { retention: '10m' }, async () => 'Hello!');
+  const slow = durableTool('slow', { deadline: '1h' }, async (_, task) => void (await task.event('never')));
+  await using tasks = createTasks({
+    store: () => openSqlite('memory:', { clock }),
+    tools: [greet, slow],
+    clock,
+  });
+  await tasks.work();
+  const { id: overdue } = await tasks.create(slow);
+  for (let n = 0; n < 500; n++) await tasks.outcome((await tasks.create(greet)).id);
+
+  const over = Promise.withResolvers<number>();
+  let removed = 0;
+  await tasks.subscribe(({ taskId, events }) => {
+    if (events.some(({ type }) => type === 'removed') && ++removed === 1)
+      setImmediate(() => clock.advance(10 * minute));
+    if (taskId === overdue && events.some(({ type }) => type === 'finished')) over.resolve(removed);
+  });
+  clock.jump(55 * minute);
+  expect(await over.promise).toBeLessThan(200);
+});
+
 test('while 3,000 expired trees are removed, calls go on: none waits behind more than a few of them', async () => {
   const { removed, calls, longestHoldMs, usualHoldMs, mostAhead } = await sweepUnderTraffic(3_000, 50);
   expect(removed).toBe(3_000 + 50 + 29 * 20);
