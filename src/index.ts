@@ -11,8 +11,9 @@ export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
 export type { CreateOptions, WorkOptions } from './engine/tasks.ts';
 export type { AuditLog } from './engine/audit-log.ts';
 export type { Log, LogEntry } from './engine/log.ts';
-export type { ObservedCall, ObservedPass, Observer, Suspicion } from './engine/observer.ts';
+export type { Fullness, ObservedCall, ObservedPass, Observer, Suspicion } from './engine/observer.ts';
 export type { Worker } from './engine/worker.ts';
+export { StoreTooSmall } from './engine/housekeeping.ts';
 export { durableTool, InvalidTool } from './engine/tool.ts';
 export type {
   DurableOptions,
@@ -74,6 +75,8 @@ export {
 export type { Clock } from './model/clock.ts';
 export type { Duration } from './model/duration.ts';
 export { InvalidDuration } from './model/duration.ts';
+export { type SecretFields, InvalidSecret, redactTask, redactValue } from './model/redaction.ts';
+export { type Size, InvalidSize } from './model/size.ts';
 export {
   AlreadyPublished,
   BadAnswer,
@@ -113,11 +116,11 @@ export type {
 export type { TaskTrace } from './model/trace.ts';
 
 // For authors of stores.
-export type { Change, Family, Lineage, TaskWrite, Verdict } from './engine/change.ts';
+export type { Change, Family, Lineage, Removal, TaskWrite, Verdict } from './engine/change.ts';
 export type { Backlog, Claim, Database, Offer, Queue, Secrets, ToolVersion } from './engine/queue.ts';
 export type { Actor, Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } from './engine/audit.ts';
 export type { SessionRecord, Sessions } from './engine/sessions.ts';
-export type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
+export type { CommitNotice, Due, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
 export {
   StoreBusy,
   StoreClosed,

@@ -101,10 +101,21 @@ const greetBefore = durableTool('greet', { version: '1' }, async (_, task) => {
   return await task.step('greet', () => 'Hello.');
 });
 
+const pay = durableTool(
+  'pay',
+  {
+    inputSchema: z.object({ apiKey: z.string(), cards: z.array(z.object({ number: z.string() })) }),
+    secrets: ['apiKey', 'cards[].number'],
+  },
+  async ({ apiKey, cards }, task) => task.step('pay', () => `paid with ${cards.length}, by ${apiKey.length}`),
+);
+
 await using tasks = createTasks({ store: sqlite('memory:'), tools: [greetBefore, greet] });
 await using worker = await tasks.work({ concurrency: 16 });
 const { id } = await tasks.create('greet', undefined, { idempotencyKey: 'morning' });
 const outcome = await tasks.outcome(id);
 assert.equal(JSON.stringify(outcome).includes('Good morning, Ada.'), true);
 assert.ok(worker);
+const paid = await runTool(pay, { apiKey: 'hunter2', cards: [{ number: '4111' }] });
+assert.deepEqual(paid.result.content, [{ type: 'text', text: 'paid with 1, by 7' }]);
 console.log('every snippet holds');

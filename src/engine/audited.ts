@@ -1,52 +1,44 @@
 /** A store that keeps an audit log of what is committed through it. Without one nothing stands in between. */
-import type { Clock } from '../model/clock.ts';
 import { Refusal } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Task } from '../model/task.ts';
 import type { Actor, AuditEntry } from './audit.ts';
-import type { Change, TaskWrite, Verdict } from './change.ts';
+import type { Change, Removal, TaskWrite, Verdict } from './change.ts';
 import { deadlinePassed } from './endings.ts';
 import type { Database } from './queue.ts';
-import type { Store } from './store.ts';
-import { withStore } from './with-store.ts';
+import { withCommands } from './with-commands.ts';
 
-export function audited(database: Database, clock: Clock): Database {
-  return withStore(database, auditedStore(database.store, clock));
-}
-
-function auditedStore(store: Store, clock: Clock): Store {
+export function audited(database: Database): Database {
+  const { store } = database;
   const kept = (verdict: Verdict): Verdict => {
     if (verdict instanceof Refusal) return verdict;
-    const audit = entriesOf(verdict, clock.now());
+    const audit = entriesOf(verdict);
     return audit.length > 0 ? { ...verdict, audit } : verdict;
   };
-  return {
+  return withCommands(database, {
     create: (bearing, decide) => store.create(bearing, (existing) => kept(decide(existing))),
     update: (reach, id, decide) => store.update(reach, id, (subject) => kept(decide(subject))),
-    get: (id, owner) => store.get(id, owner),
-    family: (id) => store.family(id),
-    childIds: (id) => store.childIds(id),
-    list: (query) => store.list(query),
-    count: (owner, what, upTo) => store.count(owner, what, upTo),
-    journal: (id) => store.journal(id),
-    due: (what, now, limit) => store.due(what, now, limit),
-    subscribe: (listener) => store.subscribe(listener),
-    close: () => store.close(),
-  };
+  });
 }
 
 /** What an audit log says of a change. */
-export function entriesOf({ task, writes, removed, by }: Change, now: number): AuditEntry[] {
+export function entriesOf({ task, writes, removed, removal, by }: Change): AuditEntry[] {
   const entries = writes.flatMap((write) => entriesOfWrite(write, by));
   // What its request was answered with leaves nothing behind: that the result was read is said already.
-  if (removed.length === 0 || task.unpublished) return entries;
-  const about = { at: now, ...aboutTask(task, by) };
-  const details = { tasks: removed.length };
-  if (by) entries.push({ ...about, action: 'deleted', details });
-  else entries.push({ ...about, action: 'expired', reason: 'Its retention was over.', details });
+  if (!removal || task.unpublished) return entries;
+  const { at, why } = removal;
+  const about = { at, ...aboutTask(task, by), details: { tasks: removed.length } };
+  if (why === 'deleted') entries.push({ ...about, action: 'deleted' });
+  else entries.push({ ...about, action: 'expired', reason: expiries[why] });
   return entries;
 }
+
+const expiries: Readonly<Record<Exclude<Removal['why'], 'deleted'>, string>> = {
+  expired: 'Its retention was over.',
+  crowdedOut: 'The store was full, and what had ended first had to go.',
+  answered: 'Its outcome was the answer to its request.',
+};
 
 function entriesOfWrite({ task, at, events }: TaskWrite, by: Actor | undefined): AuditEntry[] {
   const entries: AuditEntry[] = [];

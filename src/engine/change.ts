@@ -23,6 +23,18 @@ export interface Change {
   readonly by?: Actor;
   /** What the store writes into the audit log in the same transaction. */
   readonly audit?: readonly AuditEntry[];
+  /** Present if and only if anything was removed. */
+  readonly removal?: Removal;
+}
+
+/** Why a tree was removed, and when. */
+export interface Removal {
+  /**
+   * `expired`: its retention was over; `crowdedOut`: the store was full, and no other had ended earlier; `deleted`: its
+   * requestor said so; `answered`: its outcome was the answer to its request, and nobody knew its id.
+   */
+  readonly why: 'expired' | 'crowdedOut' | 'deleted' | 'answered';
+  readonly at: number;
 }
 
 /** A rule's answer to a command. A refusal changes nothing. */
@@ -59,6 +71,12 @@ export function changed(
   return { task, writes: [write(task, at, events, journal)], removed: [] };
 }
 
+/** The whole tree goes, subtasks before those that started them. */
+export function removed({ task, descendants }: Family, why: Removal['why'], at: number): Change {
+  const ids = [...descendants.toReversed(), task].map(({ id }) => id);
+  return { task, writes: [], removed: ids, removal: { why, at } };
+}
+
 export function write(
   task: Task,
   at: number,
@@ -81,7 +99,13 @@ export function compose(first: Verdict, second: (task: Task) => Verdict): Verdic
     writes.set(one.task.id, before ? joined(before, one) : one);
   }
   const task = writes.get(next.task.id)?.task ?? next.task;
-  return { task, writes: [...writes.values()], removed: [...first.removed, ...next.removed] };
+  const removal = next.removal ?? first.removal;
+  return {
+    task,
+    writes: [...writes.values()],
+    removed: [...first.removed, ...next.removed],
+    ...(removal && { removal }),
+  };
 }
 
 function joined(before: TaskWrite, after: TaskWrite): TaskWrite {

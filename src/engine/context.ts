@@ -4,6 +4,7 @@ import { HoldfastError } from '../model/errors.ts';
 import { newId } from '../model/id.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import type { SecretFields } from '../model/redaction.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { type Bounds, defaultBounds, Spread } from './bounds.ts';
 import type { StepContext } from './call.ts';
@@ -165,7 +166,7 @@ export function taskContext(parts: ContextParts): TaskContext {
       const answer = await spread.asking(() =>
         pass.call(key, { kind: 'ask', request, ...patience(timeout) }),
       );
-      return readAnswer(key, question, answer);
+      return readAnswer(key, question, answer, tool.secrets);
     },
 
     async start(child: DurableTool, ...[input]: readonly unknown[]) {
@@ -234,9 +235,15 @@ export function inputRequest(key: string, question: Question): InputRequest {
 }
 
 /** The answer as the author of the question gets it. */
-export async function readAnswer(key: string, question: Question, answer: unknown): Promise<unknown> {
+export async function readAnswer(
+  key: string,
+  question: Question,
+  answer: unknown,
+  secrets: SecretFields,
+): Promise<unknown> {
   if (!('schema' in question) || !isJsonObject(answer) || answer.action !== 'accept') return answer;
-  return { ...answer, content: await parse(question.schema, answer.content, `The answer to "${key}"`) };
+  const content = await parse(question.schema, answer.content, `The answer to "${key}"`, secrets);
+  return { ...answer, content };
 }
 
 function patience(timeout: Duration | undefined): { timeoutMs?: number } {

@@ -57,6 +57,20 @@ test('retention without limit is never over', () => {
   expect(rules.purge(family(task), 9e15)).toBeInstanceOf(StillRetained);
 });
 
+test('a full store lets go of finished trees before their time: whole, and not of those that ended just now', () => {
+  const root = claimed(created({ retention: { from: 'finish', ms: null } }));
+  const one = child(root);
+  did(rules.cancel(family(one.task), 4));
+  expect(rules.crowdOut(family(root.task), 9e15, 9e15)).toBeInstanceOf(StillAlive);
+  expect(rules.crowdOut(family(one.task), 9e15, 9e15)).toBeInstanceOf(NotARoot);
+  did(rules.complete(family(root.task), root.claim, result, 5));
+  expect(rules.crowdOut(family(root.task), 4, 9)).toBeInstanceOf(StillRetained);
+  expect(did(rules.crowdOut(family(root.task), 5, 9))).toMatchObject({
+    removed: [one.task.id, root.task.id],
+    removal: { why: 'crowdedOut', at: 9 },
+  });
+});
+
 test('retention never ends live work', () => {
   const task = created({ retention: { from: 'creation', ms: 0, floorMs: 0 } });
   expect(rules.purge(family(task), 9e15)).toBeInstanceOf(StillAlive);

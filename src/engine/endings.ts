@@ -10,6 +10,8 @@ import {
   changed,
   type Family,
   type Lineage,
+  type Removal,
+  removed,
   type TaskWrite,
   type Verdict,
   write,
@@ -86,14 +88,26 @@ export function purge(family: Family, at: number): Verdict {
   const { task } = family;
   if (task.phase === 'done' && task.parentId === undefined && (task.purgeAt === null || task.purgeAt > at))
     return new StillRetained(task.id, task.purgeAt);
-  return remove(family);
+  return remove(family, at, 'expired');
+}
+
+/**
+ * Removes a finished tree before its time, because the store is full. Whoever asked for it can still fetch a result
+ * that is younger than `endedBy`, and nobody knows of what was never published: both stay.
+ */
+export function crowdOut(family: Family, endedBy: number, at: number): Verdict {
+  const { task } = family;
+  if (task.phase === 'done' && (task.finishedAt > endedBy || task.unpublished))
+    return new StillRetained(task.id, task.purgeAt);
+  return remove(family, at, 'crowdedOut');
 }
 
 /** Removes a finished tree before its time, because its requestor says so. */
-export function remove({ task, descendants }: Family): Verdict {
+export function remove(family: Family, at: number, why: Removal['why'] = 'deleted'): Verdict {
+  const { task } = family;
   if (task.parentId !== undefined) return new NotARoot(task.id, task.rootId);
   if (task.phase !== 'done') return new StillAlive(task.id);
-  return { task, writes: [], removed: [...descendants.toReversed(), task].map(({ id }) => id) };
+  return removed(family, why, at);
 }
 
 interface Ending {

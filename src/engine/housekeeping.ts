@@ -1,33 +1,70 @@
 /**
- * Ends what is past its deadline, removes what is past its retention, of the audit log too, explains what nobody
- * takes; a few at a time.
+ * Ends what is past its deadline, removes what is past its retention, of the audit log too, or more than the store should
+ * hold, explains what nobody takes; a few at a time, so that traffic never waits for long behind it.
  */
 import type { Clock } from '../model/clock.ts';
-import { Refusal } from '../model/errors.ts';
+import { HoldfastError, Refusal } from '../model/errors.ts';
+import { type Size, toBytes } from '../model/size.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Audit } from './audit.ts';
 import type { Verdict } from './change.ts';
+import { type Observer, unobserved } from './observer.ts';
 import type { Database, Queue, ToolVersion } from './queue.ts';
 import { requestLeaseMs } from './requests.ts';
-import type { Store } from './store.ts';
+import type { Due, Store } from './store.ts';
 import { StoreError } from './store-errors.ts';
-import { explain, keepForRequest, passDeadline, purge } from './transitions.ts';
+import { crowdOut, explain, keepForRequest, passDeadline, purge } from './transitions.ts';
 
 const everyMs = 1_000;
 /** A task that has been ready for so long without being claimed is explained to whoever looks. */
 const orphanedMs = 60_000;
-/** Small, so that traffic never waits for long behind it. */
 const atOnce = 20;
 const pruneEveryMs = 60_000;
 const prunedAtOnce = 500;
+/** A store that is too large is brought down to this part of its largest size, so that there is room for a while. */
+const enough = 0.9;
+
+export interface Keeping {
+  /** In bytes; infinite if it does not matter. */
+  readonly largestStore: number;
+  /** How long a result can be fetched at least, however full the store is. */
+  readonly shortestRetentionMs: number;
+  /** How long entries of the audit log are kept; infinite if nobody keeps one here. */
+  readonly auditRetentionMs: number;
+}
+
+export class StoreTooSmall extends HoldfastError {
+  constructor(given: Size) {
+    super(
+      `A store of at most ${JSON.stringify(given)} would hold next to nothing: largestStore is at least 1 MB.`,
+    );
+  }
+}
+
+const smallestStore = 1_000_000;
+
+export function largestStoreFrom(size: Size | undefined): number {
+  const bytes = size === undefined ? Number.POSITIVE_INFINITY : toBytes(size);
+  if (bytes < smallestStore) throw new StoreTooSmall(size!);
+  return bytes;
+}
+
+export const keepingDefaults: Keeping = {
+  largestStore: Number.POSITIVE_INFINITY,
+  shortestRetentionMs: 60_000,
+  auditRetentionMs: Number.POSITIVE_INFINITY,
+};
 
 export class Housekeeping {
   readonly #store: Store;
   readonly #audit: Audit;
-  readonly #auditRetentionMs: number | undefined;
   readonly #queue: Queue;
   readonly #clock: Clock;
   readonly #tools: readonly ToolVersion[];
+  readonly #keeping: Keeping;
+  readonly #observer: Observer;
+  #isMakingRoom = false;
+  #isOverfull = false;
   #orphansAt: number;
   #pruneAt: number;
   #cancel: () => void = () => {};
@@ -39,15 +76,17 @@ export class Housekeeping {
     { store, queue, audit }: Database,
     clock: Clock,
     tools: readonly ToolVersion[],
-    auditRetentionMs?: number,
+    keeping: Keeping = keepingDefaults,
+    observer: Observer = unobserved,
   ) {
     this.#store = store;
     this.#audit = audit;
-    this.#auditRetentionMs = auditRetentionMs;
     this.#pruneAt = clock.now();
     this.#queue = queue;
     this.#clock = clock;
     this.#tools = tools;
+    this.#keeping = keeping;
+    this.#observer = observer;
     this.#orphansAt = clock.now() + orphanedMs;
     this.#arm();
   }
@@ -87,6 +126,7 @@ export class Housekeeping {
         );
       });
       await this.#all('purge', (id, now) => this.#store.update('family', id, (family) => purge(family, now)));
+      await this.#makeRoom();
       await this.#explainOrphans();
       await this.#pruneAudit();
     } catch (error) {
@@ -111,20 +151,76 @@ export class Housekeeping {
 
   async #pruneAudit(): Promise<void> {
     const now = this.#clock.now();
-    if (this.#auditRetentionMs === undefined || now < this.#pruneAt) return;
+    const { auditRetentionMs } = this.#keeping;
+    if (!Number.isFinite(auditRetentionMs) || now < this.#pruneAt) return;
     this.#pruneAt = now + pruneEveryMs;
-    const before = now - this.#auditRetentionMs;
+    const before = now - auditRetentionMs;
     while (!this.#stopped && (await this.#audit.prune(before, prunedAtOnce)) === prunedAtOnce);
   }
 
-  async #all(what: 'deadline' | 'purge', act: (id: TaskId, now: number) => Promise<unknown>): Promise<void> {
+  /** Those that ended first go first. What is alive is never touched, nor a result that somebody may be about to fetch. */
+  async #makeRoom(): Promise<void> {
+    const { largestStore: largest, shortestRetentionMs } = this.#keeping;
+    if (largest === Number.POSITIVE_INFINITY) return;
+    let size = await this.#store.size();
+    this.#isMakingRoom = size > (this.#isMakingRoom ? largest * enough : largest);
+    for (let most = 1; this.#isMakingRoom; ) {
+      const at = this.#clock.now();
+      const endedBy = at - shortestRetentionMs;
+      const done = await this.#some('oldest', endedBy, most, (id) =>
+        this.#store.update('family', id, (family) => crowdOut(family, endedBy, at)),
+      );
+      const before = size;
+      size = await this.#store.size();
+      const tooMuch = size - largest * enough;
+      this.#isMakingRoom = done > 0 && tooMuch > 0;
+      // Half of what should be enough, going by those that went: the next may be larger.
+      most = Math.ceil((tooMuch * done) / Math.max(1, before - size) / 2);
+      most = Math.min(atOnce, Math.max(1, most));
+      if (this.#isMakingRoom && this.#isInterrupted) return;
+    }
+    const wasOverfull = this.#isOverfull;
+    this.#isOverfull = size > largest;
+    if (this.#isOverfull && !wasOverfull) this.#observer.overfull({ at: this.#clock.now(), size, largest });
+  }
+
+  /** A second has passed, and what has a deadline comes first again; or all is over. */
+  get #isInterrupted(): boolean {
+    return this.#again || this.#stopped;
+  }
+
+  async #all(what: Due, act: (id: TaskId, now: number) => Promise<unknown>): Promise<void> {
     for (;;) {
       const now = this.#clock.now();
-      const due = await this.#store.due(what, now, atOnce);
-      // Another process may be faster; what it has done needs no doing.
-      await Promise.all(due.map((id) => act(id, now).catch(unlessRefused)));
-      if (due.length < atOnce || this.#stopped) return;
+      const done = await this.#some(what, now, atOnce, (id) => act(id, now));
+      if (done === 0 || this.#isInterrupted) return;
     }
+  }
+
+  /** How many it took care of. Trees go one by one, because each may hold thousands of tasks. */
+  async #some(
+    what: Due,
+    until: number,
+    most: number,
+    act: (id: TaskId) => Promise<unknown>,
+  ): Promise<number> {
+    let done = 0;
+    const one = async (id: TaskId) => {
+      try {
+        await act(id);
+        done++;
+      } catch (error) {
+        // Another process may be faster; what it has done needs no doing.
+        if (!(error instanceof Refusal)) throw error;
+      }
+    };
+    const single: TaskId[] = [];
+    for (const id of await this.#store.due(what, until, most)) {
+      if ((await this.#store.childIds(id)).length === 0) single.push(id);
+      else await one(id);
+    }
+    await Promise.all(single.map(one));
+    return done;
   }
 }
 

@@ -32,6 +32,11 @@ export function logged(observer: Observer, log: Log): Observer {
       for (const entry of entriesOf(change)) log(entry);
     },
     passBegan: (task) => observer.passBegan(task),
+    overfull(fullness) {
+      observer.overfull(fullness);
+      const { at, ...detail } = fullness;
+      log({ level: 'warn', at, event: 'overfull', detail });
+    },
     polled: () => observer.polled(),
     refused: (limit) => observer.refused(limit),
     suspicious(suspicion) {
@@ -56,7 +61,7 @@ function onceAMinute(): (suspicion: Suspicion) => boolean {
   };
 }
 
-function* entriesOf({ task, writes, removed }: Change): Generator<LogEntry> {
+function* entriesOf({ task, writes, removed, removal }: Change): Generator<LogEntry> {
   for (const write of writes) {
     for (const event of write.events) yield { ...worded(event, write), ...about(write.task) };
     const retryAt = retriesIn(write);
@@ -70,8 +75,15 @@ function* entriesOf({ task, writes, removed }: Change): Generator<LogEntry> {
       };
   }
   for (const id of removed) {
-    const { owner, updatedAt: at } = task;
-    yield { level: 'info', at, event: 'removed', task: id, owner, detail: { root: task.rootId } };
+    const { why, at } = removal!;
+    yield {
+      level: 'info',
+      at,
+      event: 'removed',
+      task: id,
+      owner: task.owner,
+      detail: { root: task.id, why },
+    };
   }
 }
 

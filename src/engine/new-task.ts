@@ -47,6 +47,6 @@ export function childRequest(id: TaskId, tool: DurableTool, input: unknown, pare
 
 async function checkedArguments(tool: DurableTool, input: unknown, largest?: number): Promise<Json> {
   const value = carried(input, `The call of ${tool.name}`, largest) ?? {};
-  if (tool.inputSchema) await parse(tool.inputSchema, value, `The input of ${tool.name}`);
+  if (tool.inputSchema) await parse(tool.inputSchema, value, `The input of ${tool.name}`, tool.secrets);
   return value;
 }

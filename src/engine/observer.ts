@@ -6,8 +6,7 @@
 import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
 import type { Change } from './change.ts';
 import type { Database, ToolVersion } from './queue.ts';
-import type { Store } from './store.ts';
-import { withStore } from './with-store.ts';
+import { withCommands } from './with-commands.ts';
 
 export interface Observer {
   /** The database is open; the function that is returned is called when it closes. */
@@ -31,6 +30,9 @@ export interface Observer {
   /** A caller does what honest callers do not. */
   suspicious(suspicion: Suspicion): void;
 
+  /** The store is larger than it should be, and nothing that is left in it may be removed. Told once until that ends. */
+  overfull(fullness: Fullness): void;
+
   /** What was counted, in the text format of Prometheus; absent if nothing is. */
   readonly metrics?: () => Promise<string>;
 }
@@ -46,6 +48,13 @@ export interface Suspicion {
   /** How often it has done so within a minute. */
   readonly count: number;
   readonly at: number;
+}
+
+export interface Fullness {
+  readonly at: number;
+  /** In bytes. */
+  readonly size: number;
+  readonly largest: number;
 }
 
 export interface ObservedPass {
@@ -77,33 +86,22 @@ export const unobserved: Observer = {
   polled() {},
   refused() {},
   suspicious() {},
+  overfull() {},
 };
 
 /** The database with an observer that hears of what is committed through it. */
 export function observed(database: Database, observer: Observer): Database {
   if (observer === unobserved) return database;
-  return withStore(database, observedStore(database.store, observer));
-}
-
-function observedStore(store: Store, observer: Observer): Store {
+  const { store } = database;
   const told = (change: Change) => {
     // What is committed is committed, whatever an observer makes of it.
     if (change.writes.length + change.removed.length > 0) quietly(() => observer.committed(change));
     return change;
   };
-  return {
+  return withCommands(database, {
     create: (bearing, decide) => store.create(bearing, decide).then(told),
     update: (reach, id, decide) => store.update(reach, id, decide).then(told),
-    get: (id, owner) => store.get(id, owner),
-    family: (id) => store.family(id),
-    childIds: (id) => store.childIds(id),
-    list: (query) => store.list(query),
-    count: (owner, what, upTo) => store.count(owner, what, upTo),
-    journal: (id) => store.journal(id),
-    due: (what, now, limit) => store.due(what, now, limit),
-    subscribe: (listener) => store.subscribe(listener),
-    close: () => store.close(),
-  };
+  });
 }
 
 export function quietly(tell: () => void): void {

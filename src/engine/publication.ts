@@ -4,7 +4,7 @@
  */
 import { AlreadyPublished, StillAlive, TaskIsDone } from '../model/errors.ts';
 import type { Task, Unpublished } from '../model/task.ts';
-import { changed, type Family, unchanged, type Verdict } from './change.ts';
+import { changed, type Family, removed, unchanged, type Verdict } from './change.ts';
 import { bumped } from './fenced.ts';
 
 /** How long an answered request's task is kept for whoever has to read its outcome. */
@@ -40,8 +40,9 @@ export function publish(task: Task, at: number): Verdict {
 }
 
 /** Removes a finished task whose outcome was the answer to its request, so that nothing of it is left. */
-export function discard({ task, descendants }: Family): Verdict {
+export function discard(family: Family, at: number): Verdict {
+  const { task } = family;
   if (!task.unpublished) return new AlreadyPublished(task.id);
   if (task.phase !== 'done') return new StillAlive(task.id);
-  return { task, writes: [], removed: [...descendants.toReversed(), task].map(({ id }) => id) };
+  return removed(family, 'answered', at);
 }

@@ -13,7 +13,16 @@ export class TerminalError extends HoldfastError {}
 export class StepTimedOut extends HoldfastError {}
 export class AskTimedOut extends HoldfastError {}
 export class WaitTimedOut extends HoldfastError {}
-export class InvalidInput extends HoldfastError {}
+
+export class InvalidInput extends HoldfastError {
+  /** Where in the value it does not fit. */
+  readonly places: readonly string[];
+
+  constructor(message: string, places: readonly string[] = []) {
+    super(message);
+    this.places = places;
+  }
+}
 
 /** Whoever called the tool cannot answer such a question. The same on every pass: it never changes for a task. */
 export class CannotBeAsked extends HoldfastError {

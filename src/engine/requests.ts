@@ -200,14 +200,16 @@ export class Requests {
   /** Forgets a task whose outcome was the answer to its request. What cannot be forgotten now is purged later. */
   async discard(id: TaskId): Promise<void> {
     await this.#database.store
-      .update('family', id, (family) => rules.discard(family))
+      .update('family', id, (family) => rules.discard(family, this.now))
       .catch(ignoring(Refusal));
   }
 
   /** Removes a tree with everything that is known of it; what is alive ends first. */
   async remove(rootId: TaskId, by?: Actor): Promise<void> {
     await this.cancel(rootId, 'The requestor removed it.', by);
-    await this.#database.store.update('family', rootId, (family) => onBehalfOf(by, rules.remove(family)));
+    await this.#database.store.update('family', rootId, (family) =>
+      onBehalfOf(by, rules.remove(family, this.now)),
+    );
     this.removals++;
   }
 

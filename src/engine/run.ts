@@ -15,6 +15,7 @@ import type { ObservedPass } from './observer.ts';
 import { Pass } from './pass.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
 import type { Claim, Claimed } from './queue.ts';
+import { InvalidInput } from './recorded-error.ts';
 import { Reporter } from './reporter.ts';
 import { parse } from './schema.ts';
 import type { Store } from './store.ts';
@@ -155,12 +156,15 @@ export class Run {
 
   /** Arguments were checked when the task was made. If they no longer fit, the tool has changed since. */
   async #input(value: Json): Promise<{ readonly value: unknown } | { readonly difference: string }> {
-    const { inputSchema, name } = this.tool;
+    const { inputSchema, name, secrets } = this.tool;
     if (!inputSchema) return { value };
     try {
-      return { value: await parse(inputSchema, value, `the input of ${name}`) };
+      return { value: await parse(inputSchema, value, `the input of ${name}`, secrets) };
     } catch (error) {
-      return { difference: (error as Error).message };
+      // Logs get to hear of it: where it does not fit, not what a schema says of a value that it may quote.
+      const places = error instanceof InvalidInput ? error.places.filter((place) => place !== '') : [];
+      const where = places.length > 0 ? ` at ${places.join(', ')}` : '';
+      return { difference: `the input of ${name} does not fit its schema${where}` };
     }
   }
 

@@ -3,6 +3,7 @@
  * types, and can be shown to a peer as JSON Schema. Only the part of that interface that is used here is named.
  */
 import type { JsonObject } from '../model/json.ts';
+import { mayQuoteSecrets, type SecretFields } from '../model/redaction.ts';
 import { InvalidInput } from './recorded-error.ts';
 
 export interface Schema<Input = unknown, Output = Input> {
@@ -36,14 +37,21 @@ export async function parse<Output>(
   schema: Schema<unknown, Output>,
   value: unknown,
   what: string,
+  secrets: SecretFields = [],
 ): Promise<Output> {
   const checked = await schema['~standard'].validate(value);
   if (!checked.issues) return checked.value;
   const problems = checked.issues.map(({ message, path = [] }) => {
-    const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
-    return place === '' ? message : `${place}: ${message}`;
+    const parts = path.map((part) => (typeof part === 'object' ? part.key : part));
+    const place = parts.map(String).join('.');
+    const said = mayQuoteSecrets(parts, secrets) ? 'not what it should be, which is secret' : message;
+    return { place, said: place === '' ? said : `${place}: ${said}` };
   });
-  throw new InvalidInput(`${what} does not fit its schema: ${problems.join('; ')}.`);
+  const places = [...new Set(problems.map(({ place }) => place))];
+  throw new InvalidInput(
+    `${what} does not fit its schema: ${problems.map(({ said }) => said).join('; ')}.`,
+    places,
+  );
 }
 
 export function toJsonSchema(schema: Schema, what: string): JsonObject {

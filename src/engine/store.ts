@@ -45,14 +45,25 @@ export interface Store {
   /** Everything that was ever appended to the task's journal, in commit order. */
   journal(id: TaskId): Promise<Json[]>;
 
-  /** Live tasks past their deadline, or finished roots past their retention, the longest overdue first. */
-  due(what: 'deadline' | 'purge', now: number, limit: number): Promise<TaskId[]>;
+  /**
+   * Live tasks past their deadline, finished roots past their retention, or (`oldest`) published roots that have ended,
+   * whatever their retention; what came due, or ended, first comes first.
+   */
+  due(what: Due, now: number, limit: number): Promise<TaskId[]>;
+
+  /**
+   * How many bytes all that it holds takes up, roughly; space that was freed and will be used again does not count.
+   * Must cost little, however much there is.
+   */
+  size(): Promise<number>;
 
   /** Hears of every commit from now on, those of other processes included, in order per task. */
   subscribe(listener: (commit: CommitNotice) => void): () => void;
 
   close(): Promise<void>;
 }
+
+export type Due = 'deadline' | 'purge' | 'oldest';
 
 /** How far around a task a rule must see. */
 export interface Reach {

@@ -7,7 +7,9 @@ import { newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
+import type { SecretFields } from '../model/redaction.ts';
 import type { Retention } from '../model/retention.ts';
+import type { Size } from '../model/size.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import type { Actor } from './audit.ts';
 import { AuditLog } from './audit-log.ts';
@@ -16,6 +18,7 @@ import { audited } from './audited.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { carried, checkAnswers, defaultLargestValue } from './carried.ts';
 import { type Change, type Family, onBehalfOf } from './change.ts';
+import { largestStoreFrom } from './housekeeping.ts';
 import { type Log, logged } from './log.ts';
 import { rootRequest } from './new-task.ts';
 import { type Observer, observed, unobserved } from './observer.ts';
@@ -40,6 +43,11 @@ export interface TasksOptions {
   readonly shortestRetention?: Duration;
   /** The longest ttl that a requestor is granted. Default `'30d'`. */
   readonly longestRetention?: Duration;
+  /**
+   * What the store should hold at most, such as `'2 GB'`: beyond it the finished trees that ended first are removed
+   * before their time. By default it may grow without limit.
+   */
+  readonly largestStore?: Size;
   /** The largest argument, step value or result, in characters of JSON. Default 16 Mi. */
   readonly largestValue?: number;
   /** Traces and metrics: `telemetry()` of `holdfast/telemetry`. By default none. */
@@ -103,6 +111,7 @@ export interface Extents extends Bounds {
   readonly largestValue: number;
   readonly shortestRetention: number;
   readonly longestRetention: number;
+  readonly largestStore: number;
 }
 
 const local: Owner = 'local';
@@ -143,6 +152,7 @@ export class Tasks implements AsyncDisposable {
       largestValue: options.largestValue ?? defaultLargestValue,
       shortestRetention: toMs(options.shortestRetention ?? '60s'),
       longestRetention: toMs(options.longestRetention ?? '30d'),
+      largestStore: largestStoreFrom(options.largestStore),
     };
     const { telemetry = unobserved, log } = options;
     this.observer = log ? logged(telemetry, log) : telemetry;
@@ -337,7 +347,11 @@ export class Tasks implements AsyncDisposable {
       observer: this.observer,
       largestValue: this.extents.largestValue,
       bounds: this.extents,
-      ...(this.#auditRetentionMs !== undefined && { auditRetentionMs: this.#auditRetentionMs }),
+      keeping: {
+        largestStore: this.extents.largestStore,
+        shortestRetentionMs: this.extents.shortestRetention,
+        auditRetentionMs: this.#auditRetentionMs ?? Number.POSITIVE_INFINITY,
+      },
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),
@@ -351,6 +365,12 @@ export class Tasks implements AsyncDisposable {
     const tool = this.#durable.findLast((one) => one.name === name);
     if (!tool) throw new UnknownTool(name, [...new Set(this.#durable.map((one) => one.name))]);
     return tool;
+  }
+
+  /** What the author of a task's tool declared secret; everything, if that version of the tool is not known here. */
+  secretsOf({ tool, toolVersion }: Pick<Task, 'tool' | 'toolVersion'>): SecretFields {
+    const known = this.#durable.find(({ name, version }) => name === tool && version === toolVersion);
+    return known?.secrets ?? 'all';
   }
 
   /** Stops the workers and closes the store. */
@@ -375,7 +395,7 @@ export class Tasks implements AsyncDisposable {
     const database = await this.#open();
     const tools = this.#durable.map(({ name, version }) => ({ tool: name, version }));
     this.#unobserve = this.observer.opened(database, tools);
-    const kept = this.recorder ? audited(database, this.#clock) : database;
+    const kept = this.recorder ? audited(database) : database;
     return observed(kept, this.observer);
   }
 }

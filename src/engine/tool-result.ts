@@ -1,6 +1,7 @@
 /** What a handler returned, as the result of the call. */
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Failed, Outcome, Success } from '../model/outcome.ts';
+import type { SecretFields } from '../model/redaction.ts';
 import { carried } from './carried.ts';
 import { CannotBeAsked, ProtocolError } from './recorded-error.ts';
 import { parse, type Schema } from './schema.ts';
@@ -17,17 +18,18 @@ interface Expected {
   readonly name: string;
   readonly outputSchema: Schema | undefined;
   readonly largest: number;
+  readonly secrets: SecretFields;
 }
 
 /** A result is what its output schema says, if there is one; errors are not bound by it. */
 export async function outcomeOf(
   returned: unknown,
-  { name, outputSchema, largest }: Expected,
+  { name, outputSchema, largest, secrets }: Expected,
 ): Promise<Outcome> {
   const outcome = shaped(carried(returned, 'The handler', largest), outputSchema !== undefined);
   if (outputSchema && !outcome.isError) {
     const { structuredContent } = outcome.value as { structuredContent?: unknown };
-    await parse(outputSchema, structuredContent, `The output of ${name}`);
+    await parse(outputSchema, structuredContent, `The output of ${name}`, secrets);
   }
   return outcome;
 }

@@ -1,6 +1,7 @@
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
+import { type SecretFields, secretFields } from '../model/redaction.ts';
 import type { TaskContext } from './context.ts';
 import type { PromptResult } from './prompt.ts';
 import type { ResourceResult } from './resource.ts';
@@ -29,6 +30,11 @@ export interface DurableOptions {
   readonly retention?: Duration;
   /** When live work is ended, counted from creation. Default `'24h'`. */
   readonly deadline?: Duration | 'none';
+  /**
+   * Fields that nobody but callers and handlers may see: `'apiKey'`, `'card.number'`, `'items[].token'`. Wherever
+   * arguments, answers or results have them, operators are shown `[redacted]`.
+   */
+  readonly secrets?: readonly string[];
   /** For every step that says nothing else. */
   readonly retry?: Retry;
   /** Tasks of this kind that one worker runs at the same time. */
@@ -110,6 +116,7 @@ export interface DurableTool<
   readonly outputSchema: Output;
   readonly retentionMs: number;
   readonly deadlineMs: number | null;
+  readonly secrets: SecretFields;
   readonly retry: RetryPolicy;
   readonly idempotent: boolean;
   readonly immediately: string | ((input: never) => string) | undefined;
@@ -132,8 +139,10 @@ export function durableTool<
   handler: Handler<Input, Output>,
 ): DurableTool<Input, Output, 'tools/call'> {
   const outputSchema = options.outputSchema as Output;
+  const shared = durable(options);
+  const { secrets } = shared;
   return {
-    ...durable(options),
+    ...shared,
     method: 'tools/call',
     name: checkedName('tool', name),
     annotations: options.annotations,
@@ -143,7 +152,7 @@ export function durableTool<
     idempotent: options.idempotent ?? false,
     immediately: options.immediately,
     handler,
-    outcome: (returned, { largest }) => outcomeOf(returned, { name, outputSchema, largest }),
+    outcome: (returned, { largest }) => outcomeOf(returned, { name, outputSchema, largest, secrets }),
     failure: failureOf,
   };
 }
@@ -164,6 +173,7 @@ export function durable(options: DurableOptions) {
     task: options.task ?? 'auto',
     retentionMs: toMs(options.retention ?? '24h'),
     deadlineMs: options.deadline === 'none' ? null : toMs(options.deadline ?? '24h'),
+    secrets: secretFields(options.secrets),
     retry: retryPolicy(options.retry),
     concurrency: options.concurrency ?? Number.POSITIVE_INFINITY,
     deathsAllowed: options.deathsAllowed ?? 5,

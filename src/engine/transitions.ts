@@ -42,7 +42,7 @@ import { boundTo } from './publication.ts';
 import type { Claim } from './queue.ts';
 
 export { deliver, entrust, undeliver } from './deliveries.ts';
-export { cancel, complete, fail, passDeadline, purge, remove } from './endings.ts';
+export { cancel, complete, crowdOut, fail, passDeadline, purge, remove } from './endings.ts';
 export { discard, keepForRequest, publish } from './publication.ts';
 
 // --- Creation ---------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import type { Owner, Task, TaskId } from '../model/task.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
 import { claimTasks } from './claims.ts';
-import { Housekeeping } from './housekeeping.ts';
+import { Housekeeping, type Keeping, keepingDefaults } from './housekeeping.ts';
 import { type Observer, unobserved } from './observer.ts';
 import { passOfThisContext } from './pass.ts';
 import type { Claimed, Database } from './queue.ts';
@@ -28,6 +28,7 @@ export interface WorkerSettings {
   /** The largest value of a step or result, in characters of JSON. */
   readonly largestValue: number;
   readonly bounds: Bounds;
+  readonly keeping: Keeping;
   /** Ends each pass after every commit that settles something, as a crash would: for tests of handlers. */
   readonly interruptAfterEveryEntry: boolean;
   /** Whoever watches its passes. What is committed it sees through the database. */
@@ -45,6 +46,7 @@ export const workerDefaults: WorkerSettings = {
   largestValue: defaultLargestValue,
   observer: unobserved,
   bounds: defaultBounds,
+  keeping: keepingDefaults,
 };
 
 /** Commits of others that a running pass must know of. */
@@ -79,7 +81,8 @@ export class Worker implements AsyncDisposable {
       database,
       clock,
       tools.map(({ name, version }) => ({ tool: name, version })),
-      settings.auditRetentionMs,
+      settings.keeping,
+      settings.observer,
     );
     this.#renewal = setInterval(() => void this.#renew(), settings.leaseMs / 3);
     process.on('unhandledRejection', this.#onUnhandled);

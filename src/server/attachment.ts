@@ -351,9 +351,9 @@ function withoutBadResponses<M extends object>(message: M): M {
 }
 
 async function immediateResponse(tool: DurableTool, input: unknown): Promise<string | undefined> {
-  const { immediately, inputSchema, name } = tool;
+  const { immediately, inputSchema, name, secrets } = tool;
   if (typeof immediately !== 'function') return immediately;
-  const parsed = inputSchema ? await parse(inputSchema, input ?? {}, `The input of ${name}`) : input;
+  const parsed = inputSchema ? await parse(inputSchema, input ?? {}, `The input of ${name}`, secrets) : input;
   return immediately(parsed as never);
 }
 

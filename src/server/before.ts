@@ -8,6 +8,7 @@ import { answerProblem } from '../model/answer.ts';
 import { BadAnswer } from '../model/errors.ts';
 import type { InputRequest, InputResponse } from '../model/input.ts';
 import type { JsonObject } from '../model/json.ts';
+import type { SecretFields } from '../model/redaction.ts';
 import type { Sender } from '../protocol/dialect.ts';
 import { cannotBeAsked } from '../protocol/errors.ts';
 
@@ -15,7 +16,10 @@ import { cannotBeAsked } from '../protocol/errors.ts';
 export type Gathered = { readonly returned: unknown } | { readonly open: ReadonlyMap<string, InputRequest> };
 
 export async function gather(
-  before: NonNullable<DurableTool['before']>,
+  {
+    before,
+    secrets,
+  }: { readonly before: NonNullable<DurableTool['before']>; readonly secrets: SecretFields },
   input: unknown,
   answers: JsonObject,
   sender: Sender,
@@ -29,7 +33,7 @@ export async function gather(
     if (Object.hasOwn(answers, key)) {
       const problem = answerProblem(request, answers[key] as InputResponse);
       if (problem) throw new BadAnswer(key, problem);
-      return readAnswer(key, question, answers[key]);
+      return readAnswer(key, question, answers[key], secrets);
     }
     open.set(key, request);
     // Whatever else is asked at the same time is asked in the same round.

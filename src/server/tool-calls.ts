@@ -115,12 +115,14 @@ export class ToolCalls {
     { sender }: Caller,
     state: BeforeState | undefined,
   ): Promise<{ readonly input: unknown } | { readonly open: ReadonlyMap<string, InputRequest> }> {
-    if (!tool.before) return { input };
-    const parsed = tool.inputSchema
-      ? await parse(tool.inputSchema, input ?? {}, `The input of ${tool.name}`)
+    const { before, secrets, inputSchema } = tool;
+    if (!before) return { input };
+    const parsed = inputSchema
+      ? await parse(inputSchema, input ?? {}, `The input of ${tool.name}`, secrets)
       : input;
     try {
-      const gathered = await gather(tool.before, parsed, answersFor(state, inputResponses), sender);
+      const answers = answersFor(state, inputResponses);
+      const gathered = await gather({ before, secrets }, parsed, answers, sender);
       return 'open' in gathered ? gathered : { input: gathered.returned ?? input };
     } catch (error) {
       if (error instanceof MissingCapability || error instanceof BadAnswer) throw error;

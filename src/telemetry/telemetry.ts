@@ -78,6 +78,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
     polled: () => counted.polled(),
     refused: (limit) => counted.refused(limit),
     suspicious: (suspicion) => counted.suspicious(suspicion),
+    overfull() {},
     metrics: () => counted.text(),
   };
 }

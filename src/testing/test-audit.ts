@@ -123,7 +123,7 @@ export function testAudit(options: SuiteOptions): void {
     await store.update('family', request.id, (family) => rules.cancel(family, 2_000));
     const deleted = entry({ action: 'deleted', taskId: request.id });
     await store.update('family', request.id, (family) => ({
-      ...(rules.remove(family) as Change),
+      ...(rules.remove(family, 3_000) as Change),
       audit: [deleted],
     }));
     assert.equal(await store.get(request.id), undefined);

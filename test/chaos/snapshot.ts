@@ -18,6 +18,7 @@ export interface TaskRow {
   readonly wake_at: number | null;
   readonly deadline_at: number | null;
   readonly purge_at: number | null;
+  readonly ended_at: number | null;
   readonly idempotency_key: string | null;
   readonly body: string;
 }

@@ -208,7 +208,7 @@ test('arguments that no longer fit the schema of their tool wait too', async () 
   const wrong = createTasks({ store: database, tools: [after], clock });
   const worker = await wrong.work();
   await until(tasks, async () => (await tasks.get(id))!.stuck !== undefined);
-  expect((await tasks.get(id))!.statusMessage).toMatch(/the input of schema does not fit its schema: m: /);
+  expect((await tasks.get(id))!.statusMessage).toMatch(/the input of schema does not fit its schema at m\./);
   await worker.stop();
   await tasks.work();
   clock.advance(5_000);

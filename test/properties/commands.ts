@@ -242,6 +242,16 @@ const purge = pick.map((n) =>
   ),
 );
 
+const crowdOut = pick.map((n) =>
+  onTask(
+    'crowd out',
+    'family',
+    n,
+    (family, { now }) => rules.crowdOut(family, now - (n % 30_000), now),
+    (task) => task.phase === 'done' && n % 4 === 0,
+  ),
+);
+
 const isUnpublished = (task: Task) => task.unpublished !== undefined && task.phase !== 'done';
 
 const keepForRequest = pick.map((n) =>
@@ -264,7 +274,7 @@ const discard = pick.map((n) =>
     'discard',
     'family',
     n,
-    (family) => rules.discard(family),
+    (family, { now }) => rules.discard(family, now),
     (task) => task.unpublished !== undefined && task.phase === 'done',
   ),
 );
@@ -343,6 +353,7 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: cancel },
   { weight: 2, arbitrary: passDeadline },
   { weight: 3, arbitrary: purge },
+  { weight: 1, arbitrary: crowdOut },
   { weight: 2, arbitrary: keepForRequest },
   { weight: 2, arbitrary: publish },
   { weight: 2, arbitrary: discard },

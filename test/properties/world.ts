@@ -97,6 +97,8 @@ export class World {
     const over = all.filter((task) => task.phase === 'done' && task.purgeAt !== null && task.purgeAt <= now);
     assert.deepEqual((await store.due('deadline', now, 1_000)).sort(), ids(late));
     assert.deepEqual((await store.due('purge', now, 1_000)).sort(), ids(over));
+    const ended = all.filter((task) => task.phase === 'done' && !task.parentId && !task.unpublished);
+    assert.deepEqual((await store.due('oldest', Number.MAX_SAFE_INTEGER, 1_000)).sort(), ids(ended));
     await this.#everythingHeard();
   }
 

@@ -49,6 +49,7 @@ export class MortalDatabase implements Database {
       count: (owner, what, upTo) => whileAlive(() => store.count(owner, what, upTo)),
       journal: (id) => whileAlive(() => store.journal(id)),
       due: (what, now, limit) => whileAlive(() => store.due(what, now, limit)),
+      size: () => whileAlive(() => store.size()),
       subscribe: (listener) => store.subscribe(unlessDead(listener)),
       close: async () => {},
     };

@@ -3,5 +3,8 @@ import { openSqlite } from 'holdfast/sqlite';
 import { remove } from '../../src/engine/transitions.ts';
 
 const { store } = await openSqlite(process.argv[2]!);
-process.on('message', (id: string) => void store.update('family', id, remove));
+process.on(
+  'message',
+  (id: string) => void store.update('family', id, (family) => remove(family, Date.now())),
+);
 process.send!('ready');

@@ -1,6 +1,6 @@
 /** Tasks as rows: every statement on `tasks` and `commits` that a command or a look-up needs, synchronous. */
 import type { Change, Family, Lineage, TaskWrite } from '../../engine/change.ts';
-import type { CommitNotice, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
+import type { CommitNotice, Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
@@ -132,9 +132,13 @@ export class Rows {
     });
   }
 
-  due(what: 'deadline' | 'purge', now: number, limit: number): TaskId[] {
+  due(what: Due, now: number, limit: number): TaskId[] {
     const rows = this.#sql[what].all(now, limit) as { id: TaskId }[];
     return rows.map(({ id }) => id);
+  }
+
+  size(): number {
+    return (this.#sql.size.get() as { bytes: number }).bytes;
   }
 
   newestCommit(): number {
@@ -181,7 +185,7 @@ export class Rows {
     for (const write of writes) this.#write(write);
     // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
     for (const id of removed) this.#remove(id, now);
-    if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs);
+    if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs, removed.length + 100);
   }
 
   /** False if the claim is lost. */
@@ -249,6 +253,7 @@ export class Rows {
       live?.wakeAt ?? null,
       live?.deadlineAt ?? null,
       task.phase === 'done' ? task.purgeAt : null,
+      isKeptRoot(task) ? task.finishedAt : null,
       task.unpublished ? 1 : null,
       task.phase === 'waiting' ? 1 : null,
       body,
@@ -296,6 +301,11 @@ export class Rows {
   }
 }
 
+/** One that others know of, and that has ended. */
+function isKeptRoot(task: Task): task is DoneTask {
+  return task.phase === 'done' && task.parentId === undefined && !task.unpublished;
+}
+
 /** An index of which a page was overwritten with another may lead anywhere; nobody may be shown the tasks of others. */
 function confirm(isWhatWasAskedFor: boolean): void {
   if (!isWhatWasAskedFor) throw new Damaged('an index leads to the wrong tasks');
@@ -338,26 +348,32 @@ function prepare(db: Connection, { areBound }: Cells) {
       where commits.task = ? order by commits.seq`),
     deadline: db.prepare('select id from tasks where deadline_at <= ? order by deadline_at limit ?'),
     purge: db.prepare('select id from tasks where purge_at <= ? order by purge_at limit ?'),
+    oldest: db.prepare('select id from tasks where ended_at <= ? order by ended_at, seq limit ?'),
+    size: db.prepare(`
+      select (page_count - freelist_count) * page_size as bytes
+      from pragma_page_count, pragma_freelist_count, pragma_page_size`),
     newestCommit: db.prepare('select max(seq) as seq from commits'),
     commitsAfter: db.prepare(`
       select commits.seq, coalesce(tasks.id, removed_id) as id,
         coalesce(tasks.root_id, tasks.id, removed_id) as root_id, version, at, events
       from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit ?`),
     insert: db.prepare(`
-      insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, unpublished, waiting, body,
+      insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, ended_at, unpublished, waiting, body,
         id, owner, tool, tool_version, parent_id, root_id, ordinal, idempotency_key)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     update: db.prepare(`
       update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
-        unpublished = ?, waiting = ?, body = ?
+        ended_at = ?, unpublished = ?, waiting = ?, body = ?
       where seq = ?`),
     remove: db.prepare('delete from tasks where seq = ?'),
     commit: db.prepare(
       'insert into commits (task, removed_id, version, at, events, journal) values (?, ?, ?, ?, ?, ?)',
     ),
     forgetCommits: db.prepare('delete from commits where task = ?'),
+    // A few more than were added: after a quiet hour there may be hundreds of thousands.
     forgetRemovals: db.prepare(`
-      delete from commits where task is null and at < ? and seq < (select max(seq) from commits)`),
+      delete from commits where seq < (select max(seq) from commits)
+        and seq in (select seq from commits where task is null and at < ? order by at limit ?)`),
     resultApart: db.prepare('select value from results where task = ?'),
     keepApart: db.prepare('insert or replace into results (task, value) values (?, ?)'),
     forgetResult: db.prepare('delete from results where task = ?'),

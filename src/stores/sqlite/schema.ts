@@ -4,9 +4,9 @@
  * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare, and `lease_until` is
  * the one value that lives in its column alone. `commits` has one row for each commit of each task: what
  * happened (the feed that subscribers read) and what its journal gained. Rowid tables throughout: a primary key
- * on random ids reads several times slower. In an encrypted file `body`, `events`, `journal`, `value`, `opening`
- * and `said` are blobs, and `idempotency_key` is a hash (`vault.ts`). `root_id` is null for roots, `unpublished` and `waiting`
- * null unless the task is.
+ * on random ids reads several times slower. `ended_at` is that of published roots alone. In an encrypted file `body`,
+ * `events`, `journal`, `value`, `opening` and `said` are blobs, and `idempotency_key` is a hash (`vault.ts`). `root_id`
+ * is null for roots, `unpublished` and `waiting` null unless the task is.
  */
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
@@ -91,6 +91,13 @@ const migrations: readonly string[] = [
   create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
   `,
   auditTables,
+  // The last commit of a task that is done is its end, and every root that is done has a moment when it goes.
+  `
+  alter table tasks add column ended_at integer;
+  update tasks set ended_at = (select at from commits where task = tasks.seq order by commits.seq desc limit 1)
+    where parent_id is null and purge_at is not null and unpublished is null;
+  create index tasks_by_end on tasks (ended_at) where ended_at is not null;
+  `,
 ];
 
 /** How many migrations were applied. Refuses what is not ours to touch, and writes nothing. */

@@ -1,9 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import * as rules from '../../engine/transitions.ts';
 import { aTask } from '../../testing/fixtures.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
+import { create, end } from '../../testing/store-commands.ts';
 import type { Place } from '../../testing/suite.ts';
 import { testAudit } from '../../testing/test-audit.ts';
 import { testQueue } from '../../testing/test-queue.ts';
@@ -68,4 +71,29 @@ describe('a large result in SQLite', () => {
     expect(await store.get(parent.id)).toMatchObject({ phase: 'done', outcome: result });
     await close();
   });
+});
+
+test('notices of removal are forgotten after an hour, a few with each removal', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+  const clock = new ManualClock();
+  const { store, close } = await openSqlite(join(folder, 'tasks.db'), { clock });
+  const removeOne = async () => {
+    const { task } = await create(store, clock, aTask());
+    await end(store, clock, task);
+    await store.update('family', task.id, (family) => rules.remove(family, clock.now()));
+  };
+  const looker = new DatabaseSync(join(folder, 'tasks.db'), { readOnly: true });
+  const notices = () => looker.prepare('select count(*) as n from commits where task is null').get()!.n;
+  for (let n = 0; n < 300; n++) await removeOne();
+  expect(notices()).toBe(300);
+  clock.advance(2 * 3_600_000);
+  const left: unknown[] = [];
+  for (let n = 0; n < 4; n++) {
+    await removeOne();
+    left.push(notices());
+  }
+  expect(left).toEqual([200, 100, 3, 4]);
+  looker.close();
+  await close();
+  await rm(folder, { recursive: true });
 });

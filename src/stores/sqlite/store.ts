@@ -1,5 +1,13 @@
 import type { Change, Family, Verdict } from '../../engine/change.ts';
-import type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from '../../engine/store.ts';
+import type {
+  CommitNotice,
+  Due,
+  IdempotencyScope,
+  ListQuery,
+  Page,
+  Reach,
+  Store,
+} from '../../engine/store.ts';
 import { StoreClosed } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
@@ -83,8 +91,12 @@ export class SqliteStore implements Store {
     return this.#look(() => this.#rows.journal(id));
   }
 
-  async due(what: 'deadline' | 'purge', now: number, limit: number): Promise<TaskId[]> {
+  async due(what: Due, now: number, limit: number): Promise<TaskId[]> {
     return this.#look(() => this.#rows.due(what, now, limit));
+  }
+
+  async size(): Promise<number> {
+    return this.#look(() => this.#rows.size());
   }
 
   subscribe(listener: (commit: CommitNotice) => void): () => void {

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { InvalidSize, type Size, toBytes } from './size.ts';
+
+test('a size is a number of bytes, or a number with a unit', () => {
+  expect((['3 KB', '1.5MB', '2 GB', '1 TB', 0, 4_096] as const).map(toBytes)).toEqual([
+    3_000, 1_500_000, 2_000_000_000, 1e12, 0, 4_096,
+  ]);
+});
+
+test.each(['', '2', 'GB', '-1 MB', '2 gb', '2  GB', '1e3 MB', 1.5, -1, NaN, Infinity, null])(
+  '%j is refused, and it is said what to write instead',
+  (given) => {
+    expect(() => toBytes(given as Size)).toThrow(InvalidSize);
+    expect(() => toBytes(given as Size)).toThrow("such as '500 MB' or '2 GB'");
+  },
+);

@@ -1,0 +1,147 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { StoreTooSmall } from '../../src/engine/housekeeping.ts';
+import {
+  createTasks,
+  durableTool,
+  type LogEntry,
+  type TaskId,
+  type Tasks,
+  type TasksOptions,
+} from '../../src/index.ts';
+import { openSqlite } from '../../src/sqlite.ts';
+import { aTask } from '../../src/testing/fixtures.ts';
+import { create, end, ids } from '../../src/testing/store-commands.ts';
+import { ManualClock } from '../../src/testing.ts';
+
+const minute = 60_000;
+
+/** Takes 100,000 bytes, and ends once it is told to. */
+const hoard = durableTool(
+  'hoard',
+  { inputSchema: z.object({ text: z.string() }) },
+  async (_, task) => void (await task.event('enough')),
+);
+const text = 'x'.repeat(100_000);
+
+async function hoarding(limit: Pick<TasksOptions, 'largestStore'> = { largestStore: '1 MB' }) {
+  const clock = new ManualClock();
+  const entries: LogEntry[] = [];
+  const tasks = createTasks({
+    store: () => openSqlite('memory:', { clock }),
+    tools: [hoard],
+    clock,
+    log: (entry) => entries.push(entry),
+    ...limit,
+  });
+  onTestFinished(() => tasks.close());
+  await tasks.work({ concurrency: 100 });
+  const events = (name: string) => entries.filter(({ event }) => event === name);
+  return { tasks, clock, events };
+}
+
+async function ended(tasks: Tasks): Promise<TaskId> {
+  const { id } = await tasks.create(hoard, { text });
+  await tasks.complete(id, 'enough');
+  await tasks.outcome(id);
+  return id;
+}
+
+test('beyond its largest size a store lets go of what ended first, and the log says why', async () => {
+  const { tasks, clock, events } = await hoarding();
+  const made: TaskId[] = [];
+  for (let n = 0; n < 15; n++) {
+    made.push(await ended(tasks));
+    clock.advance(1);
+  }
+  clock.advance(2 * minute);
+  await expect.poll(() => tasks.get(made[4]!)).toBe(undefined);
+  const removed = events('removed');
+  expect(removed.map(({ task }) => task)).toEqual(made.slice(0, removed.length));
+  for (const { detail } of removed) expect(detail).toMatchObject({ why: 'crowdedOut' });
+  expect(await tasks.outcome(made.at(-1)!)).toMatchObject({ kind: 'result' });
+  expect(events('overfull')).toEqual([]);
+});
+
+test('a result can be fetched for a minute, however full the store is', async () => {
+  const { tasks, clock, events } = await hoarding();
+  const made: TaskId[] = [];
+  for (let n = 0; n < 15; n++) made.push(await ended(tasks));
+  clock.advance(minute - 1_000);
+  await expect.poll(() => events('overfull').length).toBe(1);
+  for (const id of made) expect(await tasks.outcome(id)).toMatchObject({ kind: 'result' });
+  clock.advance(2_000);
+  await expect.poll(() => events('removed').length).toBeGreaterThan(3);
+});
+
+test('live work alone may be more than the largest size: that is logged once, and calls go on', async () => {
+  const { tasks, clock, events } = await hoarding();
+  const made: TaskId[] = [];
+  for (let n = 0; n < 15; n++) made.push((await tasks.create(hoard, { text })).id);
+  clock.advance(5 * minute);
+  await expect.poll(() => events('overfull').length).toBe(1);
+  expect(events('overfull')[0]).toMatchObject({
+    level: 'warn',
+    detail: { largest: 1_000_000, size: expect.any(Number) },
+  });
+  made.push((await tasks.create(hoard, { text })).id);
+  clock.advance(5 * minute);
+  for (const id of made) {
+    await tasks.complete(id, 'enough');
+    expect(await tasks.outcome(id)).toMatchObject({ kind: 'result' });
+  }
+  expect(events('overfull').length).toBe(1);
+  expect(events('removed')).toEqual([]);
+
+  clock.advance(5 * minute);
+  await expect.poll(() => events('removed').length).toBeGreaterThan(5);
+  for (let n = 0; n < 15; n++) await tasks.create(hoard, { text });
+  clock.advance(minute);
+  await expect.poll(() => events('overfull').length).toBe(2);
+});
+
+test('a store that was told nothing lets go of nothing', async () => {
+  const { tasks, clock, events } = await hoarding({});
+  for (let n = 0; n < 15; n++) await ended(tasks);
+  clock.advance(60 * minute);
+  await ended(tasks);
+  expect([...events('removed'), ...events('overfull')]).toEqual([]);
+});
+
+test('a size that is none, or next to nothing, is refused with a sentence', () => {
+  const store = () => openSqlite('memory:');
+  expect(() => createTasks({ store, largestStore: '2 gigs' as never })).toThrow(/"2 gigs" is not a size/);
+  expect(() => createTasks({ store, largestStore: 2 })).toThrow(StoreTooSmall);
+  expect(() => createTasks({ store, largestStore: 2 })).toThrow(/at least 1 MB/);
+});
+
+test('roots that ended before there was such an order are found in it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-keeping-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'tasks.db');
+  const clock = new ManualClock();
+  const before = await openSqlite(file, { clock });
+  const [a, b, alive] = await Promise.all(
+    [1, 2, 3].map(async () => (await create(before.store, clock, aTask())).task),
+  );
+  for (const task of [b!, a!]) {
+    clock.advance(minute);
+    await end(before.store, clock, task);
+  }
+  await before.close();
+  const older = new DatabaseSync(file);
+  older.exec(`
+    drop index tasks_by_end;
+    alter table tasks drop column ended_at;
+    delete from holdfast_schema where version = 8`);
+  older.close();
+  const after = await openSqlite(file, { clock });
+  expect(await after.store.due('oldest', clock.now(), 9)).toEqual(ids([b!, a!]));
+  expect(await after.store.due('oldest', clock.now() - 1, 9)).toEqual(ids([b!]));
+  expect((await after.store.get(alive!.id))?.phase).toBe('queued');
+  await after.close();
+});

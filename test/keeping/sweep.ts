@@ -1,0 +1,86 @@
+/** Removes a big lot of expired trees while calls go on, and measures what the calls feel of it. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Claim } from '../../src/engine/queue.ts';
+import type { Store } from '../../src/engine/store.ts';
+import * as rules from '../../src/engine/transitions.ts';
+import { createTasks, durableTool } from '../../src/index.ts';
+import { openSqlite } from '../../src/sqlite.ts';
+import { aTask } from '../../src/testing/fixtures.ts';
+import { ManualClock } from '../../src/testing.ts';
+import { inLanes, times } from '../load/lanes.ts';
+
+export interface Felt {
+  /** Tasks that were removed, subtasks among them, and calls that were made and answered meanwhile. */
+  readonly removed: number;
+  readonly calls: number;
+  /** For how long the event loop stood still at most, and in all but one of a hundred samples. */
+  readonly longestHoldMs: number;
+  readonly usualHoldMs: number;
+  /** How many tasks were removed at most between the moment when a call was made and its first commit. */
+  readonly mostAhead: number;
+}
+
+const hour = 3_600_000;
+const greet = durableTool('greet', {}, async (_, task) => task.step('greet', () => 'Hello!'));
+
+/** One tree in a hundred has twenty subtasks, and the first as many as `largest`. */
+export async function sweepUnderTraffic(trees: number, largest: number): Promise<Felt> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-keeping-'));
+  const clock = new ManualClock();
+  const database = await openSqlite(join(folder, 'tasks.db'), { clock });
+  const { store } = database;
+  await using tasks = createTasks({ store: database, tools: [greet], clock });
+  try {
+    const subtasks = (n: number) => (n === 0 ? largest : n % 100 === 0 ? 20 : 0);
+    await inLanes(200, times(trees), (n) => finishedTree(store, clock, subtasks(n)));
+    const expected = times(trees).reduce((sum, n) => sum + 1 + subtasks(n), 0);
+    let removed = 0;
+    const all = Promise.withResolvers<void>();
+    store.subscribe(({ events }) => {
+      if (events.some(({ type }) => type === 'removed') && ++removed === expected) all.resolve();
+    });
+    await tasks.work();
+    const loop = monitorEventLoopDelay({ resolution: 5 });
+    loop.enable();
+    clock.jump(25 * hour);
+    let [calls, mostAhead, isOver] = [0, 0, false];
+    void all.promise.then(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      const before = removed;
+      const { id } = await tasks.create(greet);
+      mostAhead = Math.max(mostAhead, removed - before);
+      await tasks.outcome(id);
+      calls++;
+    }
+    loop.disable();
+    const felt = {
+      removed,
+      calls,
+      longestHoldMs: loop.max / 1e6,
+      usualHoldMs: loop.percentile(99) / 1e6,
+      mostAhead,
+    };
+    console.log(`while expired trees were removed: ${JSON.stringify(felt)}`);
+    return felt;
+  } finally {
+    await tasks.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function finishedTree(store: Store, clock: ManualClock, subtasks: number): Promise<void> {
+  const request = aTask({ retention: { from: 'finish', ms: hour } });
+  const now = clock.now();
+  const holder = { name: 'worker', leaseUntil: now + hour };
+  await store.create(undefined, () => rules.create(undefined, request, now, holder));
+  const claim: Claim = { taskId: request.id, epoch: 1 };
+  await inLanes(100, times(subtasks), () =>
+    store.update('task', request.id, (parent) => rules.startChild(parent, claim, aTask(), now)),
+  );
+  await store.update('family', request.id, (family) => rules.cancel(family, now));
+}
