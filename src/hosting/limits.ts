@@ -32,7 +32,7 @@ export const defaultLimits: Limits = {
   resultsPerMinute: 600,
   listsPerMinute: 120,
   failedLooksPerMinute: 100,
-  pollsPerHint: 20,
+  pollsPerHint: 50,
   liveTasksPerOwner: 1_000,
   keptTasksPerOwner: 10_000,
   subscriptionsPerOwner: 100,

@@ -20,7 +20,7 @@ export function tooLarge(limit: number): BodyRefused {
   return new BodyRefused(
     413,
     transportRefusal,
-    `The request body is larger than the ${limit} bytes allowed here.`,
+    `The request body is larger than the ${limit} bytes allowed here (largestBody).`,
   );
 }
 
