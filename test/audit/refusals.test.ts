@@ -1,9 +1,11 @@
 /** Who was refused: strangers, those without a token, those who ask for too much. However many, the log stays short. */
-import { openSqlite } from 'holdfast/sqlite';
+import { createTasks } from 'holdfast';
+import { openSqlite, sqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
 import { encryption } from '../encryption/keys.ts';
 import { Peer, served } from '../revision-2025-11-25/peer.ts';
 import { HttpWire, Requestor, related } from '../sep-1686/requestor.ts';
+import { Place } from '../serving/place.ts';
 import { RawClient } from '../serving/raw-client.ts';
 import { logOf } from './log.ts';
 
@@ -114,6 +116,16 @@ test('10,000 denials leave a few rows that count them all', async () => {
 function sum(entries: readonly { readonly times?: number }[]): number {
   return entries.reduce((total, { times = 1 }) => total + times, 0);
 }
+
+test('what is still being gathered when the server stops is written before the store closes', async () => {
+  const place = Place.forTest();
+  const { peer, stop } = await served({ store: sqlite(place.database), audit: true });
+  await peer.get('nobody');
+  await peer.get('nobody');
+  await stop();
+  await using tasks = createTasks({ store: sqlite(place.database) });
+  expect(await logOf(tasks)).toMatchObject([{ taskId: 'nobody' }, { taskId: 'nobody' }]);
+});
 
 test('whatever is asked for, it spoils nothing: of a long id the beginning is kept, of a broken one the whole parts', async () => {
   const { tasks, bob } = await serving({
