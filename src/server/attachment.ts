@@ -24,6 +24,7 @@ import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
 import { NotOffered } from '../protocol/errors.ts';
 import type { Binding, Called } from './binding.ts';
 import { RequestIds } from './request-ids.ts';
+import { withRightCode } from './sdk-errors.ts';
 import { Streams } from './streams.ts';
 import { taskResult } from './task-result.ts';
 import { type OpenRequest, RequestAborted } from './tool-calls.ts';
@@ -306,7 +307,10 @@ export class Attachment {
   }
 
   #corrected<M extends object>(message: M): M {
-    if ('id' in message && 'error' in message) this.#forget(message.id);
+    if ('id' in message && 'error' in message) {
+      this.#forget(message.id);
+      return withRightCode(message);
+    }
     if (!('id' in message) || !('result' in message) || !isJsonObject(message.result)) return message;
     if (this.#anonymousOpenings.delete(message.id))
       return { ...message, result: withoutList(message.result) };

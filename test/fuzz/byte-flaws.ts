@@ -69,13 +69,6 @@ function encoded(outcome: Outcome): Arbitrary<Flaw> {
 }
 
 const misshapen: readonly Arbitrary<Flaw>[] = [
-  fc
-    .constantFrom(1, 2, 5)
-    .map((count) =>
-      bytes(`in a batch of ${count}`, batched, (body) =>
-        Buffer.from(`[${Array(count).fill(body.toString()).join(',')}]`),
-      ),
-    ),
   not('object').map((value) =>
     bytes(`instead ${JSON.stringify(value).slice(0, 60)}`, notAMessage, () => Buffer.from(textOf(value))),
   ),
@@ -83,6 +76,16 @@ const misshapen: readonly Arbitrary<Flaw>[] = [
     .constantFrom('{}', '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","id":7}')
     .map((text) => bytes(`instead ${text}`, notAMessage, () => Buffer.from(text))),
 ];
+
+function batches(outcome: Outcome): Arbitrary<Flaw> {
+  return fc
+    .constantFrom(1, 2, 5)
+    .map((count) =>
+      bytes(`in a batch of ${count}`, outcome, (body) =>
+        Buffer.from(`[${Array(count).fill(body.toString()).join(',')}]`),
+      ),
+    );
+}
 
 const places = fc.constantFrom(
   ...['arguments', 'taskId', 'inputResponses', 'notifications', 'anything', 'requestState'],
@@ -101,7 +104,7 @@ function deep(tooDeep: Outcome): Arbitrary<Flaw>[] {
 }
 
 /** Where there is nothing but lines, the SDK reads them: it takes any encoding for UTF-8 and sets no limit to depth. */
-export function byteFlaws(overHttp: boolean): readonly Arbitrary<Flaw>[] {
+export function byteFlaws(overHttp: boolean, inBatches = batched): readonly Arbitrary<Flaw>[] {
   const served = ['complete', 'task', 'input_required', 'isError', 'stream'] as const;
   const tooDeep: Outcome = overHttp
     ? { codes: [invalidRequest], words: /nested/ }
@@ -109,6 +112,7 @@ export function byteFlaws(overHttp: boolean): readonly Arbitrary<Flaw>[] {
   return [
     ...broken,
     ...misshapen,
+    batches(inBatches),
     encoded(overHttp ? notJson : { ...notJson, good: served }),
     ...deep(tooDeep),
   ];

@@ -12,6 +12,7 @@ import {
   type ServerEventBus,
   type ServerNotifier,
 } from '@modelcontextprotocol/server';
+import { isTaskMethod } from '../../hosting/task-methods.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import {
@@ -20,7 +21,7 @@ import {
   revision,
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
-import { internalError } from '../../protocol/json-rpc.ts';
+import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { asTaskListen, checkTaskListen, type TaskListen } from '../listen.ts';
 import { visibleTasks } from '../subscription.ts';
@@ -197,7 +198,14 @@ export class McpHandler {
     if (listen) return this.#listen(listen, received);
     if (isOlder(received))
       return this.#sessions.answer({ ...received, signal: received.signal(), request: request() });
-    return this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: body });
+    const answer = await this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: body });
+    return this.#isOfDraft(body) ? asNotFound(answer) : answer;
+  }
+
+  /** Is it a method that the SDK knows only because a draft has it, and the later revision does not? */
+  #isOfDraft(body: unknown): boolean {
+    const method = isJsonObject(body) ? body.method : undefined;
+    return isTaskMethod(method) && !this.#binding.dialect.methods.includes(method);
   }
 
   async #listen(listen: TaskListen, { body, authInfo, request }: Received): Promise<Response> {
@@ -291,6 +299,14 @@ function retryAfter(ms: number | undefined): Record<string, string> {
 function faultResponse(id: string | number, code: number, message: string, data?: Json): Response {
   const error = { code, message, ...(data !== undefined && { data }) };
   return Response.json({ jsonrpc: '2.0', id, error }, { status: code === missingCapability ? 400 : 200 });
+}
+
+/** What the SDK finds out for itself it answers so; what a handler says it takes for the answer of a method. */
+async function asNotFound(answer: Response): Promise<Response> {
+  if (answer.status !== 200) return answer;
+  const text = await answer.text();
+  const isThere = !text.includes(`"code":${methodNotFound}`);
+  return new Response(text, { status: isThere ? 200 : 404, headers: answer.headers });
 }
 
 function failed(error: unknown): Response {

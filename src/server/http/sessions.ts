@@ -4,7 +4,9 @@
  */
 import {
   type AuthInfo,
+  isInitializeRequest,
   type McpServerFactory,
+  SUPPORTED_PROTOCOL_VERSIONS,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { answerTo, isTaskMethod, topOf } from '../../hosting/task-methods.ts';
@@ -13,7 +15,7 @@ import { newId } from '../../model/id.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import { OverLimit } from '../../protocol/errors.ts';
-import { notAdmitted } from '../../protocol/json-rpc.ts';
+import { invalidParams, notAdmitted } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { StandaloneStream } from '../standalone-stream.ts';
 import { type DirectAnswer, overLimitAnswer } from './direct.ts';
@@ -72,7 +74,7 @@ export class HttpSessions {
     if (!session) return notFound();
     session.seenAt = Date.now();
     await this.#noteUse(id, session);
-    const direct = await this.#direct(session, body, authInfo);
+    const direct = isRightRevision(request) ? await this.#direct(session, body, authInfo) : undefined;
     if (direct) return direct;
     const response = await session.transport.handleRequest(request, {
       ...(body !== undefined && { parsedBody: body }),
@@ -100,6 +102,7 @@ export class HttpSessions {
     const isOpening = isJsonObject(body) && body.method === 'initialize' && isJsonObject(body.params);
     if (!isOpening)
       return refusal(400, 'Bad Request: the Mcp-Session-Id header is missing. Send initialize first.');
+    if (!isInitializeRequest(body)) return notAnOpening(body);
     const id = newId();
     const session = await this.#open(id, owner, body.params as JsonObject, request, authInfo, true);
     this.#live.set(keyOf(id, owner), Promise.resolve(session));
@@ -248,6 +251,18 @@ export class HttpSessions {
     const { requests } = await this.#binding.served();
     await requests.sessions.forget(now - forgottenMs);
   }
+}
+
+/** What names a revision that there is none of is the SDK's to refuse. */
+function isRightRevision({ headers }: Request): boolean {
+  const named = headers.get('mcp-protocol-version');
+  return named === null || SUPPORTED_PROTOCOL_VERSIONS.includes(named);
+}
+
+/** The SDK would say no more than that there is no session. */
+function notAnOpening({ id = null }: JsonObject): Response {
+  const message = 'Invalid params: initialize needs "protocolVersion", "capabilities" and "clientInfo".';
+  return Response.json({ jsonrpc: '2.0', id, error: { code: invalidParams, message } }, { status: 400 });
 }
 
 function keyOf(id: string, owner: Owner): string {
