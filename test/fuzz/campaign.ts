@@ -140,7 +140,13 @@ export class Supply {
 
   next(count: number): BadMessage[] {
     const swept = this.#sweep.splice(0, count).flatMap((one) => drawn(one, 1, this.#seed++));
-    return [...swept, ...drawn(this.#random, count - swept.length, this.#seed++)];
+    return [...swept, ...this.of(this.#seed++, count - swept.length)];
+  }
+
+  /** Those that this very seed makes, each with its name on it. */
+  of(seed: number, count: number): BadMessage[] {
+    const messages = drawn(this.#random, count, seed);
+    return messages.map((one) => ({ ...one, label: `[seed ${seed}] ${one.label}` }));
   }
 }
 

@@ -1,22 +1,28 @@
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import { seedOfThisRun } from './campaign.ts';
-import { fireOverHttp } from './dialects.ts';
+import { fireOverAPipe, fireOverHttp } from './dialects.ts';
+import { expectUnhurt } from './expect-unhurt.ts';
+import { keptSeeds } from './kept-seeds.ts';
+import { sessionDialects } from './session-methods.ts';
 
 const seed = seedOfThisRun();
+const timeout = 120_000;
 
-test('probe', { timeout: 120_000 }, async () => {
-  const started = performance.now();
-  const { tally, bytes, after, complaints } = await fireOverHttp({
-    messages: Number(process.env.N ?? 2000),
-    seed,
-    kept: [],
-  });
-  console.log(tally.summary, bytes, after, complaints.slice(0, 3000), performance.now() - started);
-  const groups = new Map<string, string[]>();
-  for (const p of tally.problems) {
-    const key = p.replace(/^.*→/s, '').slice(0, 60);
-    groups.set(key, [...(groups.get(key) ?? []), p.slice(0, 260)]);
-  }
-  for (const [k, v] of groups) console.log(`## ${k} ×${v.length}\n${v.slice(0, 6).join('\n')}`);
-  expect(tally.problems.length).toBe(0);
+test('four thousand bad messages over HTTP, of every dialect, are answered as each deserves, and hurt nothing', {
+  timeout,
+}, async () => {
+  const messages = 4_000;
+  expectUnhurt(await fireOverHttp({ messages, seed, kept: keptSeeds }), messages);
 });
+
+// The rest of the five thousand.
+test.each(sessionDialects)(
+  'in $name, bad messages over a pipe are answered as each deserves, and hurt nothing',
+  {
+    timeout,
+  },
+  async (dialect) => {
+    const messages = Math.ceil(1_000 / sessionDialects.length);
+    expectUnhurt(await fireOverAPipe(dialect, { messages, seed, kept: keptSeeds }), messages);
+  },
+);

@@ -315,11 +315,7 @@ function others(facts: SessionFacts): SessionMethod[] {
 const uriFlaws: readonly Arbitrary<Flaw>[] = [
   wrong('uri', not('string'), refused),
   wrong('uri', fc.constant(undefined), refused),
-  wrong(
-    'uri',
-    fc.constantFrom('', 'report:', '//', 'test://nobody', 'report', 'file:///etc/passwd'),
-    refused,
-  ),
+  wrong('uri', fc.constantFrom('', 'report:', '//', 'test://nobody', 'report', 'other:///x'), refused),
   wrong('uri', fc.oneof(oddText, prototypeName), { ...refused, good: result }),
 ];
 

@@ -108,17 +108,26 @@ export class HttpTalk implements Talk {
 }
 
 /** What is no request of JSON-RPC may be passed over on a pipe. */
-const unanswerable = [parseError, invalidRequest];
+export function onAPipe(bad: BadMessage): BadMessage {
+  const { expected } = bad;
+  const isUnanswerable = [parseError, invalidRequest].some((code) => expected.codes.has(code));
+  return { ...bad, expected: { ...expected, isNotice: expected.isNotice || isUnanswerable } };
+}
 
 export class PipeTalk implements Talk {
   readonly headers = [];
   /** Lines that are not JSON-RPC, and answers to nothing. */
   readonly strays: string[] = [];
   readonly #child: ChildProcess;
+  readonly #gone: Promise<never>;
   readonly hearers = new Set<(message: Loose) => void>();
 
   private constructor(child: ChildProcess) {
     this.#child = child;
+    this.#gone = new Promise((_, reject) =>
+      child.once('exit', (code) => reject(new Error(`the server ended: ${code}`))),
+    );
+    this.#gone.catch(() => {});
     child.stdin!.on('error', () => {}); // It may have ended already.
     createInterface({ input: child.stdout! }).on('line', (line) => {
       try {
@@ -154,7 +163,7 @@ export class PipeTalk implements Talk {
     try {
       await this.tell({ id, method, params });
       for (;;) {
-        if (heard.length === 0) await Promise.race([next.promise, this.#gone()]);
+        if (heard.length === 0) await Promise.race([next.promise, this.#gone]);
         next = Promise.withResolvers();
         for (const message of heard.splice(0)) {
           if (message.method !== undefined) yield message;
@@ -179,10 +188,9 @@ export class PipeTalk implements Talk {
     };
     this.hearers.add(hear);
     this.#write(Buffer.from(bodyOf(draft).filter((byte) => byte !== 0x0a)));
-    const mayBeSilent = expected.isNotice || unanswerable.some((code) => expected.codes.has(code));
-    const silence = mayBeSilent ? asked(this, 'ping').then(() => undefined) : this.#gone();
+    const silence = expected.isNotice ? asked(this, 'ping').then(() => undefined) : this.#gone;
     try {
-      const said = await Promise.race([promise, silence, this.#gone()]);
+      const said = await Promise.race([promise, silence, this.#gone]);
       return said === undefined ? { kind: 'nothing' } : { kind: 'answered', text: JSON.stringify(said) };
     } finally {
       this.hearers.delete(hear);
@@ -191,13 +199,5 @@ export class PipeTalk implements Talk {
 
   #write(line: Buffer): void {
     this.#child.stdin!.write(Buffer.concat([line, Buffer.from('\n')]));
-  }
-
-  #gone(): Promise<never> {
-    return new Promise((_, reject) => {
-      const { exitCode } = this.#child;
-      if (exitCode !== null) reject(new Error(`the server ended: ${exitCode}`));
-      this.#child.once('exit', (code) => reject(new Error(`the server ended: ${code}`)));
-    });
   }
 }

@@ -48,6 +48,8 @@ export interface Answers {
   idle(): Promise<boolean>;
   /** Mistakes of the program since it was last asked, and what messages have added to what all objects share. */
   mistakes(): Promise<readonly string[]>;
+  /** Resolves when it has had so many tasks that all it remembers of any is remembered. */
+  full(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -91,6 +93,7 @@ const answers: Answers = {
   memory,
   idle: async () => worker.isIdle,
   mistakes: async () => mistakes?.taken() ?? [],
+  full,
   stop: () => served.stop(),
 };
 process.on('message', async ({ n, question }: Asked) => say({ n, value: await answers[question]() }));
@@ -98,6 +101,14 @@ say({ ready: served.url });
 await served.stopped;
 // The channel would keep the process alive.
 process.disconnect();
+
+/** The store remembers some four thousand. */
+async function full(): Promise<void> {
+  const owner = 'somebody of long ago';
+  const made = () => tasks.create('count_sheep', { sheep: 1 }, { owner });
+  await Promise.all(Array.from({ length: 4_200 }, made));
+  while (!worker.isIdle) await pause(20);
+}
 
 async function opened(): Promise<Database> {
   const database = await openSqlite(store);
