@@ -2,7 +2,7 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { at, bodyOf, type Draft, type Flaw, type Outcome } from './draft.ts';
 import { not } from './junk.ts';
-import { invalidParams, invalidRequest, parseError, transportRefusal } from './oracle.ts';
+import { invalidParams, invalidRequest, methodNotFound, parseError, transportRefusal } from './oracle.ts';
 import { nested, textOf } from './requests.ts';
 
 /** The largest body that the server under fire takes. */
@@ -105,7 +105,7 @@ function deep(tooDeep: Outcome): Arbitrary<Flaw>[] {
 
 /** Where there is nothing but lines, the SDK reads them: it takes any encoding for UTF-8 and sets no limit to depth. */
 export function byteFlaws(overHttp: boolean, inBatches = batched): readonly Arbitrary<Flaw>[] {
-  const served = ['complete', 'task', 'input_required', 'isError', 'stream'] as const;
+  const served = ['complete', 'task', 'input_required', 'isError', 'stream', 'untyped'] as const;
   const tooDeep: Outcome = overHttp
     ? { codes: [invalidRequest], words: /nested/ }
     : { codes: [invalidRequest, invalidParams], good: served };
@@ -113,7 +113,11 @@ export function byteFlaws(overHttp: boolean, inBatches = batched): readonly Arbi
     ...broken,
     ...misshapen,
     batches(inBatches),
-    encoded(overHttp ? notJson : { ...notJson, good: served }),
+    encoded(
+      overHttp
+        ? notJson
+        : { codes: [parseError, invalidRequest, methodNotFound, invalidParams], good: served },
+    ),
     ...deep(tooDeep),
   ];
 }

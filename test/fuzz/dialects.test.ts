@@ -23,6 +23,6 @@ test.each(sessionDialects)(
   },
   async (dialect) => {
     const messages = Math.ceil(1_000 / sessionDialects.length);
-    expectUnhurt(await fireOverAPipe(dialect, { messages, seed, kept: keptSeeds }), messages);
+    expectUnhurt(await fireOverAPipe(dialect, { messages, seed, kept: [] }), messages);
   },
 );
