@@ -13,7 +13,8 @@ import {
   type ConnectTasksOptions as WithHandles,
 } from './client/task-client.ts';
 import { ProtocolError } from './engine/recorded-error.ts';
-import { createTasks, type Tasks, type TasksOptions } from './engine/tasks.ts';
+import { createTasks, type Tasks } from './engine/tasks.ts';
+import type { TasksOptions } from './engine/tasks-options.ts';
 import { digestOf } from './model/digest.ts';
 import { HoldfastError } from './model/errors.ts';
 import type { JsonObject } from './model/json.ts';

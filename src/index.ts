@@ -8,7 +8,7 @@ export { UnknownDraft } from './server/binding.ts';
 export { type Limits, InvalidLimit } from './hosting/limits.ts';
 export { type Bounds, OutOfBounds } from './engine/bounds.ts';
 export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
-export type { CreateOptions, WorkOptions } from './engine/tasks.ts';
+export type { CreateOptions, WorkOptions } from './engine/tasks-options.ts';
 export type { AuditLog } from './engine/audit-log.ts';
 export type { Log, LogEntry } from './engine/log.ts';
 export type { Fullness, ObservedCall, ObservedPass, Observer, Suspicion } from './engine/observer.ts';

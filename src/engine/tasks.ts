@@ -1,7 +1,7 @@
 /** The front door: durable tools on a store, for bindings and for authors who have no MCP server at hand. */
 import { type Clock, systemClock } from '../model/clock.ts';
 import { digestOf } from '../model/digest.ts';
-import { type Duration, toMs } from '../model/duration.ts';
+import { toMs } from '../model/duration.ts';
 import { HoldfastError, TaskNotFound } from '../model/errors.ts';
 import { newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
@@ -9,17 +9,14 @@ import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import type { Retention } from '../model/retention.ts';
-import type { Size } from '../model/size.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import type { Actor } from './audit.ts';
 import { AuditLog } from './audit-log.ts';
 import { AuditRecorder } from './audit-recorder.ts';
 import { audited } from './audited.ts';
-import { type Bounds, defaultBounds } from './bounds.ts';
-import { carried, checkAnswers, defaultLargestValue } from './carried.ts';
+import { carried, checkAnswers } from './carried.ts';
 import { type Change, type Family, onBehalfOf } from './change.ts';
-import { largestStoreFrom } from './housekeeping.ts';
-import { type Log, logged } from './log.ts';
+import { logged } from './log.ts';
 import { rootRequest } from './new-task.ts';
 import { type Observer, observed, unobserved } from './observer.ts';
 import { type DurablePrompt, isPrompt } from './prompt.ts';
@@ -28,67 +25,17 @@ import { Requests, requestLeaseMs } from './requests.ts';
 import { type DurableResource, isResource } from './resource.ts';
 import type { InputOf, Schema } from './schema.ts';
 import type { CommitNotice, ListQuery, Page } from './store.ts';
+import {
+  auditRetentionOf,
+  type CreateOptions,
+  type Extents,
+  extentsOf,
+  type TasksOptions,
+  type WorkOptions,
+} from './tasks-options.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
 import { Worker, workerDefaults } from './worker.ts';
-
-export interface TasksOptions {
-  /** An open database, or how to open one: `sqlite('tasks.db')`. */
-  readonly store: Database | (() => Promise<Database>);
-  readonly tools?: readonly DurableTool[] | undefined;
-  readonly resources?: readonly DurableResource[] | undefined;
-  readonly prompts?: readonly DurablePrompt[] | undefined;
-  readonly clock?: Clock;
-  /** How long a finished task is kept at least, however short a ttl its requestor wished. Default `'60s'`. */
-  readonly shortestRetention?: Duration;
-  /** The longest ttl that a requestor is granted. Default `'30d'`. */
-  readonly longestRetention?: Duration;
-  /**
-   * What the store should hold at most, such as `'2 GB'`: beyond it the finished trees that ended first are removed
-   * before their time. By default it may grow without limit.
-   */
-  readonly largestStore?: Size;
-  /** The largest argument, step value or result, in characters of JSON. Default 16 Mi. */
-  readonly largestValue?: number;
-  /** Traces and metrics: `telemetry()` of `holdfast/telemetry`. By default none. */
-  readonly telemetry?: Observer;
-  /** Hears in plain entries what this process does to tasks. By default nobody does. */
-  readonly log?: Log;
-  /** How far one task may spread: depth of its tree, subtasks, open questions. */
-  readonly bounds?: Partial<Bounds>;
-  /** Keeps an audit log of who did what to which task, entries for 90 days unless said otherwise. By default none. */
-  readonly audit?: boolean | { readonly retention?: Duration };
-}
-
-export interface CreateOptions {
-  readonly owner?: Owner;
-  readonly origin?: Origin;
-  /** The same key, for the same owner and tool, gives the same task however often it is sent. */
-  readonly idempotencyKey?: string;
-  /** How long the requestor wants the task to be known, in milliseconds from now. It is granted up to a maximum. */
-  readonly ttlMs?: number;
-  /** … or from its end; null as long as possible. */
-  readonly keepAliveMs?: number | null;
-  /** However long the requestor or the tool wants it, it is kept no longer than so. */
-  readonly longestRetentionMs?: number;
-  /** However long the tool lets it live, it is ended after so long. */
-  readonly longestDeadlineMs?: number;
-  /** An id that stands for what the requestor calls the task. One that is taken is refused, whatever the arguments. */
-  readonly id?: TaskId;
-  /** The task belongs to an open request, and ends with it unless it is published. */
-  readonly unpublished?: boolean;
-  /** On whose behalf it is made; by default the operator's. */
-  readonly by?: Actor;
-}
-
-export interface WorkOptions {
-  /** Tasks that run at the same time. Default 8. */
-  readonly concurrency?: number;
-  /** How long a silent worker keeps its tasks. Default `'15s'`. */
-  readonly lease?: Duration;
-  /** How long steps in flight may take to finish when the worker stops. Default `'5s'`. */
-  readonly grace?: Duration;
-}
 
 export class UnknownTool extends HoldfastError {
   constructor(name: string, known: readonly string[]) {
@@ -104,14 +51,6 @@ export class DuplicateTool extends HoldfastError {
       `There are two durable tools "${name}" of version "${version}". Give one of them another name or version.`,
     );
   }
-}
-
-/** The numbers behind the options of the same names; times in milliseconds, and Infinity for none. */
-export interface Extents extends Bounds {
-  readonly largestValue: number;
-  readonly shortestRetention: number;
-  readonly longestRetention: number;
-  readonly largestStore: number;
 }
 
 const local: Owner = 'local';
@@ -146,18 +85,11 @@ export class Tasks implements AsyncDisposable {
 
   constructor(options: TasksOptions) {
     const { store, tools = [], resources = [], prompts = [], clock = systemClock } = options;
-    this.extents = {
-      ...defaultBounds,
-      ...options.bounds,
-      largestValue: options.largestValue ?? defaultLargestValue,
-      shortestRetention: toMs(options.shortestRetention ?? '60s'),
-      longestRetention: toMs(options.longestRetention ?? '30d'),
-      largestStore: largestStoreFrom(options.largestStore),
-    };
+    this.extents = extentsOf(options);
     const { telemetry = unobserved, log } = options;
     this.observer = log ? logged(telemetry, log) : telemetry;
     this.audit = new AuditLog(async () => (await this.#opened()).audit);
-    this.#auditRetentionMs = auditRetention(options.audit);
+    this.#auditRetentionMs = auditRetentionOf(options);
     if (this.#auditRetentionMs !== undefined)
       this.recorder = new AuditRecorder(
         async (entries) => (await this.#opened()).audit.append(entries),
@@ -404,9 +336,4 @@ export class Tasks implements AsyncDisposable {
 function earlier(deadlineMs: number | null, longestMs = Number.POSITIVE_INFINITY): number | null {
   const ms = Math.min(deadlineMs ?? Number.POSITIVE_INFINITY, longestMs);
   return Number.isFinite(ms) ? ms : null;
-}
-
-function auditRetention(given: TasksOptions['audit'] = false): number | undefined {
-  if (given === false) return undefined;
-  return toMs((given === true ? undefined : given.retention) ?? '90d');
 }

@@ -33,8 +33,6 @@ export interface WorkerSettings {
   readonly interruptAfterEveryEntry: boolean;
   /** Whoever watches its passes. What is committed it sees through the database. */
   readonly observer: Observer;
-  /** How long entries of the audit log are kept; absent if nobody here keeps one. */
-  readonly auditRetentionMs?: number;
 }
 
 export const workerDefaults: WorkerSettings = {

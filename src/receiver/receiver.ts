@@ -6,7 +6,8 @@
  * Tasks belong to the server, by the name under which the host knows it; connections come and go.
  */
 import type { Requests, TaskTree } from '../engine/requests.ts';
-import type { CreateOptions, Tasks } from '../engine/tasks.ts';
+import type { Tasks } from '../engine/tasks.ts';
+import type { CreateOptions } from '../engine/tasks-options.ts';
 import type { DurableTool } from '../engine/tool.ts';
 import type { Caller } from '../hosting/caller.ts';
 import { answerTo, isTaskMethod, known, topOf, view, visible } from '../hosting/task-methods.ts';

@@ -27,6 +27,7 @@ import type { Binding, Called } from './binding.ts';
 import { introduced, isIntroduction, type Opening } from './introduction.ts';
 import { addressOf } from './remote-address.ts';
 import { RequestIds } from './request-ids.ts';
+import { withRightCode } from './sdk-errors.ts';
 import { Streams } from './streams.ts';
 import { taskResult } from './task-result.ts';
 import { type OpenRequest, RequestAborted } from './tool-calls.ts';
@@ -314,7 +315,10 @@ export class Attachment {
   }
 
   #corrected<M extends object>(message: M): M {
-    if ('id' in message && 'error' in message) this.#forget(message.id);
+    if ('id' in message && 'error' in message) {
+      this.#forget(message.id);
+      return withRightCode(message);
+    }
     if (!('id' in message) || !('result' in message) || !isJsonObject(message.result)) return message;
     const opening = this.#openings.get(message.id);
     const { _meta } = message.result;

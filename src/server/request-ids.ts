@@ -22,7 +22,9 @@ export class RequestIds {
     if (!('id' in message) || 'method' in message) return message;
     const { id } = message;
     if (typeof id !== 'string' || !id.startsWith(this.#prefix)) return undefined;
-    return { ...message, id: Number(id.slice(this.#prefix.length)) };
+    const number = id.slice(this.#prefix.length);
+    // Some other texts are numbers too, and none of them is an id that was sent.
+    return /^\d+$/.test(number) ? { ...message, id: Number(number) } : undefined;
   }
 
   #unique(id: unknown): string {

@@ -1,6 +1,7 @@
 /** `createTasks` as authors of servers know it: tasks that can be attached to any server of the SDK. */
 import type { McpServer, Server } from '@modelcontextprotocol/server';
-import { type TasksOptions as EngineOptions, Tasks as EngineTasks, type Extents } from '../engine/tasks.ts';
+import { Tasks as EngineTasks } from '../engine/tasks.ts';
+import type { TasksOptions as EngineOptions, Extents } from '../engine/tasks-options.ts';
 import type { Limits } from '../hosting/limits.ts';
 import { attach } from './attach.ts';
 import { Binding, type ServingOptions } from './binding.ts';

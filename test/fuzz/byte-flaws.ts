@@ -2,7 +2,7 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { at, bodyOf, type Draft, type Flaw, type Outcome } from './draft.ts';
 import { not } from './junk.ts';
-import { invalidParams, invalidRequest, parseError, transportRefusal } from './oracle.ts';
+import { invalidParams, invalidRequest, methodNotFound, parseError, transportRefusal } from './oracle.ts';
 import { nested, textOf } from './requests.ts';
 
 /** The largest body that the server under fire takes. */
@@ -69,13 +69,6 @@ function encoded(outcome: Outcome): Arbitrary<Flaw> {
 }
 
 const misshapen: readonly Arbitrary<Flaw>[] = [
-  fc
-    .constantFrom(1, 2, 5)
-    .map((count) =>
-      bytes(`in a batch of ${count}`, batched, (body) =>
-        Buffer.from(`[${Array(count).fill(body.toString()).join(',')}]`),
-      ),
-    ),
   not('object').map((value) =>
     bytes(`instead ${JSON.stringify(value).slice(0, 60)}`, notAMessage, () => Buffer.from(textOf(value))),
   ),
@@ -83,6 +76,16 @@ const misshapen: readonly Arbitrary<Flaw>[] = [
     .constantFrom('{}', '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","id":7}')
     .map((text) => bytes(`instead ${text}`, notAMessage, () => Buffer.from(text))),
 ];
+
+function batches(outcome: Outcome): Arbitrary<Flaw> {
+  return fc
+    .constantFrom(1, 2, 5)
+    .map((count) =>
+      bytes(`in a batch of ${count}`, outcome, (body) =>
+        Buffer.from(`[${Array(count).fill(body.toString()).join(',')}]`),
+      ),
+    );
+}
 
 const places = fc.constantFrom(
   ...['arguments', 'taskId', 'inputResponses', 'notifications', 'anything', 'requestState'],
@@ -101,15 +104,20 @@ function deep(tooDeep: Outcome): Arbitrary<Flaw>[] {
 }
 
 /** Where there is nothing but lines, the SDK reads them: it takes any encoding for UTF-8 and sets no limit to depth. */
-export function byteFlaws(overHttp: boolean): readonly Arbitrary<Flaw>[] {
-  const served = ['complete', 'task', 'input_required', 'isError', 'stream'] as const;
+export function byteFlaws(overHttp: boolean, inBatches = batched): readonly Arbitrary<Flaw>[] {
+  const served = ['complete', 'task', 'input_required', 'isError', 'stream', 'untyped'] as const;
   const tooDeep: Outcome = overHttp
     ? { codes: [invalidRequest], words: /nested/ }
     : { codes: [invalidRequest, invalidParams], good: served };
   return [
     ...broken,
     ...misshapen,
-    encoded(overHttp ? notJson : { ...notJson, good: served }),
+    batches(inBatches),
+    encoded(
+      overHttp
+        ? notJson
+        : { codes: [parseError, invalidRequest, methodNotFound, invalidParams], good: served },
+    ),
     ...deep(tooDeep),
   ];
 }

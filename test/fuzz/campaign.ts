@@ -53,7 +53,7 @@ export function seedOfThisRun(): number {
 export async function fire(scene: Scene, seed: number, messages: number): Promise<Tally> {
   const tally = new Tally();
   const { facts, shooter } = scene;
-  const bad = new Supply(facts, { overHttp: true }, seed);
+  const bad = supplyOf(facts, { overHttp: true }, seed);
   const oversized = oversizedMessages(facts);
   const raw = rawShots(methods(facts).map(({ base }) => base));
   for (let batch = 0; tally.sent < messages && tally.problems.length < enoughProblems; batch++) {
@@ -82,7 +82,7 @@ const notOnStdio = ['S2026-02', 'S2663-98', 'S2663-99'];
 /** Over stdio, one message after the other. */
 export async function fireOnStdio(scene: StdioScene, seed: number, messages: number): Promise<Tally> {
   const tally = new Tally();
-  const bad = new Supply(scene.facts, { overHttp: false }, seed);
+  const bad = supplyOf(scene.facts, { overHttp: false }, seed);
   for (let batch = 0; tally.sent < messages && tally.problems.length < enoughProblems; batch++) {
     const silent = new Map<unknown, BadMessage>();
     for (const one of bad.next(perBatch)) {
@@ -108,7 +108,7 @@ export async function fireOnStdio(scene: StdioScene, seed: number, messages: num
 }
 
 /** On one connection every message has an id of its own. */
-function withOwnId(one: BadMessage, id: string): BadMessage {
+export function withOwnId(one: BadMessage, id: string): BadMessage {
   const { draft } = one;
   if (draft.message.id !== 'id') return one;
   draft.message.id = id;
@@ -122,21 +122,31 @@ function lateProblems({ label, draft, expected }: BadMessage, said: Loose): stri
   return judge(draft.message, expected, answer).map((problem) => `${label} → ${problem}`);
 }
 
+export function supplyOf(facts: Facts, way: Way, seed: number): Supply {
+  return new Supply(sweep(facts, way), badMessages(facts, way), seed);
+}
+
 /** First every flaw of every method once, then whatever the seed makes. */
-class Supply {
+export class Supply {
   readonly #sweep: Arbitrary<BadMessage>[];
   readonly #random: Arbitrary<BadMessage>;
   #seed: number;
 
-  constructor(facts: Facts, way: Way, seed: number) {
-    this.#sweep = sweep(facts, way);
-    this.#random = badMessages(facts, way);
+  constructor(sweep: Arbitrary<BadMessage>[], random: Arbitrary<BadMessage>, seed: number) {
+    this.#sweep = sweep;
+    this.#random = random;
     this.#seed = seed;
   }
 
   next(count: number): BadMessage[] {
     const swept = this.#sweep.splice(0, count).flatMap((one) => drawn(one, 1, this.#seed++));
-    return [...swept, ...drawn(this.#random, count - swept.length, this.#seed++)];
+    return [...swept, ...this.of(this.#seed++, count - swept.length)];
+  }
+
+  /** Those that this very seed makes, each with its name on it. */
+  of(seed: number, count: number): BadMessage[] {
+    const messages = drawn(this.#random, count, seed);
+    return messages.map((one) => ({ ...one, label: `[seed ${seed}] ${one.label}` }));
   }
 }
 

@@ -43,6 +43,10 @@ export interface Base {
   readonly label: string;
   readonly message: Loose;
   readonly good: readonly Good[];
+  /** It asks for no answer. */
+  readonly isNotice?: boolean;
+  /** Of the revision that has sessions. */
+  readonly inSession?: { readonly headers: readonly Header[] };
 }
 
 export interface BadMessage {
@@ -53,17 +57,18 @@ export interface BadMessage {
 }
 
 /** A message as it should be sent. */
-export function draftOf(message: Loose): Draft {
-  return { message, httpMethod: 'POST', path: '/mcp', headers: headersFor(message), body: undefined };
+export function draftOf(message: Loose, headers = headersFor(message)): Draft {
+  return { message, httpMethod: 'POST', path: '/mcp', headers, body: undefined };
 }
 
 export function spoil(base: Base, flaws: readonly Flaw[], visible: readonly string[]): BadMessage {
-  const draft = draftOf(structuredClone(base.message));
+  const ofSession = base.inSession?.headers;
+  const draft = draftOf(structuredClone(base.message), ofSession && [...ofSession]);
   const spoilAt = (layer: Layer) => {
     for (const flaw of flaws) if (flaw.layer === layer) flaw.spoil(draft);
   };
   spoilAt('message');
-  draft.headers = headersFor(draft.message);
+  if (!ofSession) draft.headers = headersFor(draft.message);
   for (const layer of layers.slice(1)) spoilAt(layer);
   const label = [base.label, ...flaws.map((flaw) => flaw.label)].join('; ');
   const rows = flaws.length === 1 ? (flaws[0]?.rows ?? []) : [];
@@ -84,7 +89,8 @@ function expectedOf(base: Base, flaws: readonly Flaw[], visible: readonly string
     codes: new Set(outcomes.flatMap(({ codes = [] }) => codes)),
     good: new Set(good),
     words: words.includes(undefined) ? [] : (words as RegExp[]),
-    isNotice: outcomes.some((one) => one.isNotice),
+    isNotice: outcomes.length === 0 ? base.isNotice === true : outcomes.some((one) => one.isNotice),
+    inSession: base.inSession !== undefined,
     statuses: new Set(outcomes.flatMap(({ statuses = [] }) => statuses)),
     mayBeCut: outcomes.some((one) => one.mayBeCut),
     visible,

@@ -23,25 +23,30 @@ import { headerValue, tasksDeclared } from './requests.ts';
 
 const notAMessage: Outcome = { codes: [invalidRequest], words: /not a valid JSON-RPC message|nested/ };
 
-export const frameFlaws: readonly Arbitrary<Flaw>[] = [
+/** In every revision. */
+export const brokenFrames: readonly Arbitrary<Flaw>[] = [
   not('string', 'number').map((id) => at(['id'], id, notAMessage)),
   fc.constantFrom(1.5, -0.1, 1e-7, 1e300).map((id) => at(['id'], id, notAMessage)),
-  fc.constant(at(['id'], undefined, { isNotice: true })),
   not('string').map((version) => at(['jsonrpc'], version, notAMessage)),
   fc
     .constantFrom('1.0', '2', '2.00', ' 2.0', undefined)
     .map((version) => at(['jsonrpc'], version, notAMessage)),
   not('string').map((method) => at(['method'], method, notAMessage)),
   fc.constant(at(['method'], undefined, notAMessage)),
+  not('object').map((params) => at(['params'], params, notAMessage)),
+  fc.constantFrom('result', 'error').map((name) => at([name], {}, notAMessage)),
+];
+
+export const frameFlaws: readonly Arbitrary<Flaw>[] = [
+  ...brokenFrames,
+  fc.constant(at(['id'], undefined, { isNotice: true })),
   unknownMethods.map((method) => at(['method'], method, unknown(method))),
   fc.constant(at(['method'], 'tasks/result', unknown('tasks/result'), ['S2663-90'])),
   fc.constant(at(['method'], 'tasks/list', unknown('tasks/list'), ['S2663-95'])),
-  not('object').map((params) => at(['params'], params, notAMessage)),
   // Right by JSON-RPC, but no request of this revision goes without an envelope.
   fc
     .constantFrom(undefined, {})
     .map((params) => at(['params'], params, badEnvelope(/_meta|envelope/), ['S2026-01'])),
-  fc.constantFrom('result', 'error').map((name) => at([name], {}, notAMessage)),
 ];
 
 /** No header can carry some names, so that those of header and body cannot agree. */

@@ -8,7 +8,7 @@ import type { Method } from './methods.ts';
 import { headerMismatch, unsupportedVersion } from './oracle.ts';
 import type { Header } from './requests.ts';
 
-function around(
+export function around(
   label: string,
   outcome: Outcome | undefined,
   spoil: (draft: Draft) => void,
@@ -17,12 +17,12 @@ function around(
   return { label, layer: 'http', outcome, spoil, rows };
 }
 
-function replace(draft: Draft, name: string, values: readonly string[]): void {
+export function replace(draft: Draft, name: string, values: readonly string[]): void {
   const others = draft.headers.filter(([one]) => one !== name);
   draft.headers = [...others, ...values.map((value): Header => [name, value])];
 }
 
-function header(
+export function header(
   name: string,
   values: readonly string[],
   outcome: Outcome | undefined,
@@ -111,9 +111,6 @@ const wrongTypes = fc.constantFrom(
   ...['text/plain', 'text/html', 'application/jsonx', 'application/x-www-form-urlencoded', 'json', '*/*'],
   ...['application/json-rpc', 'multipart/form-data; boundary=application/json', ';', 'application/json/x'],
 );
-const otherMethods = fc.constantFrom(
-  ...['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND', 'QUERY', 'HEAD', 'TRACE'],
-);
 const otherPaths = fc.constantFrom(
   '/',
   '/mcp/',
@@ -125,31 +122,42 @@ const otherPaths = fc.constantFrom(
   '/.well-known',
 );
 
-export const httpFlaws: readonly Arbitrary<Flaw>[] = [
+/** Whatever the revision. */
+export const notForHere: readonly Arbitrary<Flaw>[] = [
   foreignHosts.map((host) => header('Host', [host], { statuses: [400, 403] })),
   foreignOrigins.map((origin) => header('Origin', [origin], { statuses: [403] })),
   foreignOrigins.map((origin) => header('Origin', ['http://localhost', origin], { statuses: [403] })),
   wrongTypes.map((type) => header('Content-Type', [type], { statuses: [415] })),
   fc.constant(header('Content-Type', [], { statuses: [415] })),
-  otherMethods.map((method) =>
-    around(method, { statuses: [405, 501] }, (draft) => {
-      draft.httpMethod = method;
-    }),
-  ),
   otherPaths.map((path) =>
     around(path, { statuses: [404] }, (draft) => {
       draft.path = path;
     }),
   ),
   // None of these is wrong.
-  oddText.map((text) => header('Accept', [text.replace(/[^ -~]/g, '')], undefined)),
-  fc
-    .constantFrom('text/html', 'application/json;q=0', '*/*')
-    .map((type) => header('Accept', [type], undefined)),
   fc
     .constantFrom('application/json; charset=utf-8', 'APPLICATION/JSON', 'application/json ;x=1')
     .map((type) => header('Content-Type', [type], undefined)),
   fc
     .constantFrom('http://localhost', 'http://127.0.0.1:7420', 'http://[::1]')
     .map((origin) => header('Origin', [origin], undefined)),
+];
+
+export function otherMethods(more: readonly string[] = []): Arbitrary<Flaw> {
+  const methods = fc.constantFrom('PUT', 'PATCH', 'OPTIONS', 'PROPFIND', 'QUERY', 'HEAD', 'TRACE', ...more);
+  return methods.map((method) =>
+    around(method, { statuses: [405, 501] }, (draft) => {
+      draft.httpMethod = method;
+    }),
+  );
+}
+
+export const httpFlaws: readonly Arbitrary<Flaw>[] = [
+  ...notForHere,
+  otherMethods(['GET', 'DELETE']),
+  // Neither is this.
+  oddText.map((text) => header('Accept', [text.replace(/[^ -~]/g, '')], undefined)),
+  fc
+    .constantFrom('text/html', 'application/json;q=0', '*/*')
+    .map((type) => header('Accept', [type], undefined)),
 ];

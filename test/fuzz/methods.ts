@@ -60,7 +60,7 @@ function basic(name: string, params: Loose, good: readonly Good[], label = name)
 }
 
 /** A wrong value, or one that only looks wrong, somewhere in the params. */
-function wrong(
+export function wrong(
   path: string,
   value: Arbitrary<Loose>,
   outcome: Outcome | undefined,

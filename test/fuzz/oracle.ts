@@ -15,6 +15,8 @@ export const missingCapability = -32021;
 export const unsupportedVersion = -32022;
 /** HTTP itself was used wrongly. */
 export const transportRefusal = -32000;
+/** There is no such session. */
+export const notAdmitted = -32001;
 
 /**
  * What a message that is right in this respect gives: the `resultType`, a stream, an error result of a tool, or a
@@ -34,6 +36,8 @@ export interface Expected {
   readonly statuses: ReadonlySet<number>;
   /** The connection may be closed without a word: the request never arrived as a whole. */
   readonly mayBeCut: boolean;
+  /** Sessions say in band what is wrong with a message that could be read. */
+  readonly inSession?: boolean;
   /** Tasks that an acknowledged subscription may name. */
   readonly visible: readonly string[];
 }
@@ -42,7 +46,13 @@ export interface Expected {
 export type Answer =
   | { readonly kind: 'closed' }
   | { readonly kind: 'nothing' }
-  | { readonly kind: 'answered'; readonly status?: number; readonly type?: string; readonly text: string };
+  | {
+      readonly kind: 'answered';
+      readonly status?: number;
+      readonly type?: string;
+      readonly text: string;
+      readonly session?: string;
+    };
 
 const statusesOf: Readonly<Record<number, readonly number[]>> = {
   [parseError]: [400],
@@ -53,11 +63,18 @@ const statusesOf: Readonly<Record<number, readonly number[]>> = {
   [headerMismatch]: [400],
   [missingCapability]: [400],
   [unsupportedVersion]: [400],
-  [transportRefusal]: [400, 403, 404, 405, 406, 413, 415],
+  [transportRefusal]: [400, 403, 404, 405, 406, 409, 413, 415],
+};
+
+const inSessions: Readonly<Record<number, readonly number[]>> = {
+  ...statusesOf,
+  [invalidRequest]: [200, 400],
+  [methodNotFound]: [200],
+  [notAdmitted]: [404],
 };
 
 /** Where the id may be missing: it could not be read, or nobody looked. */
-const mayLackId = new Set([parseError, invalidRequest, transportRefusal]);
+const mayLackId = new Set([parseError, invalidRequest, transportRefusal, notAdmitted]);
 
 const inside = [
   /\bat [\w.<>[\] ]{1,80}\(?(?:file:|node:|\/)/,
@@ -80,6 +97,8 @@ export function judge(message: Loose, expected: Expected, answer: Answer): strin
     if (status !== undefined && expected.statuses.has(status)) return [];
     return [`not JSON-RPC: status ${status}, ${text.slice(0, 100)}`];
   }
+  // Who does not show a token is answered in the words of OAuth.
+  if (status === 401 && expected.statuses.has(status) && typeof said.error === 'string') return [];
   if (said.jsonrpc !== '2.0') return ['not marked as JSON-RPC 2.0'];
   if (said.error !== undefined && said.result === undefined)
     return judgeError(message, expected, status, said);
@@ -96,8 +115,8 @@ function judgeError(message: Loose, expected: Expected, status: number | undefin
     problems.push(
       `code ${code} (${String(words).slice(0, 120)}) instead of ${[...expected.codes].join(' or ')}`,
     );
-  if (status !== undefined && !statusesOf[code]?.includes(status))
-    problems.push(`status ${status} with code ${code}`);
+  const fitting = (expected.inSession ? inSessions : statusesOf)[code];
+  if (status !== undefined && !fitting?.includes(status)) problems.push(`status ${status} with code ${code}`);
   problems.push(...wordsProblems(expected, isHttp, words));
   const idIsRight = Object.is(said.id, idOf(message)) || (mayLackId.has(code) && said.id === null);
   if (!idIsRight) problems.push(`the id is ${JSON.stringify(said.id)}`);
@@ -156,11 +175,22 @@ function goodOf({ method, result }: Loose): Good | undefined {
   return typeof result === 'object' && result?.resultType === undefined ? 'untyped' : undefined;
 }
 
-/** The message in an answer: its JSON, or the first event of its stream. */
+/** The message in an answer: its JSON, or the event of its stream that answers, whatever came before it. */
 export function read({ type = 'application/json', text }: { type?: string; text: string }): Loose {
-  const json = type.startsWith('text/event-stream') ? /^data: (.*)$/m.exec(text)?.[1] : text;
+  if (!type.startsWith('text/event-stream')) return parsed(text);
+  const events = [...text.matchAll(/^data: (.*)\r?\n\r?\n/gm)];
+  return events.map(([, json = '']) => parsed(json)).find(isAnswer);
+}
+
+/** Where a request is answered with a stream, this is its answer; the rest is news. */
+function isAnswer(said: Loose): boolean {
+  if (said === undefined) return false;
+  return said.method === undefined || said.method === 'notifications/subscriptions/acknowledged';
+}
+
+function parsed(json: string): Loose {
   try {
-    const said = JSON.parse(json ?? '');
+    const said = JSON.parse(json);
     return typeof said === 'object' && said !== null ? said : undefined;
   } catch {
     return undefined;

@@ -6,7 +6,7 @@ import { Sealer } from '../../src/access/seal.ts';
 import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
 import { largestBody } from './byte-flaws.ts';
 import type { Facts } from './methods.ts';
-import { newMembers } from './prototypes.ts';
+import { Mistakes } from './mistakes.ts';
 import { type Loose, request } from './requests.ts';
 import { Shooter } from './shots.ts';
 import { Stage, withoutTasks } from './stage.ts';
@@ -19,27 +19,22 @@ export class Scene implements AsyncDisposable {
   readonly shooter: Shooter;
   facts!: Facts;
   #stage!: Stage;
-  /** Mistakes of the program, as it reported them or as nobody caught them. */
-  readonly #faults: unknown[];
-  readonly #onRejection = (reason: unknown) => this.#faults.push(reason);
+  readonly #mistakes: Mistakes;
 
-  private constructor(tasks: Tasks, server: HttpServer, faults: unknown[]) {
+  private constructor(tasks: Tasks, server: HttpServer, mistakes: Mistakes) {
     this.tasks = tasks;
     this.server = server;
-    this.#faults = faults;
+    this.#mistakes = mistakes;
     this.shooter = new Shooter(Number(new URL(server.url).port));
-    process.on('unhandledRejection', this.#onRejection);
   }
 
   static async open(): Promise<Scene> {
     const tasks = fixtureTasks({ store: storeFrom('memory:') });
     await tasks.work({ concurrency: 64 });
-    const faults: unknown[] = [];
-    const onError = (error: Error) => {
-      if (isFault(error)) faults.push(error);
-    };
+    const mistakes = new Mistakes();
+    const onError = (error: Error) => mistakes.notice(error);
     const options = { port: 0, onError, largestBody, stopOn: [], grace: '1s' } as const;
-    const scene = new Scene(tasks, await serveHttp(tasks, fixtureFactory(tasks), options), faults);
+    const scene = new Scene(tasks, await serveHttp(tasks, fixtureFactory(tasks), options), mistakes);
     scene.#stage = await Stage.set((method, params) => scene.ask(method, params));
     const { staged } = scene.#stage;
     const [foreign = '', ...hidden] = await scene.#unseen(staged.waiting.fan_out!);
@@ -50,7 +45,7 @@ export class Scene implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.shooter.close();
     await this.server.stop();
-    process.off('unhandledRejection', this.#onRejection);
+    this.#mistakes.stopListening();
   }
 
   /** A right request; what comes back is its result. */
@@ -69,12 +64,7 @@ export class Scene implements AsyncDisposable {
       if ((await this.tasks.get(id))?.phase !== 'waiting') problems.push('a hidden task has changed');
     const left = await this.listeners();
     if (left > 0) problems.push(`${left} listeners were left behind`);
-    for (const fault of this.#faults.splice(0)) {
-      const where = fault instanceof Error ? fault.stack?.split('\n', 2).join(' ') : fault;
-      problems.push(`a mistake in the program: ${where}`);
-    }
-    problems.push(...newMembers().map((member) => `there is a ${member}`));
-    return problems;
+    return [...problems, ...this.#mistakes.taken()];
   }
 
   finish(): Promise<string[]> {
@@ -147,10 +137,4 @@ export function tampered(state: string): string[] {
   });
   const cut = [bytes.subarray(12), bytes.subarray(0, -1), Buffer.concat([bytes, bytes])];
   return [...flipped, ...cut].map((one) => one.toString('base64url'));
-}
-
-/** Refusals are plain errors or have a code; what JavaScript itself throws is a mistake in the program. */
-function isFault(error: Error): boolean {
-  const kinds = [TypeError, RangeError, ReferenceError, SyntaxError, EvalError, URIError];
-  return kinds.some((kind) => error instanceof kind);
 }

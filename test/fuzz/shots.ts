@@ -2,8 +2,8 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { bodyOf, type Draft, draftOf } from './draft.ts';
-import type { Answer } from './oracle.ts';
-import type { Loose } from './requests.ts';
+import { type Answer, read } from './oracle.ts';
+import type { Header, Loose } from './requests.ts';
 import type { RawShot } from './wire.ts';
 
 /** No answer takes longer, unless there is none. */
@@ -13,8 +13,12 @@ export class Shooter {
   readonly #port: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
 
-  constructor(port: number) {
+  /** Headers that every request has, unless it has others of that name. */
+  readonly #always: readonly Header[];
+
+  constructor(port: number, always: readonly Header[] = []) {
     this.#port = port;
+    this.#always = always;
   }
 
   /** As it should be sent. */
@@ -25,7 +29,8 @@ export class Shooter {
   /** Through an HTTP client that lets every header pass. */
   send(draft: Draft): Promise<Answer> {
     const body = bodyOf(draft);
-    const headers = [...draft.headers, ['Content-Length', String(body.length)]].flat();
+    const more = this.#always.filter(([name]) => !draft.headers.some(([one]) => one === name));
+    const headers = [...draft.headers, ...more, ['Content-Length', String(body.length)]].flat();
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const { httpMethod: method, path } = draft;
     const req = request(
@@ -69,7 +74,7 @@ export class Shooter {
   }
 }
 
-/** A stream is read up to its first event, everything else to its end. */
+/** A stream is read up to its answer, everything else to its end. */
 async function received(res: IncomingMessage): Promise<Answer> {
   const type = res.headers['content-type'] ?? '';
   const isStream = type.startsWith('text/event-stream');
@@ -78,11 +83,12 @@ async function received(res: IncomingMessage): Promise<Answer> {
   res.setEncoding('utf8');
   res.on('data', (more: string) => {
     text += more;
-    if (isStream && text.includes('\n\n')) resolve();
+    if (isStream && read({ type, text })) resolve();
   });
   res.on('end', resolve);
   await promise;
-  return { kind: 'answered', status: res.statusCode ?? 0, type, text };
+  const session = res.headers['mcp-session-id'] as string | undefined;
+  return { kind: 'answered', status: res.statusCode ?? 0, type, text, ...(session && { session }) };
 }
 
 function parsed(text: string): Answer {

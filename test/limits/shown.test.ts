@@ -83,5 +83,6 @@ test('the program itself is told everything, limits that there are not included'
     ...extents,
     deepestTree: 2,
     largestValue: 5,
+    largestStore: Number.POSITIVE_INFINITY,
   });
 });

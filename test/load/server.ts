@@ -8,7 +8,8 @@ import { createTasks, type Database, type Duration } from 'holdfast';
 import { serveHttp, serveStdio } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { fixtureFactory, withoutLimits } from '../fixture/server.ts';
-import { fixtureTools } from '../fixture/tools.ts';
+import { fixturePrompts, fixtureResources, fixtureTools } from '../fixture/tools.ts';
+import { Mistakes } from '../fuzz/mistakes.ts';
 import { chatter } from './chatter.ts';
 import { type Holdings, holdings, type Memory, memory } from './holdings.ts';
 
@@ -24,6 +25,14 @@ export interface Settings {
   readonly lookMs: number;
   /** How long the store takes to read a task, as one that is not in the same process does. */
   readonly readMs: number;
+  /** Whatever the fixture server can be asked for: drafts, resources, prompts, completions, log levels. */
+  readonly hasEverything: boolean;
+  /** The limits that every server has by default; otherwise there are none. */
+  readonly hasLimits: boolean;
+  /** The largest body that it takes; otherwise the default. */
+  readonly largestBody?: number;
+  /** What goes wrong is printed, or, where that is what callers are for, only mistakes of the program are kept. */
+  readonly errors: 'printed' | 'kept if mistakes';
 }
 
 export interface Held extends Holdings {
@@ -37,6 +46,10 @@ export interface Answers {
   memory(): Promise<Memory>;
   /** Whether its worker has nothing to do. */
   idle(): Promise<boolean>;
+  /** Mistakes of the program since it was last asked, and what messages have added to what all objects share. */
+  mistakes(): Promise<readonly string[]>;
+  /** Resolves when it has had so many tasks that all it remembers of any is remembered. */
+  full(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -47,12 +60,26 @@ export interface Asked {
 
 export type Said = { readonly ready: string } | { readonly n: number; readonly value: unknown };
 
-const { face, store, concurrency, grace, lookMs, readMs } = JSON.parse(process.argv[2]!) as Settings;
+const settings = JSON.parse(process.argv[2]!) as Settings;
+const { face, store, concurrency, grace, lookMs, readMs, hasEverything } = settings;
+const mistakes = settings.errors === 'printed' ? undefined : new Mistakes();
+const onError = (error: Error) => {
+  if (mistakes) mistakes.notice(error);
+  else console.error(error);
+};
 const tasks = createTasks({
   store: () => opened(),
   tools: [...fixtureTools, chatter],
-  limits: withoutLimits,
+  ...(!settings.hasLimits && { limits: withoutLimits }),
+  ...(hasEverything && {
+    drafts: 'all',
+    resources: fixtureResources,
+    prompts: fixturePrompts,
+    shortestRetention: '1s',
+    longestRetention: '2s',
+  }),
 });
+const toolsOfCallers = fixtureFactory(tasks, { conformance: hasEverything });
 const worker = await tasks.work({ concurrency });
 const requests = await tasks.requests();
 const served = face === 'http' ? await overHttp() : overStdio();
@@ -65,6 +92,8 @@ const answers: Answers = {
   }),
   memory,
   idle: async () => worker.isIdle,
+  mistakes: async () => mistakes?.taken() ?? [],
+  full,
   stop: () => served.stop(),
 };
 process.on('message', async ({ n, question }: Asked) => say({ n, value: await answers[question]() }));
@@ -72,6 +101,14 @@ say({ ready: served.url });
 await served.stopped;
 // The channel would keep the process alive.
 process.disconnect();
+
+/** The store remembers some four thousand. */
+async function full(): Promise<void> {
+  const owner = 'somebody of long ago';
+  const made = () => tasks.create('count_sheep', { sheep: 1 }, { owner });
+  await Promise.all(Array.from({ length: 4_200 }, made));
+  while (!worker.isIdle) await pause(20);
+}
 
 async function opened(): Promise<Database> {
   const database = await openSqlite(store);
@@ -91,20 +128,20 @@ async function overHttp() {
   };
   const factory: McpServerFactory = async (context) => {
     if (lookMs > 0) await pause(lookMs);
-    return fixtureFactory(tasks)(context);
+    return toolsOfCallers(context);
   };
   const { url, handler, stop, stopped } = await serveHttp(tasks, factory, {
     port: 0,
     grace,
     auth: { verifier: { verifyAccessToken } },
-    onError: (error) => console.error(error),
+    onError,
+    ...(settings.largestBody !== undefined && { largestBody: settings.largestBody }),
   });
   return { url, stop, stopped, subscriptions: () => handler.subscriptions };
 }
 
 function overStdio() {
-  const onError = (error: Error) => console.error(error);
-  const { stop, stopped } = serveStdio(tasks, fixtureFactory(tasks), { onError });
+  const { stop, stopped } = serveStdio(tasks, toolsOfCallers, { onError });
   return { url: 'stdio', stop, stopped, subscriptions: () => requests.watchers };
 }
 

@@ -24,6 +24,9 @@ const defaults: Settings = {
   grace: '10s',
   lookMs: 0,
   readMs: 0,
+  hasEverything: false,
+  hasLimits: false,
+  errors: 'printed',
 };
 
 export class ServerUnderLoad {

@@ -13,7 +13,7 @@ import {
   type ServerNotifier,
 } from '@modelcontextprotocol/server';
 import { noteTurnedAway } from '../../hosting/recording.ts';
-import { spendOn } from '../../hosting/task-methods.ts';
+import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import {
@@ -23,7 +23,7 @@ import {
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import { OverLimit } from '../../protocol/errors.ts';
-import { internalError } from '../../protocol/json-rpc.ts';
+import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { asTaskListen, checkTaskListen, type TaskListen } from '../listen.ts';
 import { cameFrom } from '../remote-address.ts';
@@ -212,7 +212,14 @@ export class McpHandler {
     if (listen) return this.#listen(listen, received);
     if (isOlder(received))
       return this.#sessions.answer({ ...received, signal: received.signal(), request: request() });
-    return this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: body });
+    const answer = await this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: body });
+    return this.#isOfDraft(body) ? asNotFound(answer) : answer;
+  }
+
+  /** Is it a method that the SDK knows only because a draft has it, and the later revision does not? */
+  #isOfDraft(body: unknown): boolean {
+    const method = isJsonObject(body) ? body.method : undefined;
+    return isTaskMethod(method) && !this.#binding.dialect.methods.includes(method);
   }
 
   async #listen(
@@ -308,6 +315,14 @@ function writeDirect(res: ServerResponse, { status, text, retryAfterMs }: Direct
 
 function retryAfter(ms: number | undefined): Record<string, string> {
   return ms === undefined ? {} : { 'retry-after': String(Math.ceil(ms / 1_000)) };
+}
+
+/** What the SDK finds out for itself it answers so; what a handler says it takes for the answer of a method. */
+async function asNotFound(answer: Response): Promise<Response> {
+  if (answer.status !== 200) return answer;
+  const text = await answer.text();
+  const isThere = !text.includes(`"code":${methodNotFound}`);
+  return new Response(text, { status: isThere ? 200 : 404, headers: answer.headers });
 }
 
 function failed(error: unknown): Response {

@@ -4,7 +4,9 @@
  */
 import {
   type AuthInfo,
+  isInitializeRequest,
   type McpServerFactory,
+  SUPPORTED_PROTOCOL_VERSIONS,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { noteTurnedAway } from '../../hosting/recording.ts';
@@ -14,7 +16,7 @@ import { newId } from '../../model/id.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import { OverLimit } from '../../protocol/errors.ts';
-import { notAdmitted } from '../../protocol/json-rpc.ts';
+import { invalidParams, notAdmitted } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { addressOf } from '../remote-address.ts';
 import { StandaloneStream } from '../standalone-stream.ts';
@@ -77,7 +79,7 @@ export class HttpSessions {
     }
     session.seenAt = Date.now();
     await this.#noteUse(id, session);
-    const direct = await this.#direct(session, received);
+    const direct = isRightRevision(request) ? await this.#direct(session, received) : undefined;
     if (direct) return direct;
     const response = await session.transport.handleRequest(request, {
       ...(body !== undefined && { parsedBody: body }),
@@ -105,6 +107,7 @@ export class HttpSessions {
     const isOpening = isJsonObject(body) && body.method === 'initialize' && isJsonObject(body.params);
     if (!isOpening)
       return refusal(400, 'Bad Request: the Mcp-Session-Id header is missing. Send initialize first.');
+    if (!isInitializeRequest(body)) return notAnOpening(body);
     const id = newId();
     const session = await this.#open(id, owner, body.params as JsonObject, request, authInfo, true);
     this.#live.set(keyOf(id, owner), Promise.resolve(session));
@@ -253,6 +256,18 @@ export class HttpSessions {
     const { requests } = await this.#binding.served();
     await requests.sessions.forget(now - forgottenMs);
   }
+}
+
+/** What names a revision that there is none of is the SDK's to refuse. */
+function isRightRevision({ headers }: Request): boolean {
+  const named = headers.get('mcp-protocol-version');
+  return named === null || SUPPORTED_PROTOCOL_VERSIONS.includes(named);
+}
+
+/** The SDK would say no more than that there is no session. */
+function notAnOpening({ id = null }: JsonObject): Response {
+  const message = 'Invalid params: initialize needs "protocolVersion", "capabilities" and "clientInfo".';
+  return Response.json({ jsonrpc: '2.0', id, error: { code: invalidParams, message } }, { status: 400 });
 }
 
 function keyOf(id: string, owner: Owner): string {

@@ -1,0 +1,98 @@
+/** What can be said to `createTasks`, and the numbers that come of it. */
+import type { Clock } from '../model/clock.ts';
+import { type Duration, toMs } from '../model/duration.ts';
+import type { Size } from '../model/size.ts';
+import type { Origin, Owner, TaskId } from '../model/task.ts';
+import type { Actor } from './audit.ts';
+import { type Bounds, defaultBounds } from './bounds.ts';
+import { defaultLargestValue } from './carried.ts';
+import { largestStoreFrom } from './housekeeping.ts';
+import type { Log } from './log.ts';
+import type { Observer } from './observer.ts';
+import type { DurablePrompt } from './prompt.ts';
+import type { Database } from './queue.ts';
+import type { DurableResource } from './resource.ts';
+import type { DurableTool } from './tool.ts';
+
+export interface TasksOptions {
+  /** An open database, or how to open one: `sqlite('tasks.db')`. */
+  readonly store: Database | (() => Promise<Database>);
+  readonly tools?: readonly DurableTool[] | undefined;
+  readonly resources?: readonly DurableResource[] | undefined;
+  readonly prompts?: readonly DurablePrompt[] | undefined;
+  readonly clock?: Clock;
+  /** How long a finished task is kept at least, however short a ttl its requestor wished. Default `'60s'`. */
+  readonly shortestRetention?: Duration;
+  /** The longest ttl that a requestor is granted. Default `'30d'`. */
+  readonly longestRetention?: Duration;
+  /**
+   * What the store should hold at most, such as `'2 GB'`: beyond it the finished trees that ended first are removed
+   * before their time. By default it may grow without limit.
+   */
+  readonly largestStore?: Size;
+  /** The largest argument, step value or result, in characters of JSON. Default 16 Mi. */
+  readonly largestValue?: number;
+  /** Traces and metrics: `telemetry()` of `holdfast/telemetry`. By default none. */
+  readonly telemetry?: Observer;
+  /** Hears in plain entries what this process does to tasks. By default nobody does. */
+  readonly log?: Log;
+  /** How far one task may spread: depth of its tree, subtasks, open questions. */
+  readonly bounds?: Partial<Bounds>;
+  /** Keeps an audit log of who did what to which task, entries for 90 days unless said otherwise. By default none. */
+  readonly audit?: boolean | { readonly retention?: Duration };
+}
+
+export interface CreateOptions {
+  readonly owner?: Owner;
+  readonly origin?: Origin;
+  /** The same key, for the same owner and tool, gives the same task however often it is sent. */
+  readonly idempotencyKey?: string;
+  /** How long the requestor wants the task to be known, in milliseconds from now. It is granted up to a maximum. */
+  readonly ttlMs?: number;
+  /** … or from its end; null as long as possible. */
+  readonly keepAliveMs?: number | null;
+  /** However long the requestor or the tool wants it, it is kept no longer than so. */
+  readonly longestRetentionMs?: number;
+  /** However long the tool lets it live, it is ended after so long. */
+  readonly longestDeadlineMs?: number;
+  /** An id that stands for what the requestor calls the task. One that is taken is refused, whatever the arguments. */
+  readonly id?: TaskId;
+  /** The task belongs to an open request, and ends with it unless it is published. */
+  readonly unpublished?: boolean;
+  /** On whose behalf it is made; by default the operator's. */
+  readonly by?: Actor;
+}
+
+export interface WorkOptions {
+  /** Tasks that run at the same time. Default 8. */
+  readonly concurrency?: number;
+  /** How long a silent worker keeps its tasks. Default `'15s'`. */
+  readonly lease?: Duration;
+  /** How long steps in flight may take to finish when the worker stops. Default `'5s'`. */
+  readonly grace?: Duration;
+}
+
+/** The numbers behind the options of the same names; times in milliseconds, and Infinity for none. */
+export interface Extents extends Bounds {
+  readonly largestValue: number;
+  readonly shortestRetention: number;
+  readonly longestRetention: number;
+  readonly largestStore: number;
+}
+
+export function extentsOf(options: TasksOptions): Extents {
+  return {
+    ...defaultBounds,
+    ...options.bounds,
+    largestValue: options.largestValue ?? defaultLargestValue,
+    shortestRetention: toMs(options.shortestRetention ?? '60s'),
+    longestRetention: toMs(options.longestRetention ?? '30d'),
+    largestStore: largestStoreFrom(options.largestStore),
+  };
+}
+
+/** Undefined if no audit log is kept. */
+export function auditRetentionOf({ audit = false }: TasksOptions): number | undefined {
+  if (audit === false) return undefined;
+  return toMs((audit === true ? undefined : audit.retention) ?? '90d');
+}
