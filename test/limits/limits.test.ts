@@ -22,7 +22,7 @@ function overLimit(limit: string) {
   return { code: -32603, data: { reason: 'limit', limit } };
 }
 
-test('S1686-79: an owner has no more live tasks than it may, and another is not touched', async () => {
+test('S1686-79, S2025-103: an owner has no more live tasks than it may, and another is not touched', async () => {
   const { ada, bob } = await limited({ liveTasksPerOwner: 2 });
   for (let n = 0; n < 2; n++) await ada.start('nap', { ms: 60_000 });
   const { error } = await ada.call('nap', { ms: 60_000 }, { task: {} });
