@@ -109,13 +109,12 @@ async function wait(
   names: PlainToolNames,
   windowMs: number,
 ): Promise<JsonObject> {
-  const { tree, result } = await answerTo('tasks/get', requests, caller, input);
-  const { id, phase } = tree!.root;
-  if (phase === 'done') return ending(tree!, names, requests.now)!;
-  if (questionsOf(tree!).length > 0) return result;
+  const { tree } = await answerTo('tasks/get', requests, caller, input);
+  const ended = ending(tree!, names, requests.now);
+  if (ended) return ended;
   const heartbeat = onProgress && new Heartbeat(requests, onProgress);
   try {
-    const waited = await waitFor(requests, id, {
+    const waited = await waitFor(requests, tree!.root.id, {
       signal,
       windowMs,
       ...(heartbeat && { onProgress: heartbeat.report }),
