@@ -265,8 +265,15 @@ export class ToolCalls {
     if (tree.root.phase !== 'done') {
       await this.#requests.keep(id);
       await answerQuestions(this.#requests, tree, call.inputResponses ?? {});
+      // Sent again after it was handed over: nothing that becomes of this request may end the task.
+      if (!tree.root.unpublished && request.handOver) return this.#handedOver(tree, request.handOver);
     }
     return this.#attend(id, call, caller, request);
+  }
+
+  async #handedOver(known: TaskTree, { caller }: HandOver): Promise<JsonObject> {
+    const tree = (await view(this.#requests, caller, known.root.id)) ?? known;
+    return caller.dialect.created(tree, this.#requests.now);
   }
 
   /** The outcome as the plain call would have given it. */

@@ -3,7 +3,7 @@ import type { Client as OlderClient } from '@modelcontextprotocol/sdk/client/ind
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, test } from 'vitest';
 import { accept } from '../serving/raw-client.ts';
-import { idIn, isHandedOver, Stage, textOf } from './stage.ts';
+import { idIn, Stage, textOf } from './stage.ts';
 
 const ada = accept({ name: 'Ada' });
 const nameSchema = {
@@ -108,24 +108,27 @@ describe('on 2026-07-28, a client that can be asked', () => {
     expect(answered.result).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
   });
 
-  test('is handed the rest over, if that takes long', async () => {
+  test('has a window of its own for the retry', async () => {
     const stage = await Stage.open();
     const client = stage.raw({ capabilities });
-    const asked = await stage.passing(client.call('report', { topic: 'tides', restMs: 40_000 }));
-    const { requestState } = asked.result;
-    const retry = client.call(
-      'report',
-      { topic: 'tides', restMs: 40_000 },
-      { requestState, inputResponses: { signature: ada } },
-    );
-    // The second rest is within the window of the retry.
-    expect((await stage.passing(retry)).result.structuredContent).toEqual({
-      topic: 'tides',
-      signedBy: 'Ada',
-    });
+    const input = { topic: 'tides', restMs: 30_000 };
+    const { requestState } = (await stage.passing(client.call('report', input))).result;
+    const retry = client.call('report', input, { requestState, inputResponses: { signature: ada } });
+    const { result } = await stage.passing(retry);
+    expect(result.structuredContent).toEqual({ topic: 'tides', signedBy: 'Ada' });
+  });
 
-    const later = await stage.passing(client.call('asking_late'));
-    expect(isHandedOver(later.result)).toBe(true);
+  test('may send its retry again after that: it is told of the same task at once', async () => {
+    const stage = await Stage.open();
+    const client = stage.raw({ capabilities });
+    const { requestState } = (await client.call('asking_early')).result;
+    const retry = () => client.call('asking_early', {}, { requestState, inputResponses: { name: ada } });
+    const taskId = idIn((await stage.passing(retry())).result);
+    expect(idIn((await retry()).result)).toBe(taskId);
+    await stage.release(taskId);
+    const waited = await client.call('task_wait', { taskId });
+    expect(waited.result).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
+    expect((await retry()).result).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
   });
 });
 

@@ -79,6 +79,13 @@ const asking = durableTool('asking', {}, async (_, task) => {
   return answer.action === 'accept' ? `Hello, ${answer.content.name}!` : `You said ${answer.action}.`;
 });
 
+/** One that comes at once, and work after it. */
+const askingEarly = durableTool('asking_early', {}, async (_, task) => {
+  const answer = await task.ask('name', question);
+  await task.event('go');
+  return answer.action === 'accept' ? `Hello, ${answer.content.name}!` : `You said ${answer.action}.`;
+});
+
 /** A question that comes only when the call has been handed over. */
 const askingLate = durableTool('asking_late', {}, async (_, task) => {
   await task.event('go');
@@ -105,6 +112,7 @@ export const handOverTools = [
   throwing,
   refusing,
   asking,
+  askingEarly,
   askingLate,
   familyOfAskers,
   sampling,
