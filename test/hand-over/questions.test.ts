@@ -95,6 +95,32 @@ test('a question to a language model can be answered by the one that calls the t
   });
 });
 
+test('a question of any kind says what its answer looks like, and takes such an answer', async () => {
+  const stage = await Stage.open();
+  const client = stage.raw();
+  const taskId = idIn((await client.call('asking_everything')).result);
+  const look = async () => (await client.call('task_status', { taskId })).result;
+  const open = async () => ((await look()).structuredContent as { questions: { kind: string }[] }).questions;
+  await expect
+    .poll(async () => (await open()).map(({ kind }) => kind))
+    .toEqual(['form', 'url', 'sampling', 'roots']);
+  for (const words of ['https://example.com/sign-in', 'A rhyme?', '"roots":[', '"role":"assistant"'])
+    expect(textOf(await look())).toContain(words);
+
+  const { next } = (await look()).structuredContent as {
+    next: { tool: string; arguments: { answers: object } };
+  };
+  const answers = { ...next.arguments.answers, form: ada };
+  await client.call(next.tool, { taskId, answers });
+  const { result } = await client.call('task_wait', { taskId });
+  expect(JSON.parse(textOf(result))).toEqual([
+    ada,
+    { action: 'accept' },
+    { role: 'assistant', content: { type: 'text', text: '' }, model: '' },
+    { roots: [] },
+  ]);
+});
+
 describe('on 2026-07-28, a client that can be asked', () => {
   const capabilities = { elicitation: {} };
 

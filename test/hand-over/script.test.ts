@@ -4,6 +4,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as OlderStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Place } from '../serving/place.ts';
 import { type Call, followed, type Result } from './script.ts';
@@ -58,12 +59,12 @@ describe('a script without any model that uses only plain tools/call completes a
 describe('over stdio the same script gets to the same end', () => {
   const server = join(import.meta.dirname, 'server.ts');
   const info = { name: 'script', version: '1' };
-  const program = (place: Place) => ({
+  const program = (place: Place, handOver = '200ms') => ({
     command: process.execPath,
     args: [
       '--conditions=holdfast-source',
       server,
-      JSON.stringify({ file: place.database, handOver: '200ms', stdio: true }),
+      JSON.stringify({ file: place.database, handOver, stdio: true }),
     ],
   });
   const clients: readonly (readonly [string, (place: Place) => Promise<Call>])[] = [
@@ -89,6 +90,17 @@ describe('over stdio the same script gets to the same end', () => {
       },
     ],
   ];
+
+  test('and a client of 2025-11-25 that can be asked is asked on the way', async () => {
+    const client = new OlderClient(info, { capabilities: { elicitation: {} } });
+    client.setRequestHandler(ElicitRequestSchema, async () => ({
+      action: 'accept',
+      content: { name: 'Ada' },
+    }));
+    await client.connect(new OlderStdio(program(Place.forTest(), '1h')));
+    onTestFinished(() => client.close());
+    expect(await client.callTool({ name: 'asking' })).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
+  });
 
   test.each(clients)('%s', async (_, connect) => {
     const call = await connect(Place.forTest());

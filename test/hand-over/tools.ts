@@ -105,6 +105,18 @@ const sampling = durableTool('sampling', {}, async (_, task) => {
   return (content as { text: string }).text;
 });
 
+/** A question of each kind. */
+const askingEverything = durableTool('asking_everything', {}, async (_, task) => {
+  const params = { messages: [{ role: 'user', content: { type: 'text', text: 'A rhyme?' } }], maxTokens: 10 };
+  const answers = await Promise.all([
+    task.ask('form', question),
+    task.ask('page', { message: 'Please sign in.', url: 'https://example.com/sign-in' }),
+    task.ask('model', { sampling: params }),
+    task.ask('folders', { roots: true }),
+  ]);
+  return JSON.stringify(answers);
+});
+
 export const handOverTools = [
   report,
   ...held,
@@ -116,4 +128,5 @@ export const handOverTools = [
   askingLate,
   familyOfAskers,
   sampling,
+  askingEverything,
 ] as readonly DurableTool[];
