@@ -4,6 +4,8 @@ import './check-node.ts';
 export { createTasks, Tasks } from './server/tasks.ts';
 export type { TasksOptions } from './server/tasks.ts';
 export { AttachedTooLate } from './server/attach.ts';
+export { InvalidPlainClients, ToolNameTaken } from './server/hand-over/options.ts';
+export type { AttachOptions, HandOverOptions } from './server/hand-over/options.ts';
 export { UnknownDraft } from './server/binding.ts';
 export { type Limits, InvalidLimit } from './hosting/limits.ts';
 export { type Bounds, OutOfBounds } from './engine/bounds.ts';

@@ -74,6 +74,14 @@ test('hosts: one handler under node:http, Express and Hono', async () => {
   expect(lines).toEqual(['Hello from node:http.', 'Hello from Express.', 'Hello from Hono.']);
 });
 
+test('plain-clients: a client without tasks calls what it is told to, and gets the result', async () => {
+  const { lines, code } = await run(start('plain-clients'));
+  expect(code).toBe(0);
+  expect(lines[0]).toBe('working: task_wait');
+  expect(lines).toContain('input_required: task_answer');
+  expect(lines.at(-1)).toBe('Ebb and flow: all about tides.');
+});
+
 test('server: killed while its client polls, it comes back and the task goes on to its end', async () => {
   const first = start('server', '--port', '0');
   const port = await portOf(first);

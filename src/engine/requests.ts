@@ -79,6 +79,11 @@ export class Requests {
     return this.#clock.now();
   }
 
+  /** Calls back after that time, which holds no process open. Returns how to forget it. */
+  schedule(afterMs: number, callback: () => void): () => void {
+    return this.#clock.schedule(this.now + afterMs, callback);
+  }
+
   /** How many wait for news of a task. */
   get watchers(): number {
     return this.#watches.size;

@@ -1,6 +1,7 @@
 /** Waiting for a task on behalf of an open request. */
 import { type Requests, requestLeaseMs } from '../engine/requests.ts';
 import type { CommitNotice } from '../engine/store.ts';
+import type { InputKind } from '../model/input.ts';
 import { openInputs, type Progress, type Task, type TaskId } from '../model/task.ts';
 
 /** What a request waits for besides the end of its task. */
@@ -11,6 +12,8 @@ export interface Patience {
   readonly windowMs?: number;
   /** A subtask that is started ends the wait too. */
   readonly untilStart?: boolean;
+  /** Questions of these kinds reach the caller on another way, and do not end the wait. */
+  readonly asksItself?: readonly InputKind[];
   readonly onProgress?: (progress: Progress) => void;
 }
 
@@ -18,12 +21,18 @@ export type Waited = 'done' | 'asked' | 'started' | 'elapsed' | 'aborted';
 
 /** Resolves with the first thing that happens. The task is kept alive as long as the wait lasts. */
 export async function waitFor(requests: Requests, id: TaskId, patience: Patience): Promise<Waited> {
-  const { signal, windowMs, untilStart = false, onProgress } = patience;
+  const { signal, windowMs, untilStart = false, asksItself, onProgress } = patience;
   const { promise, resolve } = Promise.withResolvers<Waited>();
   const onAbort = () => resolve('aborted');
+  // What was asked is not part of the news.
+  const lookAgain = async () => {
+    const seen = await look(requests, id, patience).catch(() => undefined);
+    if (seen) resolve(seen);
+  };
   const hear = ({ taskId, events }: CommitNotice) => {
     for (const event of events) {
-      if (event.type === 'asked') resolve('asked');
+      if (event.type === 'asked' && asksItself) void lookAgain();
+      else if (event.type === 'asked') resolve('asked');
       else if (event.type === 'childStarted' && untilStart) resolve('started');
       else if (taskId !== id) continue;
       else if (event.type === 'finished' || event.type === 'removed') resolve('done');
@@ -31,19 +40,17 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
     }
   };
   const unwatch = requests.watch(id, hear);
-  const window =
-    windowMs === undefined
-      ? undefined
-      : setTimeout(() => resolve('elapsed'), Math.min(windowMs, 2 ** 31 - 1));
+  const closeWindow =
+    windowMs === undefined ? undefined : requests.schedule(windowMs, () => resolve('elapsed'));
   const lease = setInterval(() => void requests.keep(id).catch(() => {}), requestLeaseMs / 3);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
     if (signal.aborted) return 'aborted';
-    const already = await look(requests, id, untilStart);
+    const already = await look(requests, id, patience);
     return already ?? (await promise);
   } finally {
     unwatch();
-    clearTimeout(window);
+    closeWindow?.();
     clearInterval(lease);
     signal.removeEventListener('abort', onAbort);
   }
@@ -75,9 +82,14 @@ export async function untilDone(
 }
 
 /** What happened before anybody listened. */
-async function look(requests: Requests, id: TaskId, untilStart: boolean): Promise<Waited | undefined> {
+async function look(
+  requests: Requests,
+  id: TaskId,
+  { untilStart, asksItself = [] }: Patience,
+): Promise<Waited | undefined> {
   const tree = await requests.tree(id);
   if (!tree || tree.root.phase === 'done') return 'done';
-  if ([tree.root, ...tree.descendants].some((task) => openInputs(task).length > 0)) return 'asked';
+  const open = [tree.root, ...tree.descendants].flatMap(openInputs);
+  if (open.some(({ request }) => !asksItself.includes(request.kind))) return 'asked';
   return untilStart && tree.root.childCount > 0 ? 'started' : undefined;
 }

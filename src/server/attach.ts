@@ -11,6 +11,8 @@ import { InvalidParams } from '../protocol/errors.ts';
 import { subtasksExtension } from '../protocol/links.ts';
 import { Attachment } from './attachment.ts';
 import type { Binding } from './binding.ts';
+import { type AttachOptions, handOverSettings } from './hand-over/options.ts';
+import { PlainClients } from './hand-over/plain-clients.ts';
 import * as prompt from './prompt-listing.ts';
 import * as resource from './resource-listing.ts';
 import * as tool from './tool-listing.ts';
@@ -29,15 +31,17 @@ type AnyHandler = (request: { params?: JsonObject }, context: ServerContext) => 
 const attached = new WeakMap<Server, Binding>();
 
 /** Adds the durable tools, resources and prompts and the task methods to a server. A second time changes nothing. */
-export function attach(binding: Binding, mcp: McpServer | Server): void {
+export function attach(binding: Binding, mcp: McpServer | Server, options: AttachOptions = {}): void {
   const server = 'server' in mcp ? mcp.server : mcp;
   if (attached.get(server) === binding) return;
-  const served = servedBy(binding);
+  const settings = handOverSettings(options);
+  const plainClients = settings && new PlainClients(binding, settings);
+  const served = servedBy(binding, plainClients);
   for (const { call, lists } of served)
     for (const method of [call, ...lists.map(({ method }) => method)])
       if (!isFree(server, method)) throw new AttachedTooLate(method);
   attached.set(server, binding);
-  const attachment = new Attachment(binding, server);
+  const attachment = new Attachment(binding, server, plainClients);
   const { drafts } = binding;
   // One object serves all revisions: the SDK shows each what is its own.
   server.registerCapabilities({
@@ -53,7 +57,10 @@ export function attach(binding: Binding, mcp: McpServer | Server): void {
   decorate(attachment, server, isBare ? served.flatMap(({ lists }) => lists) : []);
   addMethods(attachment, server);
   if (isBare) for (const kind of served) answerOnBareServer(attachment, server, kind);
-  else registerAll(binding, mcp);
+  else {
+    registerAll(binding, mcp);
+    plainClients?.register(mcp);
+  }
 }
 
 /** A kind of thing that is durable here. */
@@ -71,13 +78,18 @@ interface List {
 }
 
 /** Tools always; the others are left alone if none of them is durable. */
-function servedBy({ tools, resources, prompts }: Binding): Kind[] {
+function servedBy({ tools, resources, prompts }: Binding, plainClients: PlainClients | undefined): Kind[] {
   const list = (method: string, key: string, entries: readonly object[]) => ({ method, key, entries });
   const inLists: Kind[] = [
     {
       capability: 'tools',
       call: 'tools/call',
-      lists: [list('tools/list', 'tools', [...tools].map(tool.definition))],
+      lists: [
+        list('tools/list', 'tools', [
+          ...[...tools].map(tool.definition),
+          ...(plainClients?.definitions ?? []),
+        ]),
+      ],
     },
   ];
   if (resources.length > 0) {
@@ -119,6 +131,7 @@ function isFree(server: Server, method: string): boolean {
 
 /** Requests for what is durable are ours; every other goes to whoever registered a handler. */
 function decorate(attachment: Attachment, server: Server, lists: readonly List[]): void {
+  const { plainClients } = attachment;
   const set = server.setRequestHandler.bind(server) as (...parameters: unknown[]) => void;
   const called =
     (method: RequestMethod, next: AnyHandler): AnyHandler =>
@@ -132,13 +145,19 @@ function decorate(attachment: Attachment, server: Server, lists: readonly List[]
       if (page.nextCursor !== undefined) return page;
       return { ...page, [key]: [...page[key]!, ...entries] };
     };
+  const shaped =
+    (next: AnyHandler): AnyHandler =>
+    async (request, context) => {
+      const page = (await next(request, context)) as JsonObject;
+      return plainClients!.shaped(page, attachment.callerOf(context, 'tools/list'), context);
+    };
   const overridden = (method: string, ...rest: unknown[]) => {
     const [handler] = rest;
     const list = lists.find((one) => one.method === method);
-    if (typeof handler !== 'function') set(method, ...rest);
-    else if (isRequestMethod(method)) set(method, called(method, handler as AnyHandler));
-    else if (list) set(method, listed(list, handler as AnyHandler));
-    else set(method, ...rest);
+    if (typeof handler !== 'function') return set(method, ...rest);
+    if (isRequestMethod(method)) return set(method, called(method, handler as AnyHandler));
+    const whole = list ? listed(list, handler as AnyHandler) : (handler as AnyHandler);
+    set(method, plainClients && method === 'tools/list' ? shaped(whole) : whole, ...rest.slice(1));
   };
   server.setRequestHandler = overridden as Server['setRequestHandler'];
 }

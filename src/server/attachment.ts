@@ -24,6 +24,7 @@ import { createdMessage, nameIn, originalTasks } from '../protocol/dialects/sep-
 import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
 import { NotOffered } from '../protocol/errors.ts';
 import type { Binding, Called } from './binding.ts';
+import type { PlainClients } from './hand-over/plain-clients.ts';
 import { introduced, isIntroduction, type Opening } from './introduction.ts';
 import { addressOf } from './remote-address.ts';
 import { RequestIds } from './request-ids.ts';
@@ -55,6 +56,8 @@ interface Extra {
 export class Attachment {
   readonly binding: Binding;
   readonly #server: Server;
+  /** If calls of clients without tasks are handed over. */
+  readonly plainClients: PlainClients | undefined;
   /** Answers that leave as they are, by the id of their request. */
   readonly #exact = new Map<unknown, JsonObject>();
   /** States that calls came back with, by the id of their request. */
@@ -66,9 +69,10 @@ export class Attachment {
   readonly #closed = new AbortController();
   #streams: Streams | undefined;
 
-  constructor(binding: Binding, server: Server) {
+  constructor(binding: Binding, server: Server, plainClients?: PlainClients) {
     this.binding = binding;
     this.#server = server;
+    this.plainClients = plainClients;
     const connect = server.connect.bind(server);
     server.connect = async (transport: Transport) => {
       const streams = new Streams(binding, server, transport, this.#closed.signal);
@@ -97,8 +101,17 @@ export class Attachment {
   call(method: RequestMethod, known: JsonObject, context: ServerContext): Promise<JsonObject> | undefined {
     const params = this.#asSent(known, context);
     const called = this.binding.called(method, params);
-    if (!called && !asksForTask(params, context)) return undefined;
+    const asks = asksForTask(params, context);
+    const plainTool = method === 'tools/call' && !asks ? this.plainClients?.tool(params.name) : undefined;
+    if (!called && !plainTool && !asks) return undefined;
     const caller = this.callerOf(context, method);
+    if (plainTool)
+      return this.faulting(context, () =>
+        this.plainClients!.call(plainTool, params.arguments, caller, {
+          signal: context.mcpReq.signal,
+          ...progressOf(context),
+        }),
+      );
     if (!called && !mustRefuse(caller, method, params, context)) return undefined;
     return this.faulting(context, async () => {
       const isNever = !called || called.tool.task === 'never';
@@ -111,11 +124,12 @@ export class Attachment {
   }
 
   async #call(
-    { tool, input }: Called,
+    called: Called,
     caller: Caller,
     { task, ttl, named }: Wishes,
     context: ServerContext,
   ): Promise<JsonObject> {
+    const { tool, input } = called;
     const { mcpReq } = context;
     const requestState = this.#states.has(mcpReq.id) ? this.#states.get(mcpReq.id) : mcpReq.requestState();
     // Of a request that is aborted the SDK sends no answer that would take these along.
@@ -142,6 +156,7 @@ export class Attachment {
         ...(named
           ? { ...this.#originalRequest(caller, context), ...progressOf(context, relatedToName(named.taskId)) }
           : !task && progressOf(context)),
+        ...(!task && !named && this.plainClients?.handingOver(called, caller, context, this.streams)),
       },
     );
     if (isJsonObject(reply.task)) return this.#handedOver(tool, input, reply, caller, context);

@@ -174,7 +174,13 @@ export class Follower {
   async #putQuestions(trees: readonly TaskTree[]): Promise<void> {
     if (!this.#listener.dialect.pushesQuestions) return;
     const live = trees.filter(({ root }) => root.phase !== 'done');
-    const questions = live.flatMap((on) => questionsOf(on).map((question) => ({ ...question, on })));
+    // Whoever cannot be asked would refuse, and the handler take that for an answer.
+    const { answers } = this.#listener.sender;
+    const questions = live.flatMap((on) =>
+      questionsOf(on).flatMap((question) =>
+        answers.includes(question.request.kind) ? [{ ...question, on }] : [],
+      ),
+    );
     const open = new Map(questions.map((question) => [idOf(question), question]));
     for (const [id, live] of this.#live) if (!open.has(id)) live.abort();
     let refused = false;

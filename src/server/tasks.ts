@@ -5,6 +5,7 @@ import type { TasksOptions as EngineOptions, Extents } from '../engine/tasks-opt
 import type { Limits } from '../hosting/limits.ts';
 import { attach } from './attach.ts';
 import { Binding, type ServingOptions } from './binding.ts';
+import type { AttachOptions } from './hand-over/options.ts';
 
 export interface TasksOptions extends EngineOptions, ServingOptions {}
 
@@ -31,7 +32,7 @@ export class Tasks extends EngineTasks {
    * Serves the durable tools on an `McpServer` or `Server`, beside whatever else it has. To be called before the first
    * tool is registered. Durable work needs a worker: see `work()`.
    */
-  attach(mcp: McpServer | Server): void {
-    attach(this.binding, mcp);
+  attach(mcp: McpServer | Server, options: AttachOptions = {}): void {
+    attach(this.binding, mcp, options);
   }
 }

@@ -3,7 +3,7 @@
  *
  * A caller that takes tasks gets one at once (`always`, `required`), or if the handler is not done within the window,
  * asks, or starts a subtask (`auto`). Everyone else waits for the result; the work is the same, but its task belongs
- * to the request until its id is sent, and nobody ever hears of it.
+ * to the request until its id is sent, and nobody ever hears of it, unless the call is handed over (`hand-over/`).
  */
 import { NotJson, ValueTooLarge } from '../engine/carried.ts';
 import { InvalidInput } from '../engine/recorded-error.ts';
@@ -25,6 +25,7 @@ import type { Origin, Progress, Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
 import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from '../protocol/errors.ts';
 import { gather } from './before.ts';
+import { type HandOver, waitPlainly } from './hand-over/waiting.ts';
 import { type RequestState, RequestStates, type StatefulCall, stateLifeMs } from './request-state.ts';
 
 export interface ToolCall {
@@ -60,7 +61,12 @@ export interface OpenRequest {
   readonly gone?: AbortSignal;
   /** The caller is told of its task, and can be asked its questions until the returned function is called. */
   readonly onCreated?: (tree: TaskTree) => Promise<() => void>;
+  /** Its caller knows no tasks, and goes on with plain tools if it has to wait for long. */
+  readonly handOver?: HandOver;
 }
+
+/** A wait that may end with a task in plain words. */
+type PlainPatience = Patience & Pick<OpenRequest, 'handOver'>;
 
 /** The author's `before` threw. */
 class BeforeFailed extends Error {}
@@ -83,7 +89,7 @@ export class ToolCalls {
 
   async call(call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
     const { tool } = call;
-    if (tool.task === 'required' && !caller.sender.takesTasks && !call.named)
+    if (tool.task === 'required' && !caller.sender.takesTasks && !call.named && !request.handOver)
       throw caller.dialect.tasksRequired(`The ${kindOf[tool.method]} ${nameOf(tool)}`);
     try {
       const state = await this.#stateOf(call, caller);
@@ -158,7 +164,8 @@ export class ToolCalls {
       origin: {
         dialect: caller.dialect.revision,
         method: call.tool.method,
-        answers: caller.sender.answers,
+        // Whoever goes on with plain tools can be asked anything, if not by its client.
+        ...(!request.handOver && { answers: caller.sender.answers }),
         ...(call.progress && { progress: call.progress }),
         ...(call.trace && { trace: call.trace }),
       },
@@ -169,7 +176,7 @@ export class ToolCalls {
       ...(hasHandle(call, caller.sender) && { idempotencyKey: call.idempotencyKey! }),
     });
     if (atOnce) return this.#handOver(task, call, caller, request);
-    const patience: Patience = givesTask
+    const patience: PlainPatience = givesTask
       ? { ...request, windowMs: this.#windowMs, untilStart: true }
       : request;
     return this.#attend(task.id, call, caller, patience);
@@ -226,12 +233,16 @@ export class ToolCalls {
   }
 
   /** Waits with the caller until there is something to tell it. */
-  async #attend(id: TaskId, call: ToolCall, caller: Caller, patience: Patience): Promise<JsonObject> {
-    const waited = await waitFor(this.#requests, id, patience);
+  async #attend(id: TaskId, call: ToolCall, caller: Caller, patience: PlainPatience): Promise<JsonObject> {
+    const { handOver, windowMs } = patience;
+    const waited = handOver
+      ? await waitPlainly(this.#requests, id, call.tool, { ...patience, handOver })
+      : await waitFor(this.#requests, id, patience);
     if (waited === 'aborted') return this.#abort(id, call, caller);
     if (waited === 'done') return this.#deliver(id, caller, call.requestState === undefined);
-    // Only a caller that takes tasks waits no longer than a window.
-    if (patience.windowMs !== undefined) return this.#publish(id, call, caller, patience);
+    // Only a caller that takes tasks, or is told of them in plain words, waits no longer than a window.
+    const isOver = handOver ? waited === 'elapsed' : windowMs !== undefined;
+    if (isOver) return this.#publish(id, call, handOver?.caller ?? caller, patience);
     return this.#park(id, call, caller, patience);
   }
 
@@ -240,11 +251,12 @@ export class ToolCalls {
     const isAlive = await this.#requests.publish(id);
     const tree = isAlive ? await view(this.#requests, caller, id) : undefined;
     if (signal.aborted) return this.#abort(id, call, caller);
-    return tree ? caller.dialect.created(tree, this.#requests.now) : this.#deliver(id, caller, true);
+    if (tree) return caller.dialect.created(tree, this.#requests.now);
+    return this.#deliver(id, caller, call.requestState === undefined);
   }
 
   /** Puts the open questions to a caller that has no tasks; the state that it gets names the work. */
-  async #park(id: TaskId, call: ToolCall, caller: Caller, patience: Patience): Promise<JsonObject> {
+  async #park(id: TaskId, call: ToolCall, caller: Caller, patience: PlainPatience): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
     const questions = tree && tree.root.phase !== 'done' ? questionsOf(tree) : [];
     if (questions.length === 0) return this.#attend(id, call, caller, patience);
@@ -261,8 +273,15 @@ export class ToolCalls {
     if (tree.root.phase !== 'done') {
       await this.#requests.keep(id);
       await answerQuestions(this.#requests, tree, call.inputResponses ?? {}, caller);
+      // Sent again after it was handed over: nothing that becomes of this request may end the task.
+      if (!tree.root.unpublished && request.handOver) return this.#handedOver(tree, request.handOver);
     }
     return this.#attend(id, call, caller, request);
+  }
+
+  async #handedOver(known: TaskTree, { caller }: HandOver): Promise<JsonObject> {
+    const tree = (await view(this.#requests, caller, known.root.id)) ?? known;
+    return caller.dialect.created(tree, this.#requests.now);
   }
 
   /** The outcome as the plain call would have given it. */
@@ -323,6 +342,6 @@ function plain(outcome: Outcome): JsonObject {
   return outcome.value as JsonObject;
 }
 
-function errorResult(text: string): JsonObject {
+export function errorResult(text: string): JsonObject {
   return { content: [{ type: 'text', text }], isError: true };
 }

@@ -25,6 +25,23 @@ test('a task made on one revision can be read, answered and cancelled on the oth
   expect((await later.get(newer)).result.status).toBe('cancelled');
 });
 
+test('a question is not put to a client that cannot be asked: it stays open for one that can answer', async () => {
+  const { url } = await served();
+  const later = new Later(url, withTasks);
+  const mute = new Older(url, { capabilities: {} });
+  await mute.open();
+  const taskId = await later.start('ask_name');
+  await later.until(taskId, 'input_required');
+  const result = mute.send('tasks/result', { taskId });
+  for (let looks = 0; looks < 10; looks++)
+    expect((await mute.get(taskId)).result.status).toBe('input_required');
+  const name = { action: 'accept', content: { name: 'Ada' } };
+  await later.request('tasks/update', { taskId, inputResponses: { name } });
+  const { message, before } = await result;
+  expect(message.result.content[0].text).toBe('Hello, Ada!');
+  expect(before).toEqual([]);
+});
+
 test('an error result is a failure to the one, and completes the task to the other', async () => {
   const { url, peer } = await served();
   const taskId = await peer.start('failing_job');

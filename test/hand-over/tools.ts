@@ -1,0 +1,132 @@
+/** The tools of the servers under test. Those that wait are let go by `tasks.complete(id, 'go')`. */
+import { appendFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { type DurableTool, durableTool, ProtocolError, type TaskSetting } from '../../src/index.ts';
+
+const Name = z.object({ name: z.string().min(1) });
+const question = { message: 'What is your name?', schema: Name };
+
+/** Two minutes of work, unless told otherwise, and a question in the middle. */
+const report = durableTool(
+  'report',
+  {
+    description: 'Writes a report and has it signed.',
+    inputSchema: z.object({
+      topic: z.string(),
+      restMs: z.number().default(60_000),
+      trace: z.string().optional(),
+    }),
+    outputSchema: z.object({ topic: z.string(), signedBy: z.string() }),
+  },
+  async ({ topic, restMs, trace }, task) => {
+    const tell = (line: string) =>
+      task.step(line, async () => {
+        if (trace !== undefined) await appendFile(trace, `${line}\n`);
+      });
+    task.progress(1, 3, 'Sources found');
+    await tell('searched');
+    await task.sleep(restMs);
+    const signature = await task.ask('signature', {
+      message: `Who signs the report on ${topic}?`,
+      schema: Name,
+    });
+    if (signature.action !== 'accept') throw new Error('Nobody signed.');
+    await tell('signed');
+    await task.sleep(restMs);
+    return {
+      content: [{ type: 'text', text: `A report on ${topic}.` }],
+      structuredContent: { topic, signedBy: signature.content.name },
+    };
+  },
+);
+
+const settings: readonly TaskSetting[] = ['auto', 'always', 'never', 'required'];
+
+/** `held_auto`, `held_always`, …: at the author's word they return what they were called with. */
+const held = settings.map((setting) =>
+  durableTool(
+    `held_${setting}`,
+    {
+      task: setting,
+      inputSchema: z.object({ word: z.string() }),
+      outputSchema: z.object({ word: z.string() }),
+    },
+    async ({ word }, task) => {
+      await task.event('go');
+      return { word };
+    },
+  ),
+);
+
+const reporting = durableTool('reporting', {}, async (_, task) => {
+  task.progress(1, 2, 'Half of it');
+  await task.event('go');
+  return 'all of it';
+});
+
+const throwing = durableTool('throwing', {}, async (_, task) => {
+  await task.event('go');
+  throw new Error('The disk is full.');
+});
+
+const refusing = durableTool('refusing', {}, async (_, task) => {
+  await task.event('go');
+  throw new ProtocolError(-32099, 'Not on Sundays.', { day: 'Sunday' });
+});
+
+const asking = durableTool('asking', {}, async (_, task) => {
+  const answer = await task.ask('name', question);
+  return answer.action === 'accept' ? `Hello, ${answer.content.name}!` : `You said ${answer.action}.`;
+});
+
+/** One that comes at once, and work after it. */
+const askingEarly = durableTool('asking_early', {}, async (_, task) => {
+  const answer = await task.ask('name', question);
+  await task.event('go');
+  return answer.action === 'accept' ? `Hello, ${answer.content.name}!` : `You said ${answer.action}.`;
+});
+
+/** A question that comes only when the call has been handed over. */
+const askingLate = durableTool('asking_late', {}, async (_, task) => {
+  await task.event('go');
+  const answer = await task.ask('name', question);
+  return answer.action === 'accept' ? `Hello, ${answer.content.name}!` : `You said ${answer.action}.`;
+});
+
+const familyOfAskers = durableTool('family_of_askers', {}, async (_, task) => {
+  const children = [await task.start(asking), await task.start(asking)];
+  const results = await Promise.all(children.map((child) => child.result()));
+  return results.map(({ content }) => content[0]!.text).join(' ');
+});
+
+const sampling = durableTool('sampling', {}, async (_, task) => {
+  const params = { messages: [{ role: 'user', content: { type: 'text', text: 'A rhyme?' } }], maxTokens: 10 };
+  const { content } = await task.ask('rhyme', { sampling: params });
+  return (content as { text: string }).text;
+});
+
+/** A question of each kind. */
+const askingEverything = durableTool('asking_everything', {}, async (_, task) => {
+  const params = { messages: [{ role: 'user', content: { type: 'text', text: 'A rhyme?' } }], maxTokens: 10 };
+  const answers = await Promise.all([
+    task.ask('form', question),
+    task.ask('page', { message: 'Please sign in.', url: 'https://example.com/sign-in' }),
+    task.ask('model', { sampling: params }),
+    task.ask('folders', { roots: true }),
+  ]);
+  return JSON.stringify(answers);
+});
+
+export const handOverTools = [
+  report,
+  ...held,
+  reporting,
+  throwing,
+  refusing,
+  asking,
+  askingEarly,
+  askingLate,
+  familyOfAskers,
+  sampling,
+  askingEverything,
+] as readonly DurableTool[];

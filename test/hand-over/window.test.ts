@@ -1,0 +1,234 @@
+/** How long a call by a client without tasks is kept open, what it is told then, and what it gets in the end. */
+import { ResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { expect, test } from 'vitest';
+import { eventually } from '../serving/eventually.ts';
+import { idIn, isHandedOver, Stage, textOf } from './stage.ts';
+
+const made = async (stage: Stage) => {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const stop = await stage.tasks.subscribe(({ taskId, events }) => {
+    if (events.some(({ type }) => type === 'parked')) resolve(taskId);
+  });
+  return promise.finally(stop);
+};
+
+test('a call that ends within the window is answered with its result, and leaves nothing behind', async () => {
+  const stage = await Stage.open();
+  const waiting = made(stage);
+  const reply = stage.raw().call('held_auto', { word: 'tide' });
+  const id = await waiting;
+  stage.clock.advance(44_999);
+  await stage.release(id);
+  const { result } = await reply;
+  expect(result.structuredContent).toEqual({ word: 'tide' });
+  expect(isHandedOver(result)).toBe(false);
+  await expect.poll(() => stage.tasks.get(id)).toBeUndefined();
+});
+
+test('after 45 s it is handed over: the answer names the task, how it stands, and what to call next', async () => {
+  const stage = await Stage.open();
+  const waiting = made(stage);
+  const reply = stage.raw().call('reporting');
+  const id = await waiting;
+  stage.clock.advance(45_000);
+  const { result } = await reply;
+  expect(result).toMatchObject({ resultType: 'complete' });
+  expect(result).not.toHaveProperty('isError');
+  expect(result.structuredContent).toEqual({
+    taskId: id,
+    tool: 'reporting',
+    status: 'working',
+    progress: { done: 1, total: 2, message: 'Half of it' },
+    createdAt: '2026-07-28T00:00:00.000Z',
+    next: { tool: 'task_wait', arguments: { taskId: id } },
+  });
+  expect(textOf(result).split('\n')).toEqual([
+    'This takes longer, and goes on in the background.',
+    `Task ${id} (reporting): working.`,
+    'Progress: 1 of 2, Half of it',
+    `Next: call task_wait with {"taskId":"${id}"} to wait for the result. Do not call the original tool again: that would begin the work anew. task_cancel with {"taskId":"${id}"} ends it.`,
+  ]);
+});
+
+test('the window is what the author says', async () => {
+  const stage = await Stage.open({ attach: { plainClients: { handOver: '5s' } } });
+  const waiting = made(stage);
+  const reply = stage.raw().call('held_auto', { word: 'tide' });
+  const id = await waiting;
+  stage.clock.advance(5_000);
+  expect(idIn((await reply).result)).toBe(id);
+});
+
+test('unless the author says so nothing is handed over', async () => {
+  const stage = await Stage.open({ attach: {} });
+  const waiting = made(stage);
+  const reply = stage.raw().call('held_auto', { word: 'tide' });
+  const id = await waiting;
+  stage.clock.advance(46_000);
+  await stage.release(id);
+  expect((await reply).result.structuredContent).toEqual({ word: 'tide' });
+});
+
+test('a tool with task: "never" is waited for, whoever calls it', async () => {
+  const stage = await Stage.open();
+  const waiting = made(stage);
+  const reply = stage.raw().call('held_never', { word: 'tide' });
+  const id = await waiting;
+  stage.clock.advance(46_000);
+  await stage.release(id);
+  expect((await reply).result.structuredContent).toEqual({ word: 'tide' });
+});
+
+test('a tool with task: "required" is handed over at once instead of refused', async () => {
+  const stage = await Stage.open();
+  const { result } = await stage.raw().call('held_required', { word: 'tide' });
+  expect(await stage.tasks.get(idIn(result))).toMatchObject({ tool: 'held_required' });
+  const older = await stage.older();
+  await older.listTools();
+  expect(isHandedOver(await older.callTool({ name: 'held_required', arguments: { word: 'tide' } }))).toBe(
+    true,
+  );
+});
+
+test('a caller with the extension gets a task in the words of the extension', async () => {
+  const stage = await Stage.open();
+  const { result } = await stage.raw({ tasks: true }).call('held_always', { word: 'tide' });
+  expect(result).toMatchObject({ resultType: 'task', status: 'working' });
+});
+
+test('a caller of 2025-11-25 that asks for a task gets one', async () => {
+  const stage = await Stage.open();
+  const older = await stage.older();
+  const params = { name: 'held_auto', arguments: { word: 'tide' }, task: {} };
+  const reply = await older.request({ method: 'tools/call', params }, ResultSchema);
+  expect(reply).toMatchObject({ task: { status: 'working' } });
+});
+
+test('a call that goes away within the window takes its work with it', async () => {
+  const stage = await Stage.open();
+  const waiting = made(stage);
+  const call = stage.raw().openCall('held_auto', { word: 'tide' });
+  const id = await waiting;
+  call.cut();
+  await expect.poll(() => stage.tasks.get(id)).toMatchObject({ outcome: { kind: 'cancelled' } });
+});
+
+test('a task that was handed over outlives the connection, and any session of its owner reads its result', async () => {
+  const stage = await Stage.open();
+  const first = await stage.older();
+  const handed = await stage.passing(first.callTool({ name: 'held_auto', arguments: { word: 'tide' } }));
+  const taskId = idIn(handed);
+  await first.close();
+  await stage.release(taskId);
+  const second = await stage.older();
+  const older = await second.callTool({ name: 'task_wait', arguments: { taskId } });
+  const later = await (await stage.later()).callTool({ name: 'task_wait', arguments: { taskId } });
+  for (const result of [older, later])
+    expect(result).toMatchObject({
+      content: [{ type: 'text', text: '{"word":"tide"}' }],
+      structuredContent: { word: 'tide' },
+    });
+});
+
+test('task_wait gives a result exactly as the plain call does', async () => {
+  const stage = await Stage.open();
+  const client = stage.raw();
+  const plain = async (tool: string, input: object) => {
+    const waiting = made(stage);
+    const reply = client.call(tool, input);
+    await stage.release(await waiting);
+    return reply;
+  };
+  for (const [tool, input] of [
+    ['held_auto', { word: 'tide' }],
+    ['throwing', {}],
+    ['refusing', {}],
+  ] as const) {
+    const taskId = await stage.handedOver(client, tool, input);
+    await stage.release(taskId);
+    const [waited, direct] = [await client.call('task_wait', { taskId }), await plain(tool, input)];
+    expect(waited.result).toEqual(direct.result);
+    expect(waited.error).toEqual(direct.error);
+  }
+});
+
+test('an error of the protocol is the same error, and an error result the same error result', async () => {
+  const stage = await Stage.open();
+  const client = stage.raw();
+  const waited = async (tool: string) => {
+    const taskId = await stage.handedOver(client, tool);
+    await stage.release(taskId);
+    return client.call('task_wait', { taskId });
+  };
+  expect((await waited('throwing')).result).toMatchObject({
+    isError: true,
+    content: [{ text: 'The disk is full.' }],
+  });
+  expect((await waited('refusing')).error).toEqual({
+    code: -32099,
+    message: 'Not on Sundays.',
+    data: { day: 'Sunday' },
+  });
+});
+
+test('task_wait waits for one more window, and for as many as it takes', async () => {
+  const stage = await Stage.open();
+  const client = stage.raw();
+  const taskId = await stage.handedOver(client, 'held_auto', { word: 'tide' });
+  for (let times = 0; times < 3; times++) {
+    const { result } = await stage.passing(client.call('task_wait', { taskId }));
+    expect(result.structuredContent).toMatchObject({
+      taskId,
+      status: 'working',
+      next: { tool: 'task_wait' },
+    });
+  }
+  const last = client.call('task_wait', { taskId });
+  await stage.release(taskId);
+  expect((await last).result.structuredContent).toEqual({ word: 'tide' });
+});
+
+test('a task_wait that goes away ends nothing', async () => {
+  const stage = await Stage.open();
+  const client = stage.raw();
+  const taskId = await stage.handedOver(client, 'held_auto', { word: 'tide' });
+  const { watchers } = await stage.tasks.requests();
+  const wait = client.openCall('task_wait', { taskId });
+  await eventually(async () => (await stage.tasks.requests()).watchers).toBe(watchers + 1);
+  wait.cut();
+  await eventually(async () => (await stage.tasks.requests()).watchers).toBe(watchers);
+  await stage.release(taskId);
+  expect((await client.call('task_wait', { taskId })).result.structuredContent).toEqual({ word: 'tide' });
+});
+
+test('task_status says at once how a task stands, and task_cancel ends it', async () => {
+  const stage = await Stage.open();
+  const client = stage.raw();
+  const taskId = await stage.handedOver(client, 'reporting');
+  const standing = async (tool: string) => (await client.call(tool, { taskId })).result;
+  expect((await standing('task_status')).structuredContent).toMatchObject({ status: 'working' });
+
+  const cancelled = await standing('task_cancel');
+  expect(cancelled.structuredContent).toMatchObject({ taskId, status: 'cancelled' });
+  expect(cancelled.structuredContent).not.toHaveProperty('next');
+  expect(await stage.tasks.get(taskId)).toMatchObject({ outcome: { kind: 'cancelled' } });
+  expect(await standing('task_wait')).toMatchObject({
+    isError: true,
+    structuredContent: { status: 'cancelled' },
+  });
+  // Whoever cancels again learns how it is, and changes nothing.
+  expect((await standing('task_cancel')).structuredContent).toMatchObject({ status: 'cancelled' });
+});
+
+test('a task that is done stays done: task_cancel says so, and task_status where its result is', async () => {
+  const stage = await Stage.open();
+  const client = stage.raw();
+  const taskId = await stage.handedOver(client, 'held_auto', { word: 'tide' });
+  await stage.release(taskId);
+  await client.call('task_wait', { taskId });
+  for (const tool of ['task_cancel', 'task_status']) {
+    const { result } = await client.call(tool, { taskId });
+    expect(result.structuredContent).toMatchObject({ status: 'completed', next: { tool: 'task_wait' } });
+  }
+  expect((await client.call('task_wait', { taskId })).result.structuredContent).toEqual({ word: 'tide' });
+});
