@@ -51,6 +51,9 @@ export const frameFlaws: readonly Arbitrary<Flaw>[] = [
 
 /** No header can carry some names, so that those of header and body cannot agree. */
 function unknown(method: string): Outcome {
+  // A server that has resources and prompts misses what these need instead.
+  if (method === 'resources/read' || method === 'prompts/get')
+    return { codes: [methodNotFound, invalidParams] };
   if (headerValue(method) === method) return { codes: [methodNotFound], words: /method not found/i };
   return { codes: [methodNotFound, headerMismatch] };
 }

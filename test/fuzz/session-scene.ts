@@ -16,10 +16,12 @@ interface Made {
 
 const overStatuses = ['completed', 'failed', 'cancelled'];
 
+/** No name is given twice, whoever gives it. */
+let names = 0;
+
 export class SessionScene {
   readonly facts: SessionFacts;
   readonly #talk: Talk;
-  #names = 0;
 
   private constructor(talk: Talk, facts: SessionFacts) {
     this.#talk = talk;
@@ -55,7 +57,7 @@ export class SessionScene {
 
   /** Sends a message, with what it needs made before, and unmade after. */
   async send(bad: BadMessage): Promise<Answer> {
-    const { draft } = withOwnId(bad, `id ${++this.#names}`);
+    const { draft } = withOwnId(bad, `id ${++names}`);
     const text = JSON.stringify([draft.message, draft.body?.toString('latin1')]);
     const made: Made[] = [];
     try {
@@ -109,7 +111,7 @@ export class SessionScene {
   }
 
   readonly #made: Record<keyof typeof fresh, () => Promise<Made>> = {
-    name: async () => ({ value: `name ${++this.#names}`, release: async () => {} }),
+    name: async () => ({ value: `name ${++names}`, release: async () => {} }),
     task: async () => {
       const taskId = await this.#begun('nap', { ms: this.facts.dialect.namesTasks ? 0 : 3_600_000 });
       const method = this.facts.dialect.namesTasks ? 'tasks/delete' : 'tasks/cancel';
@@ -129,7 +131,7 @@ export class SessionScene {
       const { task } = await asked(this.#talk, 'tools/call', { ...call, task: {} });
       return task.taskId;
     }
-    const taskId = `begun ${++this.#names}`;
+    const taskId = `begun ${++names}`;
     const messages = this.#talk.exchange('tools/call', { ...call, _meta: { [taskKey]: { taskId } } });
     // What asks is not answered before it is; what does not ask is over by then.
     for (let isAsked = false; !isAsked; ) {
@@ -145,7 +147,7 @@ export class SessionScene {
   /** A task that asks for a name; `answer`, or later a refusal, brings it to its end. */
   async #asking(answer?: Loose) {
     const { namesTasks } = this.facts.dialect;
-    const taskId = namesTasks ? `asking ${++this.#names}` : await this.#begun('ask_name', {});
+    const taskId = namesTasks ? `asking ${++names}` : await this.#begun('ask_name', {});
     const put = Promise.withResolvers<string>();
     const reply = (id: string) => this.#talk.tell({ id, result: answer ?? { action: 'decline' } });
     let mayReply = answer !== undefined;
