@@ -258,12 +258,16 @@ export class ToolCalls {
   /** Puts the open questions to a caller that has no tasks; the state that it gets names the work. */
   async #park(id: TaskId, call: ToolCall, caller: Caller, patience: PlainPatience): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
-    const questions = tree && tree.root.phase !== 'done' ? questionsOf(tree) : [];
+    const open = tree && tree.root.phase !== 'done' ? questionsOf(tree) : [];
+    // One that came in this very moment, and that the client cannot be asked, is handed over with the retry.
+    const questions = patience.handOver
+      ? open.filter(({ request }) => caller.sender.answers.includes(request.kind))
+      : open;
     if (questions.length === 0) return this.#attend(id, call, caller, patience);
     await this.#requests.keepBetweenRounds(id, stateLifeMs);
-    const open = new Map(questions.map(({ key, request }) => [key, request]));
+    const asked = new Map(questions.map(({ key, request }) => [key, request]));
     const state = await this.#states.seal(await stateful(call, caller), { kind: 'parked', taskId: id });
-    return caller.dialect.inputRequired(open, state);
+    return caller.dialect.inputRequired(asked, state);
   }
 
   /** The caller is back with answers to questions of parked work. */

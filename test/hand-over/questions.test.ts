@@ -134,6 +134,26 @@ describe('on 2026-07-28, a client that can be asked', () => {
     expect(answered.result).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
   });
 
+  test('and has to be asked what it cannot be, is handed everything over, or what is left of it', async () => {
+    const stage = await Stage.open();
+    const client = stage.raw({ capabilities });
+    let { result } = await client.call('asking_everything');
+    // Asked one after the other, the first may have come alone.
+    if (result.resultType === 'input_required') {
+      expect(Object.keys(result.inputRequests)).toEqual(['form']);
+      const { requestState } = result;
+      ({ result } = await client.call(
+        'asking_everything',
+        {},
+        { requestState, inputResponses: { form: ada } },
+      ));
+    }
+    expect(result.structuredContent).toMatchObject({
+      status: 'input_required',
+      next: { tool: 'task_answer' },
+    });
+  });
+
   test('has a window of its own for the retry', async () => {
     const stage = await Stage.open();
     const client = stage.raw({ capabilities });
