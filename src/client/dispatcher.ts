@@ -145,7 +145,7 @@ export class Dispatcher implements RemotePeer {
       signal.removeEventListener('abort', onAbort);
       this.#pending.delete(id);
       ended.abort();
-      if (signal.aborted && options.tellsAbort && !('terminateSession' in transport))
+      if (signal.aborted && options.tellsAbort && !this.#hearsOfAborts(transport))
         void this.notify({ method: 'notifications/cancelled', params: { requestId: id } }).catch(() => {});
     }
   }
@@ -165,6 +165,11 @@ export class Dispatcher implements RemotePeer {
   #addressed(params: JsonObject): JsonObject {
     if (!this.#envelope) return params;
     return { ...params, _meta: { ...(params._meta as JsonObject | undefined), ...this.#envelope } };
+  }
+
+  /** On HTTP, closing the stream of a request says it, but only since 2026-07-28. */
+  #hearsOfAborts(transport: Transport): boolean {
+    return 'terminateSession' in transport && this.#envelope !== undefined;
   }
 
   #answersIt(request: Parameters<Requested>[0]): boolean {

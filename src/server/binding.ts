@@ -38,6 +38,11 @@ export interface ServingOptions {
   readonly drafts?: readonly Draft[] | 'all';
   /** What one owner may ask for. Each has a default; see docs/limits.md. */
   readonly limits?: Partial<Limits>;
+  /**
+   * Finds the tool that a name stands for, and what a task of it is made with, where tools come and go. Such a server
+   * lists its tools itself; the tools of `createTasks` are only what its tasks are carried out by.
+   */
+  readonly toolNamed?: (name: string, input: unknown) => Called | undefined;
 }
 
 export class UnknownDraft extends HoldfastError {
@@ -95,6 +100,7 @@ export class Binding {
   readonly #anonymousRetentionMs: number;
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
   readonly #tools: ReadonlyMap<string, DurableTool>;
+  readonly #toolNamed: (name: string, input: unknown) => Called | undefined;
   #served: Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> | undefined;
 
   constructor(tasks: Tasks, options: ServingOptions) {
@@ -110,7 +116,13 @@ export class Binding {
     this.#anonymousRetentionMs = toMs(anonymousRetention);
     this.#ownerOf = owner;
     // Of several versions the newest is called.
-    this.#tools = new Map(tasks.tools.map((tool) => [tool.name, tool]));
+    this.#tools = new Map(options.toolNamed ? [] : tasks.tools.map((tool) => [tool.name, tool]));
+    this.#toolNamed =
+      options.toolNamed ??
+      ((name, input) => {
+        const tool = this.#tools.get(name);
+        return tool && { tool, input };
+      });
     this.resources = [...new Map(tasks.resources.map((one) => [one.name, one])).values()];
     this.prompts = [...new Map(tasks.prompts.map((one) => [one.name, one])).values()];
   }
@@ -121,16 +133,13 @@ export class Binding {
   }
 
   tool(name: unknown): DurableTool | undefined {
-    return typeof name === 'string' ? this.#tools.get(name) : undefined;
+    return typeof name === 'string' ? this.#toolNamed(name, undefined)?.tool : undefined;
   }
 
   /** The durable tool, resource or prompt that a request is for, and its input; undefined if it is none of ours. */
   called(method: string, params: JsonObject): Called | undefined {
     const { name, uri, arguments: input } = params;
-    if (method === 'tools/call') {
-      const tool = this.tool(name);
-      return tool && { tool, input };
-    }
+    if (method === 'tools/call') return typeof name === 'string' ? this.#toolNamed(name, input) : undefined;
     if (method === 'prompts/get') {
       const tool = this.prompts.find(({ listedAs }) => listedAs === name);
       return tool && { tool, input };
