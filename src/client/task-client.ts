@@ -253,8 +253,7 @@ export class TaskClient implements AsyncDisposable {
     this.#live.set(record.id, { handle, over });
     this.#send(record, { ...(answer && { answer }) }, over.signal)
       .then((begun) => {
-        if (!('result' in begun))
-          return void this.#pursue(handle, begun.record, { ...begun, answer }, over);
+        if (!('result' in begun)) return void this.#pursue(handle, begun.record, { ...begun, answer }, over);
         this.#answered(record, begun.result, over, handle);
         this.#live.delete(record.id);
       })

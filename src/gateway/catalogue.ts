@@ -66,9 +66,9 @@ export class Catalogue {
     }));
     const prompts: Entry<{ readonly upstream: Upstream; readonly listed: JsonObject }>[] = [];
     for (const [upstream, base] of this.#upstreams) {
-      for (const listed of upstream.lists.tools)
+      for (const listed of upstream.listed.tools)
         tools.push({ owner: upstream.name, name: String(listed.name), what: { upstream, base, listed } });
-      for (const listed of upstream.lists.prompts)
+      for (const listed of upstream.listed.prompts)
         prompts.push({ owner: upstream.name, name: String(listed.name), what: { upstream, listed } });
     }
     const called = new Map<string, (input: unknown) => Called>();
@@ -85,23 +85,21 @@ export class Catalogue {
     );
     const upstreams = [...this.#upstreams.keys()];
     this.resources = distinct(
-      upstreams.flatMap(({ lists }) => lists.resources),
+      upstreams.flatMap(({ listed }) => listed.resources),
       'uri',
     );
     this.resourceTemplates = distinct(
-      upstreams.flatMap(({ lists }) => lists.resourceTemplates),
+      upstreams.flatMap(({ listed }) => listed.resourceTemplates),
       'uriTemplate',
     );
   }
 
   /** Those that may have a resource, the likeliest first: who lists it, who has a template for its like, all others. */
   holdersOf(uri: string): Upstream[] {
-    const upstreams = [...this.#upstreams.keys()].filter(({ capabilities }) =>
-      isJsonObject(capabilities.resources),
-    );
-    const rank = ({ lists }: Upstream) => {
-      if (lists.resources.some((resource) => resource.uri === uri)) return 0;
-      return lists.resourceTemplates.some(({ uriTemplate }) => fits(String(uriTemplate), uri)) ? 1 : 2;
+    const upstreams = [...this.#upstreams.keys()].filter((upstream) => upstream.has('resources'));
+    const rank = ({ listed }: Upstream) => {
+      if (listed.resources.some((resource) => resource.uri === uri)) return 0;
+      return listed.resourceTemplates.some(({ uriTemplate }) => fits(String(uriTemplate), uri)) ? 1 : 2;
     };
     return upstreams
       .map((one) => [rank(one), one] as const)

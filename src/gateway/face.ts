@@ -81,8 +81,7 @@ export class Face {
 
   #server(): Server {
     const { tasks, upstreams, version } = this.#parts;
-    const has = (capability: string) =>
-      upstreams.some(({ capabilities }) => isJsonObject(capabilities[capability]));
+    const has = (capability: string) => upstreams.some((upstream) => upstream.has(capability));
     const instructions = instructionsOf(upstreams);
     const server = new Server(
       { name: 'holdfast', version },
@@ -155,7 +154,7 @@ export class Face {
   }
 
   async #setLevel(params: JsonObject): Promise<JsonObject> {
-    const logging = this.#parts.upstreams.filter(({ capabilities }) => isJsonObject(capabilities.logging));
+    const logging = this.#parts.upstreams.filter((upstream) => upstream.has('logging'));
     await Promise.allSettled(logging.map((upstream) => upstream.request('logging/setLevel', params)));
     return {};
   }
@@ -175,8 +174,8 @@ async function passedOn(
 }
 
 function instructionsOf(upstreams: readonly Upstream[]): string | undefined {
-  const all = upstreams.flatMap(({ name, instructions }) =>
-    instructions ? [[name, instructions] as const] : [],
+  const all = upstreams.flatMap(({ name, listed }) =>
+    listed.instructions ? [[name, listed.instructions] as const] : [],
   );
   if (all.length <= 1) return all[0]?.[1];
   return all.map(([name, text]) => `${name}:\n${text}`).join('\n\n');

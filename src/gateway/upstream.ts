@@ -24,7 +24,10 @@ export interface Call {
   readonly isLimited?: boolean;
 }
 
-export interface Lists {
+/** What it said of itself when it was last asked. */
+export interface Listed {
+  readonly capabilities: JsonObject;
+  readonly instructions?: string;
   readonly tools: readonly JsonObject[];
   readonly prompts: readonly JsonObject[];
   readonly resources: readonly JsonObject[];
@@ -34,11 +37,13 @@ export interface Lists {
 export interface UpstreamEvents {
   /** Its lists are not what they were. */
   changed(upstream: Upstream): void;
+  /** It cannot be reached; said once for each reason. */
+  failed(upstream: Upstream, why: string): void;
   /** It sent a notification that is for clients. */
   notified(upstream: Upstream, method: string, params: JsonObject): void;
 }
 
-const emptyLists: Lists = { tools: [], prompts: [], resources: [], resourceTemplates: [] };
+const nothing: Listed = { capabilities: {}, tools: [], prompts: [], resources: [], resourceTemplates: [] };
 const restMs = { first: 250, longest: 30_000 };
 /** Before a call that could not be sent is given up. */
 const unreachableFor = '5s';
@@ -48,6 +53,8 @@ const attributionMs = 5_000;
 export class Upstream {
   readonly name: string;
   readonly config: UpstreamConfig;
+  /** Was it known what it lists before it was asked? */
+  readonly isKnown: boolean;
   readonly #events: UpstreamEvents;
   readonly #version: string;
   readonly #handles = bareHandles();
@@ -58,14 +65,25 @@ export class Upstream {
   /** Sessions of an earlier process, to which tasks belong that are still pursued. */
   readonly #earlier = new Map<string, Promise<TaskClient>>();
   #instance = newId();
-  #lists: Lists = emptyLists;
+  #listed: Listed;
   #isConnected = false;
   #attempt: Promise<void> | undefined;
   #reviving: Promise<void> | undefined;
   #problem = 'it has not been connected to yet.';
   #complaint: string | undefined;
 
-  constructor(name: string, config: UpstreamConfig, version: string, events: UpstreamEvents) {
+  /** With what an earlier process has seen, if it is known: that is shown until it has answered itself. */
+  constructor(
+    name: string,
+    config: UpstreamConfig,
+    {
+      version,
+      events,
+      listed = nothing,
+    }: { version: string; events: UpstreamEvents; listed?: Listed | undefined },
+  ) {
+    this.#listed = listed;
+    this.isKnown = listed !== nothing;
     this.name = name;
     this.config = config;
     this.#version = version;
@@ -81,26 +99,17 @@ export class Upstream {
       });
   }
 
-  get lists(): Lists {
-    return this.#lists;
+  get listed(): Listed {
+    return this.#listed;
   }
 
-  get capabilities(): JsonObject {
-    return (this.#main.client.getServerCapabilities() ?? {}) as unknown as JsonObject;
-  }
-
-  get instructions(): string | undefined {
-    return this.#main.client.getInstructions();
+  has(capability: string): boolean {
+    return isJsonObject(this.#listed.capabilities[capability]);
   }
 
   /** Its process is ours, and ends with us. */
   get isSpawned(): boolean {
     return 'command' in this.config.target;
-  }
-
-  /** Lists that an earlier process has seen, until it is connected. */
-  remember(lists: Lists): void {
-    if (!this.#isConnected) this.#lists = lists;
   }
 
   /** Resolves after the first attempt to connect, whatever came of it. */
@@ -118,7 +127,7 @@ export class Upstream {
   // --- What it says of its tools --------------------------------------------------------------------------
 
   tool(name: string): JsonObject | undefined {
-    return this.#lists.tools.find((tool) => tool.name === name);
+    return this.#listed.tools.find((tool) => tool.name === name);
   }
 
   policy(tool: string): Policy {
@@ -254,7 +263,9 @@ export class Upstream {
       try {
         return await this.#attempt;
       } catch (error) {
-        this.#problem = worded(error, this.#complaint);
+        const problem = worded(error, this.#complaint);
+        if (problem !== this.#problem && !signal.aborted) this.#events.failed(this, problem);
+        this.#problem = problem;
         await pause(Math.min(restMs.first * 2 ** failures, restMs.longest), signal);
       }
     }
@@ -263,7 +274,9 @@ export class Upstream {
   async #connectAndList(): Promise<void> {
     if (!this.#isConnected) await this.#main.connect();
     this.#isConnected = true;
-    const { capabilities } = this;
+    const { client } = this.#main;
+    const capabilities = (client.getServerCapabilities() ?? {}) as unknown as JsonObject;
+    const instructions = client.getInstructions();
     const list = (capability: string, method: string, key: string) =>
       isJsonObject(capabilities[capability]) ? this.#list(method, key) : [];
     const [tools, prompts, resources, resourceTemplates] = await Promise.all([
@@ -272,8 +285,16 @@ export class Upstream {
       list('resources', 'resources/list', 'resources'),
       list('resources', 'resources/templates/list', 'resourceTemplates'),
     ]);
-    this.#lists = { tools, prompts, resources, resourceTemplates };
-    this.#events.changed(this);
+    const before = JSON.stringify(this.#listed);
+    this.#listed = {
+      capabilities,
+      ...(instructions !== undefined && { instructions }),
+      tools,
+      prompts,
+      resources,
+      resourceTemplates,
+    };
+    if (JSON.stringify(this.#listed) !== before) this.#events.changed(this);
   }
 
   async #list(method: string, key: string): Promise<JsonObject[]> {
