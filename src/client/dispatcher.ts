@@ -79,8 +79,10 @@ export class Dispatcher implements RemotePeer {
   }
 
   /** Once it is: from here on its messages pass by here first. */
-  take(transport: Transport): void {
+  take(transport: Transport, isModern: boolean): void {
     this.#transport = transport;
+    // What the server was asked before it was known to be an older one is not what it is told from then on.
+    if (!isModern) this.#envelope = undefined;
     const { onmessage, onclose, onerror } = transport;
     transport.onmessage = (message, extra) => {
       if (!this.#isOurs(message)) onmessage?.(message, extra);

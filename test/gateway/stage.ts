@@ -46,6 +46,8 @@ export function textOf(result: Record<string, unknown>): string {
 }
 
 export const toyFile = join(import.meta.dirname, 'servers/toy.ts');
+/** With these arguments after its own. */
+export const toyWith = (...args: string[]) => ({ ...toy, args: [...toy.args, ...args] });
 export const toy = { command: process.execPath, args: ['--disable-warning=ExperimentalWarning', toyFile] };
 
 /** A file that nobody else uses, and what stands in it. */

@@ -1,21 +1,35 @@
 /**
- * A server without tasks, of the SDK's first generation, on standard input and output or, with a port as its argument,
- * over HTTP with sessions. What its tools do, they leave behind in files.
+ * A server of the SDK's first generation, without tasks or, with `--tasks`, with a tool that is one; on standard input
+ * and output or, with `--port`, over HTTP with sessions. What its tools do, they leave behind in files.
  */
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { z } from 'zod';
 
+const { values } = parseArgs({ options: { port: { type: 'string' }, tasks: { type: 'boolean' } } });
+
 const text = (said: string) => ({ content: [{ type: 'text' as const, text: said }] });
 
 function toy(): McpServer {
-  const server = new McpServer({ name: 'toy', version: '1.0.0' }, { capabilities: { logging: {} } });
+  const server = new McpServer(
+    { name: 'toy', version: '1.0.0' },
+    {
+      capabilities: {
+        logging: {},
+        ...(values.tasks && { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }),
+      },
+      ...(values.tasks && { taskStore: new InMemoryTaskStore() }),
+    },
+  );
+  if (values.tasks) addTask(server);
   const work = { inputSchema: { file: z.string(), ms: z.number().default(0) } };
   const worked = async ({ file, ms }: { file: string; ms: number }, signal: AbortSignal) => {
     appendFileSync(file, 'begun\n');
@@ -108,6 +122,29 @@ async function bodyOf(req: IncomingMessage): Promise<unknown> {
   return JSON.parse(Buffer.concat(chunks).toString());
 }
 
-const [port] = process.argv.slice(2);
-if (port === undefined) await toy().connect(new StdioServerTransport());
-else await serveHttp(Number(port));
+function addTask(server: McpServer): void {
+  server.experimental.tasks.registerToolTask(
+    'work',
+    {
+      inputSchema: { file: z.string(), ms: z.number(), fails: z.boolean().optional() },
+      execution: { taskSupport: 'required' },
+    },
+    {
+      async createTask({ file, ms, fails = false }, { taskStore, taskRequestedTtl }) {
+        const task = await taskStore.createTask({ ttl: taskRequestedTtl ?? 600_000, pollInterval: 50 });
+        appendFileSync(file, 'begun\n');
+        const result = { ...text('worked'), ...(fails && { isError: true }) };
+        setTimeout(() => {
+          appendFileSync(file, 'done\n');
+          taskStore.storeTaskResult(task.taskId, fails ? 'failed' : 'completed', result).catch(() => {});
+        }, ms).unref();
+        return { task };
+      },
+      getTask: (_, { taskId, taskStore }) => taskStore.getTask(taskId),
+      getTaskResult: async (_, { taskId, taskStore }) => (await taskStore.getTaskResult(taskId)) as never,
+    },
+  );
+}
+
+if (values.port === undefined) await toy().connect(new StdioServerTransport());
+else await serveHttp(Number(values.port));
