@@ -15,7 +15,7 @@ export interface GatewayOptions extends Pick<EngineOptions, 'store' | 'log' | 't
   readonly config: Config;
   /** How the gateway introduces itself. */
   readonly version: string;
-  /** How long clients wait at first for upstreams that have not answered. Default 10 s. */
+  /** How long clients wait at first for upstreams that have not answered. Default 30 s. */
   readonly startMs?: number;
   /** Where it is remembered what upstreams list. By default nowhere. */
   readonly lists?: KeptLists;
@@ -34,7 +34,7 @@ export class Gateway implements AsyncDisposable {
   readonly #upstreams: readonly Upstream[];
   readonly #programs = new Programs();
 
-  constructor({ config, version, startMs = 10_000, lists, onTrouble, ...options }: GatewayOptions) {
+  constructor({ config, version, startMs = 30_000, lists, onTrouble, ...options }: GatewayOptions) {
     const events = {
       changed: (upstream: Upstream) => {
         lists?.set(upstream.name, upstream.listed);
