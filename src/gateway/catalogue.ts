@@ -6,7 +6,7 @@ import type { DurableTool, TaskSetting } from '../engine/tool.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Called } from '../server/binding.ts';
 import { definition } from '../server/tool-listing.ts';
-import { relayToolFor } from './relay.ts';
+import { headOf, relayToolFor } from './relay.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Something of an upstream, and what the upstream calls it. */
@@ -117,6 +117,8 @@ function shownAndCalled(what: ToolEntry): [JsonObject, (input: unknown) => Calle
   const name = String(listed.name);
   const tool = relayToolFor(base, upstream, name);
   const isLimited = upstream.places(name) !== undefined;
+  // Where places are counted, the engine counts them: nothing begins past it.
+  const isCounted = isLimited || upstream.config.policy.concurrency !== undefined;
   const shown = {
     ...listed,
     inputSchema: withoutHeaders(listed.inputSchema),
@@ -124,10 +126,10 @@ function shownAndCalled(what: ToolEntry): [JsonObject, (input: unknown) => Calle
   };
   return [
     shown,
-    (input) => ({
-      tool,
-      input: { name, arguments: isJsonObject(input) ? input : {}, ...(isLimited && { isLimited }) },
-    }),
+    (input) => {
+      const call = { name, arguments: isJsonObject(input) ? input : {}, ...(isLimited && { isLimited }) };
+      return { tool, input: call, ...(!isCounted && { head: headOf(upstream, call) }) };
+    },
   ];
 }
 

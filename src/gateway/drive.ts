@@ -7,7 +7,8 @@ import type { TaskHandle } from '../client/handle.ts';
 import type { KnownSession } from '../client/http.ts';
 import type { TaskContext } from '../engine/context.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Conversation } from './conversation.ts';
+import type { Owner } from '../model/task.ts';
+import { Conversation } from './conversation.ts';
 import { type CallEnding, endingOfError } from './endings.ts';
 
 export type DriveEvent =
@@ -25,6 +26,8 @@ export interface RemoteTaskEvent {
   readonly session?: KnownSession;
 }
 
+type Reporting = Pick<TaskContext, 'progress' | 'say'>;
+
 /** How a drive gets its call under way. */
 export interface Road {
   begin(drive: Drive, signal: AbortSignal): Promise<TaskHandle>;
@@ -34,8 +37,8 @@ export interface Road {
 }
 
 export class Drive {
-  readonly task: Pick<TaskContext, 'id' | 'owner' | 'progress' | 'say'>;
-  readonly #conversation: Conversation;
+  readonly owner: Owner;
+  readonly conversation: Conversation;
   readonly #events: DriveEvent[] = [];
   readonly #over = new AbortController();
   readonly #answered = Promise.withResolvers<void>();
@@ -45,9 +48,16 @@ export class Drive {
   #wake: (() => void) | undefined;
   #isBegun = false;
 
-  constructor(task: Drive['task'], conversation: Conversation) {
-    this.task = task;
-    this.#conversation = conversation;
+  #task: Reporting | undefined;
+
+  constructor(owner: Owner, conversation = new Conversation()) {
+    this.owner = owner;
+    this.conversation = conversation;
+  }
+
+  /** The task that is told how far the call is. */
+  reportTo(task: Reporting): void {
+    this.#task = task;
   }
 
   /** The upstream's name for it, once there is one. */
@@ -76,6 +86,19 @@ export class Drive {
     this.#tell({ type: 'end', ending: { kind: 'lost', why } });
   }
 
+  /** The end, if nothing else comes before it and it comes soon. */
+  async endWithin(ms: number): Promise<CallEnding | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    if (this.#events.length === 0)
+      await new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, ms);
+        this.#wake = resolve;
+      });
+    clearTimeout(timer);
+    const [event] = this.#events;
+    return event?.type === 'end' ? event.ending : undefined;
+  }
+
   async next(): Promise<DriveEvent> {
     for (;;) {
       const event = this.#events.shift();
@@ -91,9 +114,9 @@ export class Drive {
     const times = (this.#given.get(name) ?? 0) + 1;
     const key = times === 1 ? name : `${name}~${times}`;
     // What was asked before a restart is asked already.
-    if (this.#conversation.open(key))
+    if (this.conversation.open(key))
       this.#tell({ type: 'question', key, question: question as unknown as JsonObject });
-    const answer = await unlessAborted(this.#conversation.answerTo(key), signal);
+    const answer = await unlessAborted(this.conversation.answerTo(key), signal);
     this.#given.set(name, times);
     if (!answer) throw new Error('Nobody answered.');
     return answer;
@@ -132,12 +155,12 @@ export class Drive {
   async #report(handle: TaskHandle): Promise<void> {
     for await (const update of handle.updates()) {
       if (update.type === 'progress') this.progress(update);
-      if (update.type === 'status' && update.task.message !== undefined) this.task.say(update.task.message);
+      if (update.type === 'status' && update.task.message !== undefined) this.#task?.say(update.task.message);
     }
   }
 
   progress({ progress, total, message }: { progress: number; total?: number; message?: string }): void {
-    this.task.progress(progress, total, message);
+    this.#task?.progress(progress, total, message);
   }
 
   #tell(event: DriveEvent): void {

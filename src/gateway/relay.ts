@@ -9,10 +9,13 @@ import { restAfter } from '../engine/retry.ts';
 import type { Schema } from '../engine/schema.ts';
 import { type DurableTool, durable } from '../engine/tool.ts';
 import { outcomeOf } from '../engine/tool-result.ts';
+import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
-import { Conversation } from './conversation.ts';
+import type { Outcome } from '../model/outcome.ts';
+import type { Head } from '../server/tool-calls.ts';
+import type { Conversation } from './conversation.ts';
 import { Drive, type DriveEvent, type RemoteTaskEvent } from './drive.ts';
-import { failureOfCall, resultOf } from './endings.ts';
+import { type CallEnding, failureOfCall, resultOf } from './endings.ts';
 import type { Call, Upstream } from './upstream.ts';
 
 /** The engine's tool for all calls of an upstream, whichever of its tools they are for. */
@@ -42,14 +45,55 @@ export function relayToolFor(base: DurableTool, upstream: Upstream, tool: string
   return { ...base, task, retentionMs, deadlineMs };
 }
 
+/** Within which a call is answered without a task. */
+const headMs = 100;
+
+/** Begins a call before there is a task of it. */
+export function headOf(upstream: Upstream, call: Call): Head {
+  return async (owner, signal) => {
+    const drive = new Drive(owner);
+    const onAbort = () => void drive.cancel();
+    signal.addEventListener('abort', onAbort, { once: true });
+    const ticket = newId();
+    drive.start(upstream.roadOf(call, ticket));
+    const ending = await drive.endWithin(headMs);
+    signal.removeEventListener('abort', onAbort);
+    // What broke off may be worth another try, which is for a task to make.
+    if (ending && ending.kind !== 'broken' && ending.kind !== 'unreachable')
+      return { outcome: await outcomeOfEnding(ending, `"${call.name}" of "${upstream.name}"`) };
+    upstream.tickets.set(ticket, drive);
+    return {
+      input: { ...call, ticket },
+      abandon: () => {
+        upstream.tickets.delete(ticket);
+        void drive.cancel();
+      },
+    };
+  };
+}
+
+async function outcomeOfEnding(ending: CallEnding, what: string): Promise<Outcome> {
+  try {
+    const result = resultOf(ending, what);
+    return await outcomeOf(result, {
+      name: what,
+      outputSchema: undefined,
+      largest: Number.POSITIVE_INFINITY,
+    });
+  } catch (error) {
+    return failureOfCall(error);
+  }
+}
+
 type Event = DriveEvent | { readonly type: 'again'; readonly afterMs: number };
 
 class Relay {
   readonly #upstream: Upstream;
   readonly #call: Call;
   readonly #task: TaskContext;
-  readonly #conversation = new Conversation();
+  readonly #conversation: Conversation;
   readonly #what: string;
+  readonly #mayHaveBegun: (from: number) => boolean;
   #drive: Drive;
   #leave: () => void = () => {};
 
@@ -57,7 +101,14 @@ class Relay {
     this.#upstream = upstream;
     this.#call = call;
     this.#task = task;
-    this.#drive = new Drive(task, this.#conversation);
+    const { ticket } = call;
+    const begun = ticket === undefined ? undefined : upstream.tickets.get(ticket);
+    if (ticket !== undefined) upstream.tickets.delete(ticket);
+    this.#drive = begun ?? new Drive(task.owner);
+    this.#drive.reportTo(task);
+    this.#conversation = this.#drive.conversation;
+    // One that began before its task is known to whoever began it, and to nobody after that.
+    this.#mayHaveBegun = (from) => (ticket === undefined ? task.pass > from : begun === undefined);
     this.#what = `"${call.name}" of "${upstream.name}"`;
   }
 
@@ -80,8 +131,10 @@ class Relay {
       await task.sleep(event.afterMs);
       attempt++;
       remote = undefined;
+      this.#drive = new Drive(task.owner, this.#conversation);
+      this.#drive.reportTo(task);
       event = await task.step('call', (step) =>
-        this.#attended(step.signal, attempt, () => this.#begin(task.pass, step.key)),
+        this.#attended(step.signal, attempt, () => this.#begin(0, step.key)),
       );
     }
     return resultOf(event.ending, this.#what);
@@ -99,10 +152,9 @@ class Relay {
   }
 
   #begin(from: number, key: string): void {
-    if (this.#drive.isBegun) this.#drive = new Drive(this.#task, this.#conversation);
+    if (this.#drive.isBegun) return;
     const road = this.#upstream.roadOf(this.#call, key);
-    const mayHaveBegun = this.#task.pass > from;
-    if (mayHaveBegun && !this.#upstream.isSafe(this.#call.name))
+    if (this.#mayHaveBegun(from) && !this.#upstream.isSafe(this.#call.name))
       return this.#drive.lose(
         `The gateway ended while ${this.#what} was being called. Whether it was carried out is not known.`,
       );

@@ -22,6 +22,8 @@ export interface Call {
   readonly arguments: JsonObject;
   /** Its tool had a limit of its own when it was made, which the journal must not forget. */
   readonly isLimited?: boolean;
+  /** Under which its drive waits for the task, if it began before there was one. */
+  readonly ticket?: string;
 }
 
 /** What it said of itself when it was last asked. */
@@ -59,6 +61,8 @@ export class Upstream {
   readonly #version: string;
   readonly #handles = bareHandles();
   readonly #drives = new Set<Drive>();
+  /** Calls that began before there was a task of them. */
+  readonly tickets = new Map<string, Drive>();
   readonly #places = new Map<string, Places>();
   readonly #closed = new AbortController();
   readonly #main: TaskClient;
@@ -240,7 +244,7 @@ export class Upstream {
     }
     const plain = [...this.#drives].filter((drive) => drive.taskId === undefined);
     const candidates = plain.length > 0 ? plain : [...this.#drives];
-    const owners = new Set(candidates.map(({ task }) => task.owner));
+    const owners = new Set(candidates.map(({ owner }) => owner));
     // It cannot be told which of several calls asks. Of one owner's the last is as good as any; nobody else is shown it.
     if (owners.size === 1) return candidates.at(-1)!;
     throw new Error(`"${this.name}" asked something, and it is not known whose call asks it.`);

@@ -107,7 +107,7 @@ export class Attachment {
   }
 
   async #call(
-    { tool, input }: Called,
+    { tool, input, head }: Called,
     caller: Caller,
     { task, ttl, named }: Wishes,
     context: ServerContext,
@@ -130,6 +130,7 @@ export class Attachment {
           task: { ttl: ttl?.ttl, session: this.streams.name },
         }),
         ...(named && { named }),
+        head,
         header: (name) => context.http?.req?.headers.get(name),
       },
       givenTo,

@@ -22,7 +22,7 @@ import { drafts as allDrafts, type Draft, type Drafts } from '../protocol/dialec
 import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import type { Connection } from './connection.ts';
 import type { StandaloneStream } from './standalone-stream.ts';
-import { type Naming, ToolCalls } from './tool-calls.ts';
+import { type Head, type Naming, ToolCalls } from './tool-calls.ts';
 
 export interface ServingOptions {
   /** How long a call of a tool with `task: 'auto'` is waited for before it becomes a task. Default `'200ms'`. */
@@ -54,6 +54,7 @@ export class UnknownDraft extends HoldfastError {
 export interface Called {
   readonly tool: DurableTool;
   readonly input: unknown;
+  readonly head?: Head;
 }
 
 /** A request of a session: the session that it came in, and what the request says. */
@@ -75,6 +76,7 @@ export interface CallParams {
   readonly task?: { readonly ttl?: unknown; readonly session: string };
   /** How a caller of SEP-1686 calls the task. */
   readonly named?: Naming;
+  readonly head?: Head | undefined;
   /** A header of the HTTP request that it came with. */
   readonly header?: (name: string) => string | null | undefined;
 }
@@ -215,6 +217,7 @@ export class Binding {
         ...(key !== undefined && { idempotencyKey: key }),
         ...wishesOf(params),
         ...(params.named && { named: params.named }),
+        ...(params.head && { head: params.head }),
         ...(trace && { trace }),
         ...(caller.owner === anonymous && { longestRetentionMs: this.#anonymousRetentionMs }),
       },
