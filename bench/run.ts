@@ -5,12 +5,13 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { encryption } from './encryption.ts';
+import { gateway } from './gateway.ts';
 import { handlers } from './handlers.ts';
 import { holds, printed, type Suite, save } from './report.ts';
 import { server } from './server.ts';
 import { sqliteStore } from './sqlite-store.ts';
 
-const suites: readonly Suite[] = [sqliteStore, encryption, handlers, server];
+const suites: readonly Suite[] = [sqliteStore, encryption, handlers, server, gateway];
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },

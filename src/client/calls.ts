@@ -16,9 +16,11 @@ import {
 import { Halt } from '../requestor/halt.ts';
 import type { Pace } from '../requestor/pace.ts';
 import { type RemoteProgress, type RemoteRequest, readProgress } from '../requestor/remote-task.ts';
+import type { AnswerQuestion } from './asking.ts';
 import type { Connection, DispatchOptions } from './connection.ts';
 import type { HandleRecord } from './handles.ts';
 import type { Kept } from './ledger.ts';
+import type { CallOptions } from './options.ts';
 import { type Reply, readReply } from './reply.ts';
 import { headersFor, ToolList } from './tool-hints.ts';
 
@@ -30,14 +32,16 @@ interface CallsOptions {
   readonly strict?: boolean;
   readonly pace: Pace;
   readonly unreachableForMs: number;
-  readonly answer: (question: RemoteRequest & { key: string }, signal: AbortSignal) => Promise<JsonObject>;
+  /** By whoever answers for that call alone, if anybody does. */
+  readonly answer: (
+    question: RemoteRequest & { key: string },
+    signal: AbortSignal,
+    by?: AnswerQuestion,
+  ) => Promise<JsonObject>;
   readonly keptFor: (record: HandleRecord) => Kept;
 }
 
-interface SendOptions {
-  readonly ttl?: Duration;
-  readonly signal?: AbortSignal;
-}
+type SendOptions = Omit<CallOptions, 'idempotencyKey'>;
 
 type Message = { readonly method: string; readonly params: JsonObject };
 
@@ -71,16 +75,25 @@ export class Calls {
   /** Calls, and answers what is asked first. */
   async send(
     record: HandleRecord,
-    { signal, ttl }: SendOptions & { readonly signal: AbortSignal },
+    options: SendOptions & { readonly signal: AbortSignal },
   ): Promise<Exclude<Reply, { kind: 'questions' }>> {
     const { method, params } = record;
+    const { signal, ttl, tellsAbort = false, unreachableFor, onProgress } = options;
+    if (onProgress) this.onProgress(record, onProgress);
     const hints = await this.#hintsFor(record);
     const asked = await this.#wish(method, hints?.taskSupport, ttl);
     const base = { ...params, ...asked, _meta: { ...metaOf(params), ...this.#metaFor(record) } };
     const headers = hints && headersFor(hints, isJsonObject(params.arguments) ? params.arguments : {});
     const timeoutMs = toMs(this.#options.callTimeout ?? '10m');
-    const how = { signal, timeoutMs, isRepeatable: this.canBeSentAgain, ...(headers && { headers }) };
-    const asking = new Rounds(this.#options, record);
+    const how = {
+      signal,
+      timeoutMs,
+      tellsAbort,
+      isRepeatable: this.canBeSentAgain,
+      ...(headers && { headers }),
+      ...(unreachableFor !== undefined && { unreachableForMs: toMs(unreachableFor) }),
+    };
+    const asking = new Rounds(this.#options, record, options.answer);
     let more: JsonObject = {};
     for (let round = 0; round < mostRounds; round++) {
       const answer = await this.#insist({ method, params: { ...base, ...more } }, how);
@@ -94,9 +107,13 @@ export class Calls {
   /** Sends again what certainly was not carried out, or does no harm if it is carried out twice. */
   async #insist(
     message: Message,
-    { isRepeatable, ...options }: DispatchOptions & { readonly isRepeatable: boolean },
+    {
+      isRepeatable,
+      unreachableForMs = this.#options.unreachableForMs,
+      ...options
+    }: DispatchOptions & { readonly isRepeatable: boolean; readonly unreachableForMs?: number },
   ): Promise<JsonObject> {
-    const { pace, unreachableForMs } = this.#options;
+    const { pace } = this.#options;
     const since = Date.now();
     for (let failures = 1; ; failures++) {
       try {
@@ -213,12 +230,12 @@ export class Calls {
 
 /** The questions that come before there is a task. */
 class Rounds {
-  readonly #options: Pick<CallsOptions, 'answer'>;
+  readonly #ask: CallsOptions['answer'];
   readonly #kept: Kept;
   readonly #answered = new Set<string>();
 
-  constructor(options: CallsOptions, record: HandleRecord) {
-    this.#options = options;
+  constructor(options: CallsOptions, record: HandleRecord, by: AnswerQuestion | undefined) {
+    this.#ask = (question, signal) => options.answer(question, signal, by);
     this.#kept = options.keptFor(record);
   }
 
@@ -241,7 +258,7 @@ class Rounds {
     const before = this.#answered.has(key) ? undefined : this.#kept.answer(at);
     this.#answered.add(key);
     if (before) return before;
-    const answer = await this.#options.answer({ key, ...request }, signal).catch((error: unknown) => {
+    const answer = await this.#ask({ key, ...request }, signal).catch((error: unknown) => {
       const refusal = signal.aborted ? undefined : refusalOf(request);
       if (!refusal) throw error;
       return refusal;

@@ -61,13 +61,13 @@ export class Connection implements RemotePeer {
     await this.client.connect(transport, {
       timeout: Math.min(this.#options.timeoutMs, longestTimerMs),
     });
-    this.dispatcher.take(transport);
+    const isModern = this.client.getProtocolEra() === 'modern';
+    this.dispatcher.take(transport, isModern);
     // On a pipe the SDK asks a throw-away process what it speaks: what requests have to say is known with the first.
-    if (this.client.getProtocolEra() === 'modern' && !this.dispatcher.isAddressed)
-      await this.client.discover();
+    if (isModern && !this.dispatcher.isAddressed) await this.client.discover();
     const server = this.client.getServerCapabilities();
     this.#agreed = {
-      isModern: this.client.getProtocolEra() === 'modern',
+      isModern,
       server: isJsonObject(server) ? (server as JsonObject) : {},
     };
   }

@@ -79,8 +79,10 @@ export class Dispatcher implements RemotePeer {
   }
 
   /** Once it is: from here on its messages pass by here first. */
-  take(transport: Transport): void {
+  take(transport: Transport, isModern: boolean): void {
     this.#transport = transport;
+    // What the server was asked before it was known to be an older one is not what it is told from then on.
+    if (!isModern) this.#envelope = undefined;
     const { onmessage, onclose, onerror } = transport;
     transport.onmessage = (message, extra) => {
       if (!this.#isOurs(message)) onmessage?.(message, extra);
@@ -145,7 +147,7 @@ export class Dispatcher implements RemotePeer {
       signal.removeEventListener('abort', onAbort);
       this.#pending.delete(id);
       ended.abort();
-      if (signal.aborted && options.tellsAbort && !('terminateSession' in transport))
+      if (signal.aborted && options.tellsAbort && !this.#hearsOfAborts(transport))
         void this.notify({ method: 'notifications/cancelled', params: { requestId: id } }).catch(() => {});
     }
   }
@@ -165,6 +167,11 @@ export class Dispatcher implements RemotePeer {
   #addressed(params: JsonObject): JsonObject {
     if (!this.#envelope) return params;
     return { ...params, _meta: { ...(params._meta as JsonObject | undefined), ...this.#envelope } };
+  }
+
+  /** On HTTP, closing the stream of a request says it, but only since 2026-07-28. */
+  #hearsOfAborts(transport: Transport): boolean {
+    return 'terminateSession' in transport && this.#envelope !== undefined;
   }
 
   #answersIt(request: Parameters<Requested>[0]): boolean {

@@ -12,8 +12,19 @@ const defaultLargest = 64 * 1024 * 1024;
 const soonestMs = 250;
 const latestMs = 60_000;
 
-export function httpTransport(url: URL, { headers, largestAnswer }: HttpOptions = {}) {
+/** A session that was opened earlier, perhaps by another process. */
+export interface KnownSession {
+  readonly sessionId: string;
+  readonly protocolVersion?: string;
+}
+
+export function httpTransport(
+  url: URL,
+  { headers, largestAnswer }: HttpOptions = {},
+  session?: KnownSession,
+) {
   return new StreamableHTTPClientTransport(url, {
+    ...session,
     fetch: mindfulFetch(largestAnswer ?? defaultLargest),
     // A server may say when to come back, though neither at once again and again nor never.
     reconnectionScheduler: (reconnect, delay) => {

@@ -4,6 +4,7 @@ import type { JsonObject } from '../model/json.ts';
 import type { Draft } from '../protocol/dialects/drafts/flags.ts';
 import type { PaceOptions } from '../requestor/pace.ts';
 import type { TaskUpdate } from '../requestor/pursuit.ts';
+import type { RemoteProgress } from '../requestor/remote-task.ts';
 import type { TreeLimits } from '../requestor/tree-guard.ts';
 import type { AnswerQuestion, QuestionKind } from './asking.ts';
 import type { Notified, Requested } from './dispatcher.ts';
@@ -86,4 +87,15 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Calls with the same key are carried out once, by servers that know such keys. Made up if it is not given. */
   readonly idempotencyKey?: string;
+  /**
+   * Answers what this call asks, where it is certain that this call asks it: as its task, or before there is one. What
+   * a server of 2025-11-25 asks by a request of its own is put to the client's `answer`.
+   */
+  readonly answer?: AnswerQuestion;
+  /** Hears how far the call is while it is being answered; of a task, `updates()` tells. */
+  readonly onProgress?: (progress: RemoteProgress) => void;
+  /** If the signal ends a call that is still being answered, the server is told that it is cancelled. */
+  readonly tellsAbort?: boolean;
+  /** How long a server that cannot be reached is waited for before the call is sent. By default as the client says. */
+  readonly unreachableFor?: Duration;
 }

@@ -59,16 +59,17 @@ export class PushedQuestions {
   async answer(
     question: RemoteRequest & { readonly taskId?: string; readonly key: string; readonly problem?: string },
     signal: AbortSignal,
+    by = this.#answer,
   ): Promise<JsonObject> {
     const asked = asQuestion(question);
-    if (!asked || !this.#answer) throw new Error(`Nobody here can answer ${question.method}.`);
-    return this.#answer(asked, signal);
+    if (!asked || !by) throw new Error(`Nobody here can answer ${question.method}.`);
+    return by(asked, signal);
   }
 
   /** How a pursuit answers what it finds. */
-  answeringOf(kept: Kept): Answering {
+  answeringOf(kept: Kept, by?: AnswerQuestion): Answering {
     return {
-      answer: (question, signal) => this.answer(question, signal),
+      answer: (question, signal) => this.answer(question, signal, by),
       recall: (taskId, key) => kept.answer(place(taskId, key)),
       remember: (taskId, key, answer) => kept.remember(place(taskId, key), answer),
       forget: (taskId, key) => kept.forget((at) => at === place(taskId, key)),

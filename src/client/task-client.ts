@@ -12,7 +12,7 @@ import { Pace } from '../requestor/pace.ts';
 import { Gone, mostAtOnce, Pursuit } from '../requestor/pursuit.ts';
 import { type RemoteDialect, remoteDialect } from '../requestor/remote-dialect.ts';
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
-import { capabilitiesFor } from './asking.ts';
+import { type AnswerQuestion, capabilitiesFor } from './asking.ts';
 import { Calls } from './calls.ts';
 import { Connection, type Opens } from './connection.ts';
 import { Handle, type TaskHandle } from './handle.ts';
@@ -78,7 +78,7 @@ export class TaskClient implements AsyncDisposable {
       ...options,
       pace: this.#pace,
       unreachableForMs: this.#unreachableForMs,
-      answer: (question, signal) => this.#questions.answer(question, signal),
+      answer: (question, signal, by) => this.#questions.answer(question, signal, by),
       keptFor: ({ id }) => this.#ledger.kept(id),
     });
   }
@@ -136,15 +136,24 @@ export class TaskClient implements AsyncDisposable {
     return (await this.start('prompts/get', { name, arguments: input }, options)).result();
   }
 
+  /** Any request that never becomes a task, answered as the server answers it. */
+  request(
+    method: string,
+    params: JsonObject,
+    { signal = this.#closed.signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<JsonObject> {
+    return this.#connection.request({ method, params }, { signal });
+  }
+
   /** Takes a handle up again, in whichever process it was made. */
-  async resume(id: string): Promise<TaskHandle> {
+  async resume(id: string, options: Pick<CallOptions, 'answer'> = {}): Promise<TaskHandle> {
     const live = this.#live.get(id);
     if (live) return live.handle;
     const record = this.#ledger.get(id);
     if (!record) throw new TaskLost(id, 'there is no such handle here.');
     this.#ledger.log(record, 'resumed');
     if (record.ending) return this.#handleOf(record).end(record.ending);
-    return this.#takeUp(record);
+    return this.#takeUp(record, options);
   }
 
   /** Takes up every handle of this server whose outcome nobody has been given. */
@@ -181,10 +190,11 @@ export class TaskClient implements AsyncDisposable {
       const begun = await this.#send(record, options, over.signal);
       if ('result' in begun) return this.#answered(record, begun.result, over);
       const handle = this.#handleOf(begun.record, over);
-      return this.#pursue(handle, begun.record, begun, over);
+      return this.#pursue(handle, begun.record, { ...begun, answer: options.answer }, over);
     } catch (error) {
       // What the server refused has no task, and no handle either; what may have got through can be taken up again.
       if (!over.signal.aborted && !this.#calls.mayHaveGotThrough(error)) this.#ledger.delete(record.id);
+      this.#calls.forget(record);
       over.abort();
       throw error;
     }
@@ -211,6 +221,7 @@ export class TaskClient implements AsyncDisposable {
     handle = this.#handleOf(record),
   ): TaskHandle {
     checkedSize(sizeOf(result), this.#largestResult);
+    this.#calls.forget(record);
     over.abort();
     return this.#end(handle, record, { kind: 'result', result });
   }
@@ -225,23 +236,24 @@ export class TaskClient implements AsyncDisposable {
     const known = { ...record, dialect: dialect.name, taskId: record.id };
     this.#ledger.save(known);
     const pending = this.#calls.sendOriginal(known, over.signal, options);
-    return this.#pursue(this.#handleOf(known, over, pending.cancel), known, { race: pending.race }, over);
+    const beginning = { race: pending.race, answer: options.answer };
+    return this.#pursue(this.#handleOf(known, over, pending.cancel), known, beginning, over);
   }
 
   /** A call of which no outcome is known. Its handle is there at once, whatever has to be asked first. */
-  #takeUp(record: HandleRecord): TaskHandle {
+  #takeUp(record: HandleRecord, { answer }: Pick<CallOptions, 'answer'>): TaskHandle {
     const over = new AbortController();
     const handle = this.#handleOf(record, over);
-    if (record.taskId !== undefined) return this.#pursue(handle, record, {}, over);
+    if (record.taskId !== undefined) return this.#pursue(handle, record, { answer }, over);
     if (!this.#calls.canBeSentAgain) {
       const why =
         'the host ended before the server answered, and the server cannot be asked whether it was called.';
       return this.#end(handle, record, { kind: 'lost', why });
     }
     this.#live.set(record.id, { handle, over });
-    this.#send(record, {}, over.signal)
+    this.#send(record, { ...(answer && { answer }) }, over.signal)
       .then((begun) => {
-        if (!('result' in begun)) return void this.#pursue(handle, begun.record, begun, over);
+        if (!('result' in begun)) return void this.#pursue(handle, begun.record, { ...begun, answer }, over);
         this.#answered(record, begun.result, over, handle);
         this.#live.delete(record.id);
       })
@@ -257,7 +269,7 @@ export class TaskClient implements AsyncDisposable {
   #pursue(
     handle: Handle,
     record: HandleRecord,
-    { first, interim, race = (pursue) => pursue() }: Beginning,
+    { first, interim, answer, race = (pursue) => pursue() }: Beginning,
     over: AbortController,
   ): TaskHandle {
     const taskId = record.taskId!;
@@ -277,7 +289,7 @@ export class TaskClient implements AsyncDisposable {
       dialect,
       pace: this.#pace,
       gate: this.#gate,
-      answering: this.#questions.answeringOf(kept),
+      answering: this.#questions.answeringOf(kept, answer),
       news: this.#listening,
       onUpdate: (update) => {
         handle.tell(update);
@@ -362,6 +374,7 @@ export class TaskClient implements AsyncDisposable {
 interface Beginning {
   readonly first?: RemoteTask;
   readonly interim?: string | undefined;
+  readonly answer?: AnswerQuestion | undefined;
   readonly race?: (pursue: () => Promise<Ending>) => Promise<Ending>;
 }
 

@@ -18,13 +18,13 @@ interface Expected {
   readonly name: string;
   readonly outputSchema: Schema | undefined;
   readonly largest: number;
-  readonly secrets: SecretFields;
+  readonly secrets?: SecretFields;
 }
 
 /** A result is what its output schema says, if there is one; errors are not bound by it. */
 export async function outcomeOf(
   returned: unknown,
-  { name, outputSchema, largest, secrets }: Expected,
+  { name, outputSchema, largest, secrets = [] }: Expected,
 ): Promise<Outcome> {
   const outcome = shaped(carried(returned, 'The handler', largest), outputSchema !== undefined);
   if (outputSchema && !outcome.isError) {

@@ -93,11 +93,12 @@ export class Worker implements AsyncDisposable {
   }
 
   /** Keeps a place for a task of this tool that is about to be made, or says that there is none. */
-  reserve(tool: DurableTool): boolean {
+  reserve(wanted: DurableTool): boolean {
+    const tool = this.#own(wanted);
     const isFree =
       !this.#stopping &&
       !this.#alone &&
-      this.#tools.includes(tool) &&
+      tool !== undefined &&
       this.#places() > 0 &&
       this.#freeSlots(tool) > 0;
     if (isFree) this.#reserved.push(tool);
@@ -105,8 +106,8 @@ export class Worker implements AsyncDisposable {
   }
 
   /** Gives a reserved place back, to the task that it was kept for if that came about. */
-  fill(tool: DurableTool, claimed: Claimed | undefined): void {
-    this.#reserved.splice(this.#reserved.indexOf(tool), 1);
+  fill(wanted: DurableTool, claimed: Claimed | undefined): void {
+    this.#reserved.splice(this.#reserved.indexOf(this.#own(wanted)!), 1);
     if (claimed) void this.#start(claimed);
     else void this.#claim();
   }
@@ -189,6 +190,11 @@ export class Worker implements AsyncDisposable {
     return claimed;
   }
 
+  /** A tool may be called with other terms than it was registered with; it is the same all the same. */
+  #own({ name, version }: Pick<DurableTool, 'name' | 'version'>): DurableTool | undefined {
+    return this.#tools.find((tool) => tool.name === name && tool.version === version);
+  }
+
   #freeSlots(tool: DurableTool): number {
     const running = [...this.#runs.values()].filter((run) => run.tool === tool).length;
     return tool.concurrency - running - this.#reserved.filter((one) => one === tool).length;
@@ -201,7 +207,7 @@ export class Worker implements AsyncDisposable {
   async #start(claimed: Claimed): Promise<void> {
     const { store } = this.#database;
     const { task, claim } = claimed;
-    const tool = this.#tools.find(({ name, version }) => name === task.tool && version === task.toolVersion)!;
+    const tool = this.#own({ name: task.tool, version: task.toolVersion })!;
     const settings = this.#settings;
     // Where others wait for a place nobody lingers in it.
     const lingerMs = () => (this.#places() > 0 ? settings.lingerMs : 0);

@@ -129,7 +129,7 @@ export class Attachment {
     { task, ttl, named }: Wishes,
     context: ServerContext,
   ): Promise<JsonObject> {
-    const { tool, input } = called;
+    const { tool, input, head } = called;
     const { mcpReq } = context;
     const requestState = this.#states.has(mcpReq.id) ? this.#states.get(mcpReq.id) : mcpReq.requestState();
     // Of a request that is aborted the SDK sends no answer that would take these along.
@@ -148,6 +148,7 @@ export class Attachment {
           task: { ttl: ttl?.ttl, session: this.streams.name },
         }),
         ...(named && { named }),
+        head,
         header: (name) => context.http?.req?.headers.get(name),
       },
       givenTo,

@@ -23,7 +23,7 @@ import { drafts as allDrafts, type Draft, type Drafts } from '../protocol/dialec
 import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import type { Connection } from './connection.ts';
 import type { StandaloneStream } from './standalone-stream.ts';
-import { type Naming, ToolCalls } from './tool-calls.ts';
+import { type Head, type Naming, ToolCalls } from './tool-calls.ts';
 
 export interface ServingOptions {
   /** How long a call of a tool with `task: 'auto'` is waited for before it becomes a task. Default `'200ms'`. */
@@ -43,6 +43,11 @@ export interface ServingOptions {
   readonly limits?: Partial<Limits>;
   /** Whether callers that are limited are told the limits when they ask what the server has. Default true. */
   readonly showLimits?: boolean;
+  /**
+   * Finds the tool that a name stands for, and what a task of it is made with, where tools come and go. Such a server
+   * lists its tools itself; the tools of `createTasks` are only what its tasks are carried out by.
+   */
+  readonly toolNamed?: (name: string, input: unknown) => Called | undefined;
 }
 
 export class UnknownDraft extends HoldfastError {
@@ -54,6 +59,7 @@ export class UnknownDraft extends HoldfastError {
 export interface Called {
   readonly tool: DurableTool;
   readonly input: unknown;
+  readonly head?: Head;
 }
 
 /** A request of a session: the session that it came in, and what the request says. */
@@ -75,6 +81,7 @@ export interface CallParams {
   readonly task?: { readonly ttl?: unknown; readonly session: string };
   /** How a caller of SEP-1686 calls the task. */
   readonly named?: Naming;
+  readonly head?: Head | undefined;
   /** A header of the HTTP request that it came with. */
   readonly header?: (name: string) => string | null | undefined;
 }
@@ -103,6 +110,7 @@ export class Binding {
   readonly #showsLimits: boolean;
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
   readonly #tools: ReadonlyMap<string, DurableTool>;
+  readonly #toolNamed: (name: string, input: unknown) => Called | undefined;
   #served: Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> | undefined;
 
   constructor(tasks: Tasks, options: ServingOptions) {
@@ -121,7 +129,13 @@ export class Binding {
     this.#showsLimits = options.showLimits ?? true;
     this.#ownerOf = owner;
     // Of several versions the newest is called.
-    this.#tools = new Map(tasks.tools.map((tool) => [tool.name, tool]));
+    this.#tools = new Map(options.toolNamed ? [] : tasks.tools.map((tool) => [tool.name, tool]));
+    this.#toolNamed =
+      options.toolNamed ??
+      ((name, input) => {
+        const tool = this.#tools.get(name);
+        return tool && { tool, input };
+      });
     this.resources = [...new Map(tasks.resources.map((one) => [one.name, one])).values()];
     this.prompts = [...new Map(tasks.prompts.map((one) => [one.name, one])).values()];
   }
@@ -132,16 +146,13 @@ export class Binding {
   }
 
   tool(name: unknown): DurableTool | undefined {
-    return typeof name === 'string' ? this.#tools.get(name) : undefined;
+    return typeof name === 'string' ? this.#toolNamed(name, undefined)?.tool : undefined;
   }
 
   /** The durable tool, resource or prompt that a request is for, and its input; undefined if it is none of ours. */
   called(method: string, params: JsonObject): Called | undefined {
     const { name, uri, arguments: input } = params;
-    if (method === 'tools/call') {
-      const tool = this.tool(name);
-      return tool && { tool, input };
-    }
+    if (method === 'tools/call') return typeof name === 'string' ? this.#toolNamed(name, input) : undefined;
     if (method === 'prompts/get') {
       const tool = this.prompts.find(({ listedAs }) => listedAs === name);
       return tool && { tool, input };
@@ -234,6 +245,7 @@ export class Binding {
         ...(key !== undefined && { idempotencyKey: key }),
         ...wishesOf(params),
         ...(params.named && { named: params.named }),
+        ...(params.head && { head: params.head }),
         ...(trace && { trace }),
         longestDeadlineMs: this.longestDeadlineMs,
         ...(caller.owner === anonymous && { longestRetentionMs: this.#anonymousRetentionMs }),

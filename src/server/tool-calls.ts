@@ -21,7 +21,7 @@ import { BadAnswer, TaskExists } from '../model/errors.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { Origin, Progress, Task, TaskId } from '../model/task.ts';
+import type { Origin, Owner, Progress, Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
 import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from '../protocol/errors.ts';
 import { gather } from './before.ts';
@@ -42,6 +42,7 @@ export interface ToolCall {
   /** … and however long the tool lets it live, it is ended after so long. */
   readonly longestDeadlineMs: number;
   readonly named?: Naming;
+  readonly head?: Head;
   /** The caller's own trace, which the task's goes on with. */
   readonly trace?: Origin['trace'];
 }
@@ -52,6 +53,20 @@ export interface Naming {
   readonly keepAlive?: number | null;
   readonly requestId: string | number;
 }
+
+/**
+ * Begins work that can be carried on by whoever runs its task, before there is one: what is answered at once needs no
+ * task at all. Gives how it ended, if it has, or else what the task that goes on with it is made with.
+ */
+export type Head = (owner: Owner, signal: AbortSignal) => Promise<Headed>;
+
+export type Headed =
+  | { readonly outcome: Outcome }
+  | {
+      readonly input: unknown;
+      /** There will be no task. */
+      abandon(): void;
+    };
 
 /** The open request that a call came with. */
 export interface OpenRequest {
@@ -159,7 +174,10 @@ export class ToolCalls {
     const { task: setting } = call.tool;
     const givesTask = caller.sender.takesTasks && setting !== 'never';
     const atOnce = givesTask && (setting !== 'auto' || caller.sender.wantsTask === true);
-    const task = await this.#tasks.create(call.tool, input, {
+    const isUnpublished = !atOnce && !hasHandle(call, caller.sender);
+    const headed = isUnpublished ? await call.head?.(caller.owner, request.signal) : undefined;
+    if (headed && 'outcome' in headed) return plain(headed.outcome);
+    const creating = this.#tasks.create(call.tool, headed ? headed.input : input, {
       owner: caller.owner,
       origin: {
         dialect: caller.dialect.revision,
@@ -170,11 +188,13 @@ export class ToolCalls {
         ...(call.trace && { trace: call.trace }),
       },
       by: actorOf(caller),
-      unpublished: !atOnce && !hasHandle(call, caller.sender),
+      unpublished: isUnpublished,
       ...(givesTask && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),
       ...limitOf(call),
       ...(hasHandle(call, caller.sender) && { idempotencyKey: call.idempotencyKey! }),
     });
+    if (headed) creating.catch(() => headed.abandon());
+    const task = await creating;
     if (atOnce) return this.#handOver(task, call, caller, request);
     const patience: PlainPatience = givesTask
       ? { ...request, windowMs: this.#windowMs, untilStart: true }

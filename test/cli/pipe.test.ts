@@ -232,7 +232,7 @@ test.concurrent('a server has a name in a config file, and is found there again 
   expect(missing).toEqual({
     code: 1,
     stdout: '',
-    stderr: `holdfast: "web" in ${file} needs WEB, which is not in the environment.\n`,
+    stderr: `holdfast: ${file}:1: "web" needs WEB, which is not in the environment.\n`,
   });
 });
 

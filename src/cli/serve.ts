@@ -1,0 +1,170 @@
+/** `holdfast serve`: a gateway as a process, on a port of this machine or on standard input and output. */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Config } from '../gateway/config.ts';
+import { defaultPort } from './demo/how-to-run.ts';
+import { CommandFailed, readArguments, WrongUsage } from './usage.ts';
+import { version } from './version.ts';
+
+const usualFile = 'holdfast.json';
+
+const help = `Puts durable tasks in front of MCP servers and commands that have none: calls outlive connections and restarts, and
+clients of every revision of MCP can make them.
+
+Usage: holdfast serve [--config FILE] [--port N | --stdio] [--store URL]
+       holdfast serve [--port N | --stdio] [--store URL] -- COMMAND [ARG...]
+
+FILE has the servers under "mcpServers", as every MCP host writes them, and programs under "commands". After -- comes
+the command that starts one server.
+
+  --config FILE  what is served (default ${usualFile} here)
+  --json         say what is said as JSON
+  --port N       the port on 127.0.0.1, 0 for any (default: PORT of the environment, or ${defaultPort})
+  --stdio        serve the one client on standard input and output, for hosts that start their servers themselves
+  --store URL    where tasks are kept: sqlite:PATH or memory: (default: a file of this config's own in the data folder
+                 of the user)
+  -h, --help     say this
+
+SIGTERM stops it: what is not done goes on at the next start.`;
+
+export async function serve(args: readonly string[]): Promise<number> {
+  try {
+    return await run(args);
+  } catch (error) {
+    if (error instanceof WrongUsage) error.help = 'holdfast serve --help';
+    throw error;
+  }
+}
+
+async function run(args: readonly string[]): Promise<number> {
+  const end = args.indexOf('--');
+  const { values, positionals } = readArguments(end < 0 ? args : args.slice(0, end), {
+    config: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+    json: { type: 'boolean' },
+    port: { type: 'string' },
+    stdio: { type: 'boolean' },
+    store: { type: 'string' },
+  });
+  if (values.help) {
+    console.log(help);
+    return 0;
+  }
+  if (positionals.length > 0) throw new WrongUsage(`serve takes no "${positionals[0]}"`);
+  if (values.stdio && values.port !== undefined)
+    throw new WrongUsage('a server is either on a port or on standard input and output');
+  const words = end < 0 ? undefined : args.slice(end + 1);
+  if (words && values.config !== undefined)
+    throw new WrongUsage('what is served stands in a config or after --, not both');
+  const port = values.stdio ? 0 : portFrom(values.port ?? (process.env.PORT || String(defaultPort)));
+  const { config, place } = words ? await started(words) : await configured(values.config);
+  const { store, lists } = await placesFor(values.store, place);
+
+  const { Gateway } = await import('../gateway/gateway.ts');
+  const gateway = new Gateway({
+    config,
+    version: version(),
+    store,
+    ...(lists && { lists }),
+    onTrouble: ({ message }) => console.error(`holdfast: ${message}`),
+  });
+  await (values.stdio ? onPipe(gateway) : onPort(gateway, port, values.json ?? false));
+  return 0;
+}
+
+type Gateway = import('../gateway/gateway.ts').Gateway;
+
+async function onPort(gateway: Gateway, port: number, isJson: boolean): Promise<void> {
+  const { serveHttp } = await import('../server/http/serve.ts');
+  try {
+    const server = await serveHttp(gateway.tasks, gateway.face.serverFor, { port });
+    gateway.face.notifier = server.handler.notify;
+    await gateway.work();
+    console.log(isJson ? JSON.stringify({ ready: server.url }) : `ready ${server.url}`);
+    await server.stopped;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE')
+      throw new CommandFailed(`Port ${port} is taken: stop what uses it, or choose another with --port.`);
+    throw error;
+  } finally {
+    await gateway.close();
+  }
+}
+
+async function onPipe(gateway: Gateway): Promise<void> {
+  const { serveStdio } = await import('../server/stdio.ts');
+  const server = serveStdio(gateway.tasks, gateway.face.serverFor, {
+    onError: ({ message }) => console.error(`holdfast: ${message}`),
+  });
+  try {
+    await gateway.work();
+    await server.stopped;
+  } finally {
+    await gateway.close();
+  }
+}
+
+// --- What is served ---------------------------------------------------------------------------------------
+
+/** With a name for where its tasks are kept: the same for the same config, and different for another. */
+interface Served {
+  readonly config: Config;
+  readonly place: string;
+}
+
+async function configured(file: string | undefined): Promise<Served> {
+  const { readConfig } = await import('../gateway/config.ts');
+  if (file === undefined && !existsSync(usualFile))
+    throw new WrongUsage(`there is no ${usualFile} here: give --config FILE, or a command after --`);
+  const path = resolve(file ?? usualFile);
+  return { config: readConfig(path), place: placeOf(basename(path, '.json'), path) };
+}
+
+async function started(words: readonly string[]): Promise<Served> {
+  const [command, ...args] = words;
+  if (command === undefined) throw new WrongUsage('after -- comes the command that starts the server');
+  const { configOf } = await import('../gateway/config.ts');
+  const cwd = process.cwd();
+  const name = nameOf(words);
+  return {
+    config: configOf({ command, args, env: {}, cwd }, name),
+    place: placeOf(name, JSON.stringify([words, cwd])),
+  };
+}
+
+/** Of `npx -y @scope/server-files` the last part that says what it is. */
+function nameOf([command = '', ...args]: readonly string[]): string {
+  const isRunner = /^(npx|bunx|pnpx|uvx|pipx|node|bun|deno|python3?|uv)(\.\w+)?$/.test(basename(command));
+  const said = (isRunner && args.find((arg) => !arg.startsWith('-'))) || command;
+  return (
+    basename(said)
+      .replace(/\.\w+$/, '')
+      .replace(/@.*$/, '')
+      .replaceAll(/[^\w.-]/g, '-')
+      .slice(0, 40) || 'server'
+  );
+}
+
+function placeOf(name: string, identity: string): string {
+  return `${name}-${createHash('sha256').update(identity).digest('hex').slice(0, 8)}`;
+}
+
+async function placesFor(url: string | undefined, place: string) {
+  const { sqlite } = await import('../sqlite.ts');
+  const { keptLists } = await import('../gateway/kept-lists.ts');
+  if (url === 'memory:') return { store: sqlite(url) };
+  const { dataFolder } = await import('../client.ts');
+  const file =
+    url === undefined ? join(dataFolder(), 'serve', `${place}.db`) : /^sqlite:(.+)$/.exec(url)?.[1];
+  if (file === undefined) throw new WrongUsage(`"${url}" is no place for tasks: use sqlite:PATH or memory:`);
+  mkdirSync(dirname(resolve(file)), { recursive: true });
+  return { store: sqlite(file), lists: keptLists(`${file}-lists.json`) };
+}
+
+function portFrom(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535)
+    throw new WrongUsage(`"${text}" is no port: use a number from 0 to 65535`);
+  return port;
+}

@@ -1,0 +1,179 @@
+/**
+ * One call on its way through an upstream, for as long as the pass of its task lives in this process. It tells what
+ * happens as events, one at a time; each is a value that the journal keeps.
+ */
+import type { Answer, Question } from '../client/asking.ts';
+import type { TaskHandle } from '../client/handle.ts';
+import type { KnownSession } from '../client/http.ts';
+import type { TaskContext } from '../engine/context.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Owner } from '../model/task.ts';
+import { Conversation } from './conversation.ts';
+import { type CallEnding, endingOfError } from './endings.ts';
+
+export type DriveEvent =
+  | RemoteTaskEvent
+  | { readonly type: 'question'; readonly key: string; readonly question: JsonObject }
+  | { readonly type: 'end'; readonly ending: CallEnding };
+
+/** The upstream has made a task of the call: what it takes to find it again. */
+export interface RemoteTaskEvent {
+  readonly type: 'task';
+  readonly taskId: string;
+  readonly dialect: string;
+  /** Of the connection on which it was made; a process that was spawned takes its tasks with it. */
+  readonly instance: string;
+  readonly session?: KnownSession;
+}
+
+type Reporting = Pick<TaskContext, 'progress' | 'say'>;
+
+/** How a drive gets its call under way. */
+export interface Road {
+  begin(drive: Drive, signal: AbortSignal): Promise<TaskHandle>;
+  /** What is to be known of a task to come back to it. */
+  remote(handle: TaskHandle): RemoteTaskEvent;
+  left(drive: Drive, handle: TaskHandle | undefined): void;
+}
+
+export class Drive {
+  readonly owner: Owner;
+  readonly conversation: Conversation;
+  readonly #events: DriveEvent[] = [];
+  readonly #over = new AbortController();
+  readonly #answered = Promise.withResolvers<void>();
+  /** How often each question has been answered here. */
+  readonly #given = new Map<string, number>();
+  #handle: TaskHandle | undefined;
+  #wake: (() => void) | undefined;
+  #isBegun = false;
+
+  #task: Reporting | undefined;
+
+  constructor(owner: Owner, conversation = new Conversation()) {
+    this.owner = owner;
+    this.conversation = conversation;
+  }
+
+  /** The task that is told how far the call is. */
+  reportTo(task: Reporting): void {
+    this.#task = task;
+  }
+
+  /** The upstream's name for it, once there is one. */
+  get taskId(): string | undefined {
+    return this.#handle?.taskId;
+  }
+
+  get isBegun(): boolean {
+    return this.#isBegun;
+  }
+
+  /** Resolves when the upstream has said whether the call is a task. */
+  get answered(): Promise<void> {
+    return this.#answered.promise;
+  }
+
+  /** Takes the road. Nothing that goes wrong on it is thrown: it is told as the end. */
+  start(road: Road, isResumed = false): void {
+    this.#isBegun = true;
+    void this.#run(road, isResumed);
+  }
+
+  /** There is no road: nobody will ever know. */
+  lose(why: string): void {
+    this.#isBegun = true;
+    this.#tell({ type: 'end', ending: { kind: 'lost', why } });
+  }
+
+  /** The end, if nothing else comes before it and it comes soon. */
+  async endWithin(ms: number): Promise<CallEnding | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    if (this.#events.length === 0)
+      await new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, ms);
+        this.#wake = resolve;
+      });
+    clearTimeout(timer);
+    const [event] = this.#events;
+    return event?.type === 'end' ? event.ending : undefined;
+  }
+
+  async next(): Promise<DriveEvent> {
+    for (;;) {
+      const event = this.#events.shift();
+      if (event) return event;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** A question of the upstream, to be answered by whoever made the call. */
+  async ask({ key: name, ...question }: Question, signal: AbortSignal): Promise<Answer> {
+    const times = (this.#given.get(name) ?? 0) + 1;
+    const key = times === 1 ? name : `${name}~${times}`;
+    // What was asked before a restart is asked already.
+    if (this.conversation.open(key))
+      this.#tell({ type: 'question', key, question: question as unknown as JsonObject });
+    const answer = await unlessAborted(this.conversation.answerTo(key), signal);
+    this.#given.set(name, times);
+    if (!answer) throw new Error('Nobody answered.');
+    return answer;
+  }
+
+  /** The task has ended here; the upstream is told. */
+  async cancel(): Promise<void> {
+    if (this.#handle?.taskId !== undefined) await this.#handle.cancel().catch(() => {});
+    this.detach();
+  }
+
+  /** Nobody waits here any more. */
+  detach(): void {
+    this.#handle?.detach();
+    this.#over.abort();
+  }
+
+  async #run(road: Road, isResumed: boolean): Promise<void> {
+    try {
+      const handle = await road.begin(this, this.#over.signal);
+      this.#handle = handle;
+      if (handle.taskId !== undefined) {
+        if (!isResumed) this.#tell(road.remote(handle));
+        void this.#report(handle).catch(() => {});
+      }
+      this.#answered.resolve();
+      this.#tell({ type: 'end', ending: { kind: 'result', result: await handle.result() } });
+    } catch (error) {
+      this.#tell({ type: 'end', ending: endingOfError(error) });
+    } finally {
+      this.#answered.resolve();
+      road.left(this, this.#handle);
+    }
+  }
+
+  async #report(handle: TaskHandle): Promise<void> {
+    for await (const update of handle.updates()) {
+      if (update.type === 'progress') this.progress(update);
+      if (update.type === 'status' && update.task.message !== undefined) this.#task?.say(update.task.message);
+    }
+  }
+
+  progress({ progress, total, message }: { progress: number; total?: number; message?: string }): void {
+    this.#task?.progress(progress, total, message);
+  }
+
+  #tell(event: DriveEvent): void {
+    this.#events.push(event);
+    this.#wake?.();
+  }
+}
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) return onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

@@ -1,0 +1,109 @@
+/** How a call of an upstream ended, as a value that a journal can keep, and what becomes of the task with it. */
+import { failureOf } from '../engine/tool-result.ts';
+import { HoldfastError } from '../model/errors.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { Failed } from '../model/outcome.ts';
+import { relatedTaskKey } from '../protocol/dialects/2025-11-25/names.ts';
+import { serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
+import type { Ending } from '../requestor/ending.ts';
+import {
+  ConnectionLost,
+  MalformedAnswer,
+  RemoteError,
+  RequestTimedOut,
+  ServerUnreachable,
+  TaskCancelled,
+  TaskExpired,
+  TaskFailed,
+  TaskLost,
+} from '../requestor/errors.ts';
+
+export type CallEnding =
+  | Exclude<Ending, { kind: 'expired' }>
+  /** It never got there. */
+  | { readonly kind: 'unreachable'; readonly why: string }
+  /** It broke off, and what became of it is not known. */
+  | { readonly kind: 'broken'; readonly why: string };
+
+/** An upstream that there is no connection to. */
+export class UpstreamUnreachable extends HoldfastError {
+  constructor(upstream: string, why: string) {
+    super(`The server "${upstream}" cannot be reached: ${why}`);
+  }
+}
+
+/** Ends the task in this way. */
+export class CallEnded extends HoldfastError {
+  readonly outcome: Failed;
+
+  constructor(outcome: Failed) {
+    super(`The call ended: ${outcome.kind}.`);
+    this.outcome = outcome;
+  }
+}
+
+export function endingOfError(error: unknown): CallEnding {
+  if (error instanceof RemoteError || error instanceof TaskFailed) {
+    const { code, message, data } = error;
+    return {
+      kind: 'failed',
+      error: { message, ...(code !== undefined && { code }), ...(data !== undefined && { data }) },
+    };
+  }
+  if (error instanceof TaskCancelled) return { kind: 'cancelled', reason: error.message };
+  if (error instanceof TaskLost || error instanceof TaskExpired) return { kind: 'lost', why: error.message };
+  const why = error instanceof Error ? error.message : String(error);
+  const isUnsent =
+    error instanceof UpstreamUnreachable ||
+    error instanceof ServerUnreachable ||
+    (error instanceof ConnectionLost && error.isUnsent);
+  if (isUnsent) return { kind: 'unreachable', why };
+  const isBroken = error instanceof ConnectionLost || error instanceof RequestTimedOut;
+  if (isBroken) return { kind: 'broken', why };
+  return { kind: 'lost', why: error instanceof MalformedAnswer ? why : `The call went wrong here: ${why}` };
+}
+
+/** The result of the task. Throws if there is none. */
+export function resultOf(ending: CallEnding, what: string): JsonObject {
+  switch (ending.kind) {
+    case 'result':
+      return own(ending.result);
+    case 'unreachable':
+      return {
+        content: [{ type: 'text', text: `${ending.why} ${what} was not called.` }],
+        isError: true,
+      };
+    case 'failed': {
+      const { code, message, data } = ending.error;
+      throw new CallEnded({
+        kind: 'failure',
+        message,
+        ...(code !== undefined && { code }),
+        ...(data !== undefined && { data }),
+      });
+    }
+    case 'cancelled':
+      throw new CallEnded({
+        kind: 'cancelled',
+        ...(ending.reason !== undefined && { reason: ending.reason }),
+      });
+    case 'lost':
+      throw new CallEnded({ kind: 'lost', message: ending.why });
+    case 'broken':
+      throw new CallEnded({
+        kind: 'lost',
+        message: `${ending.why} Whether ${what} was carried out is not known.`,
+      });
+  }
+}
+
+export function failureOfCall(error: unknown): Failed {
+  return error instanceof CallEnded ? error.outcome : failureOf(error);
+}
+
+/** Without what holds only between the upstream and us: its revision's marks, and the name of its task. */
+function own({ resultType: _, _meta, ...result }: JsonObject): JsonObject {
+  if (!isJsonObject(_meta)) return result;
+  const { [relatedTaskKey]: _task, [serverInfoKey]: _server, ...meta } = _meta;
+  return { ...result, ...(Object.keys(meta).length > 0 && { _meta: meta }) };
+}

@@ -1,0 +1,54 @@
+/**
+ * What upstreams have listed, in a file, so that a gateway that starts shows at once what it showed before it ended,
+ * also of upstreams that are slow to start or gone. It is a cache: what cannot be read or written is done without.
+ */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { isJsonObject } from '../model/json.ts';
+import type { Listed } from './upstream.ts';
+
+export interface KeptLists {
+  get(upstream: string): Listed | undefined;
+  set(upstream: string, listed: Listed): void;
+}
+
+export function keptLists(file: string): KeptLists {
+  const kept = read(file);
+  return {
+    get: (upstream) => kept.get(upstream),
+    set(upstream, listed) {
+      kept.set(upstream, listed);
+      try {
+        mkdirSync(dirname(file), { recursive: true });
+        // Never half a file: others may be starting.
+        writeFileSync(`${file}.${process.pid}`, JSON.stringify(Object.fromEntries(kept)), { mode: 0o600 });
+        renameSync(`${file}.${process.pid}`, file);
+      } catch {
+        // The next start asks the upstreams, as the first one did.
+      }
+    },
+  };
+}
+
+function read(file: string): Map<string, Listed> {
+  try {
+    const all: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (!isJsonObject(all)) return new Map();
+    return new Map(Object.entries(all).filter(([, listed]) => isListed(listed))) as unknown as Map<
+      string,
+      Listed
+    >;
+  } catch {
+    return new Map();
+  }
+}
+
+function isListed(value: unknown): boolean {
+  return (
+    isJsonObject(value) &&
+    isJsonObject(value.capabilities) &&
+    [value.tools, value.prompts, value.resources, value.resourceTemplates].every(
+      (list) => Array.isArray(list) && list.every(isJsonObject),
+    )
+  );
+}

@@ -1,0 +1,143 @@
+/**
+ * Programs that run for tasks, each in a process group of its own. Whoever ends one ends the whole group, first asking
+ * and then by force, and the group is over only when no process of it is left.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { OutputLog } from './output-log.ts';
+
+export interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly stdin?: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly timeoutMs?: number;
+  readonly killAfterMs: number;
+}
+
+export interface Ended {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly timedOut: boolean;
+}
+
+/** In the environment of every program, so that those that outlived a killed gateway are found. */
+const mark = 'HOLDFAST_TASK';
+/** After a program has ended, others may hold its output open. */
+const lastWordsMs = 500;
+const lookEveryMs = 20;
+/** How long what was killed may take to be gone. */
+const goneWithinMs = 5_000;
+
+export class Programs {
+  readonly #ending = new Set<Promise<void>>();
+
+  /** Resolves when the program has ended; when the signal fires its whole group is ended. */
+  async run(program: Program, taskId: string, log: OutputLog, signal: AbortSignal): Promise<Ended> {
+    const child = spawn(program.command, [...program.args], {
+      detached: true,
+      env: { ...process.env, ...program.env, [mark]: taskId },
+      stdio: [program.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      ...(program.cwd !== undefined && { cwd: program.cwd }),
+    });
+    child.stdout?.on('data', (chunk: Buffer) => log.write(chunk));
+    child.stderr?.on('data', (chunk: Buffer) => log.write(chunk));
+    // A program that does not read all of its input is not to blame for that.
+    child.stdin?.on('error', () => {}).end(program.stdin);
+    const end = () => this.#end(child, program.killAfterMs);
+    let timedOut = false;
+    const timer =
+      program.timeoutMs === undefined
+        ? undefined
+        : setTimeout(
+            () => {
+              timedOut = true;
+              end();
+            },
+            Math.min(program.timeoutMs, 2 ** 31 - 1),
+          );
+    if (signal.aborted) end();
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      return { ...(await ended(child)), timedOut };
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      if (timedOut) await Promise.all(this.#ending);
+    }
+  }
+
+  /** Resolves when nothing is left of the programs that were told to end. */
+  async close(): Promise<void> {
+    await Promise.all(this.#ending);
+  }
+
+  /** Ends what a gateway that was killed has left running for a task. */
+  async endOrphans(taskId: string, killAfterMs: number): Promise<void> {
+    await Promise.all([...groupsOf(taskId)].map((group) => endGroup(group, killAfterMs)));
+  }
+
+  #end({ pid }: ChildProcess, killAfterMs: number): void {
+    if (pid === undefined) return;
+    const ending = endGroup(pid, killAfterMs).finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+}
+
+function ended(child: ChildProcess): Promise<Omit<Ended, 'timedOut'>> {
+  return new Promise((resolve, reject) => {
+    let lastWords: NodeJS.Timeout | undefined;
+    child.once('error', reject);
+    child.once('exit', () => {
+      lastWords = setTimeout(() => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      }, lastWordsMs);
+    });
+    child.once('close', (exitCode, signal) => {
+      clearTimeout(lastWords);
+      resolve({ exitCode, signal });
+    });
+  });
+}
+
+async function endGroup(group: number, killAfterMs: number): Promise<void> {
+  if (!signalGroup(group, 'SIGTERM')) return;
+  for (const from = Date.now(); Date.now() - from < killAfterMs; await pause(lookEveryMs))
+    if (!signalGroup(group, 0)) return;
+  for (const from = Date.now(); Date.now() - from < goneWithinMs; await pause(lookEveryMs))
+    if (!signalGroup(group, 'SIGKILL')) return;
+}
+
+/** False if there is nobody left to hear it. */
+function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-group, signal);
+  } catch {
+    return false;
+  }
+}
+
+/** Where the system shows what processes were started with; elsewhere they are not found. */
+function groupsOf(taskId: string): Set<number> {
+  const groups = new Set<number>();
+  let pids: string[] = [];
+  try {
+    pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  } catch {
+    return groups;
+  }
+  for (const pid of pids)
+    try {
+      if (!readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${mark}=${taskId}`)) continue;
+      // After the name, which may have spaces and brackets in it: state, parent, group.
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+      const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
+      if (group > 1) groups.add(group);
+    } catch {
+      // It ended meanwhile, or is another user's.
+    }
+  return groups;
+}

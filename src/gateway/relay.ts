@@ -1,0 +1,238 @@
+/**
+ * A call of an upstream as a durable task. The handler holds nothing: whatever it awaits is a step that gives the next
+ * event of the call, or a question to whoever made it. So a gateway that was killed knows from the journal how far the
+ * call was: whether it may have begun, under which name the upstream knows it, what was asked and what was answered.
+ */
+import type { TaskContext } from '../engine/context.ts';
+import { CannotBeAsked } from '../engine/recorded-error.ts';
+import { restAfter } from '../engine/retry.ts';
+import type { Schema } from '../engine/schema.ts';
+import { type DurableTool, durable } from '../engine/tool.ts';
+import { outcomeOf } from '../engine/tool-result.ts';
+import { newId } from '../model/id.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Outcome } from '../model/outcome.ts';
+import type { Head } from '../server/tool-calls.ts';
+import type { Conversation } from './conversation.ts';
+import { Drive, type DriveEvent, type RemoteTaskEvent } from './drive.ts';
+import { type CallEnding, failureOfCall, resultOf } from './endings.ts';
+import type { Call, Upstream } from './upstream.ts';
+
+/** The engine's tool for all calls of an upstream, whichever of its tools they are for. */
+export function relayTool(upstream: Upstream): DurableTool {
+  const name = `upstream/${upstream.name}`;
+  const { retry: _, task, ...policy } = upstream.config.policy;
+  return {
+    ...durable({ ...policy, ...(task && { task }) }),
+    method: 'tools/call',
+    name,
+    annotations: undefined,
+    before: undefined,
+    inputSchema: undefined,
+    outputSchema: undefined,
+    idempotent: false,
+    immediately: undefined,
+    handler: (call: Call, task) => new Relay(upstream, call, task).run(),
+    outcome: (returned, { largest }) => outcomeOf(returned, { name, outputSchema: undefined, largest }),
+    failure: failureOfCall,
+  };
+}
+
+/** The same, with what is said of one of its tools. */
+export function relayToolFor(base: DurableTool, upstream: Upstream, tool: string): DurableTool {
+  const { retry: _, concurrency: _limit, ...policy } = upstream.policy(tool);
+  const { task, retentionMs, deadlineMs } = durable(policy);
+  return { ...base, task, retentionMs, deadlineMs };
+}
+
+/** Within which a call is answered without a task. */
+const headMs = 100;
+
+/** Begins a call before there is a task of it. */
+export function headOf(upstream: Upstream, call: Call): Head {
+  return async (owner, signal) => {
+    const drive = new Drive(owner);
+    const onAbort = () => void drive.cancel();
+    signal.addEventListener('abort', onAbort, { once: true });
+    const ticket = newId();
+    drive.start(upstream.roadOf(call, ticket));
+    const ending = await drive.endWithin(headMs);
+    signal.removeEventListener('abort', onAbort);
+    // What broke off may be worth another try, which is for a task to make.
+    if (ending && ending.kind !== 'broken' && ending.kind !== 'unreachable')
+      return { outcome: await outcomeOfEnding(ending, `"${call.name}" of "${upstream.name}"`) };
+    upstream.tickets.set(ticket, drive);
+    return {
+      input: { ...call, ticket },
+      abandon: () => {
+        upstream.tickets.delete(ticket);
+        void drive.cancel();
+      },
+    };
+  };
+}
+
+async function outcomeOfEnding(ending: CallEnding, what: string): Promise<Outcome> {
+  try {
+    const result = resultOf(ending, what);
+    return await outcomeOf(result, {
+      name: what,
+      outputSchema: undefined,
+      largest: Number.POSITIVE_INFINITY,
+    });
+  } catch (error) {
+    return failureOfCall(error);
+  }
+}
+
+type Event = DriveEvent | { readonly type: 'again'; readonly afterMs: number };
+
+class Relay {
+  readonly #upstream: Upstream;
+  readonly #call: Call;
+  readonly #task: TaskContext;
+  readonly #conversation: Conversation;
+  readonly #what: string;
+  readonly #mayHaveBegun: (from: number) => boolean;
+  #drive: Drive;
+  #leave: () => void = () => {};
+
+  constructor(upstream: Upstream, call: Call, task: TaskContext) {
+    this.#upstream = upstream;
+    this.#call = call;
+    this.#task = task;
+    const { ticket } = call;
+    const begun = ticket === undefined ? undefined : upstream.tickets.get(ticket);
+    if (ticket !== undefined) upstream.tickets.delete(ticket);
+    this.#drive = begun ?? new Drive(task.owner);
+    this.#drive.reportTo(task);
+    this.#conversation = this.#drive.conversation;
+    // One that began before its task is known to whoever began it, and to nobody after that.
+    this.#mayHaveBegun = (from) => (ticket === undefined ? task.pass > from : begun === undefined);
+    this.#what = `"${call.name}" of "${upstream.name}"`;
+  }
+
+  async run(): Promise<JsonObject> {
+    const task = this.#task;
+    const from = await this.#takePlace();
+    let remote: RemoteTaskEvent | undefined;
+    let event: Event = await task.step('call', (step) =>
+      this.#attended(step.signal, 1, () => this.#begin(from, step.key)),
+    );
+    for (let attempt = 1; event.type !== 'end'; ) {
+      if (event.type === 'task') remote = event;
+      if (event.type === 'question') void this.#answer(event.key, event.question);
+      if (event.type !== 'again') {
+        event = await task.step('next', (step) =>
+          this.#attended(step.signal, attempt, () => this.#goOn(remote, step.key)),
+        );
+        continue;
+      }
+      await task.sleep(event.afterMs);
+      attempt++;
+      remote = undefined;
+      this.#drive = new Drive(task.owner, this.#conversation);
+      this.#drive.reportTo(task);
+      event = await task.step('call', (step) =>
+        this.#attended(step.signal, attempt, () => this.#begin(0, step.key)),
+      );
+    }
+    return resultOf(event.ending, this.#what);
+  }
+
+  /** The pass in which the call begins: later ones do not know whether it did. */
+  async #takePlace(): Promise<number> {
+    const { name, isLimited = false } = this.#call;
+    if (!isLimited) return 1;
+    return this.#task.step('place', async ({ signal }) => {
+      const places = this.#upstream.places(name);
+      if (places) this.#leave = await places.take(signal);
+      return this.#task.pass;
+    });
+  }
+
+  #begin(from: number, key: string): void {
+    if (this.#drive.isBegun) return;
+    const road = this.#upstream.roadOf(this.#call, key);
+    if (this.#mayHaveBegun(from) && !this.#upstream.isSafe(this.#call.name))
+      return this.#drive.lose(
+        `The gateway ended while ${this.#what} was being called. Whether it was carried out is not known.`,
+      );
+    this.#drive.start(road);
+  }
+
+  /** In a later pass the drive is another: it finds the call again, if anybody can. */
+  #goOn(remote: RemoteTaskEvent | undefined, key: string): void {
+    if (this.#drive.isBegun) return;
+    if (!remote) return this.#begin(0, key);
+    const road = this.#upstream.roadTo(this.#call, remote);
+    const why = `The gateway ended, and with it the process of "${this.#upstream.name}" that worked on ${this.#what}.`;
+    if (road) this.#drive.start(road, true);
+    else if (this.#upstream.isSafe(this.#call.name))
+      this.#drive.start(this.#upstream.roadOf(this.#call, key));
+    else this.#drive.lose(`${why} How far it came is not known.`);
+  }
+
+  /** The next event. If the step is stopped, the upstream is told only when the task itself has ended. */
+  async #attended(signal: AbortSignal, attempt: number, act: () => void): Promise<Event> {
+    const onAbort = () =>
+      queueMicrotask(() => {
+        this.#leave();
+        if (this.#task.signal.aborted) void this.#drive.cancel();
+        else this.#drive.detach();
+      });
+    signal.addEventListener('abort', onAbort, { once: true });
+    act();
+    const event = await this.#drive.next();
+    signal.removeEventListener('abort', onAbort);
+    if (event.type !== 'end') return event;
+    const { kind } = event.ending;
+    const retry = this.#upstream.retry(this.#call.name);
+    if ((kind === 'unreachable' || kind === 'broken') && attempt < retry.attempts)
+      return { type: 'again', afterMs: restAfter(retry, attempt) };
+    this.#leave();
+    return event;
+  }
+
+  // --- Questions ------------------------------------------------------------------------------------------
+
+  /** Beside the call, which goes on meanwhile. */
+  async #answer(key: string, question: JsonObject): Promise<void> {
+    this.#conversation.open(key);
+    const given = await this.#asked(key, question).catch((error: unknown) => {
+      if (error instanceof CannotBeAsked) return undefined;
+      throw error;
+    });
+    this.#conversation.answer(key, given);
+  }
+
+  #asked(key: string, question: JsonObject): Promise<JsonObject> {
+    const task = this.#task;
+    // Where a question has no name of its own, what it is known by means nothing to people.
+    const name = key.startsWith('~') ? 'question' : key;
+    const message = [question.message, question.problem].filter((text) => text !== undefined).join(' ');
+    const ask = task.ask as (key: string, question: object) => Promise<JsonObject>;
+    switch (question.kind) {
+      case 'form':
+        return ask(name, { message, schema: schemaOf(question.schema as JsonObject) });
+      case 'url':
+        return ask(name, { message, url: String(question.url) });
+      case 'sampling':
+        return ask(name, { sampling: question.params as JsonObject });
+      default:
+        return ask(name, { roots: true });
+    }
+  }
+}
+
+/** A schema that came over the wire: it is shown as it is, and what answers it is judged where answers come in. */
+function schemaOf(schema: JsonObject): Schema {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'holdfast',
+      validate: (value) => ({ value }),
+      jsonSchema: { input: () => schema },
+    },
+  };
+}

@@ -1,0 +1,199 @@
+/** Programs as durable tools: what they are given, what becomes of what they write, and how they end. */
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OutputLog } from '../../src/gateway/output-log.ts';
+import { until } from '../chaos/until.ts';
+import { connectOurClient, type OurClient } from '../interop/our-client.ts';
+import { processesOf } from './process-table.ts';
+import { notes, openGateway, type Stage, textOf } from './stage.ts';
+
+const object = (properties: object, required: string[] = []) => ({ type: 'object', properties, required });
+const string = { type: 'string' };
+/** Prints its arguments as JSON, one list. */
+const echo = {
+  command: process.execPath,
+  args: ['-e', 'console.log(JSON.stringify(process.argv.slice(1)))', '--'],
+};
+const withArgs = (...args: string[]) => ({ ...echo, args: [...echo.args, ...args] });
+
+const commands = {
+  words: {
+    ...withArgs('{text}', '--n={n}', '{more}', '{{text}}'),
+    inputSchema: object({ text: string, n: { type: 'integer' }, more: { type: 'array', items: string } }, [
+      'text',
+    ]),
+  },
+  read: {
+    command: process.execPath,
+    args: [
+      '-e',
+      'let n = 0; process.stdin.on("data", (c) => (n += c.length)).on("end", () => console.log(n))',
+    ],
+    stdin: '{text}',
+    inputSchema: object({ text: string }, ['text']),
+  },
+  script: {
+    command: 'printf "%s|" "$@"',
+    shell: true,
+    args: ['{text}'],
+    inputSchema: object({ text: string }, ['text']),
+  },
+  environment: { command: 'printf "$PLACE $PWD"', shell: true, env: { PLACE: 'here' }, cwd: '/' },
+  fails: { command: 'echo to the log >&2; exit 3', shell: true },
+  slow: { command: 'echo begun; sleep 600', shell: true, timeout: '300ms', killAfter: '100ms' },
+  chatty: { command: 'yes tide | head -c 100000', shell: true, largestOutput: 1000 },
+  family: {
+    // Two processes below the shell, of which one does not listen to SIGTERM.
+    command: '(trap "" TERM; echo $$ > "$1"; sleep 600; sleep 600) & sleep 600; wait',
+    shell: true,
+    args: ['{file}'],
+    killAfter: '200ms',
+    inputSchema: object({ file: string }, ['file']),
+  },
+  counts: { command: 'for i in 1 2 3 4 5; do echo line $i; sleep 0.2; done', shell: true },
+  nothing: { command: '/nowhere/at/all' },
+};
+
+let stage: Stage;
+let client: OurClient;
+
+beforeAll(async () => {
+  stage = await openGateway({ commands });
+  client = await connectOurClient(stage.url, { isModern: true });
+});
+
+afterAll(async () => {
+  await client?.tasks.close();
+  await stage?.[Symbol.asyncDispose]();
+});
+
+async function call(name: keyof typeof commands, input = {}) {
+  return client.tasks.callTool({ name, arguments: input });
+}
+
+test('a command is listed as a tool with its schemas', async () => {
+  const { tools } = await client.tasks.client.listTools();
+  const words = tools.find(({ name }) => name === 'words');
+  expect(words?.inputSchema).toMatchObject(commands.words.inputSchema);
+  expect(words?.outputSchema).toMatchObject({ properties: { exitCode: {} } });
+});
+
+test('each input goes where its placeholder stands: lists become several arguments, what is not given none', async () => {
+  const spoken = async (input: object) => JSON.parse(textOf(await call('words', input)));
+  expect(await spoken({ text: 'a b', n: 3, more: ['x', 'y z'] })).toEqual([
+    'a b',
+    '--n=3',
+    'x',
+    'y z',
+    '{text}',
+  ]);
+  expect(await spoken({ text: '' })).toEqual(['', '{text}']);
+});
+
+describe('hostile arguments', () => {
+  const hostile = [
+    '; rm -rf /tmp/holdfast-never',
+    '$(touch /tmp/holdfast-never)',
+    '`touch /tmp/holdfast-never`',
+    'one\ntwo\nthree',
+    '" && touch /tmp/holdfast-never && "',
+    "' | touch /tmp/holdfast-never '",
+    '{text} {n}',
+    `\${PATH}`,
+    '\u{1f30a} \u202e',
+  ];
+
+  test.each(hostile)('are data to a program: %j', async (text) => {
+    expect(JSON.parse(textOf(await call('words', { text })))[0]).toBe(text);
+    expect(existsSync('/tmp/holdfast-never')).toBe(false);
+  });
+
+  test.each(hostile)('are data to a script, which gets them beside its text: %j', async (text) => {
+    expect(textOf(await call('script', { text }))).toBe(`${text}|`);
+    expect(existsSync('/tmp/holdfast-never')).toBe(false);
+  });
+
+  test('a NUL is refused, because no argument can carry one', async () => {
+    const result = await call('words', { text: 'a\0b' });
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toContain('has a NUL character in it');
+  });
+
+  test('a megabyte is refused as an argument, and taken on standard input', async () => {
+    const text = 'x'.repeat(1024 * 1024);
+    const refused = await call('words', { text });
+    expect(refused.isError).toBe(true);
+    expect(textOf(refused)).toContain('What is long is given to standard input');
+    expect(textOf(await call('read', { text })).trim()).toBe(String(text.length));
+  });
+
+  test('input that does not fit the schema is refused before anything runs', async () => {
+    const result = await call('words', { text: 1 });
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toContain('Invalid arguments for tool words');
+  });
+});
+
+test('environment and folder are as the config says', async () => {
+  expect(textOf(await call('environment'))).toBe('here /');
+});
+
+test('exit code and output are in the structured result, and a failure is an error result', async () => {
+  expect(await call('fails')).toMatchObject({
+    isError: true,
+    structuredContent: {
+      exitCode: 3,
+      signal: null,
+      timedOut: false,
+      output: 'to the log\n',
+      omittedBytes: 0,
+    },
+  });
+  const missing = await call('nothing');
+  expect(missing.isError).toBe(true);
+  expect(textOf(missing)).toContain('"nothing" was not run');
+});
+
+test('a command that takes too long is ended', async () => {
+  expect(await call('slow')).toMatchObject({
+    isError: true,
+    structuredContent: { exitCode: null, signal: 'SIGTERM', timedOut: true, output: 'begun\n' },
+  });
+});
+
+test('of much output the beginning and the end are kept', async () => {
+  const { structuredContent } = (await call('chatty')) as unknown as {
+    structuredContent: { output: string; omittedBytes: number };
+  };
+  expect(structuredContent.omittedBytes).toBe(99_000);
+  expect(structuredContent.output).toMatch(/^tide\n[\s\S]*… 99000 bytes left out …[\s\S]*tide\n$/);
+  expect(structuredContent.output.length).toBeLessThan(1_100);
+});
+
+test('what a command writes is its progress', async () => {
+  const handle = await client.tasks.call('counts');
+  const said: (string | undefined)[] = [];
+  for await (const update of handle.updates()) if (update.type === 'progress') said.push(update.message);
+  expect(textOf(await handle.result())).toContain('line 5');
+  expect(said.length).toBeGreaterThan(1);
+  expect(said.at(-1)).toBe('line 5');
+});
+
+test('a cancelled command leaves no process behind, not even one that does not listen', async () => {
+  const { file, lines } = notes();
+  const handle = await client.tasks.call('family', { file });
+  await until(() => lines().length > 0);
+  expect(processesOf(handle.taskId!).length).toBeGreaterThan(1);
+  await handle.cancel();
+  await until(() => processesOf(handle.taskId!).length === 0);
+  await expect(handle.result()).rejects.toThrow(/cancelled/i);
+});
+
+test('an output log keeps what fits, and counts what does not', () => {
+  const log = new OutputLog(10);
+  for (const part of ['abc', 'defg', 'hij']) log.write(Buffer.from(part));
+  expect(log.end()).toEqual({ output: 'abcdefghij', omittedBytes: 0 });
+  log.write(Buffer.from('klm\n'));
+  expect(log.end()).toEqual({ output: 'abcde\n… 4 bytes left out …\njklm\n', omittedBytes: 4 });
+  expect(log.lines).toBe(1);
+});

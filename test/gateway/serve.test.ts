@@ -1,0 +1,131 @@
+/** `holdfast serve` as people and hosts start it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { afterAll, expect, test, vi } from 'vitest';
+import { until } from '../chaos/until.ts';
+import { connectOurClient } from '../interop/our-client.ts';
+import { gatewayProcess, ServerProcess, toyProcess } from './processes.ts';
+import { notes, textOf, toy } from './stage.ts';
+
+// Most of the time goes into starting processes.
+vi.setConfig({ testTimeout: 90_000 });
+
+const program = join(import.meta.dirname, '../../bin/holdfast.js');
+const home = mkdtempSync(join(tmpdir(), 'holdfast-serve-'));
+const args = (...words: string[]) => ['--disable-warning=ExperimentalWarning', program, 'serve', ...words];
+const env = { ...(process.env as Record<string, string>), XDG_DATA_HOME: home, HOME: home };
+
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+async function run(...words: string[]) {
+  const child = spawn(process.execPath, args(...words), {
+    env,
+    cwd: home,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => (stdout += chunk));
+  child.stderr.on('data', (chunk) => (stderr += chunk));
+  const [code] = await once(child, 'close');
+  return { code, stdout, stderr };
+}
+
+function served(...words: string[]): Promise<ServerProcess> {
+  return new ServerProcess(() => ({ command: process.execPath, args: args(...words) })).start();
+}
+
+test.concurrent('says how it is used', async () => {
+  const { code, stdout } = await run('--help');
+  expect(code).toBe(0);
+  expect(stdout).toContain('Usage: holdfast serve [--config FILE] [--port N | --stdio] [--store URL]');
+});
+
+test.concurrent.each([
+  [['--port', 'x', '--', 'true'], '"x" is no port'],
+  [['--stdio', '--port', '1', '--', 'true'], 'either on a port or on standard input and output'],
+  [['--config', 'x', '--', 'true'], 'in a config or after --, not both'],
+  [['--store', 'redis://x', '--', 'true'], '"redis://x" is no place for tasks'],
+  [['--'], 'after -- comes the command'],
+  [[], 'there is no holdfast.json here'],
+])('wrong usage is told in a sentence: %j', async (words, sentence) => {
+  const { code, stderr } = await run(...words);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
+  expect(stderr).toContain(sentence);
+});
+
+test.concurrent('a wrong config is told with its line', async () => {
+  const file = join(home, 'wrong.json');
+  writeFileSync(file, '{\n  "mcpServers": {\n    "a": { "comand": "x" }\n  }\n}\n');
+  expect(await run('--config', file)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `holdfast: ${file}:3: "mcpServers.a" has no key "comand": is "command" meant?\n`,
+  });
+});
+
+test('serves one server that is given after --, and ends with it when it is told to', async () => {
+  await using gateway = await served('--port', '0', '--store', 'memory:', '--', toy.command, ...toy.args);
+  await using client = await connectOurClient(gateway.url, { isModern: true });
+  const upstream = Number(textOf(await client.tasks.callTool({ name: 'pid' })));
+  expect(await gateway.kill('SIGTERM')).toBe(0);
+  await until(() => !isAlive(upstream));
+});
+
+test('a call that is under way when it is told to end has time to finish', async () => {
+  const { file, lines } = notes();
+  await using gateway = await served('--port', '0', '--store', 'memory:', '--', toy.command, ...toy.args);
+  await using client = await connectOurClient(gateway.url, { isModern: true });
+  await client.tasks.call('write', { file, ms: 1_500 });
+  expect(await gateway.kill('SIGTERM')).toBe(0);
+  expect(lines()).toEqual(['begun', 'done']);
+});
+
+test('serves a host that starts it, on standard input and output', async () => {
+  const words = args('--stdio', '--', toy.command, ...toy.args);
+  const open = () =>
+    new StdioClientTransport({ command: process.execPath, args: words, env, stderr: 'ignore' });
+  for (const isModern of [false, true]) {
+    await using client = await connectOurClient(open, { isModern });
+    expect(textOf(await client.tasks.callTool({ name: 'progress' }))).toBe('all parts');
+    expect(textOf(await client.tasks.callTool({ name: 'ask_model' }))).toContain('The tide is high.');
+  }
+});
+
+test('the tools of a server that is gone are still listed after a restart, and say so when they are called', async () => {
+  const folder = mkdtempSync(join(home, 'case-'));
+  await using upstream = await toyProcess().start();
+  await using gateway = await gatewayProcess(
+    { mcpServers: { toy: { url: upstream.url.href } } },
+    folder,
+  ).start();
+  {
+    await using client = await connectOurClient(gateway.url);
+    expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toBe(String(upstream.pid));
+    await upstream.kill();
+    const result = await client.tasks.callTool({ name: 'pid' });
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toMatch(/could not be reached[\s\S]*"pid" of "toy" was not called/);
+  }
+  await gateway.kill();
+  await gateway.start();
+  await using client = await connectOurClient(gateway.url);
+  expect((await client.tasks.client.listTools()).tools.map(({ name }) => name)).toContain('pid');
+  const result = await client.tasks.callTool({ name: 'pid' });
+  expect(textOf(result)).toMatch(/cannot be reached[\s\S]*"pid" of "toy" was not called/);
+  await upstream.start();
+  for (let pid = ''; pid !== String(upstream.pid); )
+    pid = textOf(await client.tasks.callTool({ name: 'pid' }));
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,61 @@
+/** A gateway in this process, in front of whatever a test puts behind it. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { configIn } from '../../src/gateway/config.ts';
+import { parseConfig } from '../../src/gateway/config-file.ts';
+import { Gateway } from '../../src/gateway/gateway.ts';
+import { serveHttp } from '../../src/server/http/serve.ts';
+import { sqlite } from '../../src/sqlite.ts';
+
+const require = createRequire(import.meta.url);
+
+export const everything = {
+  command: process.execPath,
+  args: [require.resolve('@modelcontextprotocol/server-everything/dist/index.js'), 'stdio'],
+};
+
+export interface Stage extends AsyncDisposable {
+  readonly url: URL;
+  readonly gateway: Gateway;
+}
+
+export async function openGateway(config: object, store = 'memory:'): Promise<Stage> {
+  const gateway = new Gateway({
+    config: configIn(parseConfig(JSON.stringify(config, null, 2), 'holdfast.json')),
+    version: '0.0.0',
+    store: sqlite(store),
+  });
+  const server = await serveHttp(gateway.tasks, gateway.face.serverFor, { port: 0, stopOn: [] });
+  gateway.face.notifier = server.handler.notify;
+  await gateway.work();
+  return {
+    url: new URL(server.url),
+    gateway,
+    [Symbol.asyncDispose]: async () => {
+      await server.stop();
+      await gateway.close();
+    },
+  };
+}
+
+export function textOf(result: Record<string, unknown>): string {
+  return (result.content as { text?: string }[]).map(({ text = '' }) => text).join('\n');
+}
+
+export const toyFile = join(import.meta.dirname, 'servers/toy.ts');
+/** With these arguments after its own. */
+export const toyWith = (...args: string[]) => ({ ...toy, args: [...toy.args, ...args] });
+export const toy = { command: process.execPath, args: ['--disable-warning=ExperimentalWarning', toyFile] };
+
+/** A file that nobody else uses, and what stands in it. */
+export function notes(): { readonly file: string; lines(): string[] } {
+  const file = join(mkdtempSync(join(tmpdir(), 'holdfast-gateway-')), 'notes');
+  onTestFinished(() => rmSync(dirname(file), { recursive: true, force: true }));
+  return {
+    file,
+    lines: () => (existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : []),
+  };
+}

@@ -1,0 +1,175 @@
+/** What stands behind a gateway is what its clients see. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../chaos/until.ts';
+import { connectOurClient, type OurClient } from '../interop/our-client.ts';
+import { everything, notes, openGateway, type Stage, textOf, toy } from './stage.ts';
+
+const revisions = [
+  ['2025-11-25', false],
+  ['2026-07-28', true],
+] as const;
+
+describe.each(revisions)('for a client of %s', (revision, isModern) => {
+  let stage: Stage;
+  let client: OurClient;
+
+  beforeAll(async () => {
+    stage = await openGateway({ mcpServers: { everything, toy } });
+    client = await connectOurClient(stage.url, { isModern });
+    expect(client.tasks.client.getNegotiatedProtocolVersion()).toBe(revision);
+  });
+
+  afterAll(async () => {
+    await client?.tasks.close();
+    await stage?.[Symbol.asyncDispose]();
+  });
+
+  test('the tools of all upstreams are listed, as the revision has them', async () => {
+    const { tools } = (await client.tasks.request('tools/list', {})) as unknown as {
+      tools: { name: string; execution?: object; annotations?: object }[];
+    };
+    const named = (name: string) => tools.find((tool) => tool.name === name);
+    expect(named('echo')).toMatchObject({ inputSchema: { properties: { message: {} } } });
+    expect(named('look')).toMatchObject({ annotations: { readOnlyHint: true } });
+    expect(named('echo')?.execution).toEqual(isModern ? undefined : { taskSupport: 'optional' });
+  });
+
+  test('prompts, resources, templates and completions are passed on', async () => {
+    const { client: sdk } = client.tasks;
+    const { prompts } = await sdk.listPrompts();
+    expect(prompts.map(({ name }) => name)).toContain('completable-prompt');
+    const prompt = await sdk.getPrompt({ name: 'args-prompt', arguments: { city: 'Brest' } });
+    expect(JSON.stringify(prompt.messages)).toContain('Brest');
+    const { resources } = await sdk.listResources();
+    const read = await sdk.readResource({ uri: resources[0]!.uri });
+    expect(read.contents).toHaveLength(1);
+    expect((await sdk.listResourceTemplates()).resourceTemplates.length).toBeGreaterThan(0);
+    const dynamic = await sdk.readResource({ uri: 'demo://resource/dynamic/text/3' });
+    expect(dynamic.contents[0]!.uri).toBe('demo://resource/dynamic/text/3');
+    const { completion } = await sdk.complete({
+      ref: { type: 'ref/prompt', name: 'completable-prompt' },
+      argument: { name: 'department', value: 'E' },
+    });
+    expect(completion.values).toContain('Engineering');
+  });
+
+  test('a resource, a prompt and a tool that nobody has are refused', async () => {
+    const { client: sdk } = client.tasks;
+    await expect(sdk.readResource({ uri: 'nowhere://at/all' })).rejects.toThrow(/not found/i);
+    await expect(sdk.getPrompt({ name: 'nothing' })).rejects.toThrow('Prompt nothing not found');
+    await expect(client.tasks.callTool({ name: 'nothing' })).rejects.toThrow('Tool nothing not found');
+  });
+
+  test('what an upstream asks is asked of the caller, and the answer goes back', async () => {
+    expect(textOf(await client.tasks.callTool({ name: 'ask_model' }))).toContain('The tide is high.');
+    const answer = JSON.parse(
+      textOf(await client.tasks.callTool({ name: 'trigger-elicitation-request' })).split('Raw result: ')[1]!,
+    );
+    expect(answer.action).toBe('accept');
+  });
+
+  test('what a caller cannot be asked is refused in its place, and the upstream goes on with that', async () => {
+    await using shy = await connectOurClient(stage.url, { isModern, answers: ['sampling'] });
+    expect(textOf(await shy.tasks.callTool({ name: 'ask' }))).toBe('{"action":"cancel"}');
+    const roots = await shy.tasks.callTool({ name: 'roots' });
+    expect(roots.isError).toBe(true);
+    expect(shy.asked).toEqual([]);
+  });
+
+  test('progress of a plain upstream is progress of the task', async () => {
+    const handle = await client.tasks.call('progress');
+    const said: string[] = [];
+    for await (const update of handle.updates())
+      if (update.type === 'progress') said.push(`${update.progress} of ${update.total}: ${update.message}`);
+    expect(textOf(await handle.result())).toBe('all parts');
+    expect(said.at(-1)).toBe('4 of 4: part 4');
+  });
+
+  test('an error result is one, and a cancelled task cancels the call', async () => {
+    expect(await client.tasks.callTool({ name: 'fail' })).toMatchObject({ isError: true });
+    const { file, lines } = notes();
+    const handle = await client.tasks.call('write', { file, ms: 60_000 });
+    await until(() => lines().includes('begun'));
+    await handle.cancel();
+    await until(() => lines().includes('cancelled'));
+    await expect(handle.result()).rejects.toThrow(/cancelled/i);
+  });
+});
+
+test('a tool that appears is announced, and can be called; log messages come through', async () => {
+  await using stage = await openGateway({ mcpServers: { toy } });
+  await using client = await connectOurClient(stage.url);
+  const heard: string[] = [];
+  client.tasks.client.setNotificationHandler('notifications/message', ({ params }) => {
+    heard.push(`${params.logger}: ${params.data}`);
+  });
+  client.tasks.client.setNotificationHandler('notifications/tools/list_changed', () => {
+    heard.push('tools changed');
+  });
+  await client.tasks.callTool({ name: 'log' });
+  await until(() => heard.includes('toy: the tide turns'));
+  await client.tasks.callTool({ name: 'grow' });
+  await until(() => heard.includes('tools changed'));
+  expect(textOf(await client.tasks.callTool({ name: 'grown' }))).toBe('grown');
+});
+
+test('names are prefixed only where two upstreams have the same', async () => {
+  await using stage = await openGateway({ mcpServers: { one: toy, two: toy, everything } });
+  await using client = await connectOurClient(stage.url);
+  const { tools } = (await client.tasks.request('tools/list', {})) as unknown as {
+    tools: { name: string }[];
+  };
+  const names = tools.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(['one_pid', 'two_pid', 'echo']));
+  expect(names).not.toContain('pid');
+  const [one, two] = await Promise.all(
+    ['one_pid', 'two_pid'].map(async (name) => textOf(await client.tasks.callTool({ name }))),
+  );
+  expect(one).not.toBe(two);
+});
+
+test('an upstream that crashed is started again, and the call that it took along is lost', async () => {
+  await using stage = await openGateway({ mcpServers: { toy } });
+  await using client = await connectOurClient(stage.url, { isModern: true });
+  const before = textOf(await client.tasks.callTool({ name: 'pid' }));
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toThrow(
+    /Whether "crash" of "toy" was carried out is not known/,
+  );
+  const after = textOf(await client.tasks.callTool({ name: 'pid' }));
+  expect(after).not.toBe(before);
+});
+
+test('a call that broke off is made again only if the tool says that this does no harm', async () => {
+  const { file, lines } = notes();
+  await using stage = await openGateway({
+    mcpServers: { toy: { ...toy, retry: { attempts: 3, delay: '10ms' } } },
+  });
+  await using client = await connectOurClient(stage.url, { isModern: true });
+  expect(textOf(await client.tasks.callTool({ name: 'crash_once', arguments: { file } }))).toBe(
+    'the second time',
+  );
+  expect(lines()).toEqual(['tried', 'tried']);
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toThrow(/is not known/);
+});
+
+test('an upstream that cannot be reached says so in the result of a call, and the others work', async () => {
+  await using stage = await openGateway({
+    mcpServers: {
+      toy,
+      gone: { command: process.execPath, args: ['-e', 'console.error("no tide today"); process.exit(1)'] },
+    },
+  });
+  await using client = await connectOurClient(stage.url);
+  expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toMatch(/^\d+$/);
+});
+
+test('of a tool with a limit no more calls are under way than that', async () => {
+  const { file, lines } = notes();
+  await using stage = await openGateway({
+    mcpServers: { toy: { ...toy, tools: { write: { concurrency: 1 } } } },
+  });
+  await using client = await connectOurClient(stage.url);
+  const call = () => client.tasks.callTool({ name: 'write', arguments: { file, ms: 50 } });
+  await Promise.all([call(), call(), call()]);
+  expect(lines()).toEqual(['begun', 'done', 'begun', 'done', 'begun', 'done']);
+});
