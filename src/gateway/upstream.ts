@@ -12,6 +12,7 @@ import { TaskClient } from '../client/task-client.ts';
 import { type RetryPolicy, retryPolicy } from '../engine/retry.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { Attribution } from './attribution.ts';
 import type { Policy, UpstreamConfig } from './config.ts';
 import type { Drive, RemoteTaskEvent, Road } from './drive.ts';
 import { UpstreamUnreachable } from './endings.ts';
@@ -63,6 +64,7 @@ export class Upstream {
   readonly #drives = new Set<Drive>();
   /** Calls that began before there was a task of them. */
   readonly tickets = new Map<string, Drive>();
+  readonly #attribution = new Attribution();
   readonly #places = new Map<string, Places>();
   readonly #closed = new AbortController();
   readonly #main: TaskClient;
@@ -174,6 +176,7 @@ export class Upstream {
     return {
       ...this.#road,
       begin: async (drive, signal) => {
+        await this.#attribution.settled;
         this.#drives.add(drive);
         const client = await this.#ready();
         return client.call(name, input, {
@@ -219,6 +222,7 @@ export class Upstream {
     },
     left: (drive, handle) => {
       this.#drives.delete(drive);
+      this.#attribution.look();
       if (handle) this.#handles.delete(handle.id);
     },
   };
@@ -242,12 +246,11 @@ export class Upstream {
       const asking = known();
       if (asking) return asking;
     }
-    const plain = [...this.#drives].filter((drive) => drive.taskId === undefined);
-    const candidates = plain.length > 0 ? plain : [...this.#drives];
-    const owners = new Set(candidates.map(({ owner }) => owner));
-    // It cannot be told which of several calls asks. Of one owner's the last is as good as any; nobody else is shown it.
-    if (owners.size === 1) return candidates.at(-1)!;
-    throw new Error(`"${this.name}" asked something, and it is not known whose call asks it.`);
+    return this.#attribution.onlyOne(() => {
+      const idle = [...this.#drives].filter(({ isAsking }) => !isAsking);
+      const plain = idle.filter((drive) => drive.taskId === undefined);
+      return plain.length > 0 ? plain : idle;
+    });
   }
 
   // --- The connection -------------------------------------------------------------------------------------
