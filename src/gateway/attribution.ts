@@ -1,14 +1,15 @@
 /**
  * Whose call asks. On a connection of 2025-11-25 a question says at most which task it belongs to; of several plain
- * calls any could be the one. A question must never be shown to a stranger, so where they are of more than one person
- * no further call begins until the others have ended and only one is left, which then is the one that asks.
+ * calls any could be the one. Where they are not all of one person, no further call begins until the others have ended
+ * and only one is left, which then is the one that asks. People who are known are never asked in each other's place;
+ * callers that nobody can tell apart share all they have, and of their calls the last is taken after a while.
  */
 import { anonymous } from '../hosting/caller.ts';
 import { HoldfastError } from '../model/errors.ts';
 import type { Drive } from './drive.ts';
 
-/** How long it is waited for before the question is refused. */
-const patienceMs = 30_000;
+/** How long is waited for only one to be left: before the question is refused, or the last call is taken for it. */
+const patienceMs = { known: 30_000, anonymous: 2_000 };
 
 export class NotAttributed extends HoldfastError {
   constructor() {
@@ -30,23 +31,28 @@ export class Attribution {
     for (const look of this.#looking) look();
   }
 
+  /** The one of the candidates, the last to begin at the end, that asks. */
   async onlyOne(candidates: () => readonly Drive[]): Promise<Drive> {
-    const certain = oneOf(candidates());
-    if (certain) return certain;
-    this.#settled ??= Promise.withResolvers();
     const { promise, resolve, reject } = Promise.withResolvers<Drive>();
-    const timer = setTimeout(() => reject(new NotAttributed()), patienceMs);
     const look = () => {
-      const one = oneOf(candidates());
-      if (one) resolve(one);
-      else if (candidates().length === 0) reject(new NotAttributed());
+      const [first, ...others] = candidates();
+      if (!first) reject(new NotAttributed());
+      else if (others.length === 0 || isOneKnown([first, ...others])) resolve(others.at(-1) ?? first);
     };
+    const timers = [
+      setTimeout(() => reject(new NotAttributed()), patienceMs.known),
+      setTimeout(() => {
+        const left = candidates();
+        if (left.every(({ owner }) => owner === anonymous) && left.length > 0) resolve(left.at(-1)!);
+      }, patienceMs.anonymous),
+    ];
+    this.#settled ??= Promise.withResolvers();
     this.#looking.add(look);
     look();
     try {
       return await promise;
     } finally {
-      clearTimeout(timer);
+      for (const timer of timers) clearTimeout(timer);
       this.#looking.delete(look);
       if (this.#looking.size === 0) {
         this.#settled?.resolve();
@@ -57,8 +63,7 @@ export class Attribution {
 }
 
 /** Of one person's calls the last is as good as any: the same person is asked. */
-function oneOf(candidates: readonly Drive[]): Drive | undefined {
-  if (candidates.length <= 1) return candidates[0];
+function isOneKnown(candidates: readonly Drive[]): boolean {
   const [owner, ...others] = new Set(candidates.map((drive) => drive.owner));
-  return others.length === 0 && owner !== anonymous ? candidates.at(-1) : undefined;
+  return others.length === 0 && owner !== anonymous;
 }
