@@ -47,6 +47,7 @@ export class Drive {
   #handle: TaskHandle | undefined;
   #wake: (() => void) | undefined;
   #isBegun = false;
+  #asking = 0;
 
   #task: Reporting | undefined;
 
@@ -63,6 +64,11 @@ export class Drive {
   /** The upstream's name for it, once there is one. */
   get taskId(): string | undefined {
     return this.#handle?.taskId;
+  }
+
+  /** Does it wait for an answer? */
+  get isAsking(): boolean {
+    return this.#asking > 0;
   }
 
   get isBegun(): boolean {
@@ -116,7 +122,8 @@ export class Drive {
     // What was asked before a restart is asked already.
     if (this.conversation.open(key))
       this.#tell({ type: 'question', key, question: question as unknown as JsonObject });
-    const answer = await unlessAborted(this.conversation.answerTo(key), signal);
+    this.#asking++;
+    const answer = await unlessAborted(this.conversation.answerTo(key), signal).finally(() => this.#asking--);
     this.#given.set(name, times);
     if (!answer) throw new Error('Nobody answered.');
     return answer;
@@ -161,6 +168,7 @@ export class Drive {
 
   progress({ progress, total, message }: { progress: number; total?: number; message?: string }): void {
     this.#task?.progress(progress, total, message);
+    if (message !== undefined) this.#task?.say(message);
   }
 
   #tell(event: DriveEvent): void {

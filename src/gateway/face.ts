@@ -95,6 +95,7 @@ export class Face {
         ...(instructions && { instructions }),
       },
     );
+    // The one place where it is decided what clients without tasks get.
     tasks.attach(server);
     server.registerCapabilities({ tools: { listChanged: true } });
     this.#answer(server, has);

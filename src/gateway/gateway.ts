@@ -56,6 +56,8 @@ export class Gateway implements AsyncDisposable {
     this.tasks = createTasks({
       ...options,
       tools: [...relays.values(), ...commands],
+      // Nobody is told of a task but by its id, and how long it is kept is for the config to say.
+      anonymousRetention: '30d',
       toolNamed: (name, input) => catalogue.called(name, input),
     });
     this.settled = settledWithin(upstreams, startMs);

@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isJsonObject } from '../model/json.ts';
-import type { Listed } from './upstream.ts';
+import type { Listed } from './upstream-connection.ts';
 
 export interface KeptLists {
   get(upstream: string): Listed | undefined;

@@ -1,4 +1,6 @@
 /** The config file of a gateway: what it may say, and how what is wrong with it is told. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { configIn } from '../../src/gateway/config.ts';
 import { nearest, parseConfig } from '../../src/gateway/config-file.ts';
@@ -139,4 +141,14 @@ test.each([
 test('the nearest known word is named only if it can be meant', () => {
   expect(nearest('conccurency', ['concurrency', 'command'])).toBe('concurrency');
   expect(nearest('zebra', ['concurrency', 'command'])).toBeUndefined();
+});
+
+test('the configs in docs/gateway.md are good ones', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/gateway.md'), 'utf8');
+  const configs = [...page.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text]) => read(text!));
+  expect(configs).toHaveLength(2);
+  expect(configs[1]).toMatchObject({
+    upstreams: { search: { tools: { find: { idempotent: true } } } },
+    commands: { build: { args: ['--jobs={jobs}', '{target}'] } },
+  });
 });

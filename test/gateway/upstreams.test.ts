@@ -173,3 +173,20 @@ test('of a tool with a limit no more calls are under way than that', async () =>
   await Promise.all([call(), call(), call()]);
   expect(lines()).toEqual(['begun', 'done', 'begun', 'done', 'begun', 'done']);
 });
+
+test('a question is put to the one who is asked, although a stranger has a call under way on the same connection', async () => {
+  const { file, lines } = notes();
+  await using stage = await openGateway({ mcpServers: { toy } });
+  await using stranger = await connectOurClient(stage.url, { isModern: true });
+  await using asked = await connectOurClient(stage.url, { isModern: true });
+  const writing = stranger.tasks.callTool({ name: 'write', arguments: { file, ms: 1_000 } });
+  await until(() => lines().includes('begun'));
+  const asking = asked.tasks.callTool({ name: 'ask' });
+  // What comes now waits until it is clear who asks.
+  const later = stranger.tasks.callTool({ name: 'pid' });
+  expect(textOf(await asking)).toContain('Ada');
+  expect(lines()).toEqual(['begun', 'done']);
+  expect(textOf(await writing)).toBe('worked');
+  expect(textOf(await later)).toMatch(/^\d+$/);
+  expect([stranger.asked.length, asked.asked.length]).toEqual([0, 1]);
+});

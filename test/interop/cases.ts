@@ -7,6 +7,7 @@ import { aiSdk } from './ai-sdk.ts';
 import { bothRevisions } from './both-revisions.ts';
 import type { InteropCase } from './case.ts';
 import { extTasks } from './ext-tasks.ts';
+import { gateway } from './gateway/cases.ts';
 import { inspector } from './inspector.ts';
 import { ourClient } from './our-client-cases.ts';
 import { plain } from './plain.ts';
@@ -25,6 +26,7 @@ export const cases: readonly InteropCase[] = inTurns(
   bothRevisions,
   aiSdk,
   ourClient,
+  gateway,
 );
 
 function inTurns<T>(...lists: readonly (readonly T[])[]): T[] {

@@ -19,7 +19,7 @@ interface Said {
   readonly answer: { readonly [member: string]: unknown };
 }
 
-class Mcpdo implements AsyncDisposable {
+export class Mcpdo implements AsyncDisposable {
   readonly #home: string;
   readonly #env: NodeJS.ProcessEnv;
   #last: Promise<unknown> = Promise.resolve();

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Fixture, type FixtureOptions, startFixture } from './fixture.ts';
+import { openGateway } from './gateway/upstreams.ts';
 
 /** Most of a case is waiting for the next poll, but some start four processes. */
 const casesAtOnce = 3;
@@ -27,6 +28,7 @@ export class World implements AsyncDisposable {
   readonly #waiting: (() => void)[] = [];
   #running = 0;
   #guarded: Promise<Fixture> | undefined;
+  #gateway: ReturnType<typeof openGateway> | undefined;
 
   static async open(): Promise<World> {
     const fixture = await startFixture();
@@ -66,6 +68,12 @@ export class World implements AsyncDisposable {
     this.#guarded ??= this.fixture({ tokens: owners.map((name) => `token-of-${name}=${name}`).join() });
     const { url } = await this.#guarded;
     return { url, requestInit: { headers: { authorization: `Bearer token-of-${owner}` } } };
+  }
+
+  /** A gateway that stays for the whole run, with servers of others behind it. */
+  get gateway(): Promise<URL> {
+    this.#gateway ??= this.own(this.folder().then(openGateway));
+    return this.#gateway.then(({ url }) => url);
   }
 
   own<T extends AsyncDisposable>(resource: Promise<T>): Promise<T> {

@@ -54,8 +54,8 @@ function toy(): McpServer {
   server.registerTool('pid', {}, async () => text(String(process.pid)));
   server.registerTool('ask', {}, async () => {
     const answer = await server.server.elicitInput({
-      message: 'How many?',
-      requestedSchema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] },
+      message: 'Which name?',
+      requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
     });
     return text(JSON.stringify(answer));
   });

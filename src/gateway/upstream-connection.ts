@@ -1,0 +1,259 @@
+/**
+ * The connection to an upstream, which is opened at the start and again, with growing rests, whenever it is lost; and
+ * what the upstream lists, which is kept while it is away.
+ */
+import { Client, type Transport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { AnswerQuestion } from '../client/asking.ts';
+import type { Handles } from '../client/handles.ts';
+import { httpTransport, type KnownSession } from '../client/http.ts';
+import { Pages } from '../client/listing.ts';
+import { TaskClient } from '../client/task-client.ts';
+import { newId } from '../model/id.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { Target } from './config.ts';
+import { UpstreamUnreachable } from './endings.ts';
+
+/** What it said of itself when it was last asked. */
+export interface Listed {
+  readonly capabilities: JsonObject;
+  readonly instructions?: string;
+  readonly tools: readonly JsonObject[];
+  readonly prompts: readonly JsonObject[];
+  readonly resources: readonly JsonObject[];
+  readonly resourceTemplates: readonly JsonObject[];
+}
+
+export interface ConnectionParts {
+  readonly name: string;
+  readonly target: Target;
+  readonly version: string;
+  readonly handles: Handles;
+  readonly answer: AnswerQuestion;
+  /** What an earlier process has seen, if it is known: that is shown until it has answered itself. */
+  readonly listed: Listed | undefined;
+  readonly events: ConnectionEvents;
+}
+
+export interface ConnectionEvents {
+  /** Its lists are not what they were. */
+  changed(): void;
+  /** It cannot be reached; said once for each reason. */
+  failed(why: string): void;
+  /** It sent a notification that is for clients. */
+  notified(method: string, params: JsonObject): void;
+}
+
+const nothing: Listed = { capabilities: {}, tools: [], prompts: [], resources: [], resourceTemplates: [] };
+const restMs = { first: 250, longest: 30_000 };
+
+export class UpstreamConnection {
+  readonly #parts: ConnectionParts;
+  readonly #closed = new AbortController();
+  readonly #main: TaskClient;
+  /** Sessions of an earlier process, to which tasks belong that are still pursued. */
+  readonly #earlier = new Map<string, Promise<TaskClient>>();
+  #instance = newId();
+  #listed: Listed;
+  #isConnected = false;
+  #attempt: Promise<void> | undefined;
+  #reviving: Promise<void> | undefined;
+  #problem = 'it has not been connected to yet.';
+  #complaint: string | undefined;
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
+    this.#listed = parts.listed ?? nothing;
+    this.#main = this.#client(() => this.#open());
+    const { client } = this.#main;
+    client.onclose = () => {
+      if (!this.#closed.signal.aborted) void this.revive();
+    };
+    for (const method of ['notifications/message', 'notifications/resources/updated'] as const)
+      client.setNotificationHandler(method, ({ params }) => {
+        parts.events.notified(method, params as unknown as JsonObject);
+      });
+  }
+
+  get listed(): Listed {
+    return this.#listed;
+  }
+
+  /** Changes with every process that is spawned and every session that is opened. */
+  get instance(): string {
+    return this.#instance;
+  }
+
+  /** What has to be kept to come back to this session. */
+  get session(): KnownSession | undefined {
+    const { client } = this.#main;
+    const sessionId = client.transport?.sessionId;
+    const protocolVersion = client.getNegotiatedProtocolVersion();
+    if (sessionId === undefined) return undefined;
+    return { sessionId, ...(protocolVersion !== undefined && { protocolVersion }) };
+  }
+
+  /** Resolves after the first attempt to connect, whatever came of it. */
+  async start(): Promise<void> {
+    void this.revive();
+    await this.#attempt?.catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    for (const client of this.#earlier.values()) await (await client.catch(() => undefined))?.close();
+    await this.#main.close().catch(() => {});
+  }
+
+  /** Connects, and lists, until that succeeds; between the attempts it rests longer and longer. */
+  revive(): Promise<void> {
+    this.#reviving ??= this.#revive().finally(() => {
+      this.#reviving = undefined;
+    });
+    return this.#reviving;
+  }
+
+  async #revive(): Promise<void> {
+    const { signal } = this.#closed;
+    for (let failures = 0; !signal.aborted; failures++) {
+      this.#attempt = this.#connectAndList();
+      try {
+        return await this.#attempt;
+      } catch (error) {
+        const problem = worded(error, this.#complaint);
+        if (problem !== this.#problem && !signal.aborted) this.#parts.events.failed(problem);
+        this.#problem = problem;
+        await pause(Math.min(restMs.first * 2 ** failures, restMs.longest), signal);
+      }
+    }
+  }
+
+  async #connectAndList(): Promise<void> {
+    if (!this.#isConnected) await this.#main.connect();
+    this.#isConnected = true;
+    const { client } = this.#main;
+    const capabilities = (client.getServerCapabilities() ?? {}) as unknown as JsonObject;
+    const instructions = client.getInstructions();
+    const list = (capability: string, method: string, key: string) =>
+      isJsonObject(capabilities[capability]) ? this.#list(method, key) : [];
+    const [tools, prompts, resources, resourceTemplates] = await Promise.all([
+      list('tools', 'tools/list', 'tools'),
+      list('prompts', 'prompts/list', 'prompts'),
+      list('resources', 'resources/list', 'resources'),
+      list('resources', 'resources/templates/list', 'resourceTemplates'),
+    ]);
+    const before = JSON.stringify(this.#listed);
+    this.#listed = {
+      capabilities,
+      ...(instructions !== undefined && { instructions }),
+      tools,
+      prompts,
+      resources,
+      resourceTemplates,
+    };
+    if (JSON.stringify(this.#listed) !== before) this.#parts.events.changed();
+  }
+
+  async #list(method: string, key: string): Promise<JsonObject[]> {
+    const listed: JsonObject[] = [];
+    const pages = new Pages(`the answer to ${method}`);
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.#main.request(method, cursor === undefined ? {} : { cursor });
+      const entries = Array.isArray(page[key]) ? page[key] : [];
+      listed.push(...entries.filter(isJsonObject));
+      cursor = pages.next(page.nextCursor, entries.length);
+      if (cursor === undefined) return listed;
+    }
+  }
+
+  /** A client that is, or has been, connected; while it is away for the first time, why it is not. */
+  async ready(): Promise<TaskClient> {
+    if (!this.#isConnected) await this.#attempt?.catch(() => {});
+    if (!this.#isConnected) throw new UpstreamUnreachable(this.#parts.name, this.#problem);
+    return this.#main;
+  }
+
+  /** The client on which tasks of that session are found. */
+  async clientOf(session: KnownSession | undefined): Promise<TaskClient> {
+    const { target } = this.#parts;
+    const main = await this.ready().catch(() => this.#main);
+    if (!session || !('url' in target) || main.client.transport?.sessionId === session.sessionId) {
+      // A task is waited for as long as it may take, however long its server is away.
+      while (!this.#isConnected) await this.revive();
+      return main;
+    }
+    const { sessionId } = session;
+    const known =
+      this.#earlier.get(sessionId) ??
+      (async () => {
+        let isFirst = true;
+        const client = this.#client(() => {
+          const transport = httpTransport(new URL(target.url), target, isFirst ? session : undefined);
+          isFirst = false;
+          return transport;
+        });
+        await client.connect();
+        return client;
+      })();
+    this.#earlier.set(sessionId, known);
+    return known;
+  }
+
+  #client(open: () => Transport): TaskClient {
+    const onChanged = () => void this.revive();
+    const listChanged = { autoRefresh: false, debounceMs: 50, onChanged };
+    const client = new Client(
+      { name: 'holdfast', version: this.#parts.version },
+      {
+        versionNegotiation: { mode: 'auto' },
+        listChanged: { tools: listChanged, prompts: listChanged, resources: listChanged },
+      },
+    );
+    return new TaskClient(client, open, {
+      handles: this.#parts.handles,
+      server: this.#parts.name,
+      answers: ['form', 'url', 'sampling', 'roots'],
+      answer: this.#parts.answer,
+      callTimeout: '30d',
+      unreachableFor: '30d',
+    });
+  }
+
+  #open(): Transport {
+    const { target } = this.#parts;
+    this.#instance = newId();
+    if ('url' in target) return httpTransport(new URL(target.url), target);
+    const { command, args, env, cwd } = target;
+    const transport = new StdioClientTransport({
+      command,
+      args: [...args],
+      env: { ...(process.env as Record<string, string>), ...env },
+      stderr: 'pipe',
+      ...(cwd !== undefined && { cwd }),
+    });
+    this.#complaint = undefined;
+    transport.stderr?.on('data', (chunk: Buffer) => {
+      this.#complaint = chunk.toString().trimEnd().split('\n').at(-1);
+    });
+    return transport;
+  }
+}
+
+function worded(error: unknown, complaint: string | undefined): string {
+  let deepest = error as Error;
+  while (deepest.cause instanceof Error) deepest = deepest.cause;
+  const why = (deepest.message || String(error)).replace(/\.$/, '');
+  return complaint ? `${why} (it said: ${complaint}).` : `${why}.`;
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const onAbort = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+}
