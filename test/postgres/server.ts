@@ -4,7 +4,16 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
@@ -116,7 +125,13 @@ async function makeCluster(
   const file = join(dirname(data), 'password');
   writeFileSync(file, password, { mode: 0o600 });
   if (identity) chownSync(file, identity.uid, identity.gid);
-  const flags = ['--auth=scram-sha-256', `--username=${user}`, `--pwfile=${file}`, '--encoding=UTF8', '--no-sync'];
+  const flags = [
+    '--auth=scram-sha-256',
+    `--username=${user}`,
+    `--pwfile=${file}`,
+    '--encoding=UTF8',
+    '--no-sync',
+  ];
   const child = spawn(initdb, [`--pgdata=${data}`, '--locale=C', '--lc-messages=C', ...flags], {
     ...identity,
     cwd: dirname(data),
