@@ -53,6 +53,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     },
   });
   let boss: PgBoss | undefined;
+  // Nothing else may be left that does, while pg-boss waits for another process.
+  const keepAlive = setInterval(() => {}, 60_000);
   try {
     await whenStarted(() => connections.raw('select 1'));
     await checkServer(connections, place);
@@ -66,6 +68,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     await line.close().catch(() => {});
     await connections.close().catch(() => {});
     throw worded(error, place);
+  } finally {
+    clearInterval(keepAlive);
   }
 }
 

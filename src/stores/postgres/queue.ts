@@ -244,21 +244,23 @@ function statements(schema: string, bossSchema: string) {
     't.seq, t.id, t.tool, t.tool_version, t.wake_at, t.job, t.holder, t.lease_until, t.deserted';
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
-  const isGone = (dead: string) => `(
-    t.deserted or t.holder = any(${dead}::text[])
-    or not exists (select 1 from ${schema}.processes p where p.name = t.holder))`;
-  const isFree = (now: string, dead: string) =>
-    `(t.holder is null or t.lease_until <= ${now} or ${isGone(dead)})`;
+  /** Tasks whose holder fell silent or is gone. Those who hold are few, and looked at one by one. */
+  const isFreed = (now: string, dead: string) =>
+    `(t.lease_until <= ${now} or t.deserted or t.holder = any(${dead}::text[]))`;
   return prepared({
     ready: `
-      select r.* from ${kinds} cross join lateral (
-        select ${columns} from ${tasks} t
-        where ${ofKind} and t.wake_at <= $3 and ${isFree('$3', '$4')}
-        order by t.wake_at, t.seq limit $5) r
+      select * from (
+        select r.* from ${kinds} cross join lateral (
+          select ${columns} from ${tasks} t
+          where ${ofKind} and t.wake_at <= $3 and t.holder is null
+          order by t.wake_at, t.seq limit $5) r
+        union all
+        select ${columns} from ${tasks} t join ${kinds} on ${ofKind}
+        where t.holder is not null and t.wake_at <= $3 and ${isFreed('$3', '$4')}) r
       order by r.wake_at, r.seq limit $5`,
     lockReady: `
       select ${columns} from ${tasks} t
-      where t.seq = any($1::bigint[]) and t.job is null and t.wake_at <= $2 and ${isFree('$2', '$3')}
+      where t.seq = any($1::bigint[]) and t.job is null and t.wake_at <= $2 and (t.holder is null or ${isFreed('$2', '$3')})
       order by t.seq for update of t skip locked`,
     enqueue: `
       update ${tasks} t set job = v.job, deserted = t.holder is not null and t.lease_until > $3
@@ -285,14 +287,18 @@ function statements(schema: string, bossSchema: string) {
     backlog: `
       select count(r.wake_at) as ready, min(r.wake_at) as since,
         (select count(*) from (select 1 from ${tasks} where waiting limit $4) w) as waiting
-      from ${kinds} cross join lateral (
-        select t.wake_at from ${tasks} t
-        where ${ofKind} and t.wake_at <= $3 and (t.holder is null or t.lease_until <= $3)
-        order by t.wake_at limit $4) r`,
+      from (
+        select r.* from ${kinds} cross join lateral (
+          select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at <= $3 and t.holder is null
+          order by t.wake_at limit $4) r
+        union all
+        select t.wake_at from ${tasks} t join ${kinds} on ${ofKind}
+        where t.holder is not null and t.wake_at <= $3 and t.lease_until <= $3) r`,
     next: `
       select least(
         (select min(r.wake_at) from ${kinds} cross join lateral (
-          select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at > $3 order by t.wake_at limit 1) r),
+          select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at > $3 and t.holder is null
+          order by t.wake_at limit 1) r),
         (select min(t.lease_until) from ${tasks} t where t.holder is not null and t.lease_until > $3)) as next`,
   });
 }
