@@ -3,7 +3,7 @@ import { driveRandomly, everything, perRun } from '../properties/drive.ts';
 import { freshDatabase } from './database.ts';
 import { placeIn } from './place.ts';
 
-const runs = process.env.HOLDFAST_LANE === 'long' ? 200 : 8;
+const runs = process.env.HOLDFAST_LANE === 'long' ? 200 : 4;
 
 test('S1686-29 S2025-33 S2268-25 S2663-48: random commands give the same tasks by the pure rules and on Postgres, shared by three connections, and break no invariant', async () => {
   const database = await freshDatabase();

@@ -125,7 +125,12 @@ async function startBoss(Boss: typeof PgBoss, connections: Connections, schema: 
   });
   // It tries again by itself, and no task depends on it.
   boss.on('error', () => {});
-  await boss.start();
+  // Two that install it at once stand in each other's way.
+  await connections.transact(async (transaction) => {
+    await transaction.query('set local idle_in_transaction_session_timeout = 0');
+    await transaction.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`pg-boss ${schema}`]);
+    await boss.start();
+  });
   return boss;
 }
 

@@ -17,7 +17,6 @@ import type { Connections } from './pool.ts';
 const netMs = 1_000;
 /** A task that could have been claimed for so long is asked after: is there still a job that leads to it? */
 const askAfterMs = 3_000;
-const askedAtOnce = 200;
 
 interface ReadyRow {
   readonly seq: number;
@@ -66,11 +65,9 @@ export class PostgresQueue implements Queue {
     const now = this.#parts.clock.now();
     const ready = await this.#ready(tools, now, limit);
     if (ready.length < limit) await this.#expectTimers(tools, now);
-    await this.#askAfter(ready, now);
-    await this.#enqueue(
-      ready.filter(({ job }) => job === null).map(({ seq }) => seq),
-      now,
-    );
+    const lost = await this.#lost(ready, now);
+    await this.#dequeue(lost.map((row) => jobFor(row, row.job!)));
+    await this.#enqueue([...ready.filter(({ job }) => job === null), ...lost], now);
     const jobs = await Promise.all(
       tools.map((tool) => {
         const wanted = ready.filter((row) => isOf(row, tool)).length;
@@ -133,8 +130,9 @@ export class PostgresQueue implements Queue {
   }
 
   /** Gives jobs to tasks that could be claimed and have none. */
-  async #enqueue(seqs: readonly number[], now: number): Promise<void> {
-    if (seqs.length === 0) return;
+  async #enqueue(ready: readonly ReadyRow[], now: number): Promise<void> {
+    if (ready.length === 0) return;
+    const seqs = ready.map(({ seq }) => seq);
     const { connections, jobs, line } = this.#parts;
     await connections.transact(async (transaction) => {
       const rows = await transaction.query<ReadyRow>(this.#sql.lockReady, [seqs, now, line.dead.map(stored)]);
@@ -176,19 +174,18 @@ export class PostgresQueue implements Queue {
     });
   }
 
-  /** A job may be in the hands of a process that died before it claimed, or be deleted by somebody else. */
-  async #askAfter(ready: readonly ReadyRow[], now: number): Promise<void> {
+  /** Whose job is in the hands of a process that died before it claimed, or was deleted by somebody else. */
+  async #lost(ready: readonly ReadyRow[], now: number): Promise<ReadyRow[]> {
     const old = ready.filter(({ job, wake_at }) => job !== null && wake_at <= now - askAfterMs);
-    if (old.length === 0 || performance.now() - this.#askedAt < askAfterMs) return;
+    if (old.length === 0 || performance.now() - this.#askedAt < askAfterMs) return [];
     this.#askedAt = performance.now();
-    const asked = old.slice(0, askedAtOnce);
     const lost = await this.#parts.connections.query<{ job: string }>(this.#sql.lost, [
-      asked.map(({ job }) => job),
-      asked.map((row) => queueOf(toolOf(row))),
+      old.map(({ job }) => job),
+      old.map((row) => queueOf(toolOf(row))),
       askAfterMs / 1_000,
     ]);
     const ids = new Set(lost.map(({ job }) => job));
-    await this.#dequeue(asked.filter(({ job }) => ids.has(job!)).map((row) => jobFor(row, row.job!)));
+    return old.filter(({ job }) => ids.has(job!));
   }
 
   async #expectTimers(tools: readonly ToolVersion[], now: number): Promise<void> {

@@ -87,7 +87,7 @@ export class Rows {
     }>(this.#sql.journal, [name(id)]);
     if (commits.length === 0) return [];
     // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
-    const { version } = this.task({ ...commits[0]!, seq: 0, id, job: null });
+    const { version } = this.task({ ...commits[0]!, seq: 0, id: name(id), job: null });
     if (commits.length !== version || commits.some((commit, i) => commit.version !== i + 1))
       throw new Damaged(`commits of task ${id} are missing`);
     return commits.flatMap(({ version, journal }) =>
