@@ -6,7 +6,7 @@
 import type { Change, Verdict } from '../../engine/change.ts';
 import { crashPoint } from '../../engine/crash-point.ts';
 import type { IdempotencyScope, Reach } from '../../engine/store.ts';
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { StoreClosed, StoreCorrupt, StoreError } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import type { Task, TaskId } from '../../model/task.ts';
@@ -134,7 +134,7 @@ export class Commands {
     } catch (error) {
       feed.forget(notices);
       // What one command alone does wrong must not be the fault of the others.
-      if (batch.length > 1 && !(error instanceof StoreClosed)) {
+      if (batch.length > 1 && isOfOneCommand(error)) {
         for (const command of batch) await this.#run([command]);
         return;
       }
@@ -177,6 +177,11 @@ export class Commands {
       }
     }
   }
+}
+
+/** What a value or a row does wrong; where the server itself is in trouble, all commands share it. */
+function isOfOneCommand(error: unknown): boolean {
+  return !(error instanceof StoreError) || error.constructor === StoreError || error instanceof StoreCorrupt;
 }
 
 function subjectOf(order: Order): string | undefined {

@@ -60,7 +60,7 @@ export class Feed {
       if (this.#listeners.size > 0) void this.#lookSoon();
       if (work) this.#stir();
     });
-    line.onConnected(() => {
+    line.onMissed(() => {
       void this.#lookSoon();
       this.#stir();
     });
