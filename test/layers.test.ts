@@ -16,7 +16,7 @@ const architecture = `
   requestor       | model, protocol
   engine          | model, node:async_hooks
 
-  stores/values   | model
+  stores/values   | model, engine ports, node:crypto
   stores/sqlite   | model, ports, stores/values, node:*
   stores/postgres | model, ports, stores/values, node:*, pg, pg-boss
   access          | model, engine ports, node:*, jose, SDK server

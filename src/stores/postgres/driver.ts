@@ -9,6 +9,7 @@ import {
   StoreReadOnly,
 } from '../../engine/store-errors.ts';
 import { HoldfastError } from '../../model/errors.ts';
+import { Damaged } from '../values/damaged.ts';
 
 export type Client = ClientBase;
 export type ClientPool = Pool;
@@ -23,9 +24,6 @@ export function prepared<Name extends string>(texts: Record<Name, string>): Reco
   const entries = Object.entries<string>(texts).map(([name, text]) => [name, { name, text }]);
   return Object.fromEntries(entries);
 }
-
-/** What was read contradicts itself, though Postgres saw nothing wrong with it. */
-export class Damaged extends Error {}
 
 /** Where the database is, for people: without its password. */
 export function placeOf(url: string): string {

@@ -6,8 +6,9 @@ import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
 import { hasResultApart, type ResultApart, withLease } from '../values/body.ts';
+import { Damaged } from '../values/damaged.ts';
 import { type Cells, name, named } from './cells.ts';
-import { Damaged, prepared } from './driver.ts';
+import { prepared } from './driver.ts';
 import { Gathering } from './gathering.ts';
 import type { Connections, Transaction } from './pool.ts';
 

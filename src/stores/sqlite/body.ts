@@ -1,8 +1,8 @@
 /** Tasks out of the texts in their rows. */
 import type { Task, TaskId } from '../../model/task.ts';
 import { withLease } from '../values/body.ts';
+import { Damaged } from '../values/damaged.ts';
 import type { Cells, Stored } from './cells.ts';
-import { Damaged } from './driver.ts';
 
 export interface TaskRow {
   readonly seq: number;
