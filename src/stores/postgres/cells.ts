@@ -1,26 +1,43 @@
 /**
- * How texts stand in their columns. Everything that a peer or a handler said goes through here, so that it can be
- * written in another manner. What JSON makes of a value has neither a NUL nor half a surrogate pair in it, which
- * Postgres refuses or loses; texts that are compared as they are need care.
+ * How texts stand in their columns. Everything that a peer or a handler said goes through here. What JSON makes of a
+ * value has neither a NUL nor half a surrogate pair in it, which Postgres refuses or loses; texts that are compared as
+ * they are need care. Encrypted values are texts too, and begin as neither JSON nor a name ever does.
  */
-import type { IdempotencyScope } from '../../engine/store.ts';
+import { StoreNotUnlocked } from '../../engine/store-errors.ts';
+import type { Encoding, Cells as Of } from '../values/cells.ts';
+import { keyBytes } from '../values/keys.ts';
 
-export interface Cells {
-  write(text: string, column: string, id: string, version?: number): string;
-  read(stored: string, column: string, id: string, version?: number): string;
-  writeBytes(bytes: Uint8Array, column: string, id: string): Uint8Array;
-  readBytes(stored: Uint8Array, column: string, id: string): Uint8Array;
-  /** What stands for an idempotency key in its column. */
-  keyOf(scope: IdempotencyScope): string;
+export type Cells = Of<string>;
+
+/** Triggers know it too. */
+export const sealedMark = '\\~';
+
+export const marked: Encoding<string> = {
+  plain: name,
+  sealed: (bytes) => `${sealedMark}${Buffer.from(bytes).toString('base64')}`,
+  bytesOf: (stored) =>
+    stored.startsWith(sealedMark) ? Buffer.from(stored.slice(sealedMark.length), 'base64') : undefined,
+};
+
+export function plainCells(place: string): Cells {
+  return {
+    areBound: false,
+    write: (text) => text,
+    read: (stored) => (stored.startsWith(sealedMark) ? refuse(place) : stored),
+    writeBytes: (bytes) => bytes,
+    readBytes: (stored) => (stored.byteLength === keyBytes ? stored : refuse(place)),
+    keyOf: ({ key }) => name(key),
+    keysOf: ({ key }) => [name(key)],
+  };
 }
 
-export const plainCells: Cells = {
-  write: (text) => text,
-  read: (stored) => stored,
-  writeBytes: (bytes) => bytes,
-  readBytes: (stored) => stored,
-  keyOf: ({ key }) => name(key),
-};
+function refuse(place: string): never {
+  throw new StoreNotUnlocked(
+    place,
+    'another process has switched encryption on',
+    'Restart this process with the keys as the option `encryption`.',
+  );
+}
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what Postgres cannot store.
 const unstorable = /[\\\u0000]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

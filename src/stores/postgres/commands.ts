@@ -10,11 +10,11 @@ import { StoreClosed, StoreCorrupt, StoreError } from '../../engine/store-errors
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import type { Task, TaskId } from '../../model/task.ts';
-import type { Cells } from './cells.ts';
 import type { Feed } from './feed.ts';
 import type { Jobs } from './jobs.ts';
-import type { Connections, Transaction } from './pool.ts';
+import type { Transaction } from './pool.ts';
 import { type Closure, familyIn, lineageIn, type Rows, SubtasksMissing } from './rows.ts';
+import type { Vault } from './vault.ts';
 import { type NumberedNotice, Writes, writeStatements } from './writes.ts';
 
 /** Beside each other, each on a connection of its own. */
@@ -48,14 +48,15 @@ interface Command {
 type Decided = { readonly change: Change } | { readonly error: unknown };
 
 interface Parts {
-  readonly connections: Connections;
   readonly rows: Rows;
-  readonly cells: Cells;
+  readonly vault: Vault;
   readonly jobs: Jobs;
   readonly feed: Feed;
   readonly clock: Clock;
   readonly schema: string;
   readonly place: string;
+  /** What this process is called among those who add to the size. */
+  readonly writer: string;
 }
 
 export class Commands {
@@ -64,7 +65,8 @@ export class Commands {
   readonly #underWay = new Set<string>();
   readonly #idle: (() => void)[] = [];
   #waiting: Command[] = [];
-  #running = 0;
+  /** Those that are free. */
+  readonly #lanes = Array.from({ length: lanes }, (_, lane) => lane);
   #scheduled = false;
   #closed = false;
 
@@ -84,20 +86,20 @@ export class Commands {
   /** Lets what was submitted finish, and takes nothing more. */
   async close(): Promise<void> {
     this.#closed = true;
-    while (this.#waiting.length + this.#running > 0)
+    while (this.#waiting.length > 0 || this.#lanes.length < lanes)
       await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#running >= lanes) return;
+    if (this.#scheduled || this.#lanes.length === 0) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
       const batch = this.#take();
       if (batch.length === 0) return;
-      this.#running++;
-      void this.#run(batch).finally(() => {
-        this.#running--;
+      const lane = this.#lanes.pop()!;
+      void this.#run(batch, lane).finally(() => {
+        this.#lanes.push(lane);
         for (const { subject } of batch) if (subject !== undefined) this.#underWay.delete(subject);
         if (this.#waiting.length > 0) this.#schedule();
         for (const resolve of this.#idle.splice(0)) resolve();
@@ -119,15 +121,15 @@ export class Commands {
     return batch;
   }
 
-  async #run(batch: readonly Command[]): Promise<void> {
-    const { connections, feed } = this.#parts;
+  async #run(batch: readonly Command[], lane: number): Promise<void> {
+    const { vault, feed } = this.#parts;
     let decided: Decided[] = [];
     let notices: readonly NumberedNotice[] = [];
     let leftWork = false;
     try {
-      await connections.transact(async (transaction) => {
+      await vault.transact(async (transaction) => {
         feed.forget(notices);
-        [decided, notices, leftWork] = await this.#decideAndWrite(transaction, batch);
+        [decided, notices, leftWork] = await this.#decideAndWrite(transaction, batch, lane);
         feed.committing(notices);
         crashPoint('commit: written');
       });
@@ -135,7 +137,7 @@ export class Commands {
       feed.forget(notices);
       // What one command alone does wrong must not be the fault of the others.
       if (batch.length > 1 && isOfOneCommand(error)) {
-        for (const command of batch) await this.#run([command]);
+        for (const command of batch) await this.#run([command], lane);
         return;
       }
       for (const { reject } of batch) reject(error);
@@ -152,15 +154,18 @@ export class Commands {
   async #decideAndWrite(
     transaction: Transaction,
     batch: readonly Command[],
+    lane: number,
   ): Promise<[Decided[], readonly NumberedNotice[], boolean]> {
-    const { rows, cells, jobs, clock } = this.#parts;
+    const { rows, vault, jobs, clock } = this.#parts;
+    // No other transaction adds to the size under this name meanwhile.
+    const writer = `${this.#parts.writer}/${lane}`;
     const orders = batch.map(({ order }) => order);
     const closure = closureOf(orders);
     const scopes = orders.flatMap((order) =>
       order.kind === 'create' && order.bearing && !('id' in order.bearing) ? [order.bearing] : [],
     );
     for (let look = 1; ; look++) {
-      const writes = new Writes(cells);
+      const writes = new Writes(vault);
       if (closure.tasks.length > 0) writes.add(await rows.lock(transaction, closure), rows);
       if (scopes.length > 0) writes.add(await rows.lockBearers(transaction, scopes), rows);
       try {
@@ -168,7 +173,10 @@ export class Commands {
         if (writes.isEmpty) return [decided, [], false];
         // Later than any rule could have said, so that what is ready by a rule is ready.
         const now = clock.now();
-        const { notices, sent, deleted, leftWork } = await writes.flush(transaction, this.#sql, now);
+        const { notices, sent, deleted, leftWork } = await writes.flush(transaction, this.#sql, {
+          now,
+          writer,
+        });
         await jobs.send(transaction, sent);
         await jobs.delete(transaction, deleted);
         return [decided, notices, leftWork];

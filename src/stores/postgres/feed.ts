@@ -9,10 +9,11 @@
  */
 import type { CommitNotice } from '../../engine/store.ts';
 import type { TaskId } from '../../model/task.ts';
-import { type Cells, named } from './cells.ts';
+import { named } from './cells.ts';
 import { prepared } from './driver.ts';
 import type { Line } from './line.ts';
 import type { Connections } from './pool.ts';
+import type { Vault } from './vault.ts';
 import type { NumberedNotice } from './writes.ts';
 
 const netMs = 2_000;
@@ -37,7 +38,7 @@ interface Position {
 
 export class Feed {
   readonly #connections: Connections;
-  readonly #cells: Cells;
+  readonly #vault: Vault;
   readonly #line: Line;
   readonly #sql: ReturnType<typeof statements>;
   readonly #listeners = new Set<(commit: CommitNotice) => void>();
@@ -51,9 +52,9 @@ export class Feed {
   #lookAgain = false;
   #closed = false;
 
-  constructor(connections: Connections, cells: Cells, line: Line, schema: string) {
+  constructor(connections: Connections, vault: Vault, line: Line, schema: string) {
     this.#connections = connections;
-    this.#cells = cells;
+    this.#vault = vault;
     this.#line = line;
     this.#sql = statements(schema);
     line.onNews(({ work }) => {
@@ -171,8 +172,11 @@ export class Feed {
     const from = this.#position;
     if (from === undefined || this.#listeners.size === 0) return this.#pass();
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [from.end, from.open]);
+    const found = await this.#vault.reading(() =>
+      rows.flatMap((row) => (row.seq === null ? [] : [this.#noticeOf(row, row.seq)])),
+    );
     this.#position = positionOf(rows[0]!.snapshot);
-    for (const row of rows) if (row.seq !== null) this.#find(row, row.seq);
+    for (const notice of found) this.#find(notice);
   }
 
   /** While nobody listens it is enough to know where we are. */
@@ -185,16 +189,21 @@ export class Feed {
     for (const seq of told) this.#own.delete(seq);
   }
 
-  #find({ id: stored, root_id, version, at, events }: CommitRow, seq: number): void {
-    const own = this.#own.get(seq);
+  #find(notice: NumberedNotice): void {
+    const own = this.#own.get(notice.seq);
     if (own === 'told') {
-      this.#own.delete(seq);
+      this.#own.delete(notice.seq);
       return;
     }
-    if (own === 'committing') this.#own.set(seq, 'found');
+    if (own === 'committing') this.#own.set(notice.seq, 'found');
+    this.#tell(notice);
+  }
+
+  #noticeOf({ id: stored, root_id, version, at, events }: CommitRow, seq: number): NumberedNotice {
     const taskId = named(stored);
-    const read = JSON.parse(this.#cells.read(events, 'commits.events', taskId, version));
-    this.#tell({ taskId, rootId: named(root_id), version, at, events: read });
+    const isTold = this.#own.get(seq) === 'told';
+    const read = isTold ? [] : JSON.parse(this.#vault.read(events, 'commits.events', taskId, version));
+    return { seq, taskId, rootId: named(root_id), version, at, events: read };
   }
 }
 

@@ -3,7 +3,8 @@ import type { PgBoss } from 'pg-boss';
 import type { Database } from '../../engine/queue.ts';
 import { StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
-import { plainCells } from './cells.ts';
+import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
+import { PostgresAudit } from './audit.ts';
 import { Commands } from './commands.ts';
 import { clientConfig, isStarting, loadDriver, placeOf, worded } from './driver.ts';
 import { Feed } from './feed.ts';
@@ -11,11 +12,23 @@ import { bossDatabase, Jobs } from './jobs.ts';
 import { Line } from './line.ts';
 import { Connections } from './pool.ts';
 import { PostgresQueue } from './queue.ts';
+import { Rewriting } from './rewriting.ts';
 import { Rows } from './rows.ts';
 import { checkServer, forgetForeignTransactions, migrate } from './schema.ts';
 import { postgresSecrets } from './secrets.ts';
 import { postgresSessions } from './sessions.ts';
+import { Sizes } from './sizes.ts';
 import { PostgresStore } from './store.ts';
+import { Vault } from './vault.ts';
+
+export interface PostgresDatabase extends Database {
+  /**
+   * Resolves once every value is as `encryption` wants it: encrypted under the current key, or plain. That begins by
+   * itself when the database is opened; this only waits for its end, and hastens it. Keys other than the current one
+   * can be left out then.
+   */
+  reencrypt(): Promise<void>;
+}
 
 export interface PostgresOptions {
   readonly clock?: Clock;
@@ -25,15 +38,18 @@ export interface PostgresOptions {
   readonly connections?: number;
   /** The longest that one statement may take, in milliseconds. Default 30,000. */
   readonly statementTimeout?: number;
+  /** Encrypts what callers, handlers and peers say. A database that is encrypted cannot be opened without. */
+  readonly encryption?: Encryption;
 }
 
 const startingMs = 30_000;
 
 /** Opens a database of tasks on a Postgres server. Its tables are made if they are not there. */
-export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Database> {
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresDatabase> {
   const place = placeOf(url);
   const { schema = 'holdfast', clock = systemClock, connections: max = 10 } = options;
   checkOptions(place, schema, max);
+  const keys = options.encryption && readKeys(options.encryption, place);
   const { pg, PgBoss } = await loadDriver(place);
   const config = clientConfig(url, { statementMs: options.statementTimeout ?? 30_000 });
   const connections = new Connections(
@@ -60,9 +76,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     await checkServer(connections, place);
     await migrate(connections, schema, place);
     await forgetForeignTransactions(connections, schema);
+    const vault = new Vault({ connections, schema, keys, place });
+    await vault.open();
     boss = await startBoss(PgBoss, connections, `${schema}_jobs`);
     await line.start();
-    return await assemble({ connections, line, boss, schema, clock, place });
+    return await assemble({ connections, vault, keys, line, boss, schema, clock, place });
   } catch (error) {
     await boss?.stop({ graceful: false, close: false }).catch(() => {});
     await line.close().catch(() => {});
@@ -75,19 +93,23 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
 
 async function assemble(parts: {
   readonly connections: Connections;
+  readonly vault: Vault;
+  readonly keys: Keys | undefined;
   readonly line: Line;
   readonly boss: PgBoss;
   readonly schema: string;
   readonly clock: Clock;
   readonly place: string;
-}): Promise<Database> {
-  const { connections, line, boss, schema, clock, place } = parts;
-  const cells = plainCells;
-  const rows = new Rows(connections, cells, schema);
+}): Promise<PostgresDatabase> {
+  const { connections, vault, line, boss, schema, clock, place } = parts;
+  const writer = line.name;
+  const rows = new Rows(connections, vault, schema);
+  const sizes = new Sizes(connections, schema);
+  await sizes.fold();
   const jobs = new Jobs(boss, connections);
-  const feed = new Feed(connections, cells, line, schema);
+  const feed = new Feed(connections, vault, line, schema);
   await feed.start();
-  const commands = new Commands({ connections, rows, cells, jobs, feed, clock, schema, place });
+  const commands = new Commands({ rows, vault, jobs, feed, clock, schema, place, writer });
   const queue = new PostgresQueue({
     connections,
     jobs,
@@ -97,7 +119,11 @@ async function assemble(parts: {
     schema,
     bossSchema: `${schema}_jobs`,
   });
+  const rewriting =
+    parts.keys && new Rewriting({ vault, sizes, schema, place, writer: `${writer}/rewriting` });
+  rewriting?.start();
   const close = async () => {
+    await rewriting?.stop();
     await commands.close();
     queue.close();
     await feed.close();
@@ -105,13 +131,17 @@ async function assemble(parts: {
     await line.close();
     await connections.close();
   };
-  const store = new PostgresStore({ rows, commands, feed, place, close });
+  const store = new PostgresStore({ rows, commands, feed, vault, sizes, place, close });
   return {
     store,
     queue,
-    secrets: postgresSecrets(connections, cells, schema),
-    sessions: postgresSessions(connections, cells, schema),
+    secrets: postgresSecrets(vault, schema),
+    sessions: postgresSessions(connections, vault, { schema, place }),
+    audit: new PostgresAudit({ connections, vault, sizes, schema, place, writer: `${writer}/audit` }),
     close: () => store.close(),
+    reencrypt: async () => {
+      await rewriting?.finish();
+    },
   };
 }
 

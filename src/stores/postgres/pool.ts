@@ -20,6 +20,8 @@ import {
 const patienceMs = 30_000;
 const longestPauseMs = 500;
 const triesForWhatIsTaken = 5;
+/** Whatever the server's default: what commands rely on is that each statement sees what was committed before it. */
+const justBegin = 'begin isolation level read committed';
 
 export type Row = Record<string, unknown>;
 
@@ -27,6 +29,8 @@ export interface Transaction {
   query<R = Row>(statement: Statement | string, values?: readonly unknown[]): Promise<R[]>;
   /** The number under which the server knows it, once it has written something. */
   number?: string;
+  /** How often the manner of writing values has changed, if it began by asking for that. */
+  manner?: number;
 }
 
 export class Connections {
@@ -52,9 +56,9 @@ export class Connections {
     return this.#pool.query(text, values);
   }
 
-  /** Runs `work`, all of it or nothing; it may run more than once. */
-  transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.#persist(() => this.#attempt(work));
+  /** Runs `work`, all of it or nothing; it may run more than once. It begins with `opening`. */
+  transact<T>(work: (transaction: Transaction) => Promise<T>, opening = justBegin): Promise<T> {
+    return this.#persist(() => this.#attempt(work, opening));
   }
 
   async close(): Promise<void> {
@@ -62,12 +66,14 @@ export class Connections {
     await this.#pool.end();
   }
 
-  async #attempt<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+  async #attempt<T>(work: (transaction: Transaction) => Promise<T>, opening: string): Promise<T> {
     const client = await this.#pool.connect();
     const transaction = transactionOn(client);
     let value: T;
     try {
-      await client.query('begin');
+      const opened: unknown = await client.query(opening);
+      // Several statements have several results.
+      if (Array.isArray(opened)) transaction.manner = Number(opened.at(-1).rows[0].manner);
       value = await work(transaction);
     } catch (error) {
       await giveBack(client, isDisconnected(error) ? undefined : 'rollback');

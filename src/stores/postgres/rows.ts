@@ -1,6 +1,6 @@
 /** Tasks as rows: what look-ups read. */
 import type { Family, Lineage } from '../../engine/change.ts';
-import type { IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
+import type { Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
@@ -78,11 +78,14 @@ export class Rows {
     return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
   }
 
-  async count(owner: Owner, what: 'live' | 'kept', upTo: number): Promise<number> {
-    const statement = what === 'live' ? this.#sql.countLive : this.#sql.countKept;
+  async count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
     // Without a limit there is nothing that Postgres would call a number.
     const limit = Number.isSafeInteger(upTo) ? upTo : null;
-    return (await this.#connections.query<{ n: number }>(statement, [name(owner), limit]))[0]!.n;
+    const [row] =
+      owner === undefined
+        ? await this.#connections.query<{ n: number }>(this.#sql[all[what]], [limit])
+        : await this.#connections.query<{ n: number }>(this.#sql[own[what]], [limit, name(owner)]);
+    return row!.n;
   }
 
   async journal(id: TaskId): Promise<Json[]> {
@@ -104,7 +107,7 @@ export class Rows {
     );
   }
 
-  async due(what: 'deadline' | 'purge', now: number, limit: number): Promise<TaskId[]> {
+  async due(what: Due, now: number, limit: number): Promise<TaskId[]> {
     const rows = await this.#connections.query<{ id: string }>(this.#sql[what], [now, limit]);
     return rows.map((row) => named(row.id));
   }
@@ -122,10 +125,11 @@ export class Rows {
 
   /** Locks the tasks that bear these keys. */
   lockBearers(transaction: Asked, scopes: readonly IdempotencyScope[]): Promise<TaskRow[]> {
+    const borne = scopes.flatMap((scope) => this.#cells.keysOf(scope).map((key) => ({ ...scope, key })));
     return transaction.query(this.#sql.lockBearers, [
-      scopes.map(({ owner }) => name(owner)),
-      scopes.map(({ tool }) => name(tool)),
-      scopes.map((scope) => this.#cells.keyOf(scope)),
+      borne.map(({ owner }) => name(owner)),
+      borne.map(({ tool }) => name(tool)),
+      borne.map(({ key }) => key),
     ]);
   }
 
@@ -195,9 +199,14 @@ export class SubtasksMissing extends Damaged {
   }
 }
 
+const own = { live: 'countLive', kept: 'countKept' } as const;
+const all = { live: 'countAllLive', kept: 'countAllKept' } as const;
+
 function statements(schema: string) {
   const columns = 't.seq, t.id, t.body, t.lease_until, t.job';
   const tasks = `${schema}.tasks`;
+  const counted = (condition: string) =>
+    `select count(*) as n from (select 1 from ${tasks} where ${condition} limit $1) counted`;
   const above = (ids: string) => `
     select seq, parent_id from ${tasks} where id = any(${ids})
     union select t.seq, t.parent_id from above join ${tasks} t on t.id = above.parent_id`;
@@ -217,17 +226,17 @@ function statements(schema: string) {
     list: `
       select ${columns} from ${tasks} t where owner = $1 and parent_id is null and seq < $2 and unpublished is null
       order by seq desc limit $3`,
-    countKept: `
-      select count(*) as n from (select 1 from ${tasks} where owner = $1 and parent_id is null limit $2) counted`,
+    countKept: counted('owner = $2 and parent_id is null'),
+    countAllKept: counted('parent_id is null'),
     // Every root that is done has a moment when it goes.
-    countLive: `
-      select count(*) as n from (
-        select 1 from ${tasks} where owner = $1 and parent_id is null and purge_at is null limit $2) counted`,
+    countLive: counted('owner = $2 and parent_id is null and purge_at is null'),
+    countAllLive: counted('parent_id is null and purge_at is null'),
     journal: `
       select t.body, null as lease_until, c.version, c.journal
       from ${tasks} t join ${schema}.commits c on c.task = t.seq where t.id = $1 order by c.version`,
     deadline: `select id from ${tasks} where deadline_at <= $1 order by deadline_at limit $2`,
     purge: `select id from ${tasks} where purge_at <= $1 order by purge_at limit $2`,
+    oldest: `select id from ${tasks} where ended_at <= $1 order by ended_at, seq limit $2`,
     resultApart: `select value from ${schema}.results where task = $1`,
     lock: `select ${columns} from ${tasks} t where id = any($1::text[]) order by seq for update`,
     lockAround: `

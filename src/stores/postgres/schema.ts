@@ -1,5 +1,6 @@
 /**
- * The tables, as a list of forward migrations; an entry, once released, never changes.
+ * The tables, as a list of forward migrations; an entry, once released, never changes. In it, SCHEMA stands for the
+ * schema, where it must be named because no search path leads there: in functions.
  *
  * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare, and `lease_until` is the one
  * value that lives in its column alone. `job` names the job of pg-boss that leads a worker to a task which nobody
@@ -9,7 +10,10 @@
  * Moments are double precision: a number as JavaScript has it comes back the same.
  */
 import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
+import { auditTables } from './audit.ts';
+import { encryptionTables } from './encryption.ts';
 import type { Connections } from './pool.ts';
+import { sizeTable } from './sizes.ts';
 
 const migrations: readonly string[] = [
   `
@@ -83,6 +87,18 @@ const migrations: readonly string[] = [
     key bigint not null
   );
   `,
+  `
+  alter table tasks add column ended_at double precision;
+  create index tasks_by_end on tasks (ended_at, seq) where ended_at is not null;
+  create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
+  alter table secrets add column seq bigint generated always as identity;
+  alter table sessions add column seq bigint generated always as identity;
+  create unique index secrets_by_seq on secrets (seq);
+  create unique index sessions_by_seq on sessions (seq);
+  ${auditTables}
+  ${encryptionTables}
+  ${sizeTable}
+  `,
 ];
 
 /** The oldest that has all we use, and that pg-boss runs on. */
@@ -129,7 +145,7 @@ export async function migrate(connections: Connections, schema: string, place: s
     await transaction.query(`set local search_path to ${schema}`);
     for (const [index, sql] of migrations.entries()) {
       if (index < version) continue;
-      await transaction.query(sql);
+      await transaction.query(sql.replaceAll('SCHEMA', schema));
       await transaction.query('insert into holdfast_schema (version) values ($1)', [index + 1]);
     }
   });

@@ -1,12 +1,17 @@
 import type { Sessions } from '../../engine/sessions.ts';
-import { type Cells, named, name as stored } from './cells.ts';
-import { prepared } from './driver.ts';
+import { named, name as stored } from './cells.ts';
+import { prepared, worded } from './driver.ts';
 import type { Connections } from './pool.ts';
+import type { Vault } from './vault.ts';
 
 const column = 'sessions.opening';
 
 /** Sessions as rows. */
-export function postgresSessions(connections: Connections, cells: Cells, schema: string): Sessions {
+export function postgresSessions(
+  connections: Connections,
+  vault: Vault,
+  { schema, place }: { readonly schema: string; readonly place: string },
+): Sessions {
   const sql = prepared({
     saveSession: `
       insert into ${schema}.sessions (id, owner, opening, seen_at) values ($1, $2, $3, $4)
@@ -17,17 +22,24 @@ export function postgresSessions(connections: Connections, cells: Cells, schema:
   });
   return {
     async save({ id, owner, opening, seenAt }) {
-      const text = cells.write(JSON.stringify(opening), column, id);
-      await connections.query(sql.saveSession, [stored(id), stored(owner), text, seenAt]);
+      await vault.transact(async (transaction) => {
+        const text = vault.write(JSON.stringify(opening), column, id);
+        await transaction.query(sql.saveSession, [stored(id), stored(owner), text, seenAt]);
+      });
     },
     async get(id) {
-      const [row] = await connections.query<{ owner: string; opening: string; seen_at: number }>(
-        sql.getSession,
-        [stored(id)],
-      );
-      if (!row) return undefined;
-      const opening = JSON.parse(cells.read(row.opening, column, id));
-      return { id, owner: named(row.owner), opening, seenAt: row.seen_at };
+      const read = async () => {
+        const [row] = await connections.query<{ owner: string; opening: string; seen_at: number }>(
+          sql.getSession,
+          [stored(id)],
+        );
+        if (!row) return undefined;
+        const opening = JSON.parse(vault.read(row.opening, column, id));
+        return { id, owner: named(row.owner), opening, seenAt: row.seen_at };
+      };
+      return vault.reading(read).catch((error) => {
+        throw worded(error, place);
+      });
     },
     async delete(id) {
       await connections.query(sql.deleteSession, [stored(id)]);

@@ -1,5 +1,13 @@
 import type { Change, Family, Verdict } from '../../engine/change.ts';
-import type { CommitNotice, IdempotencyScope, ListQuery, Page, Reach, Store } from '../../engine/store.ts';
+import type {
+  CommitNotice,
+  Due,
+  IdempotencyScope,
+  ListQuery,
+  Page,
+  Reach,
+  Store,
+} from '../../engine/store.ts';
 import { StoreClosed } from '../../engine/store-errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
@@ -7,12 +15,16 @@ import type { Commands } from './commands.ts';
 import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { Rows } from './rows.ts';
+import type { Sizes } from './sizes.ts';
+import type { Vault } from './vault.ts';
 
 /** The `Store` on Postgres: look-ups read at once, commands share transactions. */
 export class PostgresStore implements Store {
   readonly #rows: Rows;
   readonly #commands: Commands;
   readonly #feed: Feed;
+  readonly #vault: Vault;
+  readonly #sizes: Sizes;
   readonly #place: string;
   readonly #close: () => Promise<void>;
   #closed: Promise<void> | undefined;
@@ -21,12 +33,16 @@ export class PostgresStore implements Store {
     readonly rows: Rows;
     readonly commands: Commands;
     readonly feed: Feed;
+    readonly vault: Vault;
+    readonly sizes: Sizes;
     readonly place: string;
     readonly close: () => Promise<void>;
   }) {
     this.#rows = parts.rows;
     this.#commands = parts.commands;
     this.#feed = parts.feed;
+    this.#vault = parts.vault;
+    this.#sizes = parts.sizes;
     this.#place = parts.place;
     this.#close = parts.close;
   }
@@ -67,7 +83,7 @@ export class PostgresStore implements Store {
     return this.#look(() => this.#rows.list(query));
   }
 
-  count(owner: Owner, what: 'live' | 'kept', upTo: number): Promise<number> {
+  count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
     return this.#look(() => this.#rows.count(owner, what, upTo));
   }
 
@@ -75,8 +91,12 @@ export class PostgresStore implements Store {
     return this.#look(() => this.#rows.journal(id));
   }
 
-  due(what: 'deadline' | 'purge', now: number, limit: number): Promise<TaskId[]> {
+  due(what: Due, now: number, limit: number): Promise<TaskId[]> {
     return this.#look(() => this.#rows.due(what, now, limit));
+  }
+
+  size(): Promise<number> {
+    return this.#look(() => this.#sizes.total());
   }
 
   subscribe(listener: (commit: CommitNotice) => void): () => void {
@@ -92,7 +112,7 @@ export class PostgresStore implements Store {
   async #look<T>(read: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new StoreClosed(this.#place);
     try {
-      return await read();
+      return await this.#vault.reading(read);
     } catch (error) {
       throw worded(error, this.#place);
     }

@@ -2,14 +2,17 @@
  * What the commands of one transaction write: collected in memory while they decide, each seeing what those before it
  * left, and written by one statement for all of them.
  */
+import type { AuditEntry } from '../../engine/audit.ts';
 import type { Change, TaskWrite } from '../../engine/change.ts';
 import type { CommitNotice } from '../../engine/store.ts';
-import type { Task, TaskId } from '../../model/task.ts';
+import type { DoneTask, Task, TaskId } from '../../model/task.ts';
 import { bodyOf } from '../values/body.ts';
+import { auditRow, insertEntries } from './audit.ts';
 import { type Cells, name } from './cells.ts';
 import { type Job, newJobId } from './jobs.ts';
 import type { Transaction } from './pool.ts';
 import type { Rows, TaskRow } from './rows.ts';
+import { addToSize, bytesOf, rowBytes } from './sizes.ts';
 
 /** How long notices of removal wait for other processes to read them. */
 const keepRemovalsMs = 3_600_000;
@@ -47,6 +50,7 @@ export class Writes {
   readonly #removed: TaskRow[] = [];
   readonly #commits: CommitRow[] = [];
   readonly #notices: CommitNotice[] = [];
+  readonly #audit: AuditEntry[] = [];
   readonly #jobs = { sent: [] as Job[], deleted: [] as Job[] };
   readonly #cells: Cells;
   #leftWork = false;
@@ -66,18 +70,20 @@ export class Writes {
   }
 
   get isEmpty(): boolean {
-    return this.#commits.length === 0;
+    return this.#commits.length + this.#audit.length === 0;
   }
 
-  apply({ writes, removed }: Change, now: number): void {
+  apply({ writes, removed, audit }: Change, now: number): void {
+    if (audit) this.#audit.push(...audit);
     for (const write of writes) this.#write(write);
     for (const id of removed) this.#remove(id, now);
   }
 
+  /** `writer` is the name under which what is written adds to the size. */
   async flush(
     transaction: Transaction,
     sql: { write: string; remove: string },
-    now: number,
+    { now, writer }: { readonly now: number; readonly writer: string },
   ): Promise<Written> {
     const touched = [...this.#touched].map((id) => this.tasks.get(id)!);
     const changes = touched.map((task) => this.#rowOf(task, now));
@@ -86,15 +92,28 @@ export class Writes {
     );
     const made = changes.filter(({ seq }) => seq === null);
     const changed = changes.filter(({ seq }) => seq !== null);
-    const input = { made, changed, commits: this.#commits, results };
+    const audit = this.#audit.map((entry) => auditRow(entry, this.#cells));
+    const input = { made, changed, commits: this.#commits, results, audit };
+    const grown =
+      this.#grownBy(changes) +
+      sum(results, ({ value }) => rowBytes.result + bytesOf(value)) +
+      sum(audit, ({ said }) => rowBytes.entry + bytesOf(said)) +
+      sum(this.#commits, ({ events, journal }) => rowBytes.commit + bytesOf(events) + bytesOf(journal));
     const rows = await transaction.query<{ seq: number; xact: string }>({ name: 'write', text: sql.write }, [
       JSON.stringify(input, (key, value) => (key === 'large' ? undefined : value)),
+      writer,
+      grown,
     ]);
     const [first] = rows;
     if (first) transaction.number = first.xact;
     if (this.#removed.length > 0) {
       const seqs = this.#removed.map(({ seq }) => seq);
-      await transaction.query({ name: 'remove', text: sql.remove }, [seqs, now - keepRemovalsMs]);
+      await transaction.query({ name: 'remove', text: sql.remove }, [
+        seqs,
+        now - keepRemovalsMs,
+        this.#removed.length + 100,
+        writer,
+      ]);
     }
     const seqs = rows.map(({ seq }) => seq).sort((a, b) => a - b);
     return {
@@ -102,6 +121,15 @@ export class Writes {
       ...this.#jobs,
       leftWork: this.#leftWork,
     };
+  }
+
+  #grownBy(
+    changes: readonly { readonly seq: number | null; readonly id: string; readonly body: string }[],
+  ): number {
+    const before = new Map([...this.#rows.values()].map((row) => [row.seq, row.body]));
+    return sum(changes, ({ seq, body }) =>
+      seq === null ? rowBytes.task + bytesOf(body) : bytesOf(body) - bytesOf(before.get(seq)),
+    );
   }
 
   #write({ task, at, events, journal }: TaskWrite): void {
@@ -129,6 +157,10 @@ export class Writes {
     if (row) {
       this.#removed.push(row);
       this.#forgetJob(this.tasks.get(id)!, row);
+    } else {
+      // What happened to it in this transaction must still be told, of a task that never had a row.
+      for (const [index, commit] of this.#commits.entries())
+        if (commit.made === name(id)) this.#commits[index] = { ...commit, made: null, removed_id: name(id) };
     }
     this.tasks.delete(id);
     this.#touched.delete(id);
@@ -162,6 +194,7 @@ export class Writes {
       job: this.#jobOf(task, row, now),
       deadline_at: live?.deadlineAt ?? null,
       purge_at: task.phase === 'done' ? task.purgeAt : null,
+      ended_at: isKeptRoot(task) ? task.finishedAt : null,
       unpublished: task.unpublished ? true : null,
       waiting: task.phase === 'waiting' ? true : null,
       idempotency_key: idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null,
@@ -189,11 +222,21 @@ export class Writes {
   }
 }
 
+/** One that others know of, and that has ended. */
+function isKeptRoot(task: Task): task is DoneTask {
+  return task.phase === 'done' && task.parentId === undefined && !task.unpublished;
+}
+
+function sum<T>(some: readonly T[], of: (one: T) => number): number {
+  return some.reduce((total, one) => total + of(one), 0);
+}
+
 export function writeStatements(schema: string): { write: string; remove: string } {
   const state = `epoch integer, holder text, lease_until double precision, wake_at double precision, job uuid,
-    deadline_at double precision, purge_at double precision, unpublished boolean, waiting boolean, body text`;
+    deadline_at double precision, purge_at double precision, ended_at double precision, unpublished boolean, waiting boolean, body text`;
   const place = `id text, owner text, tool text, tool_version text, parent_id text, root_id text, ordinal integer,
     idempotency_key text`;
+  const bytesOfCommit = `octet_length(events) + coalesce(octet_length(journal), 0) + ${rowBytes.commit} as bytes`;
   const namesOf = (columns: string) =>
     columns.replace(/ (text|integer|double precision|uuid|boolean)(?=,|$)/g, '');
   const columns = namesOf(`${place}, ${state}`);
@@ -213,7 +256,9 @@ export function writeStatements(schema: string): { write: string; remove: string
         insert into ${schema}.results (task, value)
         select coalesce(v.seq, made.seq), v.value
         from ${records('results', 'id text, seq bigint, value text')} left join made on made.id = v.id
-        on conflict (task) do update set value = excluded.value)
+        on conflict (task) do update set value = excluded.value),
+      said as (${insertEntries(schema, "(select doc -> 'audit' from input)")}),
+      grown as (insert into ${schema}.sizes (writer, bytes) values ($2, $3) ${addToSize})
       insert into ${schema}.commits (task, removed_id, version, at, events, journal)
       select coalesce(v.task, made.seq), v.removed_id, v.version, v.at, v.events, v.journal
       from (select row_number() over () as place, v.* from ${records(
@@ -223,9 +268,21 @@ export function writeStatements(schema: string): { write: string; remove: string
       order by v.place
       returning seq, xact`,
     remove: `
-      with gone as (delete from ${schema}.tasks where seq = any($1::bigint[])),
-      apart as (delete from ${schema}.results where task = any($1::bigint[])),
-      old as (delete from ${schema}.commits where task is null and at < $2)
-      delete from ${schema}.commits where task = any($1::bigint[])`,
+      with gone as (
+        delete from ${schema}.tasks where seq = any($1::bigint[])
+        returning octet_length(body) + ${rowBytes.task} as bytes),
+      apart as (
+        delete from ${schema}.results where task = any($1::bigint[])
+        returning octet_length(value) + ${rowBytes.result} as bytes),
+      own as (delete from ${schema}.commits where task = any($1::bigint[]) returning ${bytesOfCommit}),
+      old as (
+        delete from ${schema}.commits where seq in (
+          select seq from ${schema}.commits where task is null and at < $2
+          order by at limit $3 for update skip locked)
+        returning ${bytesOfCommit}),
+      lost as (
+        select bytes from gone union all select bytes from apart
+        union all select bytes from own union all select bytes from old)
+      insert into ${schema}.sizes (writer, bytes) select $4, -sum(bytes) from lost ${addToSize}`,
   };
 }
