@@ -10,6 +10,7 @@ import { StoreClosed, StoreCorrupt, StoreError } from '../../engine/store-errors
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import type { Task, TaskId } from '../../model/task.ts';
+import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { Jobs } from './jobs.ts';
 import type { Transaction } from './pool.ts';
@@ -122,7 +123,7 @@ export class Commands {
   }
 
   async #run(batch: readonly Command[], lane: number): Promise<void> {
-    const { vault, feed } = this.#parts;
+    const { vault, feed, place } = this.#parts;
     let decided: Decided[] = [];
     let notices: readonly NumberedNotice[] = [];
     let leftWork = false;
@@ -146,7 +147,7 @@ export class Commands {
     crashPoint('commit: durable');
     await feed.committed(notices, leftWork);
     for (const [index, one] of decided.entries()) {
-      if ('error' in one) batch[index]!.reject(one.error);
+      if ('error' in one) batch[index]!.reject(worded(one.error, place));
       else batch[index]!.resolve(one.change);
     }
   }
@@ -214,11 +215,17 @@ function closureOf(orders: readonly Order[]): Closure {
 }
 
 function decide(order: Order, writes: Writes, now: number): Decided {
+  const verdict = verdictOn(order, writes.tasks);
+  if (verdict instanceof Refusal) return { error: verdict };
+  if ('error' in verdict) return verdict;
+  writes.apply(verdict, now);
+  return { change: verdict };
+}
+
+/** What a rule throws is the fault of its command alone. */
+function verdictOn(order: Order, tasks: ReadonlyMap<TaskId, Task>): Verdict | { readonly error: unknown } {
   try {
-    const verdict = order.kind === 'create' ? creation(order, writes.tasks) : update(order, writes.tasks);
-    if (verdict instanceof Refusal) return { error: verdict };
-    writes.apply(verdict, now);
-    return { change: verdict };
+    return order.kind === 'create' ? creation(order, tasks) : update(order, tasks);
   } catch (error) {
     if (error instanceof SubtasksMissing) throw error;
     return { error };

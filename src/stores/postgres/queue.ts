@@ -64,17 +64,9 @@ export class PostgresQueue implements Queue {
   async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
     const now = this.#parts.clock.now();
     const ready = await this.#ready(tools, now, limit);
-    if (ready.length < limit) await this.#expectTimers(tools, now);
-    const lost = await this.#lost(ready, now);
-    await this.#dequeue(lost.map((row) => jobFor(row, row.job!)));
-    await this.#enqueue([...ready.filter(({ job }) => job === null), ...lost], now);
-    const jobs = await Promise.all(
-      tools.map((tool) => {
-        const wanted = ready.filter((row) => isOf(row, tool)).length;
-        return wanted > 0 ? this.#parts.jobs.fetch(tool, wanted) : [];
-      }),
-    );
-    return this.#offered(jobs.flat(), now);
+    const timers = ready.length < limit ? this.#expectTimers(tools, now) : undefined;
+    const [offers] = await Promise.all([ready.length > 0 ? this.#fetch(tools, ready, now) : [], timers]);
+    return offers;
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
@@ -129,27 +121,44 @@ export class PostgresQueue implements Queue {
     return connections.query(this.#sql.ready, [...columnsOf(tools), now, line.dead.map(stored), limit]);
   }
 
+  /** As many jobs of each tool as there are among the tasks that have been ready for longest. */
+  async #fetch(tools: readonly ToolVersion[], ready: readonly ReadyRow[], now: number): Promise<Offer[]> {
+    const lost = await this.#lost(ready, now);
+    await this.#dequeue(lost.map((row) => jobFor(row, row.job!)));
+    const queued = await this.#enqueue([...ready.filter(({ job }) => job === null), ...lost], now);
+    const jobs = await Promise.all(
+      tools.map((tool) => {
+        const wanted = ready.filter((row) => isOf(row, tool)).length;
+        return wanted > 0 ? this.#parts.jobs.fetch(tool, wanted) : [];
+      }),
+    );
+    return this.#offered(jobs.flat(), [...ready, ...queued], now);
+  }
+
   /** Gives jobs to tasks that could be claimed and have none. */
-  async #enqueue(ready: readonly ReadyRow[], now: number): Promise<void> {
-    if (ready.length === 0) return;
+  async #enqueue(ready: readonly ReadyRow[], now: number): Promise<ReadyRow[]> {
+    if (ready.length === 0) return [];
     const seqs = ready.map(({ seq }) => seq);
     const { connections, jobs, line } = this.#parts;
-    await connections.transact(async (transaction) => {
+    return connections.transact(async (transaction) => {
       const rows = await transaction.query<ReadyRow>(this.#sql.lockReady, [seqs, now, line.dead.map(stored)]);
       rows.sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq);
       const sent = rows.map((row) => jobFor(row, newJobId(now)));
       await transaction.query(this.#sql.enqueue, [rows.map(({ seq }) => seq), sent.map(({ id }) => id), now]);
       await jobs.send(transaction, sent);
+      return rows.map((row, index) => ({ ...row, job: sent[index]!.id }));
     });
   }
 
   /** What the jobs that were fetched lead to. A job that leads nowhere is deleted. */
-  async #offered(jobs: readonly Job[], now: number): Promise<Offer[]> {
-    if (jobs.length === 0) return [];
-    const found = await this.#parts.connections.query<ReadyRow>(this.#sql.findOffered, [
-      jobs.map(({ task }) => stored(task)),
-    ]);
-    const rows = new Map(found.map((row) => [row.job, row]));
+  async #offered(jobs: readonly Job[], seen: readonly ReadyRow[], now: number): Promise<Offer[]> {
+    const rows = new Map(seen.map((row) => [row.job, row]));
+    // Whoever was faster took some of those that we saw; in their place we got others.
+    const unseen = jobs.filter(({ id }) => !rows.has(id)).map(({ task }) => stored(task));
+    if (unseen.length > 0) {
+      const found = await this.#parts.connections.query<ReadyRow>(this.#sql.findOffered, [unseen]);
+      for (const row of found) rows.set(row.job, row);
+    }
     const isClaimable = ({ id }: Job) => (rows.get(id)?.wake_at ?? Number.POSITIVE_INFINITY) <= now;
     await this.#dequeue(jobs.filter((job) => !isClaimable(job)));
     return jobs
