@@ -15,8 +15,9 @@ const countedForMs = 30_000;
 const fullForMs = 5_000;
 /** No more than a thousandth of the time goes into counting all tasks, however many there are … */
 const believedPerMs = 1_000;
-/** … or a tenth, when hardly a place is left; what takes less than a millisecond is done as often as need be. */
+/** … or a tenth, when hardly a place is left; so few are counted as often as need be. */
 const restPerMs = 10;
+const quicklyCounted = 10_000;
 
 /** One process lets in this part of what is left, at least one: so many processes may count at the same time. */
 const share = 1 / 32;
@@ -81,8 +82,8 @@ export class Places {
         this.#expectRoomInAll(own, all, requests.now);
         // At once: whoever runs next must see that the place is taken.
         if (all.since < all.share) return this.#make(owner, [own, all], make);
-        const { tookMs, at } = all;
-        const restMs = tookMs < 1 ? 0 : at + tookMs * restPerMs - requests.now;
+        const isQuick = all.live + all.kept < quicklyCounted;
+        const restMs = isQuick ? 0 : all.at + all.tookMs * restPerMs - requests.now;
         if (restMs > 0 && all.share === 1) throw full(this.#scarcest(all), this.#all, restMs);
         await this.#count(requests, undefined, this.#all);
       }

@@ -1,4 +1,4 @@
-/** The fixture server and its workers as processes that share one Postgres. */
+/** The fixture server and its workers as processes that share one store. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -11,8 +11,12 @@ export interface Replica extends AsyncDisposable {
   kill(signal: NodeJS.Signals): void;
 }
 
-export async function startReplica(role: 'all' | 'server' | 'worker', store: string): Promise<Replica> {
-  const words = fixtureArguments('--port', '0', '--store', store, '--role', role);
+export async function startReplica(
+  role: 'all' | 'server' | 'worker',
+  store: string,
+  ...more: readonly string[]
+): Promise<Replica> {
+  const words = fixtureArguments('--port', '0', '--store', store, '--role', role, ...more);
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await Promise.race([
     once(createInterface({ input: child.stdout! }), 'line'),

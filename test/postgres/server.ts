@@ -83,13 +83,14 @@ export async function startPostgres({ fsync = true }: ServerOptions = {}): Promi
   }
 }
 
-/** Runs one statement on a connection of its own. */
+/** Runs one statement, or several, on a connection of its own; gives the rows of the last. */
 export async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client(url);
   client.on('error', () => {});
   await client.connect();
   try {
-    return (await client.query(text)).rows;
+    const results: unknown = await client.query(text);
+    return (Array.isArray(results) ? results.at(-1) : results).rows;
   } finally {
     await client.end();
   }
