@@ -158,7 +158,10 @@ function statements(schema: string) {
           and ($5::double precision is null or at >= $5) and ($6::double precision is null or at < $6)
         order by seq limit $7)
       select p.last, p.passed, a.* from (select max(seq) as last, count(*) as passed from passed) p
-      left join (select ${audit}.* from wanted join ${audit} on audit.seq = wanted.seq) a on true order by a.seq`,
+      left join (
+        select a.* from wanted cross join lateral (select * from ${audit} where seq = wanted.seq offset 0) a
+      ) a on true
+      order by a.seq`,
     anyBefore: `select 1 from ${audit} where at < $1 limit 1`,
     pruned: `update ${schema}.audit_pruned set before = greatest(before, $1)`,
     prune: `

@@ -47,6 +47,9 @@ export class PostgresQueue implements Queue {
   #stopListening: (() => void)[] = [];
   #cancelTimer: (() => void) | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
+  /** When those who hold tasks were last looked at, and when the first of their leases then ended. */
+  #heldAt = Number.NEGATIVE_INFINITY;
+  #leaseAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -63,8 +66,9 @@ export class PostgresQueue implements Queue {
 
   async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
     const now = this.#parts.clock.now();
-    const ready = await this.#ready(tools, now, limit);
-    const timers = ready.length < limit ? this.#expectTimers(tools, now) : undefined;
+    const looksAtHeld = this.#looksAtHeld(now);
+    const ready = await this.#ready(tools, now, limit, looksAtHeld);
+    const timers = ready.length < limit ? this.#expectTimers(tools, now, looksAtHeld) : undefined;
     const [offers] = await Promise.all([ready.length > 0 ? this.#fetch(tools, ready, now) : [], timers]);
     return offers;
   }
@@ -116,9 +120,33 @@ export class PostgresQueue implements Queue {
     this.#cancelTimer = undefined;
   }
 
-  #ready(tools: readonly ToolVersion[], now: number, limit: number): Promise<ReadyRow[]> {
+  /** Whose lease has run out need not be known earlier than that, nor who died earlier than the next round. */
+  #looksAtHeld(now: number): boolean {
+    const isTime = now >= this.#heldAt + netMs || now < this.#heldAt || now >= this.#leaseAt;
+    if (this.#listeners.size > 0 && !isTime) return false;
+    this.#heldAt = now;
+    return true;
+  }
+
+  async #ready(
+    tools: readonly ToolVersion[],
+    now: number,
+    limit: number,
+    looksAtHeld: boolean,
+  ): Promise<ReadyRow[]> {
     const { connections, line } = this.#parts;
-    return connections.query(this.#sql.ready, [...columnsOf(tools), now, line.dead.map(stored), limit]);
+    const [free, freed] = await Promise.all([
+      connections.query<ReadyRow>(this.#sql.free, [...columnsOf(tools), now, limit]),
+      looksAtHeld
+        ? connections.query<ReadyRow>(this.#sql.freed, [
+            ...columnsOf(tools),
+            now,
+            line.dead.map(stored),
+            limit,
+          ])
+        : [],
+    ]);
+    return [...free, ...freed].sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq).slice(0, limit);
   }
 
   /** As many jobs of each tool as there are among the tasks that have been ready for longest. */
@@ -200,17 +228,18 @@ export class PostgresQueue implements Queue {
     return old.filter(({ job }) => ids.has(job!));
   }
 
-  async #expectTimers(tools: readonly ToolVersion[], now: number): Promise<void> {
+  async #expectTimers(tools: readonly ToolVersion[], now: number, looksAtHeld: boolean): Promise<void> {
     if (this.#listeners.size === 0) return;
     const { connections, clock } = this.#parts;
-    const [row] = await connections.query<{ next: number | null }>(this.#sql.next, [
-      ...columnsOf(tools),
-      now,
+    const [[row], leases] = await Promise.all([
+      connections.query<{ next: number | null }>(this.#sql.nextTimer, [...columnsOf(tools), now]),
+      looksAtHeld ? connections.query<{ next: number | null }>(this.#sql.nextLease, [now]) : undefined,
     ]);
+    if (leases) this.#leaseAt = leases[0]?.next ?? Number.POSITIVE_INFINITY;
     this.#cancelTimer?.();
-    const next = row?.next ?? null;
-    this.#cancelTimer =
-      next === null || this.#listeners.size === 0 ? undefined : clock.schedule(next, () => this.#tell());
+    const next = Math.min(row?.next ?? Number.POSITIVE_INFINITY, this.#leaseAt);
+    const isNone = next === Number.POSITIVE_INFINITY || this.#listeners.size === 0;
+    this.#cancelTimer = isNone ? undefined : clock.schedule(next, () => this.#tell());
   }
 
   #everySoOften(): () => void {
@@ -257,16 +286,16 @@ function statements(schema: string, bossSchema: string) {
   const isFreed = (now: string, dead: string) =>
     `(t.lease_until <= ${now} or t.deserted or t.holder = any(${dead}::text[]))`;
   return prepared({
-    ready: `
-      select * from (
-        select r.* from ${kinds} cross join lateral (
-          select ${columns} from ${tasks} t
-          where ${ofKind} and t.wake_at <= $3 and t.holder is null
-          order by t.wake_at, t.seq limit $5) r
-        union all
-        select ${columns} from ${tasks} t join ${kinds} on ${ofKind}
-        where t.holder is not null and t.wake_at <= $3 and ${isFreed('$3', '$4')}) r
-      order by r.wake_at, r.seq limit $5`,
+    free: `
+      select r.* from ${kinds} cross join lateral (
+        select ${columns} from ${tasks} t
+        where ${ofKind} and t.wake_at <= $3 and t.holder is null
+        order by t.wake_at, t.seq limit $4) r
+      order by r.wake_at, r.seq limit $4`,
+    freed: `
+      select ${columns} from ${tasks} t join ${kinds} on ${ofKind}
+      where t.holder is not null and t.wake_at <= $3 and ${isFreed('$3', '$4')}
+      order by t.wake_at, t.seq limit $5`,
     lockReady: `
       select ${columns} from ${tasks} t
       where t.seq = any($1::bigint[]) and t.job is null and t.wake_at <= $2 and (t.holder is null or ${isFreed('$2', '$3')})
@@ -307,11 +336,11 @@ function statements(schema: string, bossSchema: string) {
         union all
         select t.wake_at from ${tasks} t join ${kinds} on ${ofKind}
         where t.holder is not null and t.wake_at <= $3 and t.lease_until <= $3) r`,
-    next: `
-      select least(
-        (select min(r.wake_at) from ${kinds} cross join lateral (
-          select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at > $3 and t.holder is null
-          order by t.wake_at limit 1) r),
-        (select min(t.lease_until) from ${tasks} t where t.holder is not null and t.lease_until > $3)) as next`,
+    nextTimer: `
+      select min(r.wake_at) as next from ${kinds} cross join lateral (
+        select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at > $3 and t.holder is null
+        order by t.wake_at limit 1) r`,
+    nextLease: `
+      select min(t.lease_until) as next from ${tasks} t where t.holder is not null and t.lease_until > $1`,
   });
 }
