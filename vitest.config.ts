@@ -21,7 +21,10 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/*.long.test.ts', '**/node_modules/**'],
     reporters: ['default', './test/reporter.ts'],
+    globalSetup: ['./test/postgres/global-setup.ts'],
     testTimeout: 30_000,
+    // A machine that does several things at once is slow, not wrong.
+    expect: { poll: { timeout: 10_000 } },
     hookTimeout: 60_000,
     pool: 'forks',
   },

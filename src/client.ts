@@ -49,7 +49,7 @@ export type { PaceOptions } from './requestor/pace.ts';
 export type { Pursued, TaskUpdate } from './requestor/pursuit.ts';
 export type { RemoteStatus, RemoteTask } from './requestor/remote-task.ts';
 export { sqliteHandles } from './stores/sqlite/handles.ts';
-export type { Encryption } from './stores/sqlite/keys.ts';
+export type { Encryption } from './stores/values/keys.ts';
 
 export interface ConnectTasksOptions extends Omit<WithHandles, 'handles' | 'hosts'>, HttpOptions {
   /**

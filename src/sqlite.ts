@@ -1,11 +1,11 @@
 import './check-node.ts';
 
 import type { Database } from './engine/queue.ts';
-import { readKeys } from './stores/sqlite/keys.ts';
 import { openSqlite, type SqliteOptions } from './stores/sqlite/open.ts';
+import { readKeys } from './stores/values/keys.ts';
 
-export type { Encryption } from './stores/sqlite/keys.ts';
 export { openSqlite, type SqliteDatabase, type SqliteOptions } from './stores/sqlite/open.ts';
+export type { Encryption } from './stores/values/keys.ts';
 
 /** A database in a file, or `'memory:'`, for `createTasks({ store })`; opened when it is first used. */
 export function sqlite(

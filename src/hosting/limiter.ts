@@ -42,9 +42,9 @@ export class Limiter {
     return this.#rates.get(kind)?.spend(owner)?.catch(this.#refusing(owner));
   }
 
-  /** Refuses one task more than an owner may have, or than there may be; otherwise it is counted. */
-  admitTask(requests: Requests, owner: Owner): Promise<void> {
-    return this.#places.take(requests, owner).catch(this.#refusing(owner));
+  /** Makes a task; refuses one more than an owner may have, or than there may be. */
+  makeTask<T>(requests: Requests, owner: Owner, make: () => Promise<T>): Promise<T> {
+    return this.#places.take(requests, owner, make).catch(this.#refusing(owner));
   }
 
   /** The caller asked for a task that it cannot see. Refuses it to ask for such tasks too often. */

@@ -5,10 +5,12 @@ import { defaultLimits, type Limits } from './limits.ts';
 import { Places } from './places.ts';
 
 /** A server with so many places, and a store that knows who has how many tasks. */
-function places(limits: Partial<Limits>) {
+function places(
+  limits: Partial<Limits>,
+  { tasks = new Map<string, number>(), storing = async () => {} } = {},
+) {
   const clock = new ManualClock();
   const places = new Places({ ...defaultLimits, ...limits });
-  const tasks = new Map<string, number>();
   let counts = 0;
   const requests = {
     get now() {
@@ -22,9 +24,11 @@ function places(limits: Partial<Limits>) {
   } as unknown as Requests;
   const take = async (owner: string) => {
     try {
-      await places.take(requests, owner);
-      tasks.set(owner, (tasks.get(owner) ?? 0) + 1);
-      return 'taken';
+      return await places.take(requests, owner, async () => {
+        await storing();
+        tasks.set(owner, (tasks.get(owner) ?? 0) + 1);
+        return 'taken';
+      });
     } catch (error) {
       return (error as { limit: string }).limit;
     }
@@ -70,4 +74,22 @@ test('where nothing is limited nothing is counted', async () => {
   });
   expect(await take('ada')).toBe('taken');
   expect(counted()).toBe(0);
+});
+
+test('processes that are flooded at the same time let in no more than one each beyond the limit', async () => {
+  const tasks = new Map<string, number>();
+  const storing = () => new Promise<void>((stored) => setTimeout(stored, Math.random() * 4));
+  const replicas = Array.from({ length: 8 }, () => places({ liveTasksPerOwner: 100 }, { tasks, storing }));
+  const calls = replicas.flatMap(({ take }) => Array.from({ length: 50 }, () => take('ada')));
+  const taken = (await Promise.all(calls)).filter((one) => one === 'taken').length;
+  expect(taken).toBe(tasks.get('ada'));
+  expect(taken).toBeGreaterThanOrEqual(100);
+  expect(taken).toBeLessThan(100 + replicas.length);
+});
+
+test('far from the limit few are counted', async () => {
+  const { take, counted } = places({});
+  for (let n = 0; n < 300; n++) expect(await take('ada')).toBe('taken');
+  // Twice each time: those that are live, and those that are kept.
+  expect(counted()).toBeLessThan(30);
 });

@@ -10,6 +10,7 @@ import { InvalidInput } from '../engine/recorded-error.ts';
 import type { Requests, TaskTree } from '../engine/requests.ts';
 import { parse } from '../engine/schema.ts';
 import type { Tasks } from '../engine/tasks.ts';
+import type { CreateOptions } from '../engine/tasks-options.ts';
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import type { Caller } from '../hosting/caller.ts';
 import { actorOf, noteRead } from '../hosting/recording.ts';
@@ -169,7 +170,6 @@ export class ToolCalls {
 
   async #start(call: ToolCall, input: unknown, caller: Caller, request: OpenRequest): Promise<JsonObject> {
     await caller.limiter?.spend(caller.owner, 'calls');
-    await caller.limiter?.admitTask(this.#requests, caller.owner);
     if (call.named) return this.#startNamed(call, call.named, input, caller, request);
     const { task: setting } = call.tool;
     const givesTask = caller.sender.takesTasks && setting !== 'never';
@@ -177,7 +177,7 @@ export class ToolCalls {
     const isUnpublished = !atOnce && !hasHandle(call, caller.sender);
     const headed = isUnpublished ? await call.head?.(caller.owner, request.signal) : undefined;
     if (headed && 'outcome' in headed) return plain(headed.outcome);
-    const creating = this.#tasks.create(call.tool, headed ? headed.input : input, {
+    const creating = this.#make(caller, call.tool, headed ? headed.input : input, {
       owner: caller.owner,
       origin: {
         dialect: caller.dialect.revision,
@@ -202,6 +202,17 @@ export class ToolCalls {
     return this.#attend(task.id, call, caller, patience);
   }
 
+  /** Refuses one task more than there may be. */
+  #make(
+    { limiter, owner }: Caller,
+    tool: DurableTool,
+    input: unknown,
+    options: CreateOptions,
+  ): Promise<Task> {
+    const make = () => this.#tasks.create(tool, input, options);
+    return limiter ? limiter.makeTask(this.#requests, owner, make) : make();
+  }
+
   /** The caller is told that its task is there, and waits for the ordinary answer all the same. */
   async #startNamed(
     call: ToolCall,
@@ -213,7 +224,7 @@ export class ToolCalls {
     const { owner, dialect, sender, session = '' } = caller;
     // What the caller can see already it could not tell from a task of that name.
     if (await visible(this.#requests, caller, taskId)) throw new TaskExists(taskId);
-    const root = await this.#tasks.create(call.tool, input, {
+    const root = await this.#make(caller, call.tool, input, {
       id: await idOfName(this.#requests, caller, taskId),
       owner,
       origin: {

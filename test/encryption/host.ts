@@ -1,12 +1,14 @@
 /** A process that has an encrypted store open, and does what it is told, one command a line. */
 import { createInterface } from 'node:readline';
 import { createTasks, type Outcome, type Task, type TaskId } from '../../src/index.ts';
+import { openPostgres } from '../../src/postgres.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
 import { encryption } from './keys.ts';
 import { secretIn } from './secrets.ts';
 import { tools } from './tools.ts';
 
 export interface HostOptions {
+  /** Or the URL of a Postgres. */
   readonly file: string;
   /** Ids of keys, the last of them the current one; none for a plain file. */
   readonly keys: readonly string[];
@@ -17,12 +19,13 @@ const { file, keys, current }: HostOptions = JSON.parse(process.argv[2]!);
 const given =
   keys.length > 0 ? { ...encryption(...keys), ...(current !== undefined && { current }) } : undefined;
 
-let database: SqliteDatabase;
+let database: Omit<SqliteDatabase, 'backup'> & Partial<SqliteDatabase>;
 let tasks: ReturnType<typeof createTasks>;
 
 const commands = {
   async open(): Promise<void> {
-    database = await openSqlite(file, given ? { encryption: given } : {});
+    const options = given ? { encryption: given } : {};
+    database = await (file.startsWith('postgres') ? openPostgres : openSqlite)(file, options);
     tasks = createTasks({ store: database, tools });
   },
 
@@ -40,7 +43,7 @@ const commands = {
   },
 
   async backup(target: string): Promise<void> {
-    await database.backup(target);
+    await database.backup!(target);
   },
 
   /** Says every secret but the answer: the task waits for it. */

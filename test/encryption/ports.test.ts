@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { openSqlite } from '../../src/sqlite.ts';
 import { testAudit } from '../../src/testing/test-audit.ts';
 import { testQueue } from '../../src/testing/test-queue.ts';
@@ -10,6 +10,8 @@ import { testSecrets } from '../../src/testing/test-secrets.ts';
 import { testSessions } from '../../src/testing/test-sessions.ts';
 import { testStore } from '../../src/testing/test-store.ts';
 import type { Place } from '../../src/testing.ts';
+import { freshDatabase } from '../postgres/database.ts';
+import { placeIn } from '../postgres/place.ts';
 import { encryption } from './keys.ts';
 
 async function encrypted(): Promise<Place> {
@@ -20,17 +22,17 @@ async function encrypted(): Promise<Place> {
   };
 }
 
+function keysAt(opening: number) {
+  const ids = ['first', 'second', 'third', 'fourth'];
+  return { ...encryption(...ids), current: ids[Math.min(opening, ids.length - 1)]! };
+}
+
 /** Every opening begins another key, so that who opened before must look anew with every command. */
 async function rotating(): Promise<Place> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-encryption-'));
-  const ids = ['first', 'second', 'third', 'fourth'];
   let opened = 0;
   return {
-    open: (clock) =>
-      openSqlite(join(folder, 'tasks.db'), {
-        clock,
-        encryption: { ...encryption(...ids), current: ids[Math.min(opened++, ids.length - 1)]! },
-      }),
+    open: (clock) => openSqlite(join(folder, 'tasks.db'), { clock, encryption: keysAt(opened++) }),
     remove: () => rm(folder, { recursive: true }),
   };
 }
@@ -55,3 +57,23 @@ describe('the audit log, encrypted', () => testAudit({ test, place: encrypted })
 describe('the audit log while its keys rotate', () => testAudit({ test, place: rotating }));
 describe('the audit log in memory, encrypted', () => testAudit({ test, place: inMemory, notShared }));
 describe('the sessions, encrypted', () => testSessions({ test, place: encrypted }));
+
+describe('on Postgres', () => {
+  let database: Awaited<ReturnType<typeof freshDatabase>>;
+  beforeAll(async () => {
+    database = await freshDatabase();
+  });
+  afterAll(() => database.remove());
+
+  const encrypted = async () => placeIn(database.url, () => ({ encryption: encryption('first') }));
+  const rotating = async () => {
+    let opened = 0;
+    return placeIn(database.url, () => ({ encryption: keysAt(opened++) }));
+  };
+  describe('the store, encrypted', () => testStore({ test, place: encrypted }));
+  describe('the store while its keys rotate', () => testStore({ test, place: rotating }));
+  describe('the queue, encrypted', () => testQueue({ test, place: encrypted }));
+  describe('the secrets while their keys rotate', () => testSecrets({ test, place: rotating }));
+  describe('the audit log while its keys rotate', () => testAudit({ test, place: rotating }));
+  describe('the sessions, encrypted', () => testSessions({ test, place: encrypted }));
+});

@@ -1,196 +1,202 @@
 /** New keys while work goes on, in processes that know of them sooner or later. */
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { StoreNotUnlocked } from '../../src/engine/store-errors.ts';
 import * as rules from '../../src/engine/transitions.ts';
-import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing.ts';
 import { seededRandom, seedOfThisRun } from '../chaos/random.ts';
-import { Host, temporaryFile } from './hosting.ts';
+import { query } from '../postgres/server.ts';
+import { isPostgres, kinds, open } from '../stores/kinds.ts';
+import { Host } from './hosting.ts';
 import { encryption } from './keys.ts';
 
 const steps = 12;
 const sum = String((steps * (steps + 1)) / 2);
 
-test('keys rotate twice under a worker that goes on working, and nothing is lost', async () => {
-  const file = temporaryFile();
-  const all = ['first', 'second', 'third'];
-  const worker = await Host.open({ file, keys: all, current: 'first' });
-  await worker.do('work');
-  const ids = await worker.do('count', 40, steps, 5);
-  const done = worker.do('outcomes', ids);
-  for (const current of ['second', 'third']) {
-    const other = await Host.open({ file, keys: all, current });
-    ids.push(...(await other.do('count', 5, steps, 5)));
-    await other.do('reencrypt');
-    await other.close();
-    expect(keysUsedIn(file)).toEqual([current]);
-  }
-  await done;
-  const outcomes = await worker.do('outcomes', ids);
-  expect(outcomes.map((outcome) => textOf(outcome))).toEqual(ids.map(() => sum));
-  await worker.close();
-
-  const { store, close } = await openSqlite(file, { encryption: encryption('third') });
-  for (const id of ids) {
-    expect((await store.get(id))?.phase).toBe('done');
-    expect((await store.journal(id)).length).toBeGreaterThan(1);
-  }
-  await close();
-});
-
-test('while values stand under an older key, it cannot be left out', async () => {
-  const file = temporaryFile();
-  const before = await openSqlite(file, { encryption: encryption('first') });
-  await before.secrets.get('states');
-  await before.close();
-  const opening = openSqlite(file, { encryption: encryption('second') });
-  await expect(opening).rejects.toThrow(StoreNotUnlocked);
-  await expect(opening).rejects.toThrow('key first is missing');
-  const both = await openSqlite(file, { encryption: encryption('first', 'second') });
-  await both.reencrypt();
-  const secret = await both.secrets.get('states');
-  await both.close();
-  const after = await openSqlite(file, { encryption: encryption('second') });
-  expect(await after.secrets.get('states')).toEqual(secret);
-  await after.close();
-});
-
-test('a key that was retired is not written with again, whoever names it', async () => {
-  const file = temporaryFile();
-  await (await openSqlite(file, { encryption: encryption('first') })).close();
-  const both = await openSqlite(file, { encryption: encryption('first', 'second') });
-  await both.reencrypt();
-  await both.close();
-  const late = await openSqlite(file, { encryption: { ...encryption('second', 'first'), current: 'first' } });
-  await late.secrets.get('states');
-  await late.close();
-  expect(keysUsedIn(file)).toEqual(['second']);
-});
-
-test('a process without the new key is told so at its next command, and writes nothing', async () => {
-  const file = temporaryFile();
-  const old = await openSqlite(file, { encryption: encryption('first') });
-  const both = await openSqlite(file, { encryption: encryption('first', 'second') });
-  await expect(old.secrets.get('states')).rejects.toThrow('key second is missing');
-  await expect(old.secrets.get('states')).rejects.toThrow(StoreNotUnlocked);
-  await both.reencrypt();
-  await both.close();
-  await old.close();
-  expect(keysUsedIn(file)).toEqual(['second']);
-});
-
-test('a process that has the file open as plain is told so when another switches encryption on', async () => {
-  const file = temporaryFile();
-  const plain = await openSqlite(file);
-  await plain.sessions.save({ id: 'a', owner: 'alice', opening: { name: 'plain' }, seenAt: 1 });
-  const heard: unknown[] = [];
-  plain.store.subscribe((notice) => heard.push(notice));
-  const encrypted = await openSqlite(file, { encryption: encryption('first') });
-  await encrypted.reencrypt();
-  await encrypted.secrets.get('states');
-  await encrypted.store.create(undefined, () => rules.create(undefined, aTask(), 1));
-  // Time for the other's feed to look at the commit: that it cannot read it must not end its process.
-  await pause(400);
-  expect(heard).toEqual([]);
-  await expect(plain.sessions.get('a')).rejects.toThrow(StoreNotUnlocked);
-  await expect(plain.secrets.get('states')).rejects.toThrow(StoreNotUnlocked);
-  const save = plain.sessions.save({ id: 'b', owner: 'alice', opening: { name: 'plain' }, seenAt: 1 });
-  await expect(save).rejects.toThrow(StoreNotUnlocked);
-  expect(await encrypted.sessions.get('b')).toBeUndefined();
-  expect(await encrypted.sessions.get('a')).toMatchObject({ opening: { name: 'plain' } });
-  await plain.close();
-  await encrypted.close();
-});
-
-test('a process that stays goes along when others switch encryption off, and on again', async () => {
-  const file = temporaryFile();
-  const stays = await openSqlite(file, { encryption: encryption('first', 'second') });
-  const session = (id: string) => ({ id, owner: 'alice', opening: { name: id }, seenAt: 1 });
-  await stays.sessions.save(session('a'));
-  const secret = await stays.secrets.get('states');
-
-  const off = await openSqlite(file, { encryption: { ...encryption('first', 'second'), current: null } });
-  await off.reencrypt();
-  await off.close();
-  expect(await stays.sessions.get('a')).toEqual(session('a'));
-  await stays.sessions.save(session('b'));
-  expect(keysUsedIn(file)).toEqual(['plain']);
-  expect(secretNamesIn(file)).toEqual(['states']);
-  const plain = await openSqlite(file);
-  expect(await plain.secrets.get('states')).toEqual(secret);
-  await plain.close();
-
-  const on = await openSqlite(file, { encryption: encryption('first') });
-  await on.reencrypt();
-  await on.sessions.save(session('c'));
-  await on.close();
-  for (const id of ['a', 'b', 'c']) expect(await stays.sessions.get(id)).toEqual(session(id));
-  await stays.sessions.save(session('d'));
-  expect(keysUsedIn(file)).toEqual(['first']);
-  await stays.close();
-});
-
-test('a worker killed again and again while keys rotate replays its journals and ends every task rightly', async () => {
-  const seed = seedOfThisRun();
-  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
-  const random = seededRandom(seed);
-  const file = temporaryFile();
-  const keys = ['k1', 'k2', 'k3', 'k4', 'k5'];
-  const first = await Host.open({ file, keys: ['k1'] });
-  const ids = await first.do('count', 25, steps, 3);
-  await first.kill();
-  for (const [n, current] of keys.entries()) {
-    const host = await Host.open({ file, keys, current });
-    await host.do('work');
-    await Promise.race([pause(random.between(20, 150)), host.do('outcomes', ids)]);
-    if (n < keys.length - 1) await host.kill();
-    else {
-      expect((await host.do('outcomes', ids)).map((outcome) => textOf(outcome))).toEqual(ids.map(() => sum));
-      await host.do('reencrypt');
-      await host.close();
+describe.each(kinds)('on $name', ({ place }) => {
+  test('keys rotate twice under a worker that goes on working, and nothing is lost', async () => {
+    const file = await place();
+    const all = ['first', 'second', 'third'];
+    const worker = await Host.open({ file, keys: all, current: 'first' });
+    await worker.do('work');
+    const ids = await worker.do('count', 40, steps, 5);
+    const done = worker.do('outcomes', ids);
+    for (const current of ['second', 'third']) {
+      const other = await Host.open({ file, keys: all, current });
+      ids.push(...(await other.do('count', 5, steps, 5)));
+      await other.do('reencrypt');
+      await other.close();
+      expect(await keysUsedIn(file)).toEqual([current]);
     }
-  }
-  expect(keysUsedIn(file)).toEqual(['k5']);
-  await (await openSqlite(file, { encryption: encryption('k5') })).close();
+    await done;
+    const outcomes = await worker.do('outcomes', ids);
+    expect(outcomes.map((outcome) => textOf(outcome))).toEqual(ids.map(() => sum));
+    await worker.close();
+
+    const { store, close } = await open(file, { encryption: encryption('third') });
+    for (const id of ids) {
+      expect((await store.get(id))?.phase).toBe('done');
+      expect((await store.journal(id)).length).toBeGreaterThan(1);
+    }
+    await close();
+  });
+
+  test('while values stand under an older key, it cannot be left out', async () => {
+    const file = await place();
+    const before = await open(file, { encryption: encryption('first') });
+    await before.secrets.get('states');
+    await before.close();
+    const opening = open(file, { encryption: encryption('second') });
+    await expect(opening).rejects.toThrow(StoreNotUnlocked);
+    await expect(opening).rejects.toThrow('key first is missing');
+    const both = await open(file, { encryption: encryption('first', 'second') });
+    await both.reencrypt();
+    const secret = await both.secrets.get('states');
+    await both.close();
+    const after = await open(file, { encryption: encryption('second') });
+    expect(await after.secrets.get('states')).toEqual(secret);
+    await after.close();
+  });
+
+  test('a key that was retired is not written with again, whoever names it', async () => {
+    const file = await place();
+    await (await open(file, { encryption: encryption('first') })).close();
+    const both = await open(file, { encryption: encryption('first', 'second') });
+    await both.reencrypt();
+    await both.close();
+    const late = await open(file, { encryption: { ...encryption('second', 'first'), current: 'first' } });
+    await late.secrets.get('states');
+    await late.close();
+    expect(await keysUsedIn(file)).toEqual(['second']);
+  });
+
+  test('a process without the new key is told so at its next command, and writes nothing', async () => {
+    const file = await place();
+    const old = await open(file, { encryption: encryption('first') });
+    const both = await open(file, { encryption: encryption('first', 'second') });
+    await expect(old.secrets.get('states')).rejects.toThrow('key second is missing');
+    await expect(old.secrets.get('states')).rejects.toThrow(StoreNotUnlocked);
+    await both.reencrypt();
+    await both.close();
+    await old.close();
+    expect(await keysUsedIn(file)).toEqual(['second']);
+  });
+
+  test('a process that has the file open as plain is told so when another switches encryption on', async () => {
+    const file = await place();
+    const plain = await open(file);
+    await plain.sessions.save({ id: 'a', owner: 'alice', opening: { name: 'plain' }, seenAt: 1 });
+    const heard: unknown[] = [];
+    plain.store.subscribe((notice) => heard.push(notice));
+    const encrypted = await open(file, { encryption: encryption('first') });
+    await encrypted.reencrypt();
+    await encrypted.secrets.get('states');
+    await encrypted.store.create(undefined, () => rules.create(undefined, aTask(), 1));
+    // Time for the other's feed to look at the commit: that it cannot read it must not end its process.
+    await pause(400);
+    expect(heard).toEqual([]);
+    await expect(plain.sessions.get('a')).rejects.toThrow(StoreNotUnlocked);
+    await expect(plain.secrets.get('states')).rejects.toThrow(StoreNotUnlocked);
+    const save = plain.sessions.save({ id: 'b', owner: 'alice', opening: { name: 'plain' }, seenAt: 1 });
+    await expect(save).rejects.toThrow(StoreNotUnlocked);
+    expect(await encrypted.sessions.get('b')).toBeUndefined();
+    expect(await encrypted.sessions.get('a')).toMatchObject({ opening: { name: 'plain' } });
+    await plain.close();
+    await encrypted.close();
+  });
+
+  test('a process that stays goes along when others switch encryption off, and on again', async () => {
+    const file = await place();
+    const stays = await open(file, { encryption: encryption('first', 'second') });
+    const session = (id: string) => ({ id, owner: 'alice', opening: { name: id }, seenAt: 1 });
+    await stays.sessions.save(session('a'));
+    const secret = await stays.secrets.get('states');
+
+    const off = await open(file, { encryption: { ...encryption('first', 'second'), current: null } });
+    await off.reencrypt();
+    await off.close();
+    expect(await stays.sessions.get('a')).toEqual(session('a'));
+    await stays.sessions.save(session('b'));
+    expect(await keysUsedIn(file)).toEqual(['plain']);
+    expect(await secretNamesIn(file)).toEqual(['states']);
+    const plain = await open(file);
+    expect(await plain.secrets.get('states')).toEqual(secret);
+    await plain.close();
+
+    const on = await open(file, { encryption: encryption('first') });
+    await on.reencrypt();
+    await on.sessions.save(session('c'));
+    await on.close();
+    for (const id of ['a', 'b', 'c']) expect(await stays.sessions.get(id)).toEqual(session(id));
+    await stays.sessions.save(session('d'));
+    expect(await keysUsedIn(file)).toEqual(['first']);
+    await stays.close();
+  });
+
+  test('a worker killed again and again while keys rotate replays its journals and ends every task rightly', async () => {
+    const seed = seedOfThisRun();
+    console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
+    const random = seededRandom(seed);
+    const file = await place();
+    const keys = ['k1', 'k2', 'k3', 'k4', 'k5'];
+    const first = await Host.open({ file, keys: ['k1'] });
+    const ids = await first.do('count', 25, steps, 3);
+    await first.kill();
+    for (const [n, current] of keys.entries()) {
+      const host = await Host.open({ file, keys, current });
+      await host.do('work');
+      await Promise.race([pause(random.between(20, 150)), host.do('outcomes', ids)]);
+      if (n < keys.length - 1) await host.kill();
+      else {
+        expect((await host.do('outcomes', ids)).map((outcome) => textOf(outcome))).toEqual(
+          ids.map(() => sum),
+        );
+        await host.do('reencrypt');
+        await host.close();
+      }
+    }
+    expect(await keysUsedIn(file)).toEqual(['k5']);
+    await (await open(file, { encryption: encryption('k5') })).close();
+  });
 });
 
 function textOf(outcome: unknown): string {
   return (outcome as { value: { content: { text: string }[] } }).value.content[0]!.text;
 }
 
-function secretNamesIn(file: string): unknown[] {
+async function select(file: string, sql: string): Promise<Record<string, unknown>[]> {
+  if (isPostgres(file)) return query(file, `set search_path to holdfast; ${sql}`);
   const db = new DatabaseSync(file, { readOnly: true });
   try {
-    return db
-      .prepare('select name from secrets')
-      .all()
-      .map(({ name }) => name);
+    return db.prepare(sql).all();
   } finally {
     db.close();
   }
 }
 
+async function secretNamesIn(file: string): Promise<unknown[]> {
+  return (await select(file, 'select name from secrets')).map(({ name }) => name);
+}
+
 /** The ids that values name, in any column. */
-function keysUsedIn(file: string): string[] {
-  const db = new DatabaseSync(file, { readOnly: true });
-  try {
-    const values = [
-      'select body as value from tasks',
-      'select events as value from commits',
-      'select journal as value from commits where journal is not null',
-      'select value from results',
-      'select opening as value from sessions',
-      'select value from secrets',
-    ].flatMap((sql) => db.prepare(sql).all());
-    const ids = values.map(({ value }) =>
-      value instanceof Uint8Array && value.length !== 32
-        ? Buffer.from(value.subarray(2, 2 + value[1]!)).toString()
-        : 'plain',
-    );
-    return [...new Set(ids)].sort();
-  } finally {
-    db.close();
-  }
+async function keysUsedIn(file: string): Promise<string[]> {
+  const columns = [
+    'select body as value from tasks',
+    'select events as value from commits',
+    'select journal as value from commits where journal is not null',
+    'select value from results',
+    'select opening as value from sessions',
+    'select value from secrets',
+    'select said as value from audit',
+  ];
+  const values = (await Promise.all(columns.map((sql) => select(file, sql)))).flat();
+  return [...new Set(values.map(({ value }) => keyNamedIn(value)))].sort();
+}
+
+function keyNamedIn(value: unknown): string {
+  const isMarked = typeof value === 'string' && value.startsWith('\\~');
+  const bytes = isMarked ? Buffer.from(value.slice(2), 'base64') : value;
+  if (!(bytes instanceof Uint8Array) || bytes.length === 32) return 'plain';
+  return Buffer.from(bytes.subarray(2, 2 + bytes[1]!)).toString();
 }

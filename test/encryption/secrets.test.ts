@@ -1,10 +1,10 @@
 /** What somebody finds who searches the bytes of every file of a database. */
 import { expect, test } from 'vitest';
-import type { Outcome } from '../../src/index.ts';
 import { openSqlite } from '../../src/sqlite.ts';
+import { expectWhole } from './expect-whole.ts';
 import { Host, temporaryFile } from './hosting.ts';
 import { encryption } from './keys.ts';
-import { foundIn, places, secretIn } from './secrets.ts';
+import { foundIn, places } from './secrets.ts';
 
 test('without encryption every one of the planted secrets is found: the search can find them', async () => {
   const file = temporaryFile();
@@ -88,21 +88,3 @@ test('encryption that is switched off gives everything back, and the file opens 
   await plain.close();
   expect(foundIn(file).places).toEqual(places);
 });
-
-function expectWhole(outcome: Outcome): void {
-  expect(outcome).toMatchObject({
-    kind: 'result',
-    isError: false,
-    value: {
-      structuredContent: {
-        text: secretIn('argument'),
-        deep: [{ text: secretIn('nested argument') }],
-        first: { value: secretIn('step value') },
-        event: { value: secretIn('event value') },
-        answer: { action: 'accept', content: { code: secretIn('answer') } },
-      },
-    },
-  });
-  const { value } = outcome as Extract<Outcome, { kind: 'result' }>;
-  expect(JSON.stringify(value)).toContain(`${secretIn('subtask argument')}, ${secretIn('subtask result')}`);
-}

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { StoreTooSmall } from '../../src/engine/housekeeping.ts';
 import {
@@ -17,6 +17,7 @@ import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { create, end, ids } from '../../src/testing/store-commands.ts';
 import { ManualClock } from '../../src/testing.ts';
+import { kinds, open } from '../stores/kinds.ts';
 
 const minute = 60_000;
 
@@ -28,22 +29,6 @@ const hoard = durableTool(
 );
 const text = 'x'.repeat(100_000);
 
-async function hoarding(limit: Pick<TasksOptions, 'largestStore'> = { largestStore: '1 MB' }) {
-  const clock = new ManualClock();
-  const entries: LogEntry[] = [];
-  const tasks = createTasks({
-    store: () => openSqlite('memory:', { clock }),
-    tools: [hoard],
-    clock,
-    log: (entry) => entries.push(entry),
-    ...limit,
-  });
-  onTestFinished(() => tasks.close());
-  await tasks.work({ concurrency: 100 });
-  const events = (name: string) => entries.filter(({ event }) => event === name);
-  return { tasks, clock, events };
-}
-
 async function ended(tasks: Tasks): Promise<TaskId> {
   const { id } = await tasks.create(hoard, { text });
   await tasks.complete(id, 'enough');
@@ -51,65 +36,83 @@ async function ended(tasks: Tasks): Promise<TaskId> {
   return id;
 }
 
-test('beyond its largest size a store lets go of what ended first, and the log says why', async () => {
-  const { tasks, clock, events } = await hoarding();
-  const made: TaskId[] = [];
-  for (let n = 0; n < 15; n++) {
-    made.push(await ended(tasks));
-    clock.advance(1);
+describe.each(kinds)('on $name', ({ place }) => {
+  async function hoarding(limit: Pick<TasksOptions, 'largestStore'> = { largestStore: '1 MB' }) {
+    const clock = new ManualClock();
+    const entries: LogEntry[] = [];
+    const tasks = createTasks({
+      store: async () => open(await place(), { clock }),
+      tools: [hoard],
+      clock,
+      log: (entry) => entries.push(entry),
+      ...limit,
+    });
+    onTestFinished(() => tasks.close());
+    await tasks.work({ concurrency: 100 });
+    const events = (name: string) => entries.filter(({ event }) => event === name);
+    return { tasks, clock, events };
   }
-  clock.advance(2 * minute);
-  await expect.poll(() => tasks.get(made[4]!)).toBe(undefined);
-  const removed = events('removed');
-  expect(removed.map(({ task }) => task)).toEqual(made.slice(0, removed.length));
-  for (const { detail } of removed) expect(detail).toMatchObject({ why: 'crowdedOut' });
-  expect(await tasks.outcome(made.at(-1)!)).toMatchObject({ kind: 'result' });
-  expect(events('overfull')).toEqual([]);
-});
 
-test('a result can be fetched for a minute, however full the store is', async () => {
-  const { tasks, clock, events } = await hoarding();
-  const made: TaskId[] = [];
-  for (let n = 0; n < 15; n++) made.push(await ended(tasks));
-  clock.advance(minute - 1_000);
-  await expect.poll(() => events('overfull').length).toBe(1);
-  for (const id of made) expect(await tasks.outcome(id)).toMatchObject({ kind: 'result' });
-  clock.advance(2_000);
-  await expect.poll(() => events('removed').length).toBeGreaterThan(3);
-});
-
-test('live work alone may be more than the largest size: that is logged once, and calls go on', async () => {
-  const { tasks, clock, events } = await hoarding();
-  const made: TaskId[] = [];
-  for (let n = 0; n < 15; n++) made.push((await tasks.create(hoard, { text })).id);
-  clock.advance(5 * minute);
-  await expect.poll(() => events('overfull').length).toBe(1);
-  expect(events('overfull')[0]).toMatchObject({
-    level: 'warn',
-    detail: { largest: 1_000_000, size: expect.any(Number) },
+  test('beyond its largest size a store lets go of what ended first, and the log says why', async () => {
+    const { tasks, clock, events } = await hoarding();
+    const made: TaskId[] = [];
+    for (let n = 0; n < 15; n++) {
+      made.push(await ended(tasks));
+      clock.advance(1);
+    }
+    clock.advance(2 * minute);
+    await expect.poll(() => tasks.get(made[4]!)).toBe(undefined);
+    const removed = events('removed');
+    expect(removed.map(({ task }) => task)).toEqual(made.slice(0, removed.length));
+    for (const { detail } of removed) expect(detail).toMatchObject({ why: 'crowdedOut' });
+    expect(await tasks.outcome(made.at(-1)!)).toMatchObject({ kind: 'result' });
+    expect(events('overfull')).toEqual([]);
   });
-  made.push((await tasks.create(hoard, { text })).id);
-  clock.advance(5 * minute);
-  for (const id of made) {
-    await tasks.complete(id, 'enough');
-    expect(await tasks.outcome(id)).toMatchObject({ kind: 'result' });
-  }
-  expect(events('overfull').length).toBe(1);
-  expect(events('removed')).toEqual([]);
 
-  clock.advance(5 * minute);
-  await expect.poll(() => events('removed').length).toBeGreaterThan(5);
-  for (let n = 0; n < 15; n++) await tasks.create(hoard, { text });
-  clock.advance(minute);
-  await expect.poll(() => events('overfull').length).toBe(2);
-});
+  test('a result can be fetched for a minute, however full the store is', async () => {
+    const { tasks, clock, events } = await hoarding();
+    const made: TaskId[] = [];
+    for (let n = 0; n < 15; n++) made.push(await ended(tasks));
+    clock.advance(minute - 1_000);
+    await expect.poll(() => events('overfull').length).toBe(1);
+    for (const id of made) expect(await tasks.outcome(id)).toMatchObject({ kind: 'result' });
+    clock.advance(2_000);
+    await expect.poll(() => events('removed').length).toBeGreaterThan(3);
+  });
 
-test('a store that was told nothing lets go of nothing', async () => {
-  const { tasks, clock, events } = await hoarding({});
-  for (let n = 0; n < 15; n++) await ended(tasks);
-  clock.advance(60 * minute);
-  await ended(tasks);
-  expect([...events('removed'), ...events('overfull')]).toEqual([]);
+  test('live work alone may be more than the largest size: that is logged once, and calls go on', async () => {
+    const { tasks, clock, events } = await hoarding();
+    const made: TaskId[] = [];
+    for (let n = 0; n < 15; n++) made.push((await tasks.create(hoard, { text })).id);
+    clock.advance(5 * minute);
+    await expect.poll(() => events('overfull').length).toBe(1);
+    expect(events('overfull')[0]).toMatchObject({
+      level: 'warn',
+      detail: { largest: 1_000_000, size: expect.any(Number) },
+    });
+    made.push((await tasks.create(hoard, { text })).id);
+    clock.advance(5 * minute);
+    for (const id of made) {
+      await tasks.complete(id, 'enough');
+      expect(await tasks.outcome(id)).toMatchObject({ kind: 'result' });
+    }
+    expect(events('overfull').length).toBe(1);
+    expect(events('removed')).toEqual([]);
+
+    clock.advance(5 * minute);
+    await expect.poll(() => events('removed').length).toBeGreaterThan(5);
+    for (let n = 0; n < 15; n++) await tasks.create(hoard, { text });
+    clock.advance(minute);
+    await expect.poll(() => events('overfull').length).toBe(2);
+  });
+
+  test('a store that was told nothing lets go of nothing', async () => {
+    const { tasks, clock, events } = await hoarding({});
+    for (let n = 0; n < 15; n++) await ended(tasks);
+    clock.advance(60 * minute);
+    await ended(tasks);
+    expect([...events('removed'), ...events('overfull')]).toEqual([]);
+  });
 });
 
 test('a size that is none, or next to nothing, is refused with a sentence', () => {

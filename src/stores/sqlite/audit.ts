@@ -1,4 +1,5 @@
-import type { Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } from '../../engine/audit.ts';
+import type { Audit, AuditEntry, AuditPage } from '../../engine/audit.ts';
+import { entryOf, isWanted, type SaidRow, saidOf } from '../values/said.ts';
 import type { Cells, Stored } from './cells.ts';
 import { type Connection, worded } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -40,21 +41,8 @@ export const auditTables = `
 /** How many rows one look may pass, so that a query that finds little does not hold up the process. */
 const mostPassed = 10_000;
 
-/** The columns that stay readable. */
-export interface AuditRow {
+interface Row extends SaidRow<Stored> {
   readonly seq: number;
-  readonly at: number;
-  readonly action: AuditAction;
-  readonly owner: string | null;
-  readonly task: string | null;
-  readonly said: Stored;
-}
-
-export const saidColumn = 'audit.said';
-
-/** What an encrypted value is bound to: beside another owner's name it can no longer be read. */
-export function placeOfSaid({ at, action, owner, task }: Omit<AuditRow, 'seq' | 'said'>): string {
-  return JSON.stringify([at, action, owner, task]);
 }
 
 export class SqliteAudit implements Audit {
@@ -74,10 +62,9 @@ export class SqliteAudit implements Audit {
 
   /** Inside a transaction. */
   write(entries: readonly AuditEntry[]): void {
-    for (const { at, action, owner, taskId: task, ...said } of entries) {
-      const place = placeOfSaid({ at, action, owner, task });
-      const written = this.#cells.write(JSON.stringify(said), saidColumn, place);
-      this.#insert.run(at, action, owner, task, written);
+    for (const entry of entries) {
+      const { at, action, owner, task, said } = saidOf(entry, this.#cells);
+      this.#insert.run(at, action, owner, task, said);
     }
   }
 
@@ -121,22 +108,11 @@ export class SqliteAudit implements Audit {
     let last = cursor;
     for (const found of rows) {
       if (entries.length === limit || passed === mostPassed) return { entries, nextCursor: last };
-      const row = found as unknown as AuditRow;
+      const row = found as unknown as Row;
       passed++;
       last = String(row.seq);
-      if (isWanted(row, rest)) entries.push(this.#entry(row));
+      if (isWanted(row, rest)) entries.push(entryOf(row, this.#cells));
     }
     return { entries };
   }
-
-  #entry(row: AuditRow): AuditEntry {
-    const { at, action, owner, task: taskId } = row;
-    const said = JSON.parse(this.#cells.read(row.said, saidColumn, placeOfSaid(row)));
-    return { at, action, owner, taskId, ...said };
-  }
-}
-
-function isWanted({ at, action }: AuditRow, { action: wanted, since, until }: AuditQuery): boolean {
-  if (wanted !== undefined && action !== wanted) return false;
-  return (since === undefined || at >= since) && (until === undefined || at < until);
 }

@@ -1,24 +1,18 @@
-/** How texts stand in their columns: as they are, or encrypted. Everything that a peer or a handler said goes through here. */
-
-import type { IdempotencyScope } from '../../engine/store.ts';
+/** Texts in columns of SQLite, where each value has a type of its own: encrypted ones are bytes. */
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
-import { keyBytes } from './keys.ts';
+import type { Encoding, Cells as Of } from '../values/cells.ts';
+import { keyBytes } from '../values/keys.ts';
 
 /** A text in its column; encrypted, it is bytes. */
 export type Stored = string | Uint8Array;
 
-export interface Cells {
-  /** Whether a value can be read only by who knows whose it is. */
-  readonly areBound: boolean;
-  write(text: string, column: string, id: string, version?: number): Stored;
-  read(stored: Stored, column: string, id: string, version?: number): string;
-  writeBytes(bytes: Uint8Array, column: string, id: string): Uint8Array;
-  readBytes(stored: Uint8Array, column: string, id: string): Uint8Array;
-  /** What stands for an idempotency key in its column. */
-  keyOf(scope: IdempotencyScope): Stored;
-  /** All that may stand for it, while a file is being rewritten. */
-  keysOf(scope: IdempotencyScope): readonly Stored[];
-}
+export type Cells = Of<Stored>;
+
+export const blobs: Encoding<Stored> = {
+  plain: (text) => text,
+  sealed: (bytes) => bytes,
+  bytesOf: (stored) => (typeof stored === 'string' ? undefined : stored),
+};
 
 export function plainCells(file: string): Cells {
   return {

@@ -10,6 +10,7 @@ import {
   StoreReadOnly,
 } from '../../engine/store-errors.ts';
 import { HoldfastError } from '../../model/errors.ts';
+import { Damaged } from '../values/damaged.ts';
 
 export type Connection = DatabaseSync;
 
@@ -82,9 +83,6 @@ export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === primary.busy || code === primary.locked;
 }
-
-/** What was read contradicts itself, though SQLite saw nothing wrong with it. */
-export class Damaged extends Error {}
 
 /** SQLite never says which file it speaks of, nor what to do about it; the file system never says the latter. */
 export function worded(error: unknown, file: string): unknown {

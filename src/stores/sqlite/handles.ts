@@ -3,6 +3,8 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { HandleRecord, Handles } from '../../client/handles.ts';
 import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
+import { unlock } from '../values/encryption.ts';
+import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { type Cells, plainCells, type Stored } from './cells.ts';
 import { type Connection, configure, connect, isBusy, worded } from './driver.ts';
 import {
@@ -12,9 +14,7 @@ import {
   finishCompaction,
   finishRewriting,
   readEncryption,
-  unlock,
 } from './encryption.ts';
-import { type Encryption, type Keys, readKeys } from './keys.ts';
 import { Vault } from './vault.ts';
 
 const column = 'handles.body';

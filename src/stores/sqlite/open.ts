@@ -5,6 +5,8 @@ import { crashPoint } from '../../engine/crash-point.ts';
 import type { Database } from '../../engine/queue.ts';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
+import { unlock } from '../values/encryption.ts';
+import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { SqliteAudit } from './audit.ts';
 import { plainCells } from './cells.ts';
 import {
@@ -17,12 +19,11 @@ import {
   isBusy,
   worded,
 } from './driver.ts';
-import { beginEncryption, readEncryption, unlock } from './encryption.ts';
+import { beginEncryption, readEncryption } from './encryption.ts';
 import { Feed } from './feed.ts';
 import { networkFileSystemOf } from './file-system.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type Instance, joinInstances, soleInstance } from './instances.ts';
-import { type Encryption, type Keys, readKeys } from './keys.ts';
 import { Manner } from './manner.ts';
 import { SqliteQueue } from './queue.ts';
 import { Rewriting } from './rewriting.ts';

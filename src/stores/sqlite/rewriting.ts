@@ -7,8 +7,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { StoreClosed } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
-import type { Task } from '../../model/task.ts';
-import { type AuditRow, placeOfSaid, saidColumn } from './audit.ts';
+import { rewritesOf, type Stage, stages } from '../values/rewritten.ts';
 import type { Stored } from './cells.ts';
 import { compact } from './compaction.ts';
 import { type Connection, forgetThoroughly, worded } from './driver.ts';
@@ -30,87 +29,41 @@ const batchBytes = 256 * 1024;
 /** How many times longer than the last batch it pauses, while nobody waits for the end. */
 const restFactor = 4;
 
-interface Row {
-  readonly seq: number;
-}
+type Row = { readonly seq: number } & Readonly<Record<string, unknown>>;
 
-interface NamedRow extends Row {
-  readonly id: string;
-}
-
-/** A table in which values may be encrypted: its rows in order, and how one of them is rewritten. */
-interface Rewritten<R extends Row> {
-  readonly select: string;
-  readonly update: string;
-  /** What `update` takes, if the row has to change. */
-  rewrite(row: R, vault: Vault): readonly (Stored | null)[] | undefined;
-}
-
-const tables: Readonly<Record<string, Rewritten<never>>> = {
+/** The rows of each table in their order, and how one of them is put back. */
+const tables: Readonly<Record<Stage, { readonly select: string; readonly update: string }>> = {
   tasks: {
     select: 'select seq, id, owner, tool, idempotency_key as key, body from tasks where seq > ? order by seq',
-    update: 'update tasks set idempotency_key = ?, body = ? where seq = ?',
-    rewrite(row: NamedRow & { owner: string; tool: string; key: Stored | null; body: Stored }, vault) {
-      const isKeyRight = row.key === null || (typeof row.key === 'string') === vault.writesPlain;
-      if (isKeyRight && vault.isAsWritten(row.body)) return undefined;
-      const text = vault.read(row.body, 'tasks.body', row.id);
-      const key = isKeyRight ? undefined : (JSON.parse(text) as Task).idempotency!.key;
-      return [
-        key === undefined ? row.key : vault.keyOf({ owner: row.owner, tool: row.tool, key }),
-        vault.write(text, 'tasks.body', row.id),
-      ];
-    },
+    update: 'update tasks set idempotency_key = :key, body = :body where seq = :seq',
   },
   commits: {
     select: `
       select commits.seq, coalesce(tasks.id, removed_id) as id, version, events, journal
       from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq`,
-    update: 'update commits set events = ?, journal = ? where seq = ?',
-    rewrite(row: NamedRow & { version: number; events: Stored; journal: Stored | null }, vault) {
-      const { id, version, events, journal } = row;
-      if (vault.isAsWritten(events) && (journal === null || vault.isAsWritten(journal))) return undefined;
-      const again = (stored: Stored, column: string) =>
-        vault.write(vault.read(stored, column, id, version), column, id, version);
-      return [again(events, 'commits.events'), journal && again(journal, 'commits.journal')];
-    },
+    update: 'update commits set events = :events, journal = :journal where seq = :seq',
   },
   results: {
     select: `
       select results.task as seq, tasks.id, value from results join tasks on tasks.seq = results.task
       where results.task > ? order by results.task`,
-    update: 'update results set value = ? where task = ?',
-    rewrite({ id, value }: NamedRow & { value: Stored }, vault) {
-      if (vault.isAsWritten(value)) return undefined;
-      return [vault.write(vault.read(value, 'results.value', id), 'results.value', id)];
-    },
+    update: 'update results set value = :value where task = :seq',
   },
   sessions: {
     select: 'select rowid as seq, id, opening from sessions where rowid > ? order by rowid',
-    update: 'update sessions set opening = ? where rowid = ?',
-    rewrite({ id, opening }: NamedRow & { opening: Stored }, vault) {
-      if (vault.isAsWritten(opening)) return undefined;
-      return [vault.write(vault.read(opening, 'sessions.opening', id), 'sessions.opening', id)];
-    },
+    update: 'update sessions set opening = :opening where rowid = :seq',
   },
   secrets: {
     select: 'select rowid as seq, name as id, value from secrets where rowid > ? order by rowid',
-    update: 'update secrets set value = ? where rowid = ?',
-    rewrite: ({ id, value }: NamedRow & { value: Uint8Array }, vault) => [
-      vault.writeBytes(vault.readBytes(value, 'secrets.value', id), 'secrets.value', id),
-    ],
+    update: 'update secrets set value = :value where rowid = :seq',
   },
   audit: {
     select: 'select * from audit where seq > ? order by seq',
-    update: 'update audit set said = ? where seq = ?',
-    rewrite(row: AuditRow, vault) {
-      if (vault.isAsWritten(row.said)) return undefined;
-      const place = placeOfSaid(row);
-      return [vault.write(vault.read(row.said, saidColumn, place), saidColumn, place)];
-    },
+    update: 'update audit set said = :said where seq = :seq',
   },
 };
 
-const stages = Object.keys(tables);
+const rewrites = rewritesOf<Stored>();
 
 type Progress = 'more' | 'compaction' | 'settled';
 
@@ -200,12 +153,12 @@ export class Rewriting {
     const { stage, position } = readEncryption(this.#db);
     if (stage === null) return 'settled';
     if (stage === compaction) return 'compaction';
-    const next = this.#rewriteSome(tables[stage]!, position);
+    const next = this.#rewriteSome(stage as Stage, position);
     if (next !== undefined) {
       reachPosition(this.#db, next);
       return 'more';
     }
-    const following = stages[stages.indexOf(stage) + 1];
+    const following = stages[stages.indexOf(stage as Stage) + 1];
     if (following !== undefined) {
       finishStage(this.#db, following);
     } else {
@@ -217,18 +170,18 @@ export class Rewriting {
   }
 
   /** The last row that was looked at; none if there were no more. */
-  #rewriteSome(table: Rewritten<never>, after: number): number | undefined {
-    const rows: (Row & Record<string, unknown>)[] = [];
+  #rewriteSome(stage: Stage, after: number): number | undefined {
+    const rows: Row[] = [];
     let bytes = 0;
-    for (const row of this.#db.prepare(table.select).iterate(after)) {
-      rows.push(row as Row & Record<string, unknown>);
+    for (const row of this.#db.prepare(tables[stage].select).iterate(after)) {
+      rows.push(row as Row);
       for (const value of Object.values(row)) bytes += sizeOf(value);
       if (rows.length === batchRows || bytes > batchBytes) break;
     }
-    const update = this.#db.prepare(table.update);
+    const update = this.#db.prepare(tables[stage].update);
     for (const row of rows) {
-      const values = table.rewrite(row as never, this.#vault);
-      if (values) update.run(...values, row.seq);
+      const values = rewrites[stage](row as never, this.#vault.cells);
+      if (values) update.run({ ...(values as Record<string, Stored | null>), seq: row.seq });
     }
     return rows.at(-1)?.seq;
   }

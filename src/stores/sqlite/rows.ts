@@ -5,9 +5,11 @@ import { HoldfastError } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
-import { bodyOf, hasResultApart, ParsedTasks, type ResultApart, type TaskRow, toTask } from './body.ts';
+import { bodyOf, hasResultApart, type ResultApart } from '../values/body.ts';
+import { Damaged } from '../values/damaged.ts';
+import { ParsedTasks, type TaskRow, toTask } from './body.ts';
 import type { Cells, Stored } from './cells.ts';
-import { type Connection, Damaged } from './driver.ts';
+import type { Connection } from './driver.ts';
 
 /** How long notices of removal wait for other processes to read them. */
 const keepRemovalsMs = 3_600_000;

@@ -10,8 +10,9 @@
  */
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
+import { Damaged } from '../values/damaged.ts';
 import { auditTables } from './audit.ts';
-import { type Connection, Damaged } from './driver.ts';
+import type { Connection } from './driver.ts';
 import { encryptionTables } from './encryption.ts';
 import { renewSeal, sealTable } from './seal.ts';
 

@@ -4,7 +4,8 @@
  * the database file itself already holds newer pages; no other page tells that.
  */
 import { newId } from '../../model/id.ts';
-import { type Connection, connectToFileAlone, Damaged } from './driver.ts';
+import { Damaged } from '../values/damaged.ts';
+import { type Connection, connectToFileAlone } from './driver.ts';
 
 export interface Seal {
   /** Made anew for every database and every back-up of it: what one acknowledged says nothing about the other. */

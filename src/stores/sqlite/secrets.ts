@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Secrets } from '../../engine/queue.ts';
+import { keyBytes } from '../values/keys.ts';
 import type { Cells } from './cells.ts';
 import type { Connection } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
-import { keyBytes } from './keys.ts';
 
 const column = 'secrets.value';
 

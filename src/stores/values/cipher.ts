@@ -9,8 +9,8 @@
  *   …        the text, encrypted
  *   16 bytes the tag
  *
- * The keys themselves encrypt nothing: what does is derived from a key and the file's salt, so that files which share
- * a key share neither nonces nor values.
+ * The keys themselves encrypt nothing: what does is derived from a key and the database's salt, so that databases which
+ * share a key share neither nonces nor values.
  */
 import {
   createCipheriv,
@@ -20,7 +20,7 @@ import {
   type KeyObject,
   randomFillSync,
 } from 'node:crypto';
-import { Damaged } from './driver.ts';
+import { Damaged } from './damaged.ts';
 
 const format = 1;
 const nonceBytes = 12;
@@ -87,7 +87,7 @@ export class Cipher {
     return startsWith(sealed, this.#key(id).header);
   }
 
-  /** Nearly all values of a file stand under one key, so that the last is tried before any name is read. */
+  /** Nearly all values of a database stand under one key, so that the last is tried before any name is read. */
   #keyUnder(sealed: Uint8Array): Derived {
     if (!this.#last || !startsWith(sealed, this.#last.header)) this.#last = this.#key(keyIdOf(sealed));
     return this.#last;

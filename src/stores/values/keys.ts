@@ -2,7 +2,7 @@
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 
 export interface Encryption {
-  /** Each 32 bytes: as bytes, in base64 or in hex. All that the file is still encrypted with must be there. */
+  /** Each 32 bytes: as bytes, in base64 or in hex. All that the database is still encrypted with must be there. */
   readonly keys: Readonly<Record<string, Uint8Array | string>>;
   /** The id of the key for new values; null to switch encryption off and write everything back as plain text. */
   readonly current: string | null;

@@ -1,0 +1,16 @@
+import './check-node.ts';
+
+import type { Database } from './engine/queue.ts';
+import { placeOf } from './stores/postgres/driver.ts';
+import { openPostgres, type PostgresOptions } from './stores/postgres/open.ts';
+import { readKeys } from './stores/values/keys.ts';
+
+export { openPostgres, type PostgresDatabase, type PostgresOptions } from './stores/postgres/open.ts';
+export type { Encryption } from './stores/values/keys.ts';
+
+/** A database on a Postgres server, for `createTasks({ store })`; opened when it is first used. */
+export function postgres(url: string, options: PostgresOptions = {}): () => Promise<Database> {
+  // What is no key is better refused where it is given than where it is first needed.
+  if (options.encryption) readKeys(options.encryption, placeOf(url));
+  return () => openPostgres(url, options);
+}

@@ -1,0 +1,182 @@
+import type { Audit, AuditEntry, AuditPage } from '../../engine/audit.ts';
+import { entryOf, type SaidRow, saidOf } from '../values/said.ts';
+import { type Cells, named, name as stored } from './cells.ts';
+import { prepared, worded } from './driver.ts';
+import type { Connections } from './pool.ts';
+import { InvalidCursor } from './rows.ts';
+import { addToSize, bytesOf, rowBytes, type Sizes } from './sizes.ts';
+import type { Vault } from './vault.ts';
+
+/**
+ * Part of a migration. `said` is all that SQL need not find or compare. The triggers are there for mistakes, in this
+ * program and by hand: a value may be encrypted, decrypted or put under another key, and nothing else may change; and
+ * entries go only if they are from before the moment up to which the log was pruned.
+ */
+export const auditTables = `
+  create table audit (
+    seq bigint generated always as identity primary key,
+    at double precision not null,
+    action text not null collate "C",
+    owner text collate "C",
+    task text collate "C",
+    said text not null
+  );
+  create index audit_by_at on audit (at);
+  create index audit_by_task on audit (task, seq) where task is not null;
+  create index audit_by_owner on audit (owner, seq) where owner is not null;
+  create table audit_pruned (before double precision not null);
+  insert into audit_pruned (before) values ('-infinity');
+  create function audit_is_append_only() returns trigger language plpgsql as $$
+  begin
+    if (new.seq, new.at, new.action, new.owner, new.task)
+        is distinct from (old.seq, old.at, old.action, old.owner, old.task)
+      or (new.said <> old.said and not starts_with(new.said, '\\~') and not starts_with(old.said, '\\~'))
+    then raise exception 'An entry of the audit log never changes.';
+    end if;
+    return new;
+  end $$;
+  create trigger audit_is_append_only before update on audit
+    for each row execute function audit_is_append_only();
+  create function audit_is_kept() returns trigger language plpgsql as $$
+  begin
+    if tg_op = 'DELETE' then
+      if old.at < (select before from SCHEMA.audit_pruned) then return old; end if;
+    end if;
+    raise exception 'An entry of the audit log is kept until its retention is over.';
+  end $$;
+  create trigger audit_is_kept before delete on audit for each row execute function audit_is_kept();
+  create trigger audit_is_not_emptied before truncate on audit execute function audit_is_kept();
+`;
+
+/** How many rows one look may pass, so that a query that finds little does not hold up the server. */
+const mostPassed = 10_000;
+const batch = 1_000;
+
+type Row = SaidRow<string> & { readonly seq: number };
+
+/** An entry as a row, as the statements take it. */
+export function auditRow(entry: AuditEntry, cells: Cells): SaidRow<string> {
+  const row = saidOf(entry, cells);
+  const named = (text: string | null) => (text === null ? null : stored(text));
+  return { ...row, owner: named(row.owner), task: named(row.task) };
+}
+
+/** A row as it was before its names were made fit for Postgres. */
+export function namedRow<R extends Pick<Row, 'owner' | 'task'>>(row: R): R {
+  const { owner, task } = row;
+  return { ...row, owner: owner === null ? null : named(owner), task: task === null ? null : named(task) };
+}
+
+export class PostgresAudit implements Audit {
+  readonly #connections: Connections;
+  readonly #vault: Vault;
+  readonly #sizes: Sizes;
+  readonly #writer: string;
+  readonly #place: string;
+  readonly #sql: ReturnType<typeof statements>;
+
+  constructor(parts: {
+    readonly connections: Connections;
+    readonly vault: Vault;
+    readonly sizes: Sizes;
+    readonly schema: string;
+    /** Under which name this process adds to the size. */
+    readonly writer: string;
+    readonly place: string;
+  }) {
+    this.#connections = parts.connections;
+    this.#vault = parts.vault;
+    this.#sizes = parts.sizes;
+    this.#writer = parts.writer;
+    this.#place = parts.place;
+    this.#sql = statements(parts.schema);
+  }
+
+  async append(entries: readonly AuditEntry[]): Promise<void> {
+    for (let from = 0; from < entries.length; from += batch) {
+      const some = entries.slice(from, from + batch);
+      await this.#vault.transact(async (transaction) => {
+        const rows = some.map((entry) => auditRow(entry, this.#vault));
+        await transaction.query(this.#sql.append, [JSON.stringify(rows)]);
+        const bytes = rows.reduce((sum, { said }) => sum + rowBytes.entry + bytesOf(said), 0);
+        await this.#sizes.add(transaction, this.#writer, bytes);
+      });
+    }
+  }
+
+  async read(query: Parameters<Audit['read']>[0]): Promise<AuditPage> {
+    try {
+      return await this.#vault.reading(() => this.#read(query));
+    } catch (error) {
+      throw worded(error, this.#place);
+    }
+  }
+
+  prune(before: number, limit: number): Promise<number> {
+    return this.#connections.transact(async (transaction) => {
+      const [some] = await transaction.query(this.#sql.anyBefore, [before]);
+      if (!some) return 0;
+      await transaction.query(this.#sql.pruned, [before]);
+      const [row] = await transaction.query<{ n: number }>(this.#sql.prune, [before, limit, this.#writer]);
+      return row!.n;
+    });
+  }
+
+  async #read({ limit, cursor = '0', ...rest }: Parameters<Audit['read']>[0]): Promise<AuditPage> {
+    if (!/^\d{1,15}$/.test(cursor)) throw new InvalidCursor();
+    const { taskId, owner, action, since, until } = rest;
+    const found = await this.#connections.query<Row & { last: number; passed: number }>(this.#sql.read, [
+      Number(cursor),
+      taskId === undefined ? null : stored(taskId),
+      owner === undefined ? null : stored(owner),
+      action ?? null,
+      since ?? null,
+      until ?? null,
+      limit + 1,
+      mostPassed,
+    ]);
+    const { last, passed } = found[0]!;
+    const rows = found.filter(({ seq }) => seq !== null);
+    const entries = rows.slice(0, limit).map((row) => entryOf(namedRow(row), this.#vault));
+    if (rows.length > limit) return { entries, nextCursor: String(rows[limit - 1]!.seq) };
+    return passed === mostPassed ? { entries, nextCursor: String(last) } : { entries };
+  }
+}
+
+function statements(schema: string) {
+  const audit = `${schema}.audit`;
+  return prepared({
+    append: insertEntries(schema, '$1::text::json'),
+    read: `
+      with passed as (
+        select seq, at, action from ${audit}
+        where seq > $1 and ($2::text is null or task = $2) and ($3::text is null or owner = $3)
+        order by seq limit $8),
+      wanted as (
+        select seq from passed
+        where ($4::text is null or action = $4)
+          and ($5::double precision is null or at >= $5) and ($6::double precision is null or at < $6)
+        order by seq limit $7)
+      select p.last, p.passed, a.* from (select max(seq) as last, count(*) as passed from passed) p
+      left join (
+        select a.* from wanted cross join lateral (select * from ${audit} where seq = wanted.seq offset 0) a
+      ) a on true
+      order by a.seq`,
+    anyBefore: `select 1 from ${audit} where at < $1 limit 1`,
+    pruned: `update ${schema}.audit_pruned set before = greatest(before, $1)`,
+    prune: `
+      with gone as (
+        delete from ${audit} where seq in (select seq from ${audit} where at < $1 order by at limit $2)
+        returning octet_length(said) + ${rowBytes.entry} as bytes),
+      shrunk as (
+        insert into ${schema}.sizes (writer, bytes) select $3, -coalesce(sum(bytes), 0) from gone ${addToSize})
+      select count(*) as n from gone`,
+  });
+}
+
+export function insertEntries(schema: string, rows: string): string {
+  return `
+    insert into ${schema}.audit (at, action, owner, task, said)
+    select at, action, owner, task, said from json_to_recordset(${rows})
+      as v (at double precision, action text, owner text, task text, said text)`;
+}

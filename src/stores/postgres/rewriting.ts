@@ -1,0 +1,205 @@
+/**
+ * Brings every value to how it would be written now: encrypted, under the youngest key, or plain again. In small
+ * batches, with pauses in between; how far it has come is committed with each batch, so that any process goes on from
+ * there, and of several one at a time works. Nobody can write in the old way meanwhile (`encryption.ts`).
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { StoreClosed } from '../../engine/store-errors.ts';
+import { settled } from '../values/encryption.ts';
+import { rewritesOf, type Stage, stages } from '../values/rewritten.ts';
+import { namedRow } from './audit.ts';
+import { named } from './cells.ts';
+import { worded } from './driver.ts';
+import type { Transaction } from './pool.ts';
+import { bytesOf, type Sizes } from './sizes.ts';
+import type { Vault } from './vault.ts';
+
+const batchRows = 100;
+/** How many times longer than the last batch it pauses, while nobody waits for the end. */
+const restFactor = 4;
+const shortestRestMs = 20;
+/** Where large values come together, fewer rows are read at once. */
+const largeRows = 4;
+
+type Row = { readonly seq: number } & Readonly<Record<string, unknown>>;
+type Values = Readonly<Record<string, unknown>>;
+
+/** The columns of each table: what a row is read and bound by, and what of it is rewritten. */
+const tables: Readonly<Record<Stage, { key: string; read: string; put: Readonly<Record<string, string>> }>> =
+  {
+    tasks: {
+      key: 'seq',
+      read: 'id, owner, tool, idempotency_key as key, body',
+      put: { key: 'idempotency_key', body: 'body' },
+    },
+    commits: {
+      key: 'seq',
+      read: `coalesce((select id from SCHEMA.tasks t where t.seq = r.task), removed_id) as id, version, events, journal`,
+      put: { events: 'events', journal: 'journal' },
+    },
+    results: {
+      key: 'task',
+      read: '(select id from SCHEMA.tasks t where t.seq = r.task) as id, value',
+      put: { value: 'value' },
+    },
+    sessions: { key: 'seq', read: 'id, opening', put: { opening: 'opening' } },
+    secrets: { key: 'seq', read: 'name as id, value', put: { value: 'value' } },
+    audit: { key: 'seq', read: 'at, action, owner, task, said', put: { said: 'said' } },
+  };
+
+/** What of it is part of the size. */
+const counted: Readonly<Record<Stage, readonly string[]>> = {
+  tasks: ['body'],
+  commits: ['events', 'journal'],
+  results: ['value'],
+  sessions: [],
+  secrets: [],
+  audit: ['said'],
+};
+
+const rewrites = rewritesOf<string>();
+
+type Progress = 'more' | 'busy' | 'last' | 'settled';
+
+interface Parts {
+  readonly vault: Vault;
+  readonly sizes: Sizes;
+  readonly schema: string;
+  readonly place: string;
+  readonly writer: string;
+}
+
+export class Rewriting {
+  readonly #parts: Parts;
+  #running: Promise<void> | undefined;
+  #isHurried = false;
+  #isStopped = false;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Begins in the background. */
+  start(): void {
+    this.#run().catch((error: unknown) => {
+      if (error instanceof StoreClosed) return;
+      const { place } = this.#parts;
+      process.emitWarning(`Values in ${place} could not be rewritten: ${(error as Error).message}`);
+    });
+  }
+
+  /** Resolves once nothing is left to be rewritten, and takes no rests until then. */
+  async finish(): Promise<void> {
+    this.#isHurried = true;
+    try {
+      await this.#run();
+    } finally {
+      this.#isHurried = false;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running?.catch(() => {});
+  }
+
+  #run(): Promise<void> {
+    this.#running ??= this.#toTheEnd().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #toTheEnd(): Promise<void> {
+    const { vault, place } = this.#parts;
+    try {
+      for (;;) {
+        if (this.#isStopped) throw new StoreClosed(place);
+        const started = performance.now();
+        const progress = await vault.transact((transaction) => this.#batch(transaction));
+        if (progress === 'settled') return;
+        if (progress === 'last') await this.#settle();
+        else if (progress === 'busy') await this.#rest(shortestRestMs);
+        else if (!this.#isHurried)
+          await this.#rest(Math.max(shortestRestMs, (performance.now() - started) * restFactor));
+      }
+    } catch (error) {
+      throw worded(error, place);
+    }
+  }
+
+  /** A process has something better to do than to live for this. */
+  async #rest(ms: number): Promise<void> {
+    await pause(ms, undefined, { ref: this.#isHurried });
+  }
+
+  async #batch(transaction: Transaction): Promise<Progress> {
+    const { schema, vault } = this.#parts;
+    const [at] = await transaction.query<{ stage: Stage | null; position: number }>(
+      `select stage, position from ${schema}.encryption for update skip locked`,
+    );
+    if (!at) return 'busy';
+    if (at.stage === null || !vault.sealed) return 'settled';
+    const next = await this.#rewriteSome(transaction, at.stage, at.position);
+    const following = stages[stages.indexOf(at.stage) + 1];
+    if (next === undefined && following === undefined) return 'last';
+    await transaction.query(`update ${schema}.encryption set stage = $1, position = $2`, [
+      next === undefined ? following : at.stage,
+      next ?? 0,
+    ]);
+    return 'more';
+  }
+
+  /** The last row that was looked at; none if there were no more. */
+  async #rewriteSome(transaction: Transaction, stage: Stage, after: number): Promise<number | undefined> {
+    const { schema, vault, sizes, writer } = this.#parts;
+    const { key, read, put } = tables[stage];
+    const limit = stage === 'results' ? largeRows : batchRows;
+    const rows = await transaction.query<Row>(
+      `select ${key} as seq, ${read.replaceAll('SCHEMA', schema)} from ${schema}.${stage} r
+      where ${key} > $1 order by ${key} limit ${limit} for update of r`,
+      [after],
+    );
+    let grown = 0;
+    const changed = rows.flatMap((row): (Values & { seq: number })[] => {
+      const values = rewrites[stage](bound(row) as never, vault.sealed!);
+      if (!values) return [];
+      for (const name of counted[stage]) grown += bytesOf(values[name]) - bytesOf(row[name]);
+      return [{ ...values, seq: row.seq }];
+    });
+    if (changed.length > 0) {
+      const columns = Object.entries(put).map(([name, column]) => `${column} = v.${name}`);
+      const type = stage === 'secrets' ? 'bytea' : 'text';
+      const names = Object.keys(put);
+      const arrays = names.map((_, index) => `$${index + 2}::${type}[]`);
+      await transaction.query(
+        `update ${schema}.${stage} r set ${columns.join(', ')}
+        from unnest($1::bigint[], ${arrays.join(', ')}) as v (seq, ${names.join(', ')}) where r.${key} = v.seq`,
+        [changed.map(({ seq }) => seq), ...names.map((name) => changed.map((values) => values[name]))],
+      );
+      await sizes.add(transaction, writer, grown);
+    }
+    return rows.at(-1)?.seq;
+  }
+
+  /** Others may have come this far at the same time. */
+  async #settle(): Promise<void> {
+    const { vault } = this.#parts;
+    await vault.changeManner(async (_, { state }) => {
+      const isLast = state.stage === stages.at(-1);
+      return isLast ? settled(state, vault.sealed!.cipher!) : undefined;
+    });
+  }
+}
+
+/** The names that a value is bound to, as they were before they were made fit for Postgres. */
+function bound(row: Row): unknown {
+  const { id, owner, tool, task } = row as Partial<Record<string, string | null>>;
+  if (id === undefined) return namedRow({ ...row, owner: owner ?? null, task: task ?? null });
+  return {
+    ...row,
+    id: id === null ? null : named(id),
+    ...(owner && { owner: named(owner) }),
+    ...(tool && { tool: named(tool) }),
+  };
+}

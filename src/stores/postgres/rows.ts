@@ -1,0 +1,277 @@
+/** Tasks as rows: what look-ups read. */
+import type { Family, Lineage } from '../../engine/change.ts';
+import type { Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
+import { HoldfastError } from '../../model/errors.ts';
+import type { Json } from '../../model/json.ts';
+import type { Outcome } from '../../model/outcome.ts';
+import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
+import { hasResultApart, type ResultApart, withLease } from '../values/body.ts';
+import { Damaged } from '../values/damaged.ts';
+import { type Cells, name, named } from './cells.ts';
+import { prepared } from './driver.ts';
+import { Gathering } from './gathering.ts';
+import type { Connections, Transaction } from './pool.ts';
+
+export class InvalidCursor extends HoldfastError {
+  constructor() {
+    super('This cursor was not made by this list. Start again without a cursor.');
+  }
+}
+
+export interface TaskRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly body: string;
+  readonly lease_until: number | null;
+  readonly job: string | null;
+}
+
+/** A task by its id, and by its owner if there is one: both as they stand in their columns. */
+interface LookUp {
+  readonly id: string;
+  readonly owner: string | null;
+}
+
+/** What one commit of a task added to its journal; the task's body stands beside the first. */
+interface JournalRow {
+  readonly place: number;
+  readonly body: string;
+  readonly version: number;
+  readonly journal: string | null;
+}
+
+/** Whoever can be asked: a connection for this one statement, or a transaction. */
+type Asked = Pick<Transaction, 'query'>;
+
+export class Rows {
+  readonly #connections: Connections;
+  readonly #cells: Cells;
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #gets = new Gathering<LookUp, TaskRow | undefined>((some) => this.#find(some));
+  readonly #journals = new Gathering<string, JournalRow[]>((some) => this.#findJournals(some));
+
+  constructor(connections: Connections, cells: Cells, schema: string) {
+    this.#connections = connections;
+    this.#cells = cells;
+    this.#sql = statements(schema);
+  }
+
+  async get(id: TaskId, owner?: Owner): Promise<Task | undefined> {
+    const row = await this.#gets.get({ id: name(id), owner: owner === undefined ? null : name(owner) });
+    if (!row) return undefined;
+    const task = this.task(row);
+    if (!hasResultApart(task)) return task;
+    const [result] = await this.#connections.query<{ value: string }>(this.#sql.resultApart, [row.seq]);
+    if (result) return this.#withResult(task, result.value);
+    // Between two statements a task may be purged.
+    if (!(await this.#gets.get({ id: name(id), owner: null }))) return undefined;
+    throw new Damaged(`the result of task ${id} is missing`);
+  }
+
+  async family(id: TaskId): Promise<Family | undefined> {
+    const rows = await this.#connections.query<TaskRow>(this.#sql.family, [name(id)]);
+    const tasks = new Map(rows.map((row) => [named(row.id), this.task(row)]));
+    return familyIn(tasks, id);
+  }
+
+  async childIds(id: TaskId): Promise<TaskId[]> {
+    const rows = await this.#connections.query<{ id: string }>(this.#sql.children, [name(id)]);
+    return rows.map((row) => named(row.id));
+  }
+
+  async list({ owner, limit, cursor }: ListQuery): Promise<Page> {
+    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
+    if (!Number.isSafeInteger(before)) throw new InvalidCursor();
+    const rows = await this.#connections.query<TaskRow>(this.#sql.list, [name(owner), before, limit + 1]);
+    const tasks = rows.slice(0, limit).map((row) => this.task(row));
+    return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
+  }
+
+  async count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
+    // Without a limit there is nothing that Postgres would call a number.
+    const limit = Number.isSafeInteger(upTo) ? upTo : null;
+    const [row] =
+      owner === undefined
+        ? await this.#connections.query<{ n: number }>(this.#sql[all[what]], [limit])
+        : await this.#connections.query<{ n: number }>(this.#sql[own[what]], [limit, name(owner)]);
+    return row!.n;
+  }
+
+  async journal(id: TaskId): Promise<Json[]> {
+    const commits = await this.#journals.get(name(id));
+    if (commits.length === 0) return [];
+    // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
+    const { version } = this.task({ ...commits[0]!, seq: 0, id: name(id), lease_until: null, job: null });
+    if (commits.length !== version || commits.some((commit, i) => commit.version !== i + 1))
+      throw new Damaged(`commits of task ${id} are missing`);
+    return commits.flatMap(({ version, journal }) =>
+      journal === null
+        ? []
+        : (JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[]),
+    );
+  }
+
+  async due(what: Due, now: number, limit: number): Promise<TaskId[]> {
+    const rows = await this.#connections.query<{ id: string }>(this.#sql[what], [now, limit]);
+    return rows.map((row) => named(row.id));
+  }
+
+  // --- For commands, inside a transaction -----------------------------------------------------------------
+
+  /** Locks tasks, in the one order in which everybody does. Those that are not there are left out. */
+  lock(transaction: Asked, { tasks, lineages, families }: Closure): Promise<TaskRow[]> {
+    if (lineages.length + families.length === 0) return transaction.query(this.#sql.lock, [tasks.map(name)]);
+    return transaction.query(
+      this.#sql.lockAround,
+      [tasks, lineages, families].map((ids) => ids.map(name)),
+    );
+  }
+
+  /** Locks the tasks that bear these keys. */
+  lockBearers(transaction: Asked, scopes: readonly IdempotencyScope[]): Promise<TaskRow[]> {
+    const borne = scopes.flatMap((scope) => this.#cells.keysOf(scope).map((key) => ({ ...scope, key })));
+    return transaction.query(this.#sql.lockBearers, [
+      borne.map(({ owner }) => name(owner)),
+      borne.map(({ tool }) => name(tool)),
+      borne.map(({ key }) => key),
+    ]);
+  }
+
+  task(row: TaskRow): Task {
+    const id = named(row.id);
+    const task = JSON.parse(this.#cells.read(row.body, 'tasks.body', id)) as Task | null;
+    if (task?.id !== id) throw new Damaged(`task ${id} is not readable`);
+    return withLease(task, row.lease_until);
+  }
+
+  async #findJournals(ids: readonly string[]): Promise<JournalRow[][]> {
+    const rows = await this.#connections.query<JournalRow>(this.#sql.journals, [ids]);
+    const found: JournalRow[][] = ids.map(() => []);
+    for (const row of rows) found[row.place - 1]!.push(row);
+    return found;
+  }
+
+  async #find(some: readonly LookUp[]): Promise<(TaskRow | undefined)[]> {
+    const rows = await this.#connections.query<TaskRow & { place: number }>(this.#sql.find, [
+      some.map(({ id }) => id),
+      some.map(({ owner }) => owner),
+    ]);
+    const found = new Map(rows.map((row) => [row.place - 1, row]));
+    return some.map((_, place) => found.get(place));
+  }
+
+  #withResult(task: DoneTask, stored: string): Task {
+    const { apart: _, ...outcome } = task.outcome as ResultApart;
+    const value = JSON.parse(this.#cells.read(stored, 'results.value', task.id));
+    return { ...task, outcome: { ...outcome, value } as Outcome };
+  }
+}
+
+/** Which tasks a transaction must see: alone, with what is above them, or with all around them. */
+export interface Closure {
+  readonly tasks: readonly TaskId[];
+  readonly lineages: readonly TaskId[];
+  readonly families: readonly TaskId[];
+}
+
+/** A task with its ancestors, out of tasks that were read; undefined if it is not among them. */
+export function lineageIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Lineage | undefined {
+  const task = tasks.get(id);
+  if (!task) return undefined;
+  const ancestors: Task[] = [];
+  for (let { parentId } = task; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
+    const parent = tasks.get(parentId);
+    if (!parent) throw new Damaged(`task ${parentId} is missing above its subtask`);
+    ancestors.push(parent);
+  }
+  return { task, ancestors };
+}
+
+export function familyIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Family | undefined {
+  const lineage = lineageIn(tasks, id);
+  if (!lineage) return undefined;
+  // They were read in the order in which they were made.
+  const below = [...tasks.values()].filter(({ depth }) => depth > lineage.task.depth);
+  const descendants: Task[] = [];
+  for (let level = [lineage.task]; level.length > 0; ) {
+    const parents = new Map(level.map((parent) => [parent.id, parent.childCount]));
+    level = below.filter(({ parentId }) => parents.has(parentId!));
+    const count = [...parents.values()].reduce((sum, one) => sum + one, 0);
+    if (level.length !== count) throw new SubtasksMissing(id);
+    descendants.push(...level);
+  }
+  return { ...lineage, descendants };
+}
+
+/** They were started after the statement began that read their parent; the next statement sees them. */
+export class SubtasksMissing extends Damaged {
+  constructor(id: TaskId) {
+    super(`subtasks are missing below task ${id}`);
+  }
+}
+
+const own = { live: 'countLive', kept: 'countKept' } as const;
+const all = { live: 'countAllLive', kept: 'countAllKept' } as const;
+
+function statements(schema: string) {
+  const columns = 't.seq, t.id, t.body, t.lease_until, t.job';
+  const tasks = `${schema}.tasks`;
+  const counted = (condition: string) =>
+    `select count(*) as n from (select 1 from ${tasks} where ${condition} limit $1) counted`;
+  // What is joined is looked up row by row (`offset 0` keeps the planner from doing otherwise): it knows little of how
+  // few rows there are, and would read whole tables.
+  const above = (ids: string) => `
+    select seq, parent_id from ${tasks} where id = any(${ids})
+    union select t.seq, t.parent_id from above
+      cross join lateral (select seq, parent_id from ${tasks} where id = above.parent_id offset 0) t`;
+  const below = (ids: string) => `
+    select seq, id from ${tasks} where id = any(${ids})
+    union select t.seq, t.id from below
+      cross join lateral (select seq, id from ${tasks} where parent_id = below.id offset 0) t`;
+  return prepared({
+    // The owner is compared before anything of the task is read.
+    find: `
+      select v.place, ${columns} from unnest($1::text[], $2::text[]) with ordinality as v (id, owner, place)
+      cross join lateral (
+        select * from ${tasks} where id = v.id and (v.owner is null or owner = v.owner) offset 0) t`,
+    family: `
+      with recursive above as (${above('array[$1::text]')}), below as (${below('array[$1::text]')})
+      select ${columns} from ${tasks} t
+      where seq = any(array(select seq from above union select seq from below))
+      order by seq`,
+    children: `select id from ${tasks} where parent_id = $1 order by ordinal`,
+    list: `
+      select ${columns} from ${tasks} t where owner = $1 and parent_id is null and seq < $2 and unpublished is null
+      order by seq desc limit $3`,
+    countKept: counted('owner = $2 and parent_id is null'),
+    countAllKept: counted('parent_id is null'),
+    // Every root that is done has a moment when it goes.
+    countLive: counted('owner = $2 and parent_id is null and purge_at is null'),
+    countAllLive: counted('parent_id is null and purge_at is null'),
+    journals: `
+      select v.place, case when c.version = 1 then t.body end as body, c.version, c.journal
+      from unnest($1::text[]) with ordinality as v (id, place)
+      cross join lateral (select seq, body from ${tasks} where id = v.id offset 0) t
+      cross join lateral (select version, journal from ${schema}.commits where task = t.seq offset 0) c
+      order by v.place, c.version`,
+    deadline: `select id from ${tasks} where deadline_at <= $1 order by deadline_at limit $2`,
+    purge: `select id from ${tasks} where purge_at <= $1 order by purge_at limit $2`,
+    oldest: `select id from ${tasks} where ended_at <= $1 order by ended_at, seq limit $2`,
+    resultApart: `select value from ${schema}.results where task = $1`,
+    lock: `select ${columns} from ${tasks} t where id = any($1::text[]) order by seq for update`,
+    lockAround: `
+      with recursive above as (${above('$2::text[] || $3::text[]')}), below as (${below('$3::text[]')})
+      select ${columns} from ${tasks} t
+      where seq = any(array(
+        select seq from ${tasks} where id = any($1::text[]) union select seq from above union select seq from below))
+      order by seq for update of t`,
+    lockBearers: `
+      select ${columns} from ${tasks} t
+      where seq = any(array(
+        select b.seq from unnest($1::text[], $2::text[], $3::text[]) as v (owner, tool, key)
+        cross join lateral (
+          select seq from ${tasks}
+          where owner = v.owner and tool = v.tool and idempotency_key = v.key offset 0) b))
+      order by seq for update of t`,
+  });
+}
