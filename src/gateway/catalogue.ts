@@ -35,6 +35,8 @@ const taskSupport: Record<TaskSetting, string> = {
 export class Catalogue {
   readonly #upstreams: ReadonlyMap<Upstream, DurableTool>;
   readonly #commands: readonly DurableTool[];
+  /** Names of tools that are the gateway's own. */
+  readonly #ownTools: readonly string[];
   #called = new Map<string, (input: unknown) => Called>();
   #prompts = new Map<string, Found>();
   tools: readonly JsonObject[] = [];
@@ -43,7 +45,12 @@ export class Catalogue {
   resourceTemplates: readonly JsonObject[] = [];
 
   /** The upstreams with the tools of the engine that carry their calls out. */
-  constructor(upstreams: ReadonlyMap<Upstream, DurableTool>, commands: readonly DurableTool[]) {
+  constructor(
+    upstreams: ReadonlyMap<Upstream, DurableTool>,
+    commands: readonly DurableTool[],
+    ownTools: readonly string[],
+  ) {
+    this.#ownTools = ownTools;
     this.#upstreams = upstreams;
     this.#commands = commands;
     this.refresh();
@@ -72,7 +79,7 @@ export class Catalogue {
         prompts.push({ owner: upstream.name, name: String(listed.name), what: { upstream, listed } });
     }
     const called = new Map<string, (input: unknown) => Called>();
-    this.tools = named(tools).map(([name, { what }]) => {
+    this.tools = named(tools, this.#ownTools).map(([name, { what }]) => {
       const [shown, call] = shownAndCalled(what);
       called.set(name, call);
       return { ...shown, name };
@@ -134,11 +141,15 @@ function shownAndCalled(what: ToolEntry): [JsonObject, (input: unknown) => Calle
 }
 
 /** Own names where they are unique; where they are not, with that of their upstream in front. */
-function named<T>(entries: readonly Entry<T>[]): (readonly [string, Entry<T>])[] {
+function named<T>(
+  entries: readonly Entry<T>[],
+  reserved: readonly string[] = [],
+): (readonly [string, Entry<T>])[] {
   const byName = Map.groupBy(entries, ({ name }) => name);
-  const taken = new Set([...byName].flatMap(([name, those]) => (those.length === 1 ? [name] : [])));
+  const isUnique = (name: string) => byName.get(name)!.length === 1 && !reserved.includes(name);
+  const taken = new Set([...reserved, ...[...byName.keys()].filter(isUnique)]);
   return entries.map((entry) => {
-    if (byName.get(entry.name)!.length === 1) return [entry.name, entry];
+    if (isUnique(entry.name)) return [entry.name, entry];
     let name = `${entry.owner}_${entry.name}`;
     while (taken.has(name)) name += '_';
     taken.add(name);

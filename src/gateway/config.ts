@@ -6,11 +6,14 @@ import type { Retry } from '../engine/retry.ts';
 import type { TaskSetting, ToolAnnotations } from '../engine/tool.ts';
 import type { Duration } from '../model/duration.ts';
 import type { JsonObject } from '../model/json.ts';
+import { type AttachOptions, handOverSettings } from '../server/hand-over/options.ts';
 import { type Entry, readConfigFile } from './config-file.ts';
 
 export interface Config {
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>;
   readonly commands: Readonly<Record<string, CommandConfig>>;
+  /** What becomes of calls by clients that know no tasks; by default they are handed over. */
+  readonly plainClients?: NonNullable<AttachOptions['plainClients']>;
 }
 
 /** How a server is reached. */
@@ -118,7 +121,26 @@ export function configIn(root: Entry): Config {
     commands: Object.fromEntries(
       (commands?.entries() ?? []).map(([name, entry]) => [checkedName(name, entry), commandIn(name, entry)]),
     ),
+    ...plainClientsIn(root.key('plainClients')),
   };
+}
+
+function plainClientsIn(entry: Entry | undefined): Pick<Config, 'plainClients'> {
+  if (!entry) return {};
+  if (typeof entry.value === 'string') return { plainClients: entry.oneOf(['wait', 'hand-over']) };
+  entry.only(['handOver', 'prefix', 'earlierRevisions']);
+  const [handOver, prefix, earlier] = ['handOver', 'prefix', 'earlierRevisions'].map((key) => entry.key(key));
+  const plainClients = {
+    ...(handOver && { handOver: handOver.duration() }),
+    ...(prefix && { prefix: prefix.text() }),
+    ...(earlier && { earlierRevisions: earlier.flag() }),
+  };
+  try {
+    handOverSettings({ plainClients });
+  } catch (error) {
+    (prefix ?? entry).refuse((error as Error).message);
+  }
+  return { plainClients };
 }
 
 /** The servers of a file, whatever else is in it. */

@@ -3,6 +3,7 @@ import { type McpRequestContext, Server, type ServerNotifier } from '@modelconte
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { invalidParams } from '../protocol/json-rpc.ts';
 import { RemoteError } from '../requestor/errors.ts';
+import type { AttachOptions } from '../server/hand-over/options.ts';
 import type { Tasks } from '../server/tasks.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Upstream } from './upstream.ts';
@@ -12,6 +13,8 @@ export interface FaceParts {
   readonly catalogue: Catalogue;
   readonly upstreams: readonly Upstream[];
   readonly version: string;
+  /** What clients without tasks get. */
+  readonly plainClients: NonNullable<AttachOptions['plainClients']>;
   /** Resolves when it is known what there is. */
   readonly settled: Promise<void>;
 }
@@ -80,7 +83,7 @@ export class Face {
   }
 
   #server(): Server {
-    const { tasks, upstreams, version } = this.#parts;
+    const { tasks, upstreams, version, plainClients } = this.#parts;
     const has = (capability: string) => upstreams.some((upstream) => upstream.has(capability));
     const instructions = instructionsOf(upstreams);
     const server = new Server(
@@ -95,8 +98,7 @@ export class Face {
         ...(instructions && { instructions }),
       },
     );
-    // The one place where it is decided what clients without tasks get.
-    tasks.attach(server);
+    tasks.attach(server, { plainClients });
     server.registerCapabilities({ tools: { listChanged: true } });
     this.#answer(server, has);
     return server;

@@ -1,5 +1,6 @@
 /** Upstreams and commands on one side, durable tools for every generation of clients on the other. */
 import type { TasksOptions as EngineOptions } from '../engine/tasks-options.ts';
+import { handOverSettings } from '../server/hand-over/options.ts';
 import { createTasks, type Tasks } from '../server/tasks.ts';
 import { Catalogue } from './catalogue.ts';
 import { commandTool } from './command.ts';
@@ -51,7 +52,9 @@ export class Gateway implements AsyncDisposable {
     const commands = Object.entries(config.commands).map(([name, command]) =>
       commandTool(name, command, this.#programs),
     );
-    const catalogue = new Catalogue(relays, commands);
+    const { plainClients = 'hand-over' } = config;
+    const names = handOverSettings({ plainClients })?.names ?? {};
+    const catalogue = new Catalogue(relays, commands, Object.values(names));
     this.#upstreams = upstreams;
     this.tasks = createTasks({
       ...options,
@@ -61,7 +64,8 @@ export class Gateway implements AsyncDisposable {
       toolNamed: (name, input) => catalogue.called(name, input),
     });
     this.settled = settledWithin(upstreams, startMs);
-    this.face = new Face({ tasks: this.tasks, catalogue, upstreams, version, settled: this.settled });
+    const { tasks, settled } = this;
+    this.face = new Face({ tasks, catalogue, upstreams, version, plainClients, settled });
   }
 
   /** Begins to carry tasks out, those of an earlier process among them. */
