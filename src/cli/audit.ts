@@ -1,10 +1,10 @@
 /** `holdfast audit`: who did what to which task, from the audit log of a store. */
-import { existsSync } from 'node:fs';
 import { type AuditAction, type AuditEntry, type AuditQuery, auditActions } from '../engine/audit.ts';
 import { AuditLog } from '../engine/audit-log.ts';
 import { type Duration, InvalidDuration, toMs } from '../model/duration.ts';
 import { oneLine, pad, width } from './live/width.ts';
-import { CommandFailed, readArguments, WrongUsage } from './usage.ts';
+import { existingStore, storePlace } from './store-url.ts';
+import { readArguments, WrongUsage } from './usage.ts';
 
 const usualStore = 'sqlite:.holdfast/demo.db';
 
@@ -14,7 +14,7 @@ Usage: holdfast audit [--store URL] [--task ID] [--owner OWNER] [--action ACTION
 
 A log is kept by servers with createTasks({ audit: true }). Sessions are told apart by a hash of their ids.
 
-  --store URL      sqlite:PATH (default ${usualStore}, the store of a demo in this folder)
+  --store URL      sqlite:PATH or postgres://... (default ${usualStore}, the store of a demo in this folder)
   --task ID        entries about one task, or about who asked for it in vain
   --owner OWNER    entries of one owner
   --action ACTION  ${auditActions.slice(0, 6).join(', ')},
@@ -53,9 +53,8 @@ async function run(args: readonly string[]): Promise<number> {
     ...(values.action !== undefined && { action: actionFrom(values.action) }),
     ...(values.since !== undefined && { since: momentFrom(values.since) }),
   };
-  const file = fileFrom(values.store ?? usualStore);
-  const { openSqlite } = await import('../stores/sqlite/open.ts');
-  const database = await openSqlite(file);
+  const open = await existingStore(storePlace(values.store ?? usualStore));
+  const database = await open();
   try {
     const log = new AuditLog(async () => database.audit);
     if (values.json) for await (const line of log.export(query)) process.stdout.write(line);
@@ -64,14 +63,6 @@ async function run(args: readonly string[]): Promise<number> {
   } finally {
     await database.close();
   }
-}
-
-function fileFrom(url: string): string {
-  const file = /^sqlite:(.+)$/.exec(url)?.[1];
-  if (file === undefined) throw new WrongUsage(`"${url}" is no store with an audit log: use sqlite:PATH`);
-  // Opening it would make it.
-  if (!existsSync(file)) throw new CommandFailed(`There is no store at ${file}: --store says where it is.`);
-  return file;
 }
 
 function actionFrom(text: string): AuditAction {

@@ -10,6 +10,7 @@ type Command = (args: readonly string[]) => Promise<number>;
 const commands: Readonly<Record<string, Command>> = {
   demo: async (args) => (await import('./demo.ts')).demo(args),
   serve: async (args) => (await import('./serve.ts')).serve(args),
+  worker: async (args) => (await import('./worker.ts')).worker(args),
   call: async (args) => (await import('./call.ts')).call(args),
   tasks: async (args) => (await import('./tasks.ts')).tasks(args),
   audit: async (args) => (await import('./audit.ts')).audit(args),
@@ -20,6 +21,7 @@ const help = `Holdfast: durable tasks for MCP, for tools that take minutes or da
 Usage: holdfast COMMAND [OPTION...]
 
   serve          put durable tasks in front of MCP servers and commands that have none
+  worker         carry out the tasks of gateways on the same store, in another process or on another machine
   call           call a tool of any MCP server; its tasks survive this terminal
   tasks          list calls made here, come back to them, answer and cancel them
   audit          say who did what to which task, from the audit log of a store

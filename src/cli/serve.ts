@@ -1,13 +1,10 @@
 /** `holdfast serve`: a gateway as a process, on a port of this machine or on standard input and output. */
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
-import type { Config } from '../gateway/config.ts';
+import { join } from 'node:path';
 import { defaultPort } from './demo/how-to-run.ts';
+import { configured, started, usualFile } from './served.ts';
+import { storeAt, storePlace } from './store-url.ts';
 import { CommandFailed, readArguments, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
-
-const usualFile = 'holdfast.json';
 
 const help = `Puts durable tasks in front of MCP servers and commands that have none: calls outlive connections and restarts, and
 clients of every revision of MCP can make them.
@@ -22,8 +19,8 @@ the command that starts one server.
   --json         say what is said as JSON
   --port N       the port on 127.0.0.1, 0 for any (default: PORT of the environment, or ${defaultPort})
   --stdio        serve the one client on standard input and output, for hosts that start their servers themselves
-  --store URL    where tasks are kept: sqlite:PATH or memory: (default: a file of this config's own in the data folder
-                 of the user)
+  --store URL    where tasks are kept: sqlite:PATH, postgres://... or memory: (default: a file of this config's own in
+                 the data folder of the user)
   -h, --help     say this
 
 SIGTERM stops it: what is not done goes on at the next start.`;
@@ -105,61 +102,14 @@ async function onPipe(gateway: Gateway): Promise<void> {
   }
 }
 
-// --- What is served ---------------------------------------------------------------------------------------
-
-/** With a name for where its tasks are kept: the same for the same config, and different for another. */
-interface Served {
-  readonly config: Config;
-  readonly place: string;
-}
-
-async function configured(file: string | undefined): Promise<Served> {
-  const { readConfig } = await import('../gateway/config.ts');
-  if (file === undefined && !existsSync(usualFile))
-    throw new WrongUsage(`there is no ${usualFile} here: give --config FILE, or a command after --`);
-  const path = resolve(file ?? usualFile);
-  return { config: readConfig(path), place: placeOf(basename(path, '.json'), path) };
-}
-
-async function started(words: readonly string[]): Promise<Served> {
-  const [command, ...args] = words;
-  if (command === undefined) throw new WrongUsage('after -- comes the command that starts the server');
-  const { configOf } = await import('../gateway/config.ts');
-  const cwd = process.cwd();
-  const name = nameOf(words);
-  return {
-    config: configOf({ command, args, env: {}, cwd }, name),
-    place: placeOf(name, JSON.stringify([words, cwd])),
-  };
-}
-
-/** Of `npx -y @scope/server-files` the last part that says what it is. */
-function nameOf([command = '', ...args]: readonly string[]): string {
-  const isRunner = /^(npx|bunx|pnpx|uvx|pipx|node|bun|deno|python3?|uv)(\.\w+)?$/.test(basename(command));
-  const said = (isRunner && args.find((arg) => !arg.startsWith('-'))) || command;
-  return (
-    basename(said)
-      .replace(/\.\w+$/, '')
-      .replace(/@.*$/, '')
-      .replaceAll(/[^\w.-]/g, '-')
-      .slice(0, 40) || 'server'
-  );
-}
-
-function placeOf(name: string, identity: string): string {
-  return `${name}-${createHash('sha256').update(identity).digest('hex').slice(0, 8)}`;
-}
-
 async function placesFor(url: string | undefined, place: string) {
-  const { sqlite } = await import('../sqlite.ts');
   const { keptLists } = await import('../gateway/kept-lists.ts');
-  if (url === 'memory:') return { store: sqlite(url) };
   const { dataFolder } = await import('../client.ts');
-  const file =
-    url === undefined ? join(dataFolder(), 'serve', `${place}.db`) : /^sqlite:(.+)$/.exec(url)?.[1];
-  if (file === undefined) throw new WrongUsage(`"${url}" is no place for tasks: use sqlite:PATH or memory:`);
-  mkdirSync(dirname(resolve(file)), { recursive: true });
-  return { store: sqlite(file), lists: keptLists(`${file}-lists.json`) };
+  const usual = join(dataFolder(), 'serve', `${place}.db`);
+  const at = storePlace(url ?? `sqlite:${usual}`);
+  const store = await storeAt(at);
+  if (at.kind === 'memory') return { store };
+  return { store, lists: keptLists(`${at.kind === 'sqlite' ? at.file : usual}-lists.json`) };
 }
 
 function portFrom(text: string): number {

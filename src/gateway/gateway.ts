@@ -69,10 +69,10 @@ export class Gateway implements AsyncDisposable {
   }
 
   /** Begins to carry tasks out, those of an earlier process among them. */
-  async work(): Promise<void> {
+  async work(concurrency = callsAtOnce): Promise<void> {
     // Whether a call may be repeated is said by the upstream that it was made to.
     await this.settled;
-    await this.tasks.work({ concurrency: callsAtOnce });
+    await this.tasks.work({ concurrency });
   }
 
   /** After whatever serves it has stopped: lets go of the upstreams. */

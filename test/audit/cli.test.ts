@@ -71,7 +71,10 @@ test('that there is nothing is said beside the output', async () => {
 test.each([
   [['--action', 'danced'], 'there is no action "danced"'],
   [['--since', 'yesterday'], '"yesterday" is neither a moment nor a length of time'],
-  [['--store', 'ftp:here'], '"ftp:here" is no store with an audit log: use sqlite:PATH'],
+  [
+    ['--store', 'ftp:here'],
+    '"ftp:here" is no place for tasks: use sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or memory:',
+  ],
   [['everything'], 'audit takes no "everything"'],
 ])('wrong usage is told in one sentence: %j', async (args, sentence) => {
   const { code, stdout, stderr } = await audit(...args);

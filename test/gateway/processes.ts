@@ -39,7 +39,7 @@ export class ServerProcess implements AsyncDisposable {
     ])) as [string];
     const address = /^ready (\S+)$/.exec(line)?.[1];
     if (address === undefined) throw new Error(`It is not ready: ${line}`);
-    this.url = new URL(address);
+    if (address !== 'worker') this.url = new URL(address);
     return this;
   }
 
@@ -63,11 +63,25 @@ export function toyProcess(...args: string[]): ServerProcess {
 
 /** `holdfast serve` with this config, its file and its tasks in a folder. */
 export function gatewayProcess(config: object, folder: string): ServerProcess {
+  const options = optionsIn(folder, config);
+  return holdfastProcess((port) => ['serve', '--port', port || '0', ...options]);
+}
+
+/** `holdfast worker` with that of a gateway. */
+export function workerProcess(config: object, folder: string): ServerProcess {
+  const options = optionsIn(folder, config);
+  return holdfastProcess(() => ['worker', ...options]);
+}
+
+function optionsIn(folder: string, config: object): readonly string[] {
   const file = join(folder, 'holdfast.json');
   writeFileSync(file, JSON.stringify(config, null, 2));
-  const options = ['--config', file, '--store', `sqlite:${join(folder, 'tasks.db')}`];
+  return ['--config', file, '--store', `sqlite:${join(folder, 'tasks.db')}`];
+}
+
+function holdfastProcess(words: (port: string) => readonly string[]): ServerProcess {
   return new ServerProcess((port) => ({
     command: process.execPath,
-    args: ['--disable-warning=ExperimentalWarning', program, 'serve', '--port', port || '0', ...options],
+    args: ['--disable-warning=ExperimentalWarning', program, ...words(port)],
   }));
 }

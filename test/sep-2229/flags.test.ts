@@ -79,8 +79,8 @@ describe.each(combinations)(
 );
 
 test('S2229-01: the server flags the draft exactly if it is on', async () => {
-  const { url } = await serving({ drafts: ['sep-2229'] });
-  const { url: other } = await serving({});
+  const { url } = await serving({ drafts: ['sep-2229'], showLimits: false });
+  const { url: other } = await serving({ showLimits: false });
   expect((await new Peer(url).open()).capabilities.experimental).toEqual({ 'sep-2229': {} });
   expect((await new Peer(other).open()).capabilities.experimental).toBe(undefined);
 });

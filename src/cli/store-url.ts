@@ -1,0 +1,48 @@
+/** Where tasks are kept, as it is said on a command line. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { Database } from '../engine/queue.ts';
+import { CommandFailed, WrongUsage } from './usage.ts';
+
+export type StorePlace =
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'sqlite'; readonly file: string }
+  | { readonly kind: 'postgres'; readonly url: string };
+
+export function storePlace(url: string): StorePlace {
+  if (url === 'memory:') return { kind: 'memory' };
+  if (/^postgres(ql)?:\/\//.test(url)) return { kind: 'postgres', url };
+  const file = /^sqlite:(.+)$/.exec(url)?.[1];
+  if (file === undefined)
+    throw new WrongUsage(
+      `"${url}" is no place for tasks: use sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or memory:`,
+    );
+  return { kind: 'sqlite', file };
+}
+
+/** How to open it; a file is made if it is not there. */
+export async function storeAt(place: StorePlace): Promise<() => Promise<Database>> {
+  if (place.kind === 'postgres') return onPostgres(place.url);
+  const { sqlite } = await import('../sqlite.ts');
+  if (place.kind === 'memory') return sqlite('memory:');
+  mkdirSync(dirname(resolve(place.file)), { recursive: true });
+  return sqlite(place.file);
+}
+
+/** One that others have made. */
+export async function existingStore(place: StorePlace): Promise<() => Promise<Database>> {
+  if (place.kind === 'memory') throw new WrongUsage('memory: is another one in every process');
+  if (place.kind === 'sqlite' && !existsSync(place.file))
+    throw new CommandFailed(`There is no store at ${place.file}: --store says where it is.`);
+  return storeAt(place);
+}
+
+async function onPostgres(url: string): Promise<() => Promise<Database>> {
+  try {
+    const { postgres } = await import('../postgres.ts');
+    return postgres(url);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new CommandFailed('Postgres needs two packages beside holdfast: npm install pg pg-boss');
+  }
+}

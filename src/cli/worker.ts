@@ -1,0 +1,69 @@
+/** `holdfast worker`: carries out the tasks of gateways on the same store, and serves nobody itself. */
+import { configured, usualFile } from './served.ts';
+import { existingStore, storePlace } from './store-url.ts';
+import { readArguments, WrongUsage } from './usage.ts';
+import { version } from './version.ts';
+
+const help = `Carries out tasks that \`holdfast serve\` with the same config makes on the same store; as many workers, on as many
+machines, as there is work for.
+
+Usage: holdfast worker --store URL [--config FILE] [--concurrency N]
+
+  --concurrency N  tasks at a time (default 1000: a task that waits for a server takes next to nothing)
+  --config FILE    the servers and commands that tasks are carried out by (default ${usualFile} here)
+  --json           say what is said as JSON
+  --store URL      where the tasks are: postgres://USER:PASSWORD@HOST/DATABASE, or sqlite:PATH on the same machine
+  -h, --help       say this
+
+SIGTERM stops it: what is not done goes on elsewhere, or at the next start.`;
+
+export async function worker(args: readonly string[]): Promise<number> {
+  try {
+    return await run(args);
+  } catch (error) {
+    if (error instanceof WrongUsage) error.help = 'holdfast worker --help';
+    throw error;
+  }
+}
+
+async function run(args: readonly string[]): Promise<number> {
+  const { values, positionals } = readArguments(args, {
+    concurrency: { type: 'string' },
+    config: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+    json: { type: 'boolean' },
+    store: { type: 'string' },
+  });
+  if (values.help) {
+    console.log(help);
+    return 0;
+  }
+  if (positionals.length > 0) throw new WrongUsage(`worker takes no "${positionals[0]}"`);
+  if (values.store === undefined) throw new WrongUsage('--store URL says where the tasks are');
+  const concurrency = values.concurrency === undefined ? undefined : countFrom(values.concurrency);
+  const place = storePlace(values.store);
+  const { config } = await configured(values.config);
+  const store = await existingStore(place);
+
+  const { Gateway } = await import('../gateway/gateway.ts');
+  await using gateway = new Gateway({
+    config,
+    version: version(),
+    store,
+    onTrouble: ({ message }) => console.error(`holdfast: ${message}`),
+  });
+  const stopped = new Promise<void>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+  });
+  await gateway.work(concurrency);
+  console.log(values.json ? JSON.stringify({ ready: 'worker' }) : 'ready worker');
+  await stopped;
+  return 0;
+}
+
+function countFrom(text: string): number {
+  const count = Number(text);
+  if (!/^\d+$/.test(text) || count < 1)
+    throw new WrongUsage(`--concurrency wants a whole number of at least 1, not "${text}"`);
+  return count;
+}

@@ -1,0 +1,72 @@
+/** `holdfast worker`: a process that carries out what gateways on the same store make. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { configIn } from '../../src/gateway/config.ts';
+import { parseConfig } from '../../src/gateway/config-file.ts';
+import { Gateway } from '../../src/gateway/gateway.ts';
+import { sqlite } from '../../src/sqlite.ts';
+import { until } from '../chaos/until.ts';
+import { workerProcess } from './processes.ts';
+import { notes } from './stage.ts';
+
+// Most of the time goes into starting processes.
+vi.setConfig({ testTimeout: 90_000 });
+
+const program = join(import.meta.dirname, '../../bin/holdfast.js');
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), 'holdfast-worker-'));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+test('what one worker was killed over, another carries out', async () => {
+  const place = folder();
+  const { file, lines } = notes();
+  const slow = 'echo begun >> "$0"; test "$(wc -l < "$0")" -gt 1 || sleep 60; echo done >> "$0"';
+  const config = {
+    commands: { slow: { command: 'sh', args: ['-c', slow, file], idempotent: true } },
+  };
+  // A gateway that only makes tasks.
+  await using gateway = new Gateway({
+    config: configIn(parseConfig(JSON.stringify(config), 'holdfast.json')),
+    version: '0',
+    store: sqlite(join(place, 'tasks.db')),
+  });
+  const { id } = await gateway.tasks.create('slow', {});
+  const first = await workerProcess(config, place).start();
+  await until(() => lines().includes('begun'));
+  await first.kill();
+  await using second = workerProcess(config, place);
+  await second.start();
+  const outcome = await gateway.tasks.outcome(id);
+  expect(outcome).toMatchObject({ kind: 'result', value: { structuredContent: { exitCode: 0 } } });
+  expect(lines()).toEqual(['begun', 'begun', 'done']);
+  expect(await second.kill('SIGTERM')).toBe(0);
+});
+
+test.each([
+  [[], '--store URL says where the tasks are'],
+  [['--store', 'memory:'], 'memory: is another one in every process'],
+  [['--store', 'redis://x'], '"redis://x" is no place for tasks'],
+  [['--store', 'sqlite:x', '--concurrency', 'many'], '--concurrency wants a whole number'],
+])('wrong usage is told in a sentence: %j', (words, sentence) => {
+  const place = folder();
+  const config = ['--config', join(place, 'holdfast.json')];
+  workerProcess({ commands: {} }, place);
+  const { status, stderr } = spawnSync(process.execPath, [program, 'worker', ...config, ...words]);
+  expect(status).toBe(2);
+  expect(String(stderr)).toContain(sentence);
+});
+
+test('a store that is not there is not made', () => {
+  const place = folder();
+  workerProcess({ commands: {} }, place);
+  const words = ['worker', '--config', join(place, 'holdfast.json'), '--store', `sqlite:${place}/none.db`];
+  const { status, stderr } = spawnSync(process.execPath, [program, ...words]);
+  expect(status).toBe(1);
+  expect(String(stderr)).toContain('There is no store at');
+});
