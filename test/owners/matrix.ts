@@ -43,7 +43,7 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
 
   async function ask(face: Face, message: Message, ...said: readonly string[]): Promise<Answer> {
     const response = await face.send({ id: 'probe', ...message }, {}, AbortSignal.timeout(10_000));
-    return harmless(await read(response), ...said);
+    return ageless(harmless(await read(response), ...said));
   }
 
   describe.each(names)('S1686-76 S2025-100 S2663-98: to another owner, in %s', (name) => {
@@ -241,6 +241,11 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
         for (const id of staged.planted.values()) expect(await probe(token, id, method)).toEqual(absent);
       }
   });
+}
+
+/** Bob's own tasks grow older meanwhile, and with them how soon they are to be asked after. */
+function ageless(answer: Answer): Answer {
+  return { ...answer, text: answer.text.replaceAll(/("poll\w+"):\d+/g, '$1:…') };
 }
 
 /** Of the same length, and not what it was. */

@@ -13,8 +13,8 @@ export const sizeTable = `
   ) with (fillfactor = 50);
 `;
 
-/** Measured: what a row and its entries in indexes take besides its texts, when there are many. */
-export const rowBytes = { task: 700, commit: 180, result: 60, entry: 250 } as const;
+/** What a row and its entries in indexes were measured to take besides its texts, after `vacuum full`. */
+export const rowBytes = { task: 550, commit: 140, result: 60, entry: 250 } as const;
 
 /** For the end of a statement that inserts writers with what they add. */
 export const addToSize = 'on conflict (writer) do update set bytes = sizes.bytes + excluded.bytes';
