@@ -35,6 +35,7 @@ const taskSupport: Record<TaskSetting, string> = {
 export class Catalogue {
   readonly #upstreams: ReadonlyMap<Upstream, DurableTool>;
   readonly #commands: readonly DurableTool[];
+  readonly #reserved: readonly string[];
   #called = new Map<string, (input: unknown) => Called>();
   #prompts = new Map<string, Found>();
   tools: readonly JsonObject[] = [];
@@ -42,8 +43,13 @@ export class Catalogue {
   resources: readonly JsonObject[] = [];
   resourceTemplates: readonly JsonObject[] = [];
 
-  /** The upstreams with the tools of the engine that carry their calls out. */
-  constructor(upstreams: ReadonlyMap<Upstream, DurableTool>, commands: readonly DurableTool[]) {
+  /** The upstreams with the tools of the engine that carry their calls out; names that are the gateway's own. */
+  constructor(
+    upstreams: ReadonlyMap<Upstream, DurableTool>,
+    commands: readonly DurableTool[],
+    reserved: readonly string[] = [],
+  ) {
+    this.#reserved = reserved;
     this.#upstreams = upstreams;
     this.#commands = commands;
     this.refresh();
@@ -72,7 +78,7 @@ export class Catalogue {
         prompts.push({ owner: upstream.name, name: String(listed.name), what: { upstream, listed } });
     }
     const called = new Map<string, (input: unknown) => Called>();
-    this.tools = named(tools).map(([name, { what }]) => {
+    this.tools = named(tools, this.#reserved).map(([name, { what }]) => {
       const [shown, call] = shownAndCalled(what);
       called.set(name, call);
       return { ...shown, name };
@@ -134,11 +140,18 @@ function shownAndCalled(what: ToolEntry): [JsonObject, (input: unknown) => Calle
 }
 
 /** Own names where they are unique; where they are not, with that of their upstream in front. */
-function named<T>(entries: readonly Entry<T>[]): (readonly [string, Entry<T>])[] {
+function named<T>(
+  entries: readonly Entry<T>[],
+  reserved: readonly string[] = [],
+): (readonly [string, Entry<T>])[] {
   const byName = Map.groupBy(entries, ({ name }) => name);
-  const taken = new Set([...byName].flatMap(([name, those]) => (those.length === 1 ? [name] : [])));
+  const taken = new Set([
+    ...reserved,
+    ...[...byName].flatMap(([name, those]) => (those.length === 1 ? [name] : [])),
+  ]);
   return entries.map((entry) => {
-    if (byName.get(entry.name)!.length === 1) return [entry.name, entry];
+    const isUnique = byName.get(entry.name)!.length === 1 && !reserved.includes(entry.name);
+    if (isUnique) return [entry.name, entry];
     let name = `${entry.owner}_${entry.name}`;
     while (taken.has(name)) name += '_';
     taken.add(name);

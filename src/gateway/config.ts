@@ -6,11 +6,14 @@ import type { Retry } from '../engine/retry.ts';
 import type { TaskSetting, ToolAnnotations } from '../engine/tool.ts';
 import type { Duration } from '../model/duration.ts';
 import type { JsonObject } from '../model/json.ts';
+import type { AttachOptions, HandOverOptions } from '../server/hand-over/options.ts';
 import { type Entry, readConfigFile } from './config-file.ts';
 
 export interface Config {
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>;
   readonly commands: Readonly<Record<string, CommandConfig>>;
+  /** What clients that know no tasks get. */
+  readonly plainClients: NonNullable<AttachOptions['plainClients']>;
 }
 
 /** How a server is reached. */
@@ -98,7 +101,11 @@ const commandKeys = [
 
 /** Of what stands on a command line instead of in a file. */
 export function configOf(target: Target, name: string): Config {
-  return { upstreams: { [name]: { target, policy: {}, tools: {} } }, commands: {} };
+  return {
+    upstreams: { [name]: { target, policy: {}, tools: {} } },
+    commands: {},
+    plainClients: 'hand-over',
+  };
 }
 
 export function readConfig(file: string): Config {
@@ -118,6 +125,7 @@ export function configIn(root: Entry): Config {
     commands: Object.fromEntries(
       (commands?.entries() ?? []).map(([name, entry]) => [checkedName(name, entry), commandIn(name, entry)]),
     ),
+    plainClients: plainClientsIn(root.key('plainClients')),
   };
 }
 
@@ -149,6 +157,18 @@ export function targetIn(name: string, server: Entry): Target {
     env: texts(server.key('env'), name),
     ...(cwd && { cwd: expanded(cwd, name) }),
   };
+}
+
+function plainClientsIn(entry: Entry | undefined): Config['plainClients'] {
+  if (!entry) return 'hand-over';
+  if (typeof entry.value === 'string') return entry.oneOf(['hand-over', 'wait']);
+  const options = ['handOver', 'prefix', 'earlierRevisions'] as const;
+  const [handOver, prefix, earlierRevisions] = options.map((key) => entry.only(options).key(key));
+  return {
+    ...(handOver && { handOver: handOver.duration() }),
+    ...(prefix && { prefix: prefix.text() }),
+    ...(earlierRevisions && { earlierRevisions: earlierRevisions.flag() }),
+  } satisfies HandOverOptions;
 }
 
 function upstreamIn(name: string, server: Entry): UpstreamConfig {

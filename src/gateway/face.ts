@@ -5,6 +5,7 @@ import { invalidParams } from '../protocol/json-rpc.ts';
 import { RemoteError } from '../requestor/errors.ts';
 import type { Tasks } from '../server/tasks.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { Config } from './config.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface FaceParts {
@@ -12,6 +13,7 @@ export interface FaceParts {
   readonly catalogue: Catalogue;
   readonly upstreams: readonly Upstream[];
   readonly version: string;
+  readonly plainClients: Config['plainClients'];
   /** Resolves when it is known what there is. */
   readonly settled: Promise<void>;
 }
@@ -80,7 +82,7 @@ export class Face {
   }
 
   #server(): Server {
-    const { tasks, upstreams, version } = this.#parts;
+    const { tasks, upstreams, version, plainClients } = this.#parts;
     const has = (capability: string) => upstreams.some((upstream) => upstream.has(capability));
     const instructions = instructionsOf(upstreams);
     const server = new Server(
@@ -95,8 +97,7 @@ export class Face {
         ...(instructions && { instructions }),
       },
     );
-    // The one place where it is decided what clients without tasks get.
-    tasks.attach(server);
+    tasks.attach(server, { plainClients });
     server.registerCapabilities({ tools: { listChanged: true } });
     this.#answer(server, has);
     return server;

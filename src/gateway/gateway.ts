@@ -1,5 +1,6 @@
 /** Upstreams and commands on one side, durable tools for every generation of clients on the other. */
 import type { TasksOptions as EngineOptions } from '../engine/tasks-options.ts';
+import { handOverSettings } from '../server/hand-over/options.ts';
 import { createTasks, type Tasks } from '../server/tasks.ts';
 import { Catalogue } from './catalogue.ts';
 import { commandTool } from './command.ts';
@@ -35,6 +36,8 @@ export class Gateway implements AsyncDisposable {
   readonly #programs = new Programs();
 
   constructor({ config, version, startMs = 30_000, lists, onTrouble, ...options }: GatewayOptions) {
+    const { plainClients } = config;
+    const reserved = handOverSettings({ plainClients });
     const events = {
       changed: (upstream: Upstream) => {
         lists?.set(upstream.name, upstream.listed);
@@ -51,7 +54,7 @@ export class Gateway implements AsyncDisposable {
     const commands = Object.entries(config.commands).map(([name, command]) =>
       commandTool(name, command, this.#programs),
     );
-    const catalogue = new Catalogue(relays, commands);
+    const catalogue = new Catalogue(relays, commands, reserved ? Object.values(reserved.names) : []);
     this.#upstreams = upstreams;
     this.tasks = createTasks({
       ...options,
@@ -61,7 +64,14 @@ export class Gateway implements AsyncDisposable {
       toolNamed: (name, input) => catalogue.called(name, input),
     });
     this.settled = settledWithin(upstreams, startMs);
-    this.face = new Face({ tasks: this.tasks, catalogue, upstreams, version, settled: this.settled });
+    this.face = new Face({
+      tasks: this.tasks,
+      catalogue,
+      upstreams,
+      version,
+      plainClients,
+      settled: this.settled,
+    });
   }
 
   /** Begins to carry tasks out, those of an earlier process among them. */

@@ -1,0 +1,58 @@
+/** Clients that know nothing of tasks, in front of servers that know nothing of them either. */
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { followed, type Result } from '../hand-over/script.ts';
+import { notes, openGateway, type Stage, toy } from './stage.ts';
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await openGateway({ plainClients: { handOver: '300ms' }, mcpServers: { toy } });
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+describe.each([
+  ['2026-07-28', 'auto'],
+  ['2025-11-25', 'legacy'],
+] as const)('a script that only calls tools, on %s', (revision, mode) => {
+  let client: Client;
+
+  beforeAll(async () => {
+    client = new Client({ name: 'script', version: '1' }, { versionNegotiation: { mode } });
+    await client.connect(new StreamableHTTPClientTransport(stage.url));
+    expect(client.getNegotiatedProtocolVersion()).toBe(revision);
+  });
+  afterAll(() => client.close());
+
+  const call = async (name: string, input: object) =>
+    (await client.callTool({ name, arguments: { ...input } })) as Result;
+
+  test('is shown four tools beside those of the upstream', async () => {
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    expect(names).toEqual(
+      expect.arrayContaining(['pid', 'task_wait', 'task_status', 'task_answer', 'task_cancel']),
+    );
+  });
+
+  test('completes a call that takes longer than it is waited for', async () => {
+    const { file, lines } = notes();
+    const { called, result } = await followed(call, 'write', { file, ms: 1_500 });
+    expect(result.content).toEqual([{ type: 'text', text: 'worked' }]);
+    expect(called.slice(0, 2)).toEqual(['write', 'task_wait']);
+    expect(lines()).toEqual(['begun', 'done']);
+  });
+
+  test('answers what the upstream asks', async () => {
+    const { called, result } = await followed(call, 'ask', {});
+    expect(JSON.stringify(result.content)).toContain('Ada');
+    expect(called).toContain('task_answer');
+  });
+});
+
+test('they can be made to wait instead', async () => {
+  await using waiting = await openGateway({ plainClients: 'wait', mcpServers: { toy } });
+  const client = new Client({ name: 'script', version: '1' });
+  await client.connect(new StreamableHTTPClientTransport(waiting.url));
+  expect((await client.listTools()).tools.map(({ name }) => name)).not.toContain('task_wait');
+  await client.close();
+});
