@@ -4,6 +4,7 @@
  */
 import type { Retry } from '../engine/retry.ts';
 import type { TaskSetting, ToolAnnotations } from '../engine/tool.ts';
+import { defaultLimits, type Limits } from '../hosting/limits.ts';
 import type { Duration } from '../model/duration.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { AttachOptions, HandOverOptions } from '../server/hand-over/options.ts';
@@ -12,6 +13,8 @@ import { type Entry, readConfigFile } from './config-file.ts';
 export interface Config {
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>;
   readonly commands: Readonly<Record<string, CommandConfig>>;
+  /** What one caller may ask for, and all together. */
+  readonly limits: Partial<Limits>;
   /** What clients that know no tasks get. */
   readonly plainClients: NonNullable<AttachOptions['plainClients']>;
 }
@@ -104,6 +107,7 @@ export function configOf(target: Target, name: string): Config {
   return {
     upstreams: { [name]: { target, policy: {}, tools: {} } },
     commands: {},
+    limits: ownLimits,
     plainClients: 'hand-over',
   };
 }
@@ -125,6 +129,7 @@ export function configIn(root: Entry): Config {
     commands: Object.fromEntries(
       (commands?.entries() ?? []).map(([name, entry]) => [checkedName(name, entry), commandIn(name, entry)]),
     ),
+    limits: limitsIn(root.key('limits')),
     plainClients: plainClientsIn(root.key('plainClients')),
   };
 }
@@ -157,6 +162,23 @@ export function targetIn(name: string, server: Entry): Target {
     env: texts(server.key('env'), name),
     ...(cwd && { cwd: expanded(cwd, name) }),
   };
+}
+
+/** Most calls that pass through never become tasks, and all callers on this machine count as one. */
+const ownLimits: Partial<Limits> = {
+  callsPerMinute: 60_000,
+  looksPerMinute: 600_000,
+  resultsPerMinute: 60_000,
+  liveTasksPerOwner: 10_000,
+  keptTasksPerOwner: 100_000,
+};
+
+function limitsIn(entry: Entry | undefined): Partial<Limits> {
+  const given = (entry?.only(Object.keys(defaultLimits)).entries() ?? []).map(([name, limit]) => [
+    name,
+    limit.count(),
+  ]);
+  return { ...ownLimits, ...Object.fromEntries(given) };
 }
 
 function plainClientsIn(entry: Entry | undefined): Config['plainClients'] {

@@ -61,6 +61,7 @@ export class Gateway implements AsyncDisposable {
       tools: [...relays.values(), ...commands],
       // Nobody is told of a task but by its id, and how long it is kept is for the config to say.
       anonymousRetention: '30d',
+      limits: config.limits,
       toolNamed: (name, input) => catalogue.called(name, input),
     });
     this.settled = settledWithin(upstreams, startMs);
