@@ -35,8 +35,7 @@ const taskSupport: Record<TaskSetting, string> = {
 export class Catalogue {
   readonly #upstreams: ReadonlyMap<Upstream, DurableTool>;
   readonly #commands: readonly DurableTool[];
-  /** Names of tools that are the gateway's own. */
-  readonly #ownTools: readonly string[];
+  readonly #reserved: readonly string[];
   #called = new Map<string, (input: unknown) => Called>();
   #prompts = new Map<string, Found>();
   tools: readonly JsonObject[] = [];
@@ -44,13 +43,13 @@ export class Catalogue {
   resources: readonly JsonObject[] = [];
   resourceTemplates: readonly JsonObject[] = [];
 
-  /** The upstreams with the tools of the engine that carry their calls out. */
+  /** The upstreams with the tools of the engine that carry their calls out; names that are the gateway's own. */
   constructor(
     upstreams: ReadonlyMap<Upstream, DurableTool>,
     commands: readonly DurableTool[],
-    ownTools: readonly string[],
+    reserved: readonly string[] = [],
   ) {
-    this.#ownTools = ownTools;
+    this.#reserved = reserved;
     this.#upstreams = upstreams;
     this.#commands = commands;
     this.refresh();
@@ -79,7 +78,7 @@ export class Catalogue {
         prompts.push({ owner: upstream.name, name: String(listed.name), what: { upstream, listed } });
     }
     const called = new Map<string, (input: unknown) => Called>();
-    this.tools = named(tools, this.#ownTools).map(([name, { what }]) => {
+    this.tools = named(tools, this.#reserved).map(([name, { what }]) => {
       const [shown, call] = shownAndCalled(what);
       called.set(name, call);
       return { ...shown, name };
@@ -146,10 +145,13 @@ function named<T>(
   reserved: readonly string[] = [],
 ): (readonly [string, Entry<T>])[] {
   const byName = Map.groupBy(entries, ({ name }) => name);
-  const isUnique = (name: string) => byName.get(name)!.length === 1 && !reserved.includes(name);
-  const taken = new Set([...reserved, ...[...byName.keys()].filter(isUnique)]);
+  const taken = new Set([
+    ...reserved,
+    ...[...byName].flatMap(([name, those]) => (those.length === 1 ? [name] : [])),
+  ]);
   return entries.map((entry) => {
-    if (isUnique(entry.name)) return [entry.name, entry];
+    const isUnique = byName.get(entry.name)!.length === 1 && !reserved.includes(entry.name);
+    if (isUnique) return [entry.name, entry];
     let name = `${entry.owner}_${entry.name}`;
     while (taken.has(name)) name += '_';
     taken.add(name);

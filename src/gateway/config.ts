@@ -4,16 +4,19 @@
  */
 import type { Retry } from '../engine/retry.ts';
 import type { TaskSetting, ToolAnnotations } from '../engine/tool.ts';
+import { defaultLimits, type Limits } from '../hosting/limits.ts';
 import type { Duration } from '../model/duration.ts';
 import type { JsonObject } from '../model/json.ts';
-import { type AttachOptions, handOverSettings } from '../server/hand-over/options.ts';
+import type { AttachOptions, HandOverOptions } from '../server/hand-over/options.ts';
 import { type Entry, readConfigFile } from './config-file.ts';
 
 export interface Config {
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>;
   readonly commands: Readonly<Record<string, CommandConfig>>;
-  /** What becomes of calls by clients that know no tasks; by default they are handed over. */
-  readonly plainClients?: NonNullable<AttachOptions['plainClients']>;
+  /** What one caller may ask for, and all together. */
+  readonly limits: Partial<Limits>;
+  /** What clients that know no tasks get. */
+  readonly plainClients: NonNullable<AttachOptions['plainClients']>;
 }
 
 /** How a server is reached. */
@@ -101,7 +104,12 @@ const commandKeys = [
 
 /** Of what stands on a command line instead of in a file. */
 export function configOf(target: Target, name: string): Config {
-  return { upstreams: { [name]: { target, policy: {}, tools: {} } }, commands: {} };
+  return {
+    upstreams: { [name]: { target, policy: {}, tools: {} } },
+    commands: {},
+    limits: ownLimits,
+    plainClients: 'hand-over',
+  };
 }
 
 export function readConfig(file: string): Config {
@@ -121,26 +129,9 @@ export function configIn(root: Entry): Config {
     commands: Object.fromEntries(
       (commands?.entries() ?? []).map(([name, entry]) => [checkedName(name, entry), commandIn(name, entry)]),
     ),
-    ...plainClientsIn(root.key('plainClients')),
+    limits: limitsIn(root.key('limits')),
+    plainClients: plainClientsIn(root.key('plainClients')),
   };
-}
-
-function plainClientsIn(entry: Entry | undefined): Pick<Config, 'plainClients'> {
-  if (!entry) return {};
-  if (typeof entry.value === 'string') return { plainClients: entry.oneOf(['wait', 'hand-over']) };
-  entry.only(['handOver', 'prefix', 'earlierRevisions']);
-  const [handOver, prefix, earlier] = ['handOver', 'prefix', 'earlierRevisions'].map((key) => entry.key(key));
-  const plainClients = {
-    ...(handOver && { handOver: handOver.duration() }),
-    ...(prefix && { prefix: prefix.text() }),
-    ...(earlier && { earlierRevisions: earlier.flag() }),
-  };
-  try {
-    handOverSettings({ plainClients });
-  } catch (error) {
-    (prefix ?? entry).refuse((error as Error).message);
-  }
-  return { plainClients };
 }
 
 /** The servers of a file, whatever else is in it. */
@@ -171,6 +162,35 @@ export function targetIn(name: string, server: Entry): Target {
     env: texts(server.key('env'), name),
     ...(cwd && { cwd: expanded(cwd, name) }),
   };
+}
+
+/** Most calls that pass through never become tasks, and all callers on this machine count as one. */
+const ownLimits: Partial<Limits> = {
+  callsPerMinute: 60_000,
+  looksPerMinute: 600_000,
+  resultsPerMinute: 60_000,
+  liveTasksPerOwner: 10_000,
+  keptTasksPerOwner: 100_000,
+};
+
+function limitsIn(entry: Entry | undefined): Partial<Limits> {
+  const given = (entry?.only(Object.keys(defaultLimits)).entries() ?? []).map(([name, limit]) => [
+    name,
+    limit.count(),
+  ]);
+  return { ...ownLimits, ...Object.fromEntries(given) };
+}
+
+function plainClientsIn(entry: Entry | undefined): Config['plainClients'] {
+  if (!entry) return 'hand-over';
+  if (typeof entry.value === 'string') return entry.oneOf(['hand-over', 'wait']);
+  const options = ['handOver', 'prefix', 'earlierRevisions'] as const;
+  const [handOver, prefix, earlierRevisions] = options.map((key) => entry.only(options).key(key));
+  return {
+    ...(handOver && { handOver: handOver.duration() }),
+    ...(prefix && { prefix: prefix.text() }),
+    ...(earlierRevisions && { earlierRevisions: earlierRevisions.flag() }),
+  } satisfies HandOverOptions;
 }
 
 function upstreamIn(name: string, server: Entry): UpstreamConfig {

@@ -3,9 +3,9 @@ import { type McpRequestContext, Server, type ServerNotifier } from '@modelconte
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { invalidParams } from '../protocol/json-rpc.ts';
 import { RemoteError } from '../requestor/errors.ts';
-import type { AttachOptions } from '../server/hand-over/options.ts';
 import type { Tasks } from '../server/tasks.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { Config } from './config.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface FaceParts {
@@ -13,8 +13,7 @@ export interface FaceParts {
   readonly catalogue: Catalogue;
   readonly upstreams: readonly Upstream[];
   readonly version: string;
-  /** What clients without tasks get. */
-  readonly plainClients: NonNullable<AttachOptions['plainClients']>;
+  readonly plainClients: Config['plainClients'];
   /** Resolves when it is known what there is. */
   readonly settled: Promise<void>;
 }

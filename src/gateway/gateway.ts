@@ -36,6 +36,8 @@ export class Gateway implements AsyncDisposable {
   readonly #programs = new Programs();
 
   constructor({ config, version, startMs = 30_000, lists, onTrouble, ...options }: GatewayOptions) {
+    const { plainClients } = config;
+    const reserved = handOverSettings({ plainClients });
     const events = {
       changed: (upstream: Upstream) => {
         lists?.set(upstream.name, upstream.listed);
@@ -52,20 +54,25 @@ export class Gateway implements AsyncDisposable {
     const commands = Object.entries(config.commands).map(([name, command]) =>
       commandTool(name, command, this.#programs),
     );
-    const { plainClients = 'hand-over' } = config;
-    const names = handOverSettings({ plainClients })?.names ?? {};
-    const catalogue = new Catalogue(relays, commands, Object.values(names));
+    const catalogue = new Catalogue(relays, commands, reserved ? Object.values(reserved.names) : []);
     this.#upstreams = upstreams;
     this.tasks = createTasks({
       ...options,
       tools: [...relays.values(), ...commands],
       // Nobody is told of a task but by its id, and how long it is kept is for the config to say.
       anonymousRetention: '30d',
+      limits: config.limits,
       toolNamed: (name, input) => catalogue.called(name, input),
     });
     this.settled = settledWithin(upstreams, startMs);
-    const { tasks, settled } = this;
-    this.face = new Face({ tasks, catalogue, upstreams, version, plainClients, settled });
+    this.face = new Face({
+      tasks: this.tasks,
+      catalogue,
+      upstreams,
+      version,
+      plainClients,
+      settled: this.settled,
+    });
   }
 
   /** Begins to carry tasks out, those of an earlier process among them. */

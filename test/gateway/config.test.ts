@@ -123,6 +123,14 @@ test.each([
     { mcpServers: { a: { command: 'x', tools: { t: { retry: 3, idempotent: false } } } } },
     'holdfast.json:7: what is not idempotent is not tried again',
   ],
+  [
+    { mcpServers: {}, limits: { callsPerMinut: 1 } },
+    'holdfast.json:4: "limits" has no key "callsPerMinut": is "callsPerMinute" meant?',
+  ],
+  [
+    { mcpServers: {}, plainClients: 'later' },
+    'holdfast.json:3: "plainClients" must be one of "hand-over", "wait".',
+  ],
   [{ commands: { 'a b': { command: 'x' } } }, 'holdfast.json:3: "a b" is no name'],
   [{ commands: { a: { args: [] } } }, 'holdfast.json:3: "a" has no "command".'],
   [{ commands: { a: { command: 'x', retry: 2 } } }, 'holdfast.json:5: "retry" needs "idempotent": true'],

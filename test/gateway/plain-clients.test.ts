@@ -1,96 +1,58 @@
-/** Hosts without tasks, in front of servers without tasks: a call that takes long is handed over to plain tools. */
+/** Clients that know nothing of tasks, in front of servers that know nothing of them either. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { expect, onTestFinished, test } from 'vitest';
-import { configIn } from '../../src/gateway/config.ts';
-import { parseConfig } from '../../src/gateway/config-file.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { followed, type Result } from '../hand-over/script.ts';
-import { notes, openGateway, textOf, toy } from './stage.ts';
+import { notes, openGateway, type Stage, toy } from './stage.ts';
 
-const info = { name: 'plain', version: '1' };
+let stage: Stage;
 
-/** A host that lists and calls tools, and knows nothing else. */
-interface Host {
-  listTools(): Promise<{ tools: { name: string }[] }>;
-  callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
-}
+beforeAll(async () => {
+  stage = await openGateway({ plainClients: { handOver: '300ms' }, mcpServers: { toy } });
+});
+afterAll(() => stage[Symbol.asyncDispose]());
 
-const hosts: readonly (readonly [string, (url: URL) => Promise<Host>])[] = [
-  [
-    'of 2026-07-28',
-    async (url) => {
-      const client = new Client(info, { versionNegotiation: { mode: 'auto' } });
-      await client.connect(new StreamableHTTPClientTransport(url));
-      onTestFinished(() => client.close());
-      return client;
-    },
-  ],
-  [
-    'of the SDK before it',
-    async (url) => {
-      const client = new OlderClient(info);
-      await client.connect(new OlderTransport(url) as never);
-      onTestFinished(() => client.close());
-      return client;
-    },
-  ],
-];
+describe.each([
+  ['2026-07-28', 'auto'],
+  ['2025-11-25', 'legacy'],
+] as const)('a script that only calls tools, on %s', (revision, mode) => {
+  let client: Client;
 
-const opened = async (config: object) => {
-  const stage = await openGateway({ mcpServers: { toy }, ...config });
-  onTestFinished(() => stage[Symbol.asyncDispose]());
-  return stage;
-};
+  beforeAll(async () => {
+    client = new Client({ name: 'script', version: '1' }, { versionNegotiation: { mode } });
+    await client.connect(new StreamableHTTPClientTransport(stage.url));
+    expect(client.getNegotiatedProtocolVersion()).toBe(revision);
+  });
+  afterAll(() => client.close());
 
-test.each(hosts)('a host %s carries a slow call of a plain server to its end', async (_, connect) => {
-  const { file, lines } = notes();
-  const host = await connect((await opened({ plainClients: { handOver: '300ms' } })).url);
-  const { called, result } = await followed(
-    async (name, input) => (await host.callTool({ name, arguments: { ...input } })) as Result,
-    'write',
-    { file, ms: 1_000 },
-  );
-  expect(called.slice(0, 2)).toEqual(['write', 'task_wait']);
-  expect(textOf(result as never)).toBe('worked');
-  expect(lines()).toEqual(['begun', 'done']);
+  const call = async (name: string, input: object) =>
+    (await client.callTool({ name, arguments: { ...input } })) as Result;
+
+  test('is shown four tools beside those of the upstream', async () => {
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    expect(names).toEqual(
+      expect.arrayContaining(['pid', 'task_wait', 'task_status', 'task_answer', 'task_cancel']),
+    );
+  });
+
+  test('completes a call that takes longer than it is waited for', async () => {
+    const { file, lines } = notes();
+    const { called, result } = await followed(call, 'write', { file, ms: 1_500 });
+    expect(result.content).toEqual([{ type: 'text', text: 'worked' }]);
+    expect(called.slice(0, 2)).toEqual(['write', 'task_wait']);
+    expect(lines()).toEqual(['begun', 'done']);
+  });
+
+  test('answers what the upstream asks', async () => {
+    const { called, result } = await followed(call, 'ask', {});
+    expect(JSON.stringify(result.content)).toContain('Ada');
+    expect(called).toContain('task_answer');
+  });
 });
 
-test.each(hosts)('a host %s answers what a plain server asks, by a plain tool', async (_, connect) => {
-  const host = await connect((await opened({ plainClients: { handOver: '10s' } })).url);
-  const { called, result } = await followed(
-    async (name, input) => (await host.callTool({ name, arguments: { ...input } })) as Result,
-    'ask',
-    {},
-  );
-  expect(called).toContain('task_answer');
-  expect(textOf(result as never)).toContain('Ada');
-});
-
-test.each(hosts)('a host %s is listed the four tools, unless the config says no', async (_, connect) => {
-  const names = async (config: object) => {
-    const { tools } = await (await connect((await opened(config)).url)).listTools();
-    return tools.map(({ name }) => name).filter((name) => name.startsWith('task_'));
-  };
-  expect(await names({})).toEqual(['task_wait', 'task_status', 'task_answer', 'task_cancel']);
-  expect(await names({ plainClients: 'wait' })).toEqual([]);
-});
-
-test('a command that has the name of one of the four is shown under another', async () => {
-  const command = { command: 'echo', args: ['hello'] };
-  const [, connect] = hosts[0]!;
-  const host = await connect((await opened({ commands: { task_wait: command } })).url);
-  const { tools } = await host.listTools();
-  expect(tools.map(({ name }) => name)).toContain('command_task_wait');
-  const result = await host.callTool({ name: 'command_task_wait', arguments: {} });
-  expect(textOf(result as never)).toContain('hello');
-});
-
-test.each([
-  [{ plainClients: 'sometimes' }, '"plainClients" must be one of "wait", "hand-over".'],
-  [{ plainClients: { window: '1s' } }, '"plainClients" has no key "window"'],
-  [{ plainClients: { prefix: 'a b' } }, '"a bwait"'],
-])('%j is refused', (config, reason) => {
-  const text = JSON.stringify({ mcpServers: {}, ...config }, null, 2);
-  expect(() => configIn(parseConfig(text, 'holdfast.json'))).toThrow(reason);
+test('they can be made to wait instead', async () => {
+  await using waiting = await openGateway({ plainClients: 'wait', mcpServers: { toy } });
+  const client = new Client({ name: 'script', version: '1' });
+  await client.connect(new StreamableHTTPClientTransport(waiting.url));
+  expect((await client.listTools()).tools.map(({ name }) => name)).not.toContain('task_wait');
+  await client.close();
 });

@@ -1,0 +1,25 @@
+/** The four tools of clients without tasks have their names for themselves, and the config says how they begin. */
+import { expect, test } from 'vitest';
+import { configIn } from '../../src/gateway/config.ts';
+import { parseConfig } from '../../src/gateway/config-file.ts';
+import { connectOurClient } from '../interop/our-client.ts';
+import { openGateway, textOf } from './stage.ts';
+
+test('a command that has the name of one of the four is shown under another', async () => {
+  await using stage = await openGateway({ commands: { task_wait: { command: 'echo', args: ['hello'] } } });
+  const { tasks } = await connectOurClient(stage.url, { isModern: true });
+  try {
+    const result = await tasks.callTool({ name: 'command_task_wait', arguments: {} });
+    expect(textOf(result as never)).toContain('hello');
+  } finally {
+    await tasks.close();
+  }
+});
+
+test.each([
+  [{ plainClients: 'sometimes' }, '"plainClients" must be'],
+  [{ plainClients: { window: '1s' } }, '"plainClients" has no key "window"'],
+])('%j is refused', (config, reason) => {
+  const text = JSON.stringify({ mcpServers: {}, ...config }, null, 2);
+  expect(() => configIn(parseConfig(text, 'holdfast.json'))).toThrow(reason);
+});
