@@ -1,0 +1,39 @@
+/** Where the tasks of a run are kept, and what can be done to that place. */
+import type { Random } from '../../../test/chaos/random.ts';
+
+export interface Place {
+  /** The URL of the store. */
+  readonly url: string;
+  /** Cuts some of the connections that the cluster has, and says how many. */
+  cut?(random: Random): Promise<number>;
+  /** As `pg_ctl restart -m immediate` does. */
+  restart?(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export function sqlitePlace(file: string): Place {
+  return { url: `sqlite:${file}`, remove: async () => {} };
+}
+
+/** A Postgres of its own, which goes with it. */
+export async function postgresPlace(): Promise<Place> {
+  const { query, startPostgres } = await import('../../../test/postgres/server.ts');
+  const server = await startPostgres();
+  const url = await server.createDatabase();
+  const name = new URL(url).pathname.slice(1);
+  return {
+    url,
+    async cut(random) {
+      const rows = await query(
+        server.url,
+        `select pid from pg_stat_activity where datname = '${name}' and backend_type = 'client backend'`,
+      );
+      const pids = rows.map(({ pid }) => Number(pid)).filter(() => random.chance(0.3));
+      if (pids.length > 0)
+        await query(server.url, `select pg_terminate_backend(pid) from unnest(array[${pids}]) as pid`);
+      return pids.length;
+    },
+    restart: () => server.restart('immediate'),
+    remove: () => server.stop(),
+  };
+}
