@@ -21,6 +21,7 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/*.long.test.ts', '**/node_modules/**'],
     reporters: ['default', './test/reporter.ts'],
+    globalSetup: ['./test/postgres/global-setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',

@@ -16,8 +16,9 @@ const architecture = `
   requestor       | model, protocol
   engine          | model, node:async_hooks
 
-  stores/sqlite   | model, ports, node:*
-  stores/postgres | model, ports, node:*, pg, pg-boss
+  stores/values   | model
+  stores/sqlite   | model, ports, stores/values, node:*
+  stores/postgres | model, ports, stores/values, node:*, pg, pg-boss
   access          | model, engine ports, node:*, jose, SDK server
   telemetry       | model, engine ports, @opentelemetry/api, node:crypto
 
@@ -35,6 +36,7 @@ const architecture = `
   index.ts        | anything
   client.ts       | anything
   server.ts       | anything
+  postgres.ts     | anything
   sqlite.ts       | anything
   telemetry.ts    | anything
   testing.ts      | anything

@@ -88,6 +88,10 @@ test('the public entries export exactly these names', async () => {
         "openHandles",
         "sqliteHandles",
       ],
+      "holdfast/postgres": [
+        "openPostgres",
+        "postgres",
+      ],
       "holdfast/server": [
         "AttachedTooLate",
         "InvalidTokenOptions",

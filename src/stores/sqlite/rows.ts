@@ -5,7 +5,8 @@ import { HoldfastError } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
-import { bodyOf, hasResultApart, ParsedTasks, type ResultApart, type TaskRow, toTask } from './body.ts';
+import { bodyOf, hasResultApart, type ResultApart } from '../values/body.ts';
+import { ParsedTasks, type TaskRow, toTask } from './body.ts';
 import type { Cells, Stored } from './cells.ts';
 import { type Connection, Damaged } from './driver.ts';
 

@@ -1,0 +1,212 @@
+/** The one place that touches `pg`: settings of connections, and the words for their errors. */
+import type { ClientBase, ClientConfig, Pool } from 'pg';
+import {
+  StoreBusy,
+  StoreCorrupt,
+  StoreError,
+  StoreFull,
+  StoreNotOpened,
+  StoreReadOnly,
+} from '../../engine/store-errors.ts';
+import { HoldfastError } from '../../model/errors.ts';
+
+export type Client = ClientBase;
+export type ClientPool = Pool;
+
+/** A statement that is sent often; under its name it is planned once per connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export function prepared<Name extends string>(texts: Record<Name, string>): Record<Name, Statement> {
+  const entries = Object.entries<string>(texts).map(([name, text]) => [name, { name, text }]);
+  return Object.fromEntries(entries);
+}
+
+/** What was read contradicts itself, though Postgres saw nothing wrong with it. */
+export class Damaged extends Error {}
+
+/** Where the database is, for people: without its password. */
+export function placeOf(url: string): string {
+  try {
+    const { protocol, username, host, pathname } = new URL(url);
+    return `${protocol}//${username && `${username}@`}${host}${pathname}`;
+  } catch {
+    return 'postgres:';
+  }
+}
+
+export interface Limits {
+  /** The longest that one statement may take. */
+  readonly statementMs: number;
+}
+
+export function clientConfig(url: string, { statementMs }: Limits): ClientConfig {
+  return {
+    connectionString: url,
+    application_name: 'holdfast',
+    keepAlive: true,
+    connectionTimeoutMillis: 10_000,
+    statement_timeout: statementMs,
+    // A process that is stopped in the middle of a transaction must not keep its rows from the others.
+    idle_in_transaction_session_timeout: 5_000,
+    // A machine that vanishes says no goodbye: its locks must go all the same.
+    options: '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
+    types: { getTypeParser },
+  };
+}
+
+const int8 = 20;
+
+/** Numbers of rows and counts stay far below 2^53; everything else `pg` reads as it should. */
+function getTypeParser(oid: number, format?: string): unknown {
+  return oid === int8 ? Number : defaultParsers(oid, format);
+}
+
+let defaultParsers: (oid: number, format?: string) => unknown = () => String;
+
+/** Both packages are optional for those who do not use Postgres. */
+export async function loadDriver(
+  place: string,
+): Promise<{ pg: typeof import('pg').default; PgBoss: typeof import('pg-boss').PgBoss }> {
+  try {
+    const [{ default: pg }, { PgBoss }] = await Promise.all([import('pg'), import('pg-boss')]);
+    defaultParsers = pg.types.getTypeParser as typeof defaultParsers;
+    return { pg, PgBoss };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new StoreNotOpened(
+      place,
+      'the packages `pg` and `pg-boss` are not installed',
+      'Install them beside Holdfast: npm install pg pg-boss@12.',
+      error,
+    );
+  }
+}
+
+/** SQLSTATE, or what the network calls it. */
+export function codeOf(error: unknown): string | undefined {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: string };
+  if (typeof code === 'string') return code;
+  // Several addresses, each refused for a reason of its own.
+  if (error instanceof AggregateError) return codeOf(error.errors[0]);
+  // `pg` gives no code to what it says itself.
+  if (
+    /^(Connection terminated|timeout expired|timeout exceeded|Client has encountered a connection error)/.test(
+      message ?? '',
+    )
+  )
+    return 'ECONNRESET';
+  return undefined;
+}
+
+const networkCodes = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
+  ...['57P01', '57P02', '57P03', '57P05', '25P03', '08000', '08003', '08006'],
+]);
+
+/** The connection is gone, and with it whatever was not committed. Another may do better. */
+export function isDisconnected(error: unknown): boolean {
+  return networkCodes.has(codeOf(error) ?? '');
+}
+
+/** The server is there, and not yet ready. */
+export function isStarting(error: unknown): boolean {
+  return codeOf(error) === '57P03';
+}
+
+const deadlock = '40P01';
+const notSerializable = '40001';
+const uniqueViolation = '23505';
+const tooManyConnections = '53300';
+
+/** Nothing was written; the same again may go well. */
+export function isWorthAnotherTry(error: unknown): boolean {
+  const code = codeOf(error);
+  return isDisconnected(error) || [deadlock, notSerializable, tooManyConnections].includes(code ?? '');
+}
+
+/** Somebody else was faster; looked at again, what is there is seen. Unless it cannot be, which some tries show. */
+export function isTaken(error: unknown): boolean {
+  return codeOf(error) === uniqueViolation;
+}
+
+/** Postgres rarely says where it is, and never what to do. */
+export function worded(error: unknown, place: string): unknown {
+  if (error instanceof HoldfastError) return error;
+  const message = (error as Error)?.message;
+  const code = codeOf(error);
+  const as = (Kind: typeof StoreError, problem: string, remedy: string) =>
+    new Kind(place, problem, remedy, error);
+  if (code === undefined) {
+    if (error instanceof Damaged)
+      return as(StoreCorrupt, `what is stored contradicts itself (${message})`, restore);
+    if (error instanceof SyntaxError) return as(StoreCorrupt, 'a stored value is not readable', restore);
+    return error;
+  }
+  switch (code) {
+    case '28P01':
+    case '28000':
+      return as(
+        StoreNotOpened,
+        'the server refused the user or the password',
+        'Check both in the URL: postgres://USER:PASSWORD@HOST:PORT/DATABASE.',
+      );
+    case '3D000':
+      return as(StoreNotOpened, 'there is no such database', 'Make it first: createdb NAME.');
+    case 'ENOTFOUND':
+      return as(StoreNotOpened, 'no machine is known by this name', 'Check the host in the URL.');
+    case '42501':
+      return as(
+        StoreNotOpened,
+        `this user may not do what is needed (${message})`,
+        'Let it create schemas in the database (grant create on database NAME to USER), or make the schema for it.',
+      );
+    case '25006':
+      return as(
+        StoreReadOnly,
+        'this server takes no writes: it is a replica, or set to read-only',
+        'Use the URL of the primary.',
+      );
+    case '53100':
+      return as(
+        StoreFull,
+        'the disk of the server is full, nothing of this change was written',
+        'Free some space and try again; everything acknowledged before is kept.',
+      );
+    case tooManyConnections:
+      return as(
+        StoreBusy,
+        'the server has no connection left',
+        'Raise max_connections, or lower the option `connections` of each process.',
+      );
+    case '57014':
+    case '55P03':
+      return as(
+        StoreBusy,
+        `the server took too long (${message})`,
+        'Look for what holds it up: long transactions, locks, a disk that cannot keep up.',
+      );
+    case 'XX001':
+    case 'XX002':
+      return as(StoreCorrupt, `the database is damaged (${message})`, restore);
+    case '3F000':
+    case '42P01':
+      return as(
+        StoreCorrupt,
+        `a table is missing (${message})`,
+        'Restore the database, or open it again to have its tables made anew, without tasks.',
+      );
+    default:
+      if (isDisconnected(error))
+        return as(
+          StoreNotOpened,
+          `the server cannot be reached (${code})`,
+          'Check that Postgres runs there and accepts connections from here.',
+        );
+      return as(StoreError, `Postgres reported: ${message} (${code})`, 'Nothing of this change was written.');
+  }
+}
+
+const restore = 'Restore a back-up.';

@@ -1,0 +1,232 @@
+/**
+ * What was committed, by this process and by others. A snapshot of the server says exactly which transactions it has
+ * seen end, so that what is new since the last look can be read without gaps and without repeats, in whatever order
+ * transactions commit. Other processes say that there is something to read; what they say may get lost, so a look
+ * every now and then, and one after each reconnection, makes up for it.
+ *
+ * What this process commits itself is told before its callers hear of it, without being read again, if the version
+ * before it was told already; otherwise a look comes first, which finds both in their order.
+ */
+import type { CommitNotice } from '../../engine/store.ts';
+import type { TaskId } from '../../model/task.ts';
+import { type Cells, named } from './cells.ts';
+import { prepared } from './driver.ts';
+import type { Line } from './line.ts';
+import type { Connections } from './pool.ts';
+import type { NumberedNotice } from './writes.ts';
+
+const netMs = 2_000;
+/** How many tasks are remembered with the version that was last told of them. */
+const remembered = 20_000;
+
+interface CommitRow {
+  readonly snapshot: string;
+  readonly seq: number | null;
+  readonly id: string;
+  readonly root_id: string;
+  readonly version: number;
+  readonly at: number;
+  readonly events: string;
+}
+
+/** Which transactions had ended, and which had not. */
+interface Position {
+  readonly end: string;
+  readonly open: readonly string[];
+}
+
+export class Feed {
+  readonly #connections: Connections;
+  readonly #cells: Cells;
+  readonly #line: Line;
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #listeners = new Set<(commit: CommitNotice) => void>();
+  readonly #stirred = new Set<() => void>();
+  /** Own commits by the numbers of their rows, until a look has passed them. */
+  readonly #own = new Map<number, 'committing' | 'told' | 'found'>();
+  readonly #versions = new Map<TaskId, number>();
+  readonly #net: NodeJS.Timeout;
+  #position: Position | undefined;
+  #looking: Promise<boolean> | undefined;
+  #lookAgain = false;
+  #closed = false;
+
+  constructor(connections: Connections, cells: Cells, line: Line, schema: string) {
+    this.#connections = connections;
+    this.#cells = cells;
+    this.#line = line;
+    this.#sql = statements(schema);
+    line.onNews(({ work }) => {
+      if (this.#listeners.size > 0) void this.#lookSoon();
+      if (work) this.#stir();
+    });
+    line.onConnected(() => {
+      void this.#lookSoon();
+      this.#stir();
+    });
+    this.#net = setInterval(() => void this.#lookSoon(), netMs).unref();
+  }
+
+  /** Takes the position from which on everything is told. */
+  async start(): Promise<void> {
+    await this.#look();
+  }
+
+  subscribe(listener: (commit: CommitNotice) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Calls back when a commit has left work for someone, and whenever that may have been missed. */
+  onStir(listener: () => void): () => void {
+    this.#stirred.add(listener);
+    return () => this.#stirred.delete(listener);
+  }
+
+  /** These are about to be committed: a look may find them before we hear of it. */
+  committing(notices: readonly NumberedNotice[]): void {
+    for (const { seq } of notices) this.#own.set(seq, 'committing');
+  }
+
+  /** They were not; or nobody knows, and a look will tell. */
+  forget(notices: readonly NumberedNotice[]): void {
+    for (const { seq } of notices) if (this.#own.get(seq) === 'committing') this.#own.delete(seq);
+  }
+
+  /** Resolves when everybody here has been told of them. */
+  async committed(notices: readonly NumberedNotice[], leftWork: boolean): Promise<void> {
+    if (notices.length === 0) return;
+    if (this.#listeners.size === 0 || this.#areNext(notices) || (await this.#lookNow()))
+      for (const notice of notices) this.#tellOwn(notice);
+    else this.forget(notices);
+    this.#line.tell({ work: leftWork });
+    if (leftWork) this.#stir();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#net);
+    this.#listeners.clear();
+    this.#stirred.clear();
+    await this.#looking;
+  }
+
+  #areNext(notices: readonly NumberedNotice[]): boolean {
+    const last = new Map<TaskId, number>();
+    return notices.every(({ taskId, version }) => {
+      const before = last.get(taskId) ?? this.#versions.get(taskId) ?? 0;
+      last.set(taskId, version);
+      return version <= before + 1;
+    });
+  }
+
+  #tellOwn(notice: NumberedNotice): void {
+    if (this.#own.get(notice.seq) === 'committing') {
+      this.#own.set(notice.seq, 'told');
+      this.#tell(notice);
+    } else this.#own.delete(notice.seq);
+  }
+
+  #tell({ taskId, rootId, version, at, events }: CommitNotice): void {
+    this.#versions.delete(taskId);
+    this.#versions.set(taskId, version);
+    if (this.#versions.size > remembered) this.#versions.delete(this.#versions.keys().next().value!);
+    for (const listener of [...this.#listeners])
+      quietly(() => listener({ taskId, rootId, version, at, events }));
+  }
+
+  #stir(): void {
+    for (const listener of [...this.#stirred]) quietly(listener);
+  }
+
+  /** A look that begins after this call. False if it came to nothing. */
+  async #lookNow(): Promise<boolean> {
+    await this.#looking;
+    return this.#lookSoon();
+  }
+
+  /** At most one at a time, and one more if it was asked for meanwhile. */
+  #lookSoon(): Promise<boolean> {
+    this.#lookAgain = true;
+    this.#looking ??= this.#looks().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #looks(): Promise<boolean> {
+    try {
+      while (this.#lookAgain && !this.#closed) {
+        this.#lookAgain = false;
+        await this.#look();
+      }
+      return true;
+    } catch {
+      // The server is away for longer than anybody waits: the next look makes up for it.
+      return false;
+    }
+  }
+
+  async #look(): Promise<void> {
+    const from = this.#position;
+    if (from === undefined || this.#listeners.size === 0) return this.#pass();
+    const rows = await this.#connections.query<CommitRow>(this.#sql.since, [from.end, from.open]);
+    this.#position = positionOf(rows[0]!.snapshot);
+    for (const row of rows) if (row.seq !== null) this.#find(row, row.seq);
+  }
+
+  /** While nobody listens it is enough to know where we are. */
+  async #pass(): Promise<void> {
+    const told = [...this.#own].flatMap(([seq, how]) => (how === 'told' ? [seq] : []));
+    const [row] = await this.#connections.query<{ snapshot: string }>(this.#sql.position);
+    // Whoever came meanwhile is to hear of everything since then.
+    if (this.#position !== undefined && this.#listeners.size > 0) return;
+    this.#position = positionOf(row!.snapshot);
+    for (const seq of told) this.#own.delete(seq);
+  }
+
+  #find({ id: stored, root_id, version, at, events }: CommitRow, seq: number): void {
+    const own = this.#own.get(seq);
+    if (own === 'told') {
+      this.#own.delete(seq);
+      return;
+    }
+    if (own === 'committing') this.#own.set(seq, 'found');
+    const taskId = named(stored);
+    const read = JSON.parse(this.#cells.read(events, 'commits.events', taskId, version));
+    this.#tell({ taskId, rootId: named(root_id), version, at, events: read });
+  }
+}
+
+/** `xmin:xmax:open,open`, as Postgres writes it. */
+function positionOf(snapshot: string): Position {
+  const [, end = '', open = ''] = snapshot.split(':');
+  return { end, open: open === '' ? [] : open.split(',') };
+}
+
+/** A listener's error is its own: it surfaces as uncaught, and neither the commit nor other listeners suffer. */
+function quietly(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}
+
+function statements(schema: string) {
+  return prepared({
+    position: 'select pg_current_snapshot()::text as snapshot',
+    since: `
+      select now.snapshot, news.* from (select pg_current_snapshot()::text as snapshot) now
+      left join (
+        select c.seq, coalesce(t.id, c.removed_id) as id, coalesce(t.root_id, t.id, c.removed_id) as root_id,
+          c.version, c.at, c.events
+        from ${schema}.commits c left join ${schema}.tasks t on t.seq = c.task
+        where (c.xact >= $1::text::xid8 or c.xact = any($2::text[]::xid8[]))
+          and coalesce(t.id, c.removed_id) is not null
+      ) news on true
+      order by news.seq`,
+  });
+}

@@ -1,0 +1,212 @@
+/**
+ * The connection that a process keeps for itself: it hears on it what others say, and holds a lock on it that the
+ * server drops with the connection, so that the others know who is gone. Broken, it is opened again, with a back-off;
+ * a process that is away for only a moment counts as alive.
+ */
+import { createHash } from 'node:crypto';
+import { newId } from '../../model/id.ts';
+import { name as stored } from './cells.ts';
+import type { Client } from './driver.ts';
+import type { Connections } from './pool.ts';
+
+const lookMs = 500;
+/** Whoever's lock is missing for so long, as seen by somebody whose own line has stood for so long, is dead. */
+const missingMs = 1_500;
+const forgottenMs = 60_000;
+const longestPauseMs = 500;
+
+export interface News {
+  /** Tasks may be there to be claimed. */
+  readonly work: boolean;
+}
+
+interface Parts {
+  readonly connect: () => Promise<Client & { end(): Promise<void> }>;
+  readonly connections: Connections;
+  readonly schema: string;
+}
+
+export class Line {
+  /** This process, as the others know it. */
+  readonly name = newId();
+  readonly #key = keyOf(this.name);
+  readonly #parts: Parts;
+  readonly #onNews = new Set<(news: News) => void>();
+  readonly #onConnected = new Set<() => void>();
+  readonly #missing = new Map<string, number>();
+  #client: (Client & { end(): Promise<void> }) | undefined;
+  #connectedAt = 0;
+  #pending: News | undefined;
+  #telling: Promise<void> | undefined;
+  #looks: NodeJS.Timeout | undefined;
+  #looking = false;
+  #closed = false;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  async start(): Promise<void> {
+    await this.#connect();
+    this.#looks = setInterval(() => void this.#look(), lookMs).unref();
+  }
+
+  onNews(listener: (news: News) => void): void {
+    this.#onNews.add(listener);
+  }
+
+  /** Calls back after a reconnection: what was said meanwhile is lost. */
+  onConnected(listener: () => void): void {
+    this.#onConnected.add(listener);
+  }
+
+  /** Tells the other processes, soon: what comes while one message is under way shares the next. */
+  tell(news: News): void {
+    this.#pending = { work: news.work || this.#pending?.work === true };
+    this.#telling ??= this.#tellAll().finally(() => {
+      this.#telling = undefined;
+    });
+  }
+
+  /** The names of those who were found dead, and not yet forgotten. */
+  get dead(): string[] {
+    const now = performance.now();
+    if (this.#client === undefined || now - this.#connectedAt < missingMs) return [];
+    return [...this.#missing].filter(([, since]) => now - since >= missingMs).map(([name]) => name);
+  }
+
+  async isAlive(name: string): Promise<boolean> {
+    if (name === this.name) return true;
+    const { schema, connections } = this.#parts;
+    const [row] = await connections.query<{ locked: boolean }>(
+      `select ${locked('p.key')} as locked from ${schema}.processes p where name = $1`,
+      [stored(name)],
+    );
+    if (!row) return false;
+    if (row.locked) this.#missing.delete(name);
+    else if (!this.#missing.has(name)) this.#missing.set(name, performance.now());
+    return row.locked || !this.dead.includes(name);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#looks);
+    await this.#telling;
+    const { schema, connections } = this.#parts;
+    // Whoever leaves in order is known to be gone at once.
+    await connections
+      .query(`delete from ${schema}.processes where name = $1`, [this.name])
+      .then(() => this.#say({ work: true }))
+      .catch(() => {});
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => {});
+  }
+
+  async #connect(): Promise<void> {
+    const { connect, schema } = this.#parts;
+    const client = await connect();
+    client.on('error', () => void this.#reconnect(client));
+    client.on('end', () => void this.#reconnect(client));
+    client.on('notification', ({ payload }) => this.#hear(payload));
+    await client.query(`listen ${channelOf(schema)}`);
+    await client.query(
+      `insert into ${schema}.processes (name, key) values ($1, $2) on conflict (name) do nothing`,
+      [this.name, this.#key],
+    );
+    await client.query('select pg_try_advisory_lock($1)', [this.#key]);
+    this.#connectedAt = performance.now();
+    this.#client = client;
+  }
+
+  async #reconnect(broken: Client & { end(): Promise<void> }): Promise<void> {
+    if (this.#client !== broken) return;
+    this.#client = undefined;
+    this.#missing.clear();
+    broken.end().catch(() => {});
+    for (let pauseMs = 20; !this.#closed; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
+      try {
+        await this.#connect();
+        for (const listener of this.#onConnected) listener();
+        return;
+      } catch {
+        await new Promise<void>((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())).unref());
+      }
+    }
+  }
+
+  #hear(payload: string | undefined): void {
+    const { from, ...news } = JSON.parse(payload ?? '{}') as News & { from?: string };
+    if (from !== this.name) for (const listener of this.#onNews) listener(news);
+  }
+
+  async #tellAll(): Promise<void> {
+    while (this.#pending) {
+      const news = this.#pending;
+      this.#pending = undefined;
+      // What is not heard is found by looking.
+      await this.#say(news).catch(() => {});
+    }
+  }
+
+  async #say(news: News): Promise<void> {
+    const { schema, connections } = this.#parts;
+    await connections.query({ name: 'notify', text: 'select pg_notify($1, $2)' }, [
+      channelOf(schema),
+      JSON.stringify({ from: this.name, ...news }),
+    ]);
+  }
+
+  /** Who has no lock, and whether we have ours: after a cut the server may have kept it for the old connection. */
+  async #look(): Promise<void> {
+    const client = this.#client;
+    if (!client || this.#looking) return;
+    this.#looking = true;
+    try {
+      const { schema } = this.#parts;
+      const { rows } = await client.query(
+        `select name, ${locked('key')} as locked from ${schema}.processes p`,
+      );
+      if (client !== this.#client) return;
+      const now = performance.now();
+      const missing = new Set<string>();
+      for (const { name, locked } of rows) if (!locked) missing.add(name);
+      if (missing.delete(this.name)) await client.query('select pg_try_advisory_lock($1)', [this.#key]);
+      for (const name of this.#missing.keys()) if (!missing.has(name)) this.#missing.delete(name);
+      for (const name of missing) if (!this.#missing.has(name)) this.#missing.set(name, now);
+      await this.#forgetLongDead(client, now);
+    } catch {
+      // The connection broke: it is being opened again.
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  /** Of whom there is nothing left to take over. */
+  async #forgetLongDead(client: Client, now: number): Promise<void> {
+    const { schema } = this.#parts;
+    const long = [...this.#missing].filter(([, since]) => now - since > forgottenMs).map(([name]) => name);
+    if (long.length === 0) return;
+    await client.query(
+      `delete from ${schema}.processes p where name = any($1)
+        and not exists (select 1 from ${schema}.tasks t where t.holder = p.name)`,
+      [long],
+    );
+  }
+}
+
+/** Whether an advisory lock with that key is held in this database. */
+function locked(key: string): string {
+  return `exists (
+    select 1 from pg_locks l where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
+      and l.database = (select oid from pg_database where datname = current_database())
+      and ((l.classid::bigint << 32) | l.objid::bigint) = ${key})`;
+}
+
+function keyOf(name: string): string {
+  return String(createHash('sha256').update(name).digest().readBigInt64BE());
+}
+
+function channelOf(schema: string): string {
+  return `${schema}_news`;
+}

@@ -1,0 +1,163 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { PgBoss } from 'pg-boss';
+import type { Database } from '../../engine/queue.ts';
+import { StoreNotOpened } from '../../engine/store-errors.ts';
+import { type Clock, systemClock } from '../../model/clock.ts';
+import { plainCells } from './cells.ts';
+import { Commands } from './commands.ts';
+import { clientConfig, isStarting, loadDriver, placeOf, worded } from './driver.ts';
+import { Feed } from './feed.ts';
+import { bossDatabase, Jobs } from './jobs.ts';
+import { Line } from './line.ts';
+import { Connections } from './pool.ts';
+import { PostgresQueue } from './queue.ts';
+import { Rows } from './rows.ts';
+import { checkServer, forgetForeignTransactions, migrate } from './schema.ts';
+import { postgresSecrets } from './secrets.ts';
+import { postgresSessions } from './sessions.ts';
+import { PostgresStore } from './store.ts';
+
+export interface PostgresOptions {
+  readonly clock?: Clock;
+  /** The schema in which the tables are; those of pg-boss are in `SCHEMA_jobs`. Default `'holdfast'`. */
+  readonly schema?: string;
+  /** Connections of this process, and one more on which it listens. Default 10. */
+  readonly connections?: number;
+  /** The longest that one statement may take, in milliseconds. Default 30,000. */
+  readonly statementTimeout?: number;
+}
+
+const startingMs = 30_000;
+
+/** Opens a database of tasks on a Postgres server. Its tables are made if they are not there. */
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Database> {
+  const place = placeOf(url);
+  const { schema = 'holdfast', clock = systemClock, connections: max = 10 } = options;
+  checkOptions(place, schema, max);
+  const { pg, PgBoss } = await loadDriver(place);
+  const config = clientConfig(url, { statementMs: options.statementTimeout ?? 30_000 });
+  const connections = new Connections(
+    // An open store alone keeps no process alive.
+    new pg.Pool({ ...config, max, allowExitOnIdle: true, idleTimeoutMillis: 30_000 }),
+    place,
+  );
+  const line = new Line({
+    connections,
+    schema,
+    connect: async () => {
+      const client = new pg.Client(config);
+      client.on('error', () => {});
+      await client.connect();
+      (client as unknown as { connection: { stream: { unref(): void } } }).connection.stream.unref();
+      return client;
+    },
+  });
+  let boss: PgBoss | undefined;
+  try {
+    await whenStarted(() => connections.raw('select 1'));
+    await checkServer(connections, place);
+    await migrate(connections, schema, place);
+    await forgetForeignTransactions(connections, schema);
+    boss = await startBoss(PgBoss, connections, `${schema}_jobs`);
+    await line.start();
+    return await assemble({ connections, line, boss, schema, clock, place });
+  } catch (error) {
+    await boss?.stop({ graceful: false, close: false }).catch(() => {});
+    await line.close().catch(() => {});
+    await connections.close().catch(() => {});
+    throw worded(error, place);
+  }
+}
+
+async function assemble(parts: {
+  readonly connections: Connections;
+  readonly line: Line;
+  readonly boss: PgBoss;
+  readonly schema: string;
+  readonly clock: Clock;
+  readonly place: string;
+}): Promise<Database> {
+  const { connections, line, boss, schema, clock, place } = parts;
+  const cells = plainCells;
+  const rows = new Rows(connections, cells, schema);
+  const jobs = new Jobs(boss);
+  const feed = new Feed(connections, cells, line, schema);
+  await feed.start();
+  const commands = new Commands({ connections, rows, cells, jobs, feed, clock, schema, place });
+  const queue = new PostgresQueue({
+    connections,
+    jobs,
+    feed,
+    line,
+    clock,
+    schema,
+    bossSchema: `${schema}_jobs`,
+  });
+  const close = async () => {
+    await commands.close();
+    queue.close();
+    await feed.close();
+    await boss.stop({ graceful: false, close: false }).catch(() => {});
+    await line.close();
+    await connections.close();
+  };
+  const store = new PostgresStore({ rows, commands, feed, place, close });
+  return {
+    store,
+    queue,
+    secrets: postgresSecrets(connections, cells, schema),
+    sessions: postgresSessions(connections, cells, schema),
+    close: () => store.close(),
+  };
+}
+
+async function startBoss(Boss: typeof PgBoss, connections: Connections, schema: string): Promise<PgBoss> {
+  const boss = new Boss({
+    db: bossDatabase(connections),
+    schema,
+    schedule: false,
+    persistWarnings: false,
+    clock: quietClock,
+  });
+  // It tries again by itself, and no task depends on it.
+  boss.on('error', () => {});
+  await boss.start();
+  return boss;
+}
+
+/** Its timers keep no process alive. */
+const quietClock = {
+  now: () => Date.now(),
+  setTimeout: (act: () => void, ms: number) => setTimeout(act, ms).unref(),
+  clearTimeout: (timer: unknown) => clearTimeout(timer as NodeJS.Timeout),
+  setInterval: (act: () => void, ms: number) => setInterval(act, ms).unref(),
+  clearInterval: (timer: unknown) => clearInterval(timer as NodeJS.Timeout),
+};
+
+function checkOptions(place: string, schema: string, connections: number): void {
+  if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
+    throw new StoreNotOpened(
+      place,
+      `"${schema}" is no name for a schema here`,
+      'Use lower-case letters, digits and underscores, 41 at most.',
+    );
+  if (!Number.isInteger(connections) || connections < 5)
+    throw new StoreNotOpened(
+      place,
+      `${connections} connections are too few`,
+      'Allow at least 5: three write, the others read.',
+    );
+}
+
+/** A server that has just been started says so for a while. */
+async function whenStarted(act: () => Promise<unknown>): Promise<void> {
+  for (const started = performance.now(); ; ) {
+    try {
+      await act();
+      return;
+    } catch (error) {
+      if (!isStarting(error) || performance.now() - started > startingMs) throw error;
+      await pause(100);
+    }
+  }
+}

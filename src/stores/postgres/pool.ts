@@ -1,0 +1,137 @@
+/**
+ * Connections, and what is done when one of them breaks: whatever can be repeated is, on another connection, for as
+ * long as a restart of the server takes. A transaction of which the end was not heard is looked up by its number, so
+ * that it is neither lost nor done twice.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { StoreClosed } from '../../engine/store-errors.ts';
+import {
+  type Client,
+  type ClientPool,
+  codeOf,
+  isDisconnected,
+  isTaken,
+  isWorthAnotherTry,
+  type Statement,
+  worded,
+} from './driver.ts';
+
+/** For how long a server that went away is waited for. */
+const patienceMs = 30_000;
+const longestPauseMs = 500;
+const triesForWhatIsTaken = 5;
+
+export type Row = Record<string, unknown>;
+
+export interface Transaction {
+  query<R = Row>(statement: Statement | string, values?: readonly unknown[]): Promise<R[]>;
+  /** The number under which the server knows it, once it has written something. */
+  number?: string;
+}
+
+export class Connections {
+  readonly #pool: ClientPool;
+  readonly #place: string;
+  #closed = false;
+
+  constructor(pool: ClientPool, place: string) {
+    this.#pool = pool;
+    this.#place = place;
+    // Without listeners a restart of the server would end this process.
+    pool.on('error', () => {});
+    pool.on('connect', (client) => void client.on('error', () => {}));
+  }
+
+  /** A statement of its own that may be run twice: it reads, or writes what it would write again. */
+  query<R = Row>(statement: Statement | string, values: readonly unknown[] = []): Promise<R[]> {
+    return this.#persist(async () => (await this.#pool.query(queryOf(statement, values))).rows as R[]);
+  }
+
+  /** A statement that is sent once, whatever becomes of it, and answered as `pg` does. */
+  raw(text: string, values?: unknown[]): Promise<{ rows: Row[] }> {
+    return this.#pool.query(text, values);
+  }
+
+  /** Runs `work`, all of it or nothing; it may run more than once. */
+  transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.#persist(() => this.#attempt(work));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#pool.end();
+  }
+
+  async #attempt<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect();
+    const transaction = transactionOn(client);
+    let value: T;
+    try {
+      await client.query('begin');
+      value = await work(transaction);
+    } catch (error) {
+      await giveBack(client, isDisconnected(error) ? undefined : 'rollback');
+      throw error;
+    }
+    try {
+      await client.query('commit');
+    } catch (error) {
+      client.release(true);
+      if (!isDisconnected(error) || transaction.number === undefined) throw error;
+      if (!(await this.#wasCommitted(transaction.number))) throw error;
+      return value;
+    }
+    client.release();
+    return value;
+  }
+
+  async #wasCommitted(number: string): Promise<boolean> {
+    for (;;) {
+      const [row] = await this.query<{ status: string }>('select pg_xact_status($1::text::xid8) as status', [
+        number,
+      ]);
+      if (row?.status !== 'in progress') return row?.status === 'committed';
+      await pause(20);
+    }
+  }
+
+  async #persist<T>(act: () => Promise<T>): Promise<T> {
+    const started = performance.now();
+    for (let pauseMs = 5, tries = 1; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2), tries++) {
+      if (this.#closed) throw new StoreClosed(this.#place);
+      try {
+        return await act();
+      } catch (error) {
+        if (this.#closed && codeOf(error) === undefined) throw new StoreClosed(this.#place);
+        const again = isTaken(error) ? tries < triesForWhatIsTaken : isWorthAnotherTry(error);
+        if (!again || performance.now() - started > patienceMs) throw worded(error, this.#place);
+      }
+      // Not all at once, when the server is back.
+      await pause(pauseMs * (0.5 + Math.random()));
+    }
+  }
+}
+
+function transactionOn(client: Client): Transaction {
+  return {
+    query: async <R>(statement: Statement | string, values: readonly unknown[] = []) =>
+      (await client.query(queryOf(statement, values))).rows as R[],
+  };
+}
+
+function queryOf(statement: Statement | string, values: readonly unknown[]) {
+  const written = typeof statement === 'string' ? { text: statement } : statement;
+  return { ...written, values: values as unknown[] };
+}
+
+async function giveBack(
+  client: Client & { release(destroy?: boolean): void },
+  last: string | undefined,
+): Promise<void> {
+  try {
+    if (last) await client.query(last);
+    client.release(last === undefined);
+  } catch {
+    client.release(true);
+  }
+}

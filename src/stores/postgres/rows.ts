@@ -1,0 +1,232 @@
+/** Tasks as rows: what look-ups read. */
+import type { Family, Lineage } from '../../engine/change.ts';
+import type { IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
+import { HoldfastError } from '../../model/errors.ts';
+import type { Json } from '../../model/json.ts';
+import type { Outcome } from '../../model/outcome.ts';
+import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
+import { hasResultApart, type ResultApart, withLease } from '../values/body.ts';
+import { type Cells, name, named } from './cells.ts';
+import { Damaged, prepared } from './driver.ts';
+import type { Connections, Transaction } from './pool.ts';
+
+export class InvalidCursor extends HoldfastError {
+  constructor() {
+    super('This cursor was not made by this list. Start again without a cursor.');
+  }
+}
+
+export interface TaskRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly body: string;
+  readonly lease_until: number | null;
+  readonly job: string | null;
+}
+
+/** Whoever can be asked: a connection for this one statement, or a transaction. */
+type Asked = Pick<Transaction, 'query'>;
+
+export class Rows {
+  readonly #connections: Connections;
+  readonly #cells: Cells;
+  readonly #sql: ReturnType<typeof statements>;
+
+  constructor(connections: Connections, cells: Cells, schema: string) {
+    this.#connections = connections;
+    this.#cells = cells;
+    this.#sql = statements(schema);
+  }
+
+  async get(id: TaskId, owner?: Owner): Promise<Task | undefined> {
+    const [row] = await (owner === undefined
+      ? this.#connections.query<TaskRow>(this.#sql.get, [name(id)])
+      : this.#connections.query<TaskRow>(this.#sql.getOf, [name(id), name(owner)]));
+    if (!row) return undefined;
+    const task = this.task(row);
+    if (!hasResultApart(task)) return task;
+    const [result] = await this.#connections.query<{ value: string }>(this.#sql.resultApart, [row.seq]);
+    if (result) return this.#withResult(task, result.value);
+    // Between two statements a task may be purged.
+    if ((await this.#connections.query(this.#sql.get, [name(id)])).length === 0) return undefined;
+    throw new Damaged(`the result of task ${id} is missing`);
+  }
+
+  async family(id: TaskId): Promise<Family | undefined> {
+    const rows = await this.#connections.query<TaskRow>(this.#sql.family, [name(id)]);
+    const tasks = new Map(rows.map((row) => [named(row.id), this.task(row)]));
+    return familyIn(tasks, id);
+  }
+
+  async childIds(id: TaskId): Promise<TaskId[]> {
+    const rows = await this.#connections.query<{ id: string }>(this.#sql.children, [name(id)]);
+    return rows.map((row) => named(row.id));
+  }
+
+  async list({ owner, limit, cursor }: ListQuery): Promise<Page> {
+    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
+    if (!Number.isSafeInteger(before)) throw new InvalidCursor();
+    const rows = await this.#connections.query<TaskRow>(this.#sql.list, [name(owner), before, limit + 1]);
+    const tasks = rows.slice(0, limit).map((row) => this.task(row));
+    return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
+  }
+
+  async count(owner: Owner, what: 'live' | 'kept', upTo: number): Promise<number> {
+    const statement = what === 'live' ? this.#sql.countLive : this.#sql.countKept;
+    // Without a limit there is nothing that Postgres would call a number.
+    const limit = Number.isSafeInteger(upTo) ? upTo : null;
+    return (await this.#connections.query<{ n: number }>(statement, [name(owner), limit]))[0]!.n;
+  }
+
+  async journal(id: TaskId): Promise<Json[]> {
+    const commits = await this.#connections.query<{
+      body: string;
+      lease_until: null;
+      version: number;
+      journal: string | null;
+    }>(this.#sql.journal, [name(id)]);
+    if (commits.length === 0) return [];
+    // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
+    const { version } = this.task({ ...commits[0]!, seq: 0, id, job: null });
+    if (commits.length !== version || commits.some((commit, i) => commit.version !== i + 1))
+      throw new Damaged(`commits of task ${id} are missing`);
+    return commits.flatMap(({ version, journal }) =>
+      journal === null
+        ? []
+        : (JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[]),
+    );
+  }
+
+  async due(what: 'deadline' | 'purge', now: number, limit: number): Promise<TaskId[]> {
+    const rows = await this.#connections.query<{ id: string }>(this.#sql[what], [now, limit]);
+    return rows.map((row) => named(row.id));
+  }
+
+  // --- For commands, inside a transaction -----------------------------------------------------------------
+
+  /** Locks tasks, in the one order in which everybody does. Those that are not there are left out. */
+  lock(transaction: Asked, { tasks, lineages, families }: Closure): Promise<TaskRow[]> {
+    if (lineages.length + families.length === 0) return transaction.query(this.#sql.lock, [tasks.map(name)]);
+    return transaction.query(
+      this.#sql.lockAround,
+      [tasks, lineages, families].map((ids) => ids.map(name)),
+    );
+  }
+
+  /** Locks the tasks that bear these keys. */
+  lockBearers(transaction: Asked, scopes: readonly IdempotencyScope[]): Promise<TaskRow[]> {
+    return transaction.query(this.#sql.lockBearers, [
+      scopes.map(({ owner }) => name(owner)),
+      scopes.map(({ tool }) => name(tool)),
+      scopes.map((scope) => this.#cells.keyOf(scope)),
+    ]);
+  }
+
+  task(row: TaskRow): Task {
+    const id = named(row.id);
+    const task = JSON.parse(this.#cells.read(row.body, 'tasks.body', id)) as Task | null;
+    if (task?.id !== id) throw new Damaged(`task ${id} is not readable`);
+    return withLease(task, row.lease_until);
+  }
+
+  #withResult(task: DoneTask, stored: string): Task {
+    const { apart: _, ...outcome } = task.outcome as ResultApart;
+    const value = JSON.parse(this.#cells.read(stored, 'results.value', task.id));
+    return { ...task, outcome: { ...outcome, value } as Outcome };
+  }
+}
+
+/** Which tasks a transaction must see: alone, with what is above them, or with all around them. */
+export interface Closure {
+  readonly tasks: readonly TaskId[];
+  readonly lineages: readonly TaskId[];
+  readonly families: readonly TaskId[];
+}
+
+/** A task with its ancestors, out of tasks that were read; undefined if it is not among them. */
+export function lineageIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Lineage | undefined {
+  const task = tasks.get(id);
+  if (!task) return undefined;
+  const ancestors: Task[] = [];
+  for (let { parentId } = task; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
+    const parent = tasks.get(parentId);
+    if (!parent) throw new Damaged(`task ${parentId} is missing above its subtask`);
+    ancestors.push(parent);
+  }
+  return { task, ancestors };
+}
+
+export function familyIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Family | undefined {
+  const lineage = lineageIn(tasks, id);
+  if (!lineage) return undefined;
+  const children = new Map<TaskId, Task[]>();
+  for (const task of tasks.values()) {
+    if (task.parentId === undefined) continue;
+    const siblings = children.get(task.parentId);
+    if (siblings) siblings.push(task);
+    else children.set(task.parentId, [task]);
+  }
+  const descendants: Task[] = [];
+  for (let level = [lineage.task]; level.length > 0; ) {
+    level = level.flatMap((parent) => {
+      const own = (children.get(parent.id) ?? []).sort((a, b) => a.ordinal - b.ordinal);
+      if (own.length !== parent.childCount) throw new SubtasksMissing(parent.id);
+      return own;
+    });
+    descendants.push(...level);
+  }
+  return { ...lineage, descendants };
+}
+
+/** They were started after the statement began that read their parent; the next statement sees them. */
+export class SubtasksMissing extends Damaged {
+  constructor(id: TaskId) {
+    super(`subtasks are missing below task ${id}`);
+  }
+}
+
+function statements(schema: string) {
+  const columns = 't.seq, t.id, t.body, t.lease_until, t.job';
+  const tasks = `${schema}.tasks`;
+  const above = (ids: string) => `
+    select seq, parent_id from ${tasks} where id = any(${ids})
+    union select t.seq, t.parent_id from above join ${tasks} t on t.id = above.parent_id`;
+  const below = (ids: string) => `
+    select seq, id from ${tasks} where id = any(${ids})
+    union select t.seq, t.id from below join ${tasks} t on t.parent_id = below.id`;
+  return prepared({
+    get: `select ${columns} from ${tasks} t where id = $1`,
+    getOf: `select ${columns} from ${tasks} t where id = $1 and owner = $2`,
+    family: `
+      with recursive above as (${above('array[$1::text]')}), below as (${below('array[$1::text]')})
+      select ${columns} from ${tasks} t where seq in (select seq from above union select seq from below)
+      order by seq`,
+    children: `select id from ${tasks} where parent_id = $1 order by ordinal`,
+    list: `
+      select ${columns} from ${tasks} t where owner = $1 and parent_id is null and seq < $2 and unpublished is null
+      order by seq desc limit $3`,
+    countKept: `
+      select count(*) as n from (select 1 from ${tasks} where owner = $1 and parent_id is null limit $2) counted`,
+    // Every root that is done has a moment when it goes.
+    countLive: `
+      select count(*) as n from (
+        select 1 from ${tasks} where owner = $1 and parent_id is null and purge_at is null limit $2) counted`,
+    journal: `
+      select t.body, null as lease_until, c.version, c.journal
+      from ${tasks} t join ${schema}.commits c on c.task = t.seq where t.id = $1 order by c.version`,
+    deadline: `select id from ${tasks} where deadline_at <= $1 order by deadline_at limit $2`,
+    purge: `select id from ${tasks} where purge_at <= $1 order by purge_at limit $2`,
+    resultApart: `select value from ${schema}.results where task = $1`,
+    lock: `select ${columns} from ${tasks} t where id = any($1::text[]) order by seq for update`,
+    lockAround: `
+      with recursive above as (${above('$2::text[] || $3::text[]')}), below as (${below('$3::text[]')})
+      select ${columns} from ${tasks} t
+      where seq in (
+        select seq from ${tasks} where id = any($1::text[]) union select seq from above union select seq from below)
+      order by seq for update of t`,
+    lockBearers: `
+      select ${columns} from ${tasks} t
+      where (owner, tool, idempotency_key) in (select * from unnest($1::text[], $2::text[], $3::text[]))
+      order by seq for update of t`,
+  });
+}

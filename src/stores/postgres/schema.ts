@@ -1,0 +1,154 @@
+/**
+ * The tables, as a list of forward migrations; an entry, once released, never changes.
+ *
+ * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare, and `lease_until` is the one
+ * value that lives in its column alone. `job` names the job of pg-boss that leads a worker to a task which nobody
+ * holds; `deserted` says that the holder was found dead though its lease still runs. `commits` has one row for each
+ * commit of each task: what happened and what its journal gained. `commits.xact` is the transaction that wrote it:
+ * numbers of rows say nothing about the order of commits, and with a snapshot it says exactly what is new.
+ * Moments are double precision: a number as JavaScript has it comes back the same.
+ */
+import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
+import type { Connections } from './pool.ts';
+
+const migrations: readonly string[] = [
+  `
+  create table tasks (
+    seq bigint generated always as identity primary key,
+    id text not null collate "C" unique,
+    owner text not null collate "C",
+    tool text not null collate "C",
+    tool_version text not null collate "C",
+    parent_id text collate "C",
+    root_id text collate "C",
+    ordinal integer not null,
+    epoch integer not null,
+    holder text collate "C",
+    lease_until double precision,
+    deserted boolean not null default false,
+    wake_at double precision,
+    job uuid,
+    deadline_at double precision,
+    purge_at double precision,
+    unpublished boolean,
+    waiting boolean,
+    idempotency_key text collate "C",
+    body text not null
+  ) with (fillfactor = 80);
+  create index tasks_by_owner on tasks (owner, seq) where parent_id is null;
+  create index tasks_by_parent on tasks (parent_id, ordinal) where parent_id is not null;
+  create index tasks_ready on tasks (tool, tool_version, wake_at, seq) where wake_at is not null;
+  create index tasks_held on tasks (holder) where holder is not null;
+  create index tasks_by_deadline on tasks (deadline_at) where deadline_at is not null;
+  create index tasks_by_purge on tasks (purge_at) where purge_at is not null;
+  create index tasks_waiting on tasks (seq) where waiting;
+  create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
+    where idempotency_key is not null;
+
+  create table commits (
+    seq bigint generated always as identity primary key,
+    task bigint,
+    removed_id text collate "C",
+    version integer not null,
+    at double precision not null,
+    events text not null,
+    journal text,
+    xact xid8 not null default pg_current_xact_id()
+  );
+  create index commits_by_task on commits (task, version) where task is not null;
+  create index commits_of_removals on commits (at) where task is null;
+  create index commits_by_xact on commits (xact);
+
+  create table results (
+    task bigint primary key,
+    value text not null
+  );
+
+  create table secrets (
+    name text collate "C" primary key,
+    value bytea not null
+  );
+
+  create table sessions (
+    id text collate "C" primary key,
+    owner text not null collate "C",
+    opening text not null,
+    seen_at double precision not null
+  );
+  create index sessions_by_seen_at on sessions (seen_at);
+
+  create table processes (
+    name text collate "C" primary key,
+    key bigint not null
+  );
+  `,
+];
+
+/** The oldest that has all we use, and that pg-boss runs on. */
+const oldestServer = 13;
+
+export async function checkServer(connections: Connections, place: string): Promise<void> {
+  const [row] = await connections.query<{ version: string; encoding: string }>(
+    `select current_setting('server_version_num') as version, current_setting('server_encoding') as encoding`,
+  );
+  const major = Math.floor(Number(row!.version) / 10_000);
+  if (major < oldestServer)
+    throw new StoreNotOpened(
+      place,
+      `this server is Postgres ${major}`,
+      `Holdfast needs Postgres ${oldestServer} or newer: upgrade it, or use another server.`,
+    );
+  if (row!.encoding !== 'UTF8')
+    throw new StoreNotOpened(
+      place,
+      `this database stores texts as ${row!.encoding}`,
+      "Make one that can hold every text: create database NAME encoding 'UTF8' template template0.",
+    );
+}
+
+/** Brings the tables up to date. Of several processes one migrates, and the others wait for it. */
+export async function migrate(connections: Connections, schema: string, place: string): Promise<void> {
+  if ((await versionOf(connections, schema)) === migrations.length) return;
+  await connections.transact(async (transaction) => {
+    await transaction.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`holdfast ${schema}`]);
+    await transaction.query(`create schema if not exists ${schema}`);
+    await transaction.query(`
+      create table if not exists ${schema}.holdfast_schema (
+        version integer primary key, applied_at timestamptz not null default now())`);
+    const rows = await transaction.query<{ version: number }>(
+      `select version from ${schema}.holdfast_schema`,
+    );
+    const version = Math.max(0, ...rows.map((row) => row.version));
+    if (version > migrations.length)
+      throw new StoreTooNew(
+        place,
+        `it was written by a newer Holdfast (its tables are at version ${version}, this one knows ${migrations.length})`,
+        'Update this Holdfast, or open another database; nothing was changed here.',
+      );
+    await transaction.query(`set local search_path to ${schema}`);
+    for (const [index, sql] of migrations.entries()) {
+      if (index < version) continue;
+      await transaction.query(sql);
+      await transaction.query('insert into holdfast_schema (version) values ($1)', [index + 1]);
+    }
+  });
+  await forgetForeignTransactions(connections, schema);
+}
+
+async function versionOf(connections: Connections, schema: string): Promise<number> {
+  const [found] = await connections.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
+    `${schema}.holdfast_schema`,
+  ]);
+  if (!found!.found) return 0;
+  const [row] = await connections.query<{ version: number | null }>(
+    `select max(version) as version from ${schema}.holdfast_schema`,
+  );
+  return row?.version ?? 0;
+}
+
+/** Restored into another cluster, commits bear numbers of transactions that are still to come there. */
+export async function forgetForeignTransactions(connections: Connections, schema: string): Promise<void> {
+  await connections.query(
+    `update ${schema}.commits set xact = '3'::xid8 where xact > pg_snapshot_xmax(pg_current_snapshot())`,
+  );
+}

@@ -1,0 +1,231 @@
+/**
+ * What the commands of one transaction write: collected in memory while they decide, each seeing what those before it
+ * left, and written by one statement for all of them.
+ */
+import type { Change, TaskWrite } from '../../engine/change.ts';
+import type { CommitNotice } from '../../engine/store.ts';
+import type { Task, TaskId } from '../../model/task.ts';
+import { bodyOf } from '../values/body.ts';
+import { type Cells, name } from './cells.ts';
+import { type Job, newJobId } from './jobs.ts';
+import type { Transaction } from './pool.ts';
+import type { Rows, TaskRow } from './rows.ts';
+
+/** How long notices of removal wait for other processes to read them. */
+const keepRemovalsMs = 3_600_000;
+
+/** A commit with the number of its row. */
+export interface NumberedNotice extends CommitNotice {
+  readonly seq: number;
+}
+
+export interface Written {
+  readonly notices: readonly NumberedNotice[];
+  /** Jobs to be sent and deleted by the same transaction. */
+  readonly sent: readonly Job[];
+  readonly deleted: readonly Job[];
+  /** True if tasks were left that no worker holds, to be claimed now or at a later moment. */
+  readonly leftWork: boolean;
+}
+
+interface CommitRow {
+  readonly task: number | null;
+  /** The task of which the row is made by the same statement. */
+  readonly made: string | null;
+  readonly removed_id: string | null;
+  readonly version: number;
+  readonly at: number;
+  readonly events: string;
+  readonly journal: string | null;
+}
+
+export class Writes {
+  readonly tasks = new Map<TaskId, Task>();
+  /** The rows of those that were there when the transaction began. */
+  readonly #rows = new Map<TaskId, TaskRow>();
+  readonly #touched = new Set<TaskId>();
+  readonly #removed: TaskRow[] = [];
+  readonly #commits: CommitRow[] = [];
+  readonly #notices: CommitNotice[] = [];
+  readonly #jobs = { sent: [] as Job[], deleted: [] as Job[] };
+  readonly #cells: Cells;
+  #leftWork = false;
+
+  constructor(cells: Cells) {
+    this.#cells = cells;
+  }
+
+  /** Adds what was read and locked. */
+  add(found: readonly TaskRow[], rows: Rows): void {
+    for (const row of found) {
+      const task = rows.task(row);
+      if (this.#rows.has(task.id)) continue;
+      this.#rows.set(task.id, row);
+      this.tasks.set(task.id, task);
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#commits.length === 0;
+  }
+
+  apply({ writes, removed }: Change, now: number): void {
+    for (const write of writes) this.#write(write);
+    for (const id of removed) this.#remove(id, now);
+  }
+
+  async flush(
+    transaction: Transaction,
+    sql: { write: string; remove: string },
+    now: number,
+  ): Promise<Written> {
+    const touched = [...this.#touched].map((id) => this.tasks.get(id)!);
+    const changes = touched.map((task) => this.#rowOf(task, now));
+    const results = changes.flatMap(({ id, seq, large }) =>
+      large === undefined ? [] : [{ id, seq, value: this.#cells.write(large, 'results.value', id) }],
+    );
+    const made = changes.filter(({ seq }) => seq === null);
+    const changed = changes.filter(({ seq }) => seq !== null);
+    const input = { made, changed, commits: this.#commits, results };
+    const rows = await transaction.query<{ seq: number; xact: string }>({ name: 'write', text: sql.write }, [
+      JSON.stringify(input, (key, value) => (key === 'large' ? undefined : value)),
+    ]);
+    const [first] = rows;
+    if (first) transaction.number = first.xact;
+    if (this.#removed.length > 0) {
+      const seqs = this.#removed.map(({ seq }) => seq);
+      await transaction.query({ name: 'remove', text: sql.remove }, [seqs, now - keepRemovalsMs]);
+    }
+    const seqs = rows.map(({ seq }) => seq).sort((a, b) => a - b);
+    return {
+      notices: this.#notices.map((notice, index) => ({ ...notice, seq: seqs[index]! })),
+      ...this.#jobs,
+      leftWork: this.#leftWork,
+    };
+  }
+
+  #write({ task, at, events, journal }: TaskWrite): void {
+    const { id, rootId, version } = task;
+    this.tasks.set(id, task);
+    this.#touched.add(id);
+    this.#commit(
+      { taskId: id, rootId, version, at, events },
+      {
+        task: this.#rows.get(id)?.seq ?? null,
+        made: this.#rows.has(id) ? null : name(id),
+        removed_id: null,
+        journal: journal ? this.#cells.write(JSON.stringify(journal), 'commits.journal', id, version) : null,
+      },
+    );
+  }
+
+  #remove(id: TaskId, at: number): void {
+    const version = this.tasks.get(id)!.version + 1;
+    const row = this.#rows.get(id);
+    this.#commit(
+      { taskId: id, rootId: id, version, at, events: [{ type: 'removed' }] },
+      { task: null, made: null, removed_id: name(id), journal: null },
+    );
+    if (row) {
+      this.#removed.push(row);
+      this.#forgetJob(this.tasks.get(id)!, row);
+    }
+    this.tasks.delete(id);
+    this.#touched.delete(id);
+  }
+
+  #commit(notice: CommitNotice, row: Omit<CommitRow, 'version' | 'at' | 'events'>): void {
+    const { taskId, version, at, events } = notice;
+    const written = this.#cells.write(JSON.stringify(events), 'commits.events', taskId, version);
+    this.#commits.push({ ...row, version, at, events: written });
+    this.#notices.push(notice);
+  }
+
+  #rowOf(task: Task, now: number) {
+    const row = this.#rows.get(task.id);
+    const live = task.phase === 'done' ? undefined : task;
+    const { body, large } = bodyOf(task);
+    const { owner, tool, idempotency } = task;
+    return {
+      seq: row?.seq ?? null,
+      id: name(task.id),
+      owner: name(owner),
+      tool: name(tool),
+      tool_version: name(task.toolVersion),
+      parent_id: task.parentId === undefined ? null : name(task.parentId),
+      root_id: task.parentId === undefined ? null : name(task.rootId),
+      ordinal: task.ordinal,
+      epoch: task.epoch,
+      holder: live?.holder === undefined ? null : name(live.holder.name),
+      lease_until: live?.holder?.leaseUntil ?? null,
+      wake_at: live?.wakeAt ?? null,
+      job: this.#jobOf(task, row, now),
+      deadline_at: live?.deadlineAt ?? null,
+      purge_at: task.phase === 'done' ? task.purgeAt : null,
+      unpublished: task.unpublished ? true : null,
+      waiting: task.phase === 'waiting' ? true : null,
+      idempotency_key: idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null,
+      body: this.#cells.write(body, 'tasks.body', task.id),
+      large,
+    };
+  }
+
+  /** A task that could be claimed now and that nobody holds has a job that leads to it; no other task has one. */
+  #jobOf(task: Task, row: TaskRow | undefined, now: number): string | null {
+    const isFree = task.phase !== 'done' && task.wakeAt !== null && !task.holder;
+    this.#leftWork ||= isFree;
+    if (isFree && task.wakeAt! <= now) {
+      if (row?.job) return row.job;
+      const id = newJobId(now);
+      this.#jobs.sent.push({ id, task: task.id, tool: task.tool, version: task.toolVersion });
+      return id;
+    }
+    if (row) this.#forgetJob(task, row);
+    return null;
+  }
+
+  #forgetJob({ id: task, tool, toolVersion: version }: Task, { job }: TaskRow): void {
+    if (job) this.#jobs.deleted.push({ id: job, task, tool, version });
+  }
+}
+
+export function writeStatements(schema: string): { write: string; remove: string } {
+  const state = `epoch integer, holder text, lease_until double precision, wake_at double precision, job uuid,
+    deadline_at double precision, purge_at double precision, unpublished boolean, waiting boolean, body text`;
+  const place = `id text, owner text, tool text, tool_version text, parent_id text, root_id text, ordinal integer,
+    idempotency_key text`;
+  const namesOf = (columns: string) =>
+    columns.replace(/ (text|integer|double precision|uuid|boolean)(?=,|$)/g, '');
+  const columns = namesOf(`${place}, ${state}`);
+  const stateNames = namesOf(state).split(/,\s*/);
+  const records = (key: string, types: string) =>
+    `json_to_recordset((select doc -> '${key}' from input)) as v (${types})`;
+  return {
+    write: `
+      with input as (select $1::text::json as doc),
+      made as (
+        insert into ${schema}.tasks (${columns}) select ${columns} from ${records('made', `${place}, ${state}`)}
+        returning seq, id),
+      changed as (
+        update ${schema}.tasks t set deserted = false, ${stateNames.map((one) => `${one} = v.${one}`).join(', ')}
+        from ${records('changed', `seq bigint, ${state}`)} where t.seq = v.seq),
+      apart as (
+        insert into ${schema}.results (task, value)
+        select coalesce(v.seq, made.seq), v.value
+        from ${records('results', 'id text, seq bigint, value text')} left join made on made.id = v.id
+        on conflict (task) do update set value = excluded.value)
+      insert into ${schema}.commits (task, removed_id, version, at, events, journal)
+      select coalesce(v.task, made.seq), v.removed_id, v.version, v.at, v.events, v.journal
+      from (select row_number() over () as place, v.* from ${records(
+        'commits',
+        'task bigint, made text, removed_id text, version integer, at double precision, events text, journal text',
+      )}) v left join made on made.id = v.made
+      order by v.place
+      returning seq, xact`,
+    remove: `
+      with gone as (delete from ${schema}.tasks where seq = any($1::bigint[])),
+      apart as (delete from ${schema}.results where task = any($1::bigint[])),
+      old as (delete from ${schema}.commits where task is null and at < $2)
+      delete from ${schema}.commits where task = any($1::bigint[])`,
+  };
+}

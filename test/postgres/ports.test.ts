@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { testQueue } from '../../src/testing/test-queue.ts';
+import { testSecrets } from '../../src/testing/test-secrets.ts';
+import { testSessions } from '../../src/testing/test-sessions.ts';
+import { testStore } from '../../src/testing/test-store.ts';
+import { freshDatabase } from './database.ts';
+import { placeIn } from './place.ts';
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.remove());
+
+const place = async () => placeIn(database.url);
+
+describe('the store on Postgres', () => testStore({ test, place }));
+describe('the queue on Postgres', () => testQueue({ test, place }));
+describe('the secrets on Postgres', () => testSecrets({ test, place }));
+describe('the sessions on Postgres', () => testSessions({ test, place }));

