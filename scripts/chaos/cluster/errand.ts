@@ -41,9 +41,9 @@ export function clusterTools(parts: ToolParts) {
 
   const leg = durableTool(
     'chaos_leg',
-    { ...options, inputSchema: z.object({ leg: z.number(), rest: z.number() }) },
-    async ({ leg, rest }, task) => {
-      const log = new Log(parts, task);
+    { ...options, inputSchema: z.object({ root: z.string(), leg: z.number(), rest: z.number() }) },
+    async ({ root, leg, rest }, task) => {
+      const log = new Log(parts, task, root);
       const due = (await log.step('depart')) + rest;
       await task.sleep(rest);
       await log.step('arrive', { due });
@@ -73,7 +73,7 @@ export function clusterTools(parts: ToolParts) {
       await log.step('leave-given', { heard: await heard(task, 'leave') });
       task.progress(2, 4);
 
-      const legs = await Promise.all([0, 1].map((number) => task.start(leg, { leg: number, rest })));
+      const legs = await Promise.all([0, 1].map((number) => task.start(leg, { root: task.id, leg: number, rest })));
       await log.step('embark');
       const returned = await Promise.all(
         legs.map(async (subtask, number) => {
@@ -113,10 +113,12 @@ class Log {
   readonly knows: Record<string, string> = {};
   readonly #parts: ToolParts;
   readonly #task: TaskContext;
+  readonly #root: TaskId;
 
-  constructor(parts: ToolParts, task: TaskContext) {
+  constructor(parts: ToolParts, task: TaskContext, root = task.id) {
     this.#parts = parts;
     this.#task = task;
+    this.#root = root;
   }
 
   /** Gives the time by the clock on the wall at which it ran. */
@@ -127,7 +129,7 @@ class Log {
       const at = Date.now();
       const { id: task, pass } = this.#task;
       const { history, process } = this.#parts;
-      const line = { task, step, attempt, pass, process, nonce: newId().slice(0, 10), knows };
+      const line = { task, root: this.#root, step, attempt, pass, process, nonce: newId().slice(0, 10), knows };
       const more = {
         ...(plan.heard !== undefined && { heard: plan.heard }),
         ...(plan.due !== undefined && { lateMs: at - plan.due }),

@@ -69,9 +69,13 @@ export type Closed = {
 };
 
 /** A step begins, and has done what it does. Both lines of one attempt bear the same nonce. */
-export type Attempt = {
-  readonly what: 'began' | 'did';
+export type Attempt = Began | Did;
+export type Began = AttemptLine & { readonly what: 'began' };
+export type Did = AttemptLine & { readonly what: 'did' };
+interface AttemptLine {
   readonly task: TaskId;
+  /** The task that somebody ordered: this one, or the one whose subtask this is. */
+  readonly root: TaskId;
   readonly step: string;
   readonly attempt: number;
   readonly pass: number;
@@ -84,7 +88,7 @@ export type Attempt = {
   readonly heard?: string;
   /** By how much the timer before it was late, in milliseconds by the clock on the wall. */
   readonly lateMs?: number;
-};
+}
 
 export type Fate = {
   readonly what: 'fate';
@@ -125,7 +129,8 @@ export type Entry =
   | Opened
   | Told
   | Closed
-  | Attempt
+  | Began
+  | Did
   | Fate
   | Trouble
   | Commit

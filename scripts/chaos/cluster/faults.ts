@@ -1,0 +1,88 @@
+/** What is done to a cluster while it works, drawn from a seed. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Random } from '../../../test/chaos/random.ts';
+import { type HistoryFile, moment } from './history.ts';
+import type { Members } from './members.ts';
+import type { Place } from './place.ts';
+
+export interface FaultPlan {
+  /** Of workers and servers, with `kill -9`. */
+  readonly kills: number;
+  /** Of the database, in the middle. */
+  readonly restarts: number;
+  /** Workers that are stopped for longer than their heartbeat, one after the other, and then continued. */
+  readonly stops: number;
+}
+
+/** Past the heartbeat of 15 s by which alone the others can tell. */
+const stoppedMs = 17_000;
+/** Long enough after a kill for a take-over that nothing disturbs. */
+const calmMs = 6_000;
+
+export class Faults {
+  cuts = 0;
+  restarts = 0;
+  stops = 0;
+  readonly #members: Members;
+  readonly #place: Place;
+  readonly #random: Random;
+  readonly #history: HistoryFile;
+
+  constructor(members: Members, place: Place, random: Random, history: HistoryFile) {
+    this.#members = members;
+    this.#place = place;
+    this.#random = random;
+    this.#history = history;
+  }
+
+  async unleash({ kills, restarts, stops }: FaultPlan, tell: () => void): Promise<void> {
+    for (let stopped = 0; this.#members.kills < kills; tell()) {
+      const share = this.#members.kills / kills;
+      if (this.restarts < restarts && share >= (this.restarts + 1) / (restarts + 1)) await this.#restart();
+      if (stopped < stops && share >= (stopped + 0.5) / stops) {
+        stopped++;
+        await this.#stopOne();
+      }
+      await pause(this.#random.between(200, 1_200));
+      if (this.#random.chance(0.4)) await this.#cut();
+      await this.#kill(kills - this.#members.kills);
+    }
+  }
+
+  async #kill(left: number): Promise<void> {
+    const random = this.#random;
+    const { workers, servers } = { workers: this.#members.of('worker'), servers: this.#members.of('server') };
+    const downMs = random.between(0, 800);
+    const kind = random.next();
+    if (kind < 0.3) return this.#members.kill([random.oneOf(servers)], downMs);
+    if (kind < 0.4 && left >= workers.length) return this.#members.kill(workers, downMs);
+    // Now and then nothing else happens until the work must have gone on elsewhere, without the one that was killed.
+    return this.#members.kill([random.oneOf(workers)], random.chance(0.3) ? calmMs : downMs);
+  }
+
+  async #cut(): Promise<void> {
+    const from = moment();
+    const connections = await this.#place.cut?.(this.#random);
+    if (!connections) return;
+    this.cuts += connections;
+    this.#history.add({ what: 'cut', from, at: moment(), connections });
+  }
+
+  async #restart(): Promise<void> {
+    this.restarts++;
+    if (!this.#place.restart) return;
+    const from = moment();
+    await this.#place.restart();
+    this.#history.add({ what: 'restarted', from, at: moment() });
+    await pause(this.#random.between(500, 2_000));
+  }
+
+  async #stopOne(): Promise<void> {
+    const worker = this.#random.oneOf(this.#members.of('worker'));
+    this.stops++;
+    this.#members.stop(worker);
+    await pause(stoppedMs);
+    this.#members.continue(worker);
+    await pause(1_000);
+  }
+}
