@@ -4,7 +4,7 @@ import type { Json } from '../model/json.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { Change, TaskWrite } from './change.ts';
-import type { Observer } from './observer.ts';
+import { type ObservedPass, type Observer, quietly } from './observer.ts';
 
 export interface LogEntry {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -30,9 +30,22 @@ export function logged(observer: Observer, log: Log): Observer {
       observer.committed(change);
       for (const entry of entriesOf(change)) log(entry);
     },
-    passBegan: (task) => observer.passBegan(task),
+    passBegan: (task) => loggedPass(observer.passBegan(task), task, log),
     polled: () => observer.polled(),
     ...(metrics && { metrics }),
+  };
+}
+
+/** What a pass commits is told with the commit. That it may not commit any more is told here. */
+function loggedPass(pass: ObservedPass, task: Task, log: Log): ObservedPass {
+  return {
+    handler: (run) => pass.handler(run),
+    attempt: (call, run) => pass.attempt(call, run),
+    ended(how, at) {
+      pass.ended(how, at);
+      if (how !== 'superseded') return;
+      quietly(() => log({ level: 'warn', at, event: how, ...about(task), detail: { pass: task.epoch } }));
+    },
   };
 }
 

@@ -33,8 +33,11 @@ export interface ObservedPass {
   handler<T>(run: () => T): T;
   /** Runs one attempt at a step, or one look of a poll. */
   attempt(call: ObservedCall, run: () => unknown): unknown;
-  /** `how`: returned, threw, parked, stopped, changed, lost. */
-  ended(how: string): void;
+  /**
+   * `how`: returned, threw, parked, stopped, changed, lost, or superseded: another worker had claimed the task
+   * meanwhile, and what this pass still wanted to commit was refused.
+   */
+  ended(how: string, at: number): void;
 }
 
 export interface ObservedCall {
@@ -91,7 +94,7 @@ function observedStore(store: Store, observer: Observer): Store {
   };
 }
 
-function quietly(tell: () => void): void {
+export function quietly(tell: () => void): void {
   try {
     tell();
   } catch {

@@ -1,7 +1,7 @@
 /** One task in the hands of a worker: its pass, and every commit that the pass needs. */
 
 import type { Clock } from '../model/clock.ts';
-import { HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
+import { ClaimLost, HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
@@ -79,13 +79,13 @@ export class Run {
   /** Resolves when the worker has nothing more to do with the task. */
   async advance(): Promise<void> {
     const observed = this.#settings.observer.passBegan(this.#task);
-    let how: PassEnd['type'] = 'lost';
+    let how: PassEnd['type'] | 'superseded' = 'lost';
     try {
       const end = await this.#pass(observed);
       how = end.type;
-      await this.#conclude(end);
+      if ((await this.#conclude(end)) === 'superseded') how = 'superseded';
     } finally {
-      observed.ended(how);
+      observed.ended(how, this.#clock.now());
       this.#reporter.take();
       this.headStart.end();
     }
@@ -235,7 +235,7 @@ export class Run {
     return done;
   }
 
-  async #conclude(end: PassEnd): Promise<void> {
+  async #conclude(end: PassEnd): Promise<'superseded' | void> {
     this.#isConcluding = end.type === 'returned' || end.type === 'threw';
     try {
       switch (end.type) {
@@ -253,7 +253,8 @@ export class Run {
           throw end.error;
       }
     } catch (error) {
-      // Lost claims and ended tasks need no word. Where the store itself fails, the lease will run out.
+      if (error instanceof ClaimLost) return 'superseded';
+      // Ended tasks need no word. Where the store itself fails, the lease will run out.
       if (!(error instanceof HoldfastError)) throw error;
     }
   }

@@ -73,7 +73,8 @@ export class Caller {
   async lookEverywhere(): Promise<void> {
     if (this.task === undefined) return;
     for (const { name, peer } of this.#parts.members.of('server'))
-      if (peer) await this.#look(this.task, name, peer, AbortSignal.timeout(answeredWithinMs)).catch(() => {});
+      if (peer)
+        await this.#look(this.task, name, peer, AbortSignal.timeout(answeredWithinMs)).catch(() => {});
   }
 
   async #pursue(task: TaskId): Promise<void> {
@@ -81,19 +82,16 @@ export class Caller {
     const started = moment();
     while (moment() - started < patienceMs) {
       const { name, peer } = await this.#parts.members.anyServer(random);
-      const seen = await this.#look(task, name, peer, AbortSignal.timeout(answeredWithinMs)).catch(() => undefined);
+      const seen = await this.#look(task, name, peer, AbortSignal.timeout(answeredWithinMs)).catch(
+        () => undefined,
+      );
       if (seen && hasEnded(seen)) return;
       await Promise.all((seen?.questions ?? []).map((question) => this.#answer(task, question)));
       await pause(plan.listens ? random.between(400, 1_200) : random.between(60, 400));
     }
   }
 
-  async #look(
-    task: TaskId,
-    server: string,
-    peer: Peer,
-    signal: AbortSignal,
-  ): Promise<Seen | undefined> {
+  async #look(task: TaskId, server: string, peer: Peer, signal: AbortSignal): Promise<Seen | undefined> {
     const from = moment();
     try {
       const seen = seenIn(await peer.get(task, signal));
@@ -178,7 +176,12 @@ export class Caller {
         if (hasEnded(seen)) return true;
       }
       const isOver = await Promise.race([
-        opened.until(({ messages }) => messages.length > read).then(() => false, () => true),
+        opened
+          .until(({ messages }) => messages.length > read)
+          .then(
+            () => false,
+            () => true,
+          ),
         opened.ended.then(() => true),
       ]);
       if (isOver && opened.messages.length === read) return false;

@@ -27,14 +27,16 @@ export function checkAttempts(history: History): AttemptFindings {
     expected.set(task, programme.errand);
     for (const [number, leg] of (legs ?? []).entries()) expected.set(leg.id, programme.legs[number] ?? []);
   }
-  const results = new Map([...returned.values()].flatMap(({ legs }) => legs ?? []).map((leg) => [leg.id, leg]));
+  const results = new Map(
+    [...returned.values()].flatMap(({ legs }) => legs ?? []).map((leg) => [leg.id, leg]),
+  );
   for (const [task, result] of returned) results.set(task, result as Returned & { id: TaskId });
   const checks = [...byTask].map(([task, own]) => new TaskAttempts(task, own, results.get(task)));
   return {
     problems: [
       ...ends(history, returned),
       ...unordered(history, byTask),
-      ...checks.flatMap((check) => check.problems(expected.get(task(check)))),
+      ...checks.flatMap((check) => check.problems(expected.get(check.id))),
       ...[...expected.keys()]
         .filter((id) => !byTask.has(id))
         .map((id): Problem => ({ kind: 'lost', task: id, text: 'has a result, and no step of it ever ran' })),
@@ -44,10 +46,6 @@ export function checkAttempts(history: History): AttemptFindings {
     steps: checks.reduce((sum, { committed }) => sum + committed.size, 0),
     inVain: checks.reduce((sum, { inVain }) => sum + inVain, 0),
   };
-}
-
-function task({ id }: TaskAttempts): TaskId {
-  return id;
 }
 
 class TaskAttempts {
@@ -109,12 +107,13 @@ class TaskAttempts {
       const last = this.#began.findLast((line) => line.step === step);
       const [nonce] = nonces;
       const done = this.#did.get(nonce!);
-      if (!done) return [this.#problem('broken', `was given the value of a ${step} that was never done`)];
-      if (nonces.size > 1 || last!.nonce === nonce) return this.#attemptsRepeated(step);
+      if (!done || !last)
+        return [this.#problem('broken', `was given the value of a ${step} that was never done`)];
+      if (nonces.size > 1 || last.nonce === nonce) return this.#attemptsRepeated(step);
       return [
         this.#problem(
           'repeated',
-          `${step} was committed by pass ${done.pass} (${done.process}), and ran again in pass ${last!.pass} (${last!.process})`,
+          `${step} was committed by pass ${done.pass} (${done.process}), and ran again in pass ${last.pass} (${last.process})`,
         ),
       ];
     });
@@ -230,7 +229,9 @@ function answersHeard(
           text: `its answer to ${question} was acknowledged, and no step heard it`,
         }),
       ),
-      ...unsaid.map((words): Problem => ({ kind: 'broken', task, text: `it heard "${words}", which nobody said` })),
+      ...unsaid.map(
+        (words): Problem => ({ kind: 'broken', task, text: `it heard "${words}", which nobody said` }),
+      ),
     ];
   });
 }

@@ -42,7 +42,8 @@ function creations(history: History): Problem[] {
   const seen = new Map<TaskId, string>();
   return orders.flatMap(({ key, tasks }): Problem[] => {
     if (tasks.length === 0) return [{ kind: 'lost', text: `${key} was ordered and never created` }];
-    if (tasks.length > 1) return [{ kind: 'broken', text: `${key} was created as ${tasks.join(' and as ')}` }];
+    if (tasks.length > 1)
+      return [{ kind: 'broken', text: `${key} was created as ${tasks.join(' and as ')}` }];
     const [task] = tasks as [TaskId];
     const other = seen.get(task);
     seen.set(task, key);
@@ -92,7 +93,9 @@ function monotony(task: TaskId, looks: readonly Looked[]): Problem[] {
       progress = Math.max(progress, before.progress);
     }
     if (seen!.updatedAt < updatedAt)
-      problems.push(broken(task, `was shown as of ${updatedAt}, and later by ${server} as of ${seen!.updatedAt}`));
+      problems.push(
+        broken(task, `was shown as of ${updatedAt}, and later by ${server} as of ${seen!.updatedAt}`),
+      );
     if (seen!.progress < progress)
       problems.push(broken(task, `had come to ${progress}, and ${server} later showed ${seen!.progress}`));
   }
@@ -113,14 +116,23 @@ function streamOrder(task: TaskId, told: readonly Told[]): Problem[] {
 function answerKept({ task, question, at }: Answered, looks: readonly Looked[]): Problem[] {
   const open = looks.find(({ seen, from }) => at !== null && from > at && seen?.questions.includes(question));
   if (!open) return [];
-  return [{ kind: 'lost', task, text: `its answer to ${question} was acknowledged, and ${open.server} asked again` }];
+  return [
+    {
+      kind: 'lost',
+      task,
+      text: `its answer to ${question} was acknowledged, and ${open.server} asked again`,
+    },
+  ];
 }
 
 /** A task whose cancellation was acknowledged has ended: cancelled, unless it had been done before. */
 function cancelKept({ task, at }: Cancelled, looks: readonly Looked[]): Problem[] {
   if (at === null) return [];
   const live = looks.find((look) => look.from > at && look.seen && !hasEnded(look.seen));
-  if (live) return [{ kind: 'lost', task, text: `was cancelled, and ${live.server} showed it as ${live.seen!.status}` }];
+  if (live)
+    return [
+      { kind: 'lost', task, text: `was cancelled, and ${live.server} showed it as ${live.seen!.status}` },
+    ];
   const end = looks.find(({ seen }) => seen && hasEnded(seen))?.seen;
   return end?.status === 'failed' ? [broken(task, 'was cancelled, and ended as failed')] : [];
 }

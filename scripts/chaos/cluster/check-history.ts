@@ -4,7 +4,13 @@ import type { Problem } from '../problem.ts';
 import { type AttemptFindings, checkAttempts } from './check-attempts.ts';
 import { checkClients, of } from './check-clients.ts';
 import type { History } from './history.ts';
-import { lateTakeOvers, type TakeOver, type TakeOverBounds, takeOverBounds, takeOversIn } from './take-overs.ts';
+import {
+  lateTakeOvers,
+  type TakeOver,
+  type TakeOverBounds,
+  takeOverBounds,
+  takeOversIn,
+} from './take-overs.ts';
 
 export interface Verdict {
   readonly problems: readonly Problem[];
@@ -40,8 +46,13 @@ function checkCommits(history: History): Problem[] {
   }
   for (const { task, version, settled } of of(history, 'stored')) {
     if (last.has(task) && last.get(task) !== version)
-      complain('broken', task, `its last commit was version ${last.get(task)}, and it is stored as ${version}`);
-    if (new Set(settled).size < settled.length) complain('repeated', task, 'its journal settles a call twice');
+      complain(
+        'broken',
+        task,
+        `its last commit was version ${last.get(task)}, and it is stored as ${version}`,
+      );
+    if (new Set(settled).size < settled.length)
+      complain('repeated', task, 'its journal settles a call twice');
   }
   return problems;
 }

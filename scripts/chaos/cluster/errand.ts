@@ -73,7 +73,9 @@ export function clusterTools(parts: ToolParts) {
       await log.step('leave-given', { heard: await heard(task, 'leave') });
       task.progress(2, 4);
 
-      const legs = await Promise.all([0, 1].map((number) => task.start(leg, { root: task.id, leg: number, rest })));
+      const legs = await Promise.all(
+        [0, 1].map((number) => task.start(leg, { root: task.id, leg: number, rest })),
+      );
       await log.step('embark');
       const returned = await Promise.all(
         legs.map(async (subtask, number) => {
@@ -129,7 +131,16 @@ class Log {
       const at = Date.now();
       const { id: task, pass } = this.#task;
       const { history, process } = this.#parts;
-      const line = { task, root: this.#root, step, attempt, pass, process, nonce: newId().slice(0, 10), knows };
+      const line = {
+        task,
+        root: this.#root,
+        step,
+        attempt,
+        pass,
+        process,
+        nonce: newId().slice(0, 10),
+        knows,
+      };
       const more = {
         ...(plan.heard !== undefined && { heard: plan.heard }),
         ...(plan.due !== undefined && { lateMs: at - plan.due }),

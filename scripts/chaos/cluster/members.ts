@@ -34,11 +34,7 @@ export class Members {
   readonly #places: Record<Role, Member[]> = { server: [], worker: [] };
   #started = 0;
 
-  constructor(
-    options: CommonOptions,
-    history: HistoryFile,
-    program = import.meta.resolve('./member.ts'),
-  ) {
+  constructor(options: CommonOptions, history: HistoryFile, program = import.meta.resolve('./member.ts')) {
     this.#options = options;
     this.#history = history;
     this.#program = program;
@@ -128,7 +124,9 @@ export class Members {
       member.peer?.close();
       delete member.peer;
       if (signal !== 'SIGKILL' && code !== 0)
-        this.#complain(`${name} ended by itself, with code ${code} and signal ${signal}. ${child.complaints}`);
+        this.#complain(
+          `${name} ended by itself, with code ${code} and signal ${signal}. ${child.complaints}`,
+        );
       ready.resolve();
     });
     return member;

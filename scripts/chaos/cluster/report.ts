@@ -19,8 +19,8 @@ export interface ClusterReport {
   readonly longestTakeOverFromStoppedMs: number;
   /** Whatever else befell the cluster in between. */
   readonly longestDisturbedTakeOverMs: number;
-  /** Commits that were refused because the claim had been lost, as the workers' logs tell. */
-  readonly refusedCommits: number;
+  /** Passes that found another worker in their place and could commit no more, as the logs of the workers tell. */
+  readonly superseded: number;
   readonly seconds: number;
   readonly lost: number;
   readonly repeatedSteps: number;

@@ -66,7 +66,12 @@ export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedC
   const keepUnderWay = async () => {
     while (callers.length < errands || !isCalm) {
       if (underWay.size < fleet) {
-        const caller = new Caller({ members, history, random: orders, plan: planOf(orders, callers.length + 1) });
+        const caller = new Caller({
+          members,
+          history,
+          random: orders,
+          plan: planOf(orders, callers.length + 1),
+        });
         callers.push(caller);
         const running: Promise<void> = caller.run().finally(() => underWay.delete(running));
         underWay.add(running);
@@ -117,7 +122,7 @@ export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedC
       longestTakeOverMs: longest(calm('killed')),
       longestTakeOverFromStoppedMs: longest(calm('stopped')),
       longestDisturbedTakeOverMs: longest(verdict.takeOvers.map(({ ms }) => ms)),
-      refusedCommits: members.logs.filter(({ entry }) => entry.event === 'fenced').length,
+      superseded: members.logs.filter(({ entry }) => entry.event === 'superseded').length,
       seconds: Math.round((moment() - started) / 1_000),
       lost,
       repeatedSteps: repeated,

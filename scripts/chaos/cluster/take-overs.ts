@@ -83,7 +83,11 @@ function troublesIn(history: History): number[] {
       moments.push(at);
     }
   }
-  return [...moments, ...of(history, 'restarted').map(({ at }) => at), ...of(history, 'cut').map(({ at }) => at)];
+  return [
+    ...moments,
+    ...of(history, 'restarted').map(({ at }) => at),
+    ...of(history, 'cut').map(({ at }) => at),
+  ];
 }
 
 /** The roots that were asked to end, and did so by that. */
