@@ -1,0 +1,45 @@
+/** A worker that was stopped for longer than its heartbeat and goes on: it may do what it likes, and commits nothing. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkHistory } from '../../scripts/chaos/cluster/check-history.ts';
+import { told } from '../../scripts/chaos/problem.ts';
+import { temporaryFile } from '../chaos/temporary-file.ts';
+import { freshDatabase } from '../postgres/database.ts';
+import { type Aftermath, stopAndGoOn } from './stopped-worker.ts';
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(() => database.remove());
+
+const stores = [
+  ['SQLite', () => `sqlite:${temporaryFile()}`],
+  ['Postgres', () => database.url],
+] as const;
+
+describe.each(stores)('on %s', (_, store) => {
+  test('a worker that was stopped past its heartbeat and continued cannot commit, and says so in its log', {
+    timeout: 90_000,
+  }, async () => {
+    const { history, stopped, log } = await stopAndGoOn(store());
+    expect(problems({ history })).toEqual([]);
+    expect(log).toContain('superseded');
+    // It did the step to its end, in vain.
+    const did = history.filter((entry) => entry.what === 'did' && entry.step === 'haul');
+    expect(did.map((entry) => entry.what === 'did' && entry.process)).toContain(stopped);
+    expect(did).toHaveLength(2);
+  });
+
+  test('the checker notices a build whose fencing is off', { timeout: 90_000 }, async () => {
+    const aftermath = await stopAndGoOn(store(), import.meta.resolve('./unfenced.ts'));
+    const found = problems(aftermath).join('\n');
+    console.log(found);
+    expect(found).toMatch(
+      new RegExp(`haul was committed 2 times|${aftermath.stopped} committed haul under the claim of pass`),
+    );
+  });
+});
+
+function problems({ history }: Pick<Aftermath, 'history'>): string[] {
+  return checkHistory(history).problems.map(told);
+}
