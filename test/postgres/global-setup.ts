@@ -7,7 +7,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   let started: Promise<PostgresServer> | undefined;
   const door = createServer((socket) => {
     socket.on('error', () => {});
-    started ??= startPostgres();
+    started ??= startPostgres({ fsync: false });
     started.then(
       ({ url }) => socket.end(url),
       (error) => socket.end(`failed: ${error.message}`),

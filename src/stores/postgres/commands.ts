@@ -164,9 +164,10 @@ export class Commands {
       if (closure.tasks.length > 0) writes.add(await rows.lock(transaction, closure), rows);
       if (scopes.length > 0) writes.add(await rows.lockBearers(transaction, scopes), rows);
       try {
-        const now = clock.now();
-        const decided = orders.map((order) => decide(order, writes, now));
+        const decided = orders.map((order) => decide(order, writes, clock.now()));
         if (writes.isEmpty) return [decided, [], false];
+        // Later than any rule could have said, so that what is ready by a rule is ready.
+        const now = clock.now();
         const { notices, sent, deleted, leftWork } = await writes.flush(transaction, this.#sql, now);
         await jobs.send(transaction, sent);
         await jobs.delete(transaction, deleted);

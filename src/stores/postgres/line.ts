@@ -93,9 +93,14 @@ export class Line {
     clearInterval(this.#looks);
     await this.#telling;
     const { schema, connections } = this.#parts;
-    // Whoever leaves in order is known to be gone at once.
+    // Whoever leaves in order is known to be gone at once, and what is still in its hands is free.
+    if (!this.#client) return;
     await connections
-      .query(`delete from ${schema}.processes where name = $1`, [this.name])
+      .raw(
+        `with gone as (delete from ${schema}.processes where name = $1)
+        update ${schema}.tasks set deserted = true where holder = $1`,
+        [this.name],
+      )
       .then(() => this.#say({ work: true }))
       .catch(() => {});
     const client = this.#client;

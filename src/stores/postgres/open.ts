@@ -53,6 +53,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     },
   });
   let boss: PgBoss | undefined;
+  // Nothing else may be left that does, while pg-boss waits for another process.
+  const keepAlive = setInterval(() => {}, 60_000);
   try {
     await whenStarted(() => connections.raw('select 1'));
     await checkServer(connections, place);
@@ -66,6 +68,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     await line.close().catch(() => {});
     await connections.close().catch(() => {});
     throw worded(error, place);
+  } finally {
+    clearInterval(keepAlive);
   }
 }
 
@@ -121,7 +125,12 @@ async function startBoss(Boss: typeof PgBoss, connections: Connections, schema: 
   });
   // It tries again by itself, and no task depends on it.
   boss.on('error', () => {});
-  await boss.start();
+  // Two that install it at once stand in each other's way.
+  await connections.transact(async (transaction) => {
+    await transaction.query('set local idle_in_transaction_session_timeout = 0');
+    await transaction.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`pg-boss ${schema}`]);
+    await boss.start();
+  });
   return boss;
 }
 

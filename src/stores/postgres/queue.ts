@@ -17,7 +17,6 @@ import type { Connections } from './pool.ts';
 const netMs = 1_000;
 /** A task that could have been claimed for so long is asked after: is there still a job that leads to it? */
 const askAfterMs = 3_000;
-const askedAtOnce = 200;
 
 interface ReadyRow {
   readonly seq: number;
@@ -66,11 +65,9 @@ export class PostgresQueue implements Queue {
     const now = this.#parts.clock.now();
     const ready = await this.#ready(tools, now, limit);
     if (ready.length < limit) await this.#expectTimers(tools, now);
-    await this.#askAfter(ready, now);
-    await this.#enqueue(
-      ready.filter(({ job }) => job === null).map(({ seq }) => seq),
-      now,
-    );
+    const lost = await this.#lost(ready, now);
+    await this.#dequeue(lost.map((row) => jobFor(row, row.job!)));
+    await this.#enqueue([...ready.filter(({ job }) => job === null), ...lost], now);
     const jobs = await Promise.all(
       tools.map((tool) => {
         const wanted = ready.filter((row) => isOf(row, tool)).length;
@@ -133,8 +130,9 @@ export class PostgresQueue implements Queue {
   }
 
   /** Gives jobs to tasks that could be claimed and have none. */
-  async #enqueue(seqs: readonly number[], now: number): Promise<void> {
-    if (seqs.length === 0) return;
+  async #enqueue(ready: readonly ReadyRow[], now: number): Promise<void> {
+    if (ready.length === 0) return;
+    const seqs = ready.map(({ seq }) => seq);
     const { connections, jobs, line } = this.#parts;
     await connections.transact(async (transaction) => {
       const rows = await transaction.query<ReadyRow>(this.#sql.lockReady, [seqs, now, line.dead.map(stored)]);
@@ -176,19 +174,18 @@ export class PostgresQueue implements Queue {
     });
   }
 
-  /** A job may be in the hands of a process that died before it claimed, or be deleted by somebody else. */
-  async #askAfter(ready: readonly ReadyRow[], now: number): Promise<void> {
+  /** Whose job is in the hands of a process that died before it claimed, or was deleted by somebody else. */
+  async #lost(ready: readonly ReadyRow[], now: number): Promise<ReadyRow[]> {
     const old = ready.filter(({ job, wake_at }) => job !== null && wake_at <= now - askAfterMs);
-    if (old.length === 0 || performance.now() - this.#askedAt < askAfterMs) return;
+    if (old.length === 0 || performance.now() - this.#askedAt < askAfterMs) return [];
     this.#askedAt = performance.now();
-    const asked = old.slice(0, askedAtOnce);
     const lost = await this.#parts.connections.query<{ job: string }>(this.#sql.lost, [
-      asked.map(({ job }) => job),
-      asked.map((row) => queueOf(toolOf(row))),
+      old.map(({ job }) => job),
+      old.map((row) => queueOf(toolOf(row))),
       askAfterMs / 1_000,
     ]);
     const ids = new Set(lost.map(({ job }) => job));
-    await this.#dequeue(asked.filter(({ job }) => ids.has(job!)).map((row) => jobFor(row, row.job!)));
+    return old.filter(({ job }) => ids.has(job!));
   }
 
   async #expectTimers(tools: readonly ToolVersion[], now: number): Promise<void> {
@@ -244,21 +241,23 @@ function statements(schema: string, bossSchema: string) {
     't.seq, t.id, t.tool, t.tool_version, t.wake_at, t.job, t.holder, t.lease_until, t.deserted';
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
-  const isGone = (dead: string) => `(
-    t.deserted or t.holder = any(${dead}::text[])
-    or not exists (select 1 from ${schema}.processes p where p.name = t.holder))`;
-  const isFree = (now: string, dead: string) =>
-    `(t.holder is null or t.lease_until <= ${now} or ${isGone(dead)})`;
+  /** Tasks whose holder fell silent or is gone. Those who hold are few, and looked at one by one. */
+  const isFreed = (now: string, dead: string) =>
+    `(t.lease_until <= ${now} or t.deserted or t.holder = any(${dead}::text[]))`;
   return prepared({
     ready: `
-      select r.* from ${kinds} cross join lateral (
-        select ${columns} from ${tasks} t
-        where ${ofKind} and t.wake_at <= $3 and ${isFree('$3', '$4')}
-        order by t.wake_at, t.seq limit $5) r
+      select * from (
+        select r.* from ${kinds} cross join lateral (
+          select ${columns} from ${tasks} t
+          where ${ofKind} and t.wake_at <= $3 and t.holder is null
+          order by t.wake_at, t.seq limit $5) r
+        union all
+        select ${columns} from ${tasks} t join ${kinds} on ${ofKind}
+        where t.holder is not null and t.wake_at <= $3 and ${isFreed('$3', '$4')}) r
       order by r.wake_at, r.seq limit $5`,
     lockReady: `
       select ${columns} from ${tasks} t
-      where t.seq = any($1::bigint[]) and t.job is null and t.wake_at <= $2 and ${isFree('$2', '$3')}
+      where t.seq = any($1::bigint[]) and t.job is null and t.wake_at <= $2 and (t.holder is null or ${isFreed('$2', '$3')})
       order by t.seq for update of t skip locked`,
     enqueue: `
       update ${tasks} t set job = v.job, deserted = t.holder is not null and t.lease_until > $3
@@ -285,14 +284,18 @@ function statements(schema: string, bossSchema: string) {
     backlog: `
       select count(r.wake_at) as ready, min(r.wake_at) as since,
         (select count(*) from (select 1 from ${tasks} where waiting limit $4) w) as waiting
-      from ${kinds} cross join lateral (
-        select t.wake_at from ${tasks} t
-        where ${ofKind} and t.wake_at <= $3 and (t.holder is null or t.lease_until <= $3)
-        order by t.wake_at limit $4) r`,
+      from (
+        select r.* from ${kinds} cross join lateral (
+          select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at <= $3 and t.holder is null
+          order by t.wake_at limit $4) r
+        union all
+        select t.wake_at from ${tasks} t join ${kinds} on ${ofKind}
+        where t.holder is not null and t.wake_at <= $3 and t.lease_until <= $3) r`,
     next: `
       select least(
         (select min(r.wake_at) from ${kinds} cross join lateral (
-          select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at > $3 order by t.wake_at limit 1) r),
+          select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at > $3 and t.holder is null
+          order by t.wake_at limit 1) r),
         (select min(t.lease_until) from ${tasks} t where t.holder is not null and t.lease_until > $3)) as next`,
   });
 }

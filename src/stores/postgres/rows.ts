@@ -87,7 +87,7 @@ export class Rows {
     }>(this.#sql.journal, [name(id)]);
     if (commits.length === 0) return [];
     // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
-    const { version } = this.task({ ...commits[0]!, seq: 0, id, job: null });
+    const { version } = this.task({ ...commits[0]!, seq: 0, id: name(id), job: null });
     if (commits.length !== version || commits.some((commit, i) => commit.version !== i + 1))
       throw new Damaged(`commits of task ${id} are missing`);
     return commits.flatMap(({ version, journal }) =>
@@ -159,20 +159,14 @@ export function lineageIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Lineage
 export function familyIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Family | undefined {
   const lineage = lineageIn(tasks, id);
   if (!lineage) return undefined;
-  const children = new Map<TaskId, Task[]>();
-  for (const task of tasks.values()) {
-    if (task.parentId === undefined) continue;
-    const siblings = children.get(task.parentId);
-    if (siblings) siblings.push(task);
-    else children.set(task.parentId, [task]);
-  }
+  // They were read in the order in which they were made.
+  const below = [...tasks.values()].filter(({ depth }) => depth > lineage.task.depth);
   const descendants: Task[] = [];
   for (let level = [lineage.task]; level.length > 0; ) {
-    level = level.flatMap((parent) => {
-      const own = (children.get(parent.id) ?? []).sort((a, b) => a.ordinal - b.ordinal);
-      if (own.length !== parent.childCount) throw new SubtasksMissing(parent.id);
-      return own;
-    });
+    const parents = new Map(level.map((parent) => [parent.id, parent.childCount]));
+    level = below.filter(({ parentId }) => parents.has(parentId!));
+    const count = [...parents.values()].reduce((sum, one) => sum + one, 0);
+    if (level.length !== count) throw new SubtasksMissing(id);
     descendants.push(...level);
   }
   return { ...lineage, descendants };

@@ -37,7 +37,8 @@ const migrations: readonly string[] = [
   ) with (fillfactor = 80);
   create index tasks_by_owner on tasks (owner, seq) where parent_id is null;
   create index tasks_by_parent on tasks (parent_id, ordinal) where parent_id is not null;
-  create index tasks_ready on tasks (tool, tool_version, wake_at, seq) where wake_at is not null;
+  create index tasks_ready on tasks (tool, tool_version, wake_at, seq)
+    where wake_at is not null and holder is null;
   create index tasks_held on tasks (holder) where holder is not null;
   create index tasks_by_deadline on tasks (deadline_at) where deadline_at is not null;
   create index tasks_by_purge on tasks (purge_at) where purge_at is not null;
