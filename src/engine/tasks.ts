@@ -66,7 +66,7 @@ export interface CreateOptions {
 export interface WorkOptions {
   /** Tasks that run at the same time. Default 8. */
   readonly concurrency?: number;
-  /** How long a silent worker keeps its tasks. Default `'15s'`. */
+  /** How long a silent worker keeps its tasks. Default `'15s'`, and `'10s'` on Postgres. */
   readonly lease?: Duration;
   /** How long steps in flight may take to finish when the worker stops. Default `'5s'`. */
   readonly grace?: Duration;
@@ -298,8 +298,11 @@ export class Tasks implements AsyncDisposable {
 
   /** Starts a worker for all tools, resources and prompts. It holds the process open until it is stopped. */
   async work({ concurrency, lease, grace }: WorkOptions = {}): Promise<Worker> {
-    const worker = new Worker(await this.#opened(), this.#clock, this.#durable, {
+    const database = await this.#opened();
+    const { usualLeaseMs: leaseMs = workerDefaults.leaseMs } = database.queue;
+    const worker = new Worker(database, this.#clock, this.#durable, {
       ...workerDefaults,
+      leaseMs,
       observer: this.observer,
       largestValue: this.#largestValue,
       bounds: this.#bounds,

@@ -14,7 +14,7 @@ export interface FaultPlan {
   readonly stops: number;
 }
 
-/** Past the heartbeat of 15 s by which alone the others can tell. */
+/** Past the heartbeat by which alone the others can tell, and past the time within which they must have. */
 const stoppedMs = 17_000;
 /** Long enough after a kill for a take-over that nothing disturbs. */
 const calmMs = 6_000;
@@ -38,26 +38,30 @@ export class Faults {
   async unleash({ kills, restarts, stops }: FaultPlan, tell: () => void): Promise<void> {
     for (let stopped = 0; this.#members.kills < kills; tell()) {
       const share = this.#members.kills / kills;
-      if (this.restarts < restarts && share >= (this.restarts + 1) / (restarts + 1)) await this.#restart();
+      if (this.#place.restart && this.restarts < restarts && share >= (this.restarts + 1) / (restarts + 1))
+        await this.#restart();
       if (stopped < stops && share >= (stopped + 0.5) / stops) {
         stopped++;
         await this.#stopOne();
       }
       await pause(this.#random.between(200, 1_200));
-      if (this.#random.chance(0.4)) await this.#cut();
+      if (this.cuts === 0 || this.#random.chance(0.4)) await this.#cut();
       await this.#kill(kills - this.#members.kills);
     }
   }
 
   async #kill(left: number): Promise<void> {
     const random = this.#random;
-    const { workers, servers } = { workers: this.#members.of('worker'), servers: this.#members.of('server') };
+    const members = this.#members;
+    const workers = members.of('worker');
     const downMs = random.between(0, 800);
     const kind = random.next();
-    if (kind < 0.3) return this.#members.kill([random.oneOf(servers)], downMs);
-    if (kind < 0.4 && left >= workers.length) return this.#members.kill(workers, downMs);
+    if (members.kills === 1 || (members.kills > 1 && kind < 0.3))
+      return members.kill([random.oneOf(members.of('server'))], downMs);
+    if (kind < 0.4 && left >= workers.length) return members.kill(workers, downMs);
     // Now and then nothing else happens until the work must have gone on elsewhere, without the one that was killed.
-    return this.#members.kill([random.oneOf(workers)], random.chance(0.3) ? calmMs : downMs);
+    const isCalm = members.kills === 0 || random.chance(0.3);
+    return members.kill([random.oneOf(workers)], isCalm ? calmMs : downMs);
   }
 
   async #cut(): Promise<void> {
@@ -70,9 +74,8 @@ export class Faults {
 
   async #restart(): Promise<void> {
     this.restarts++;
-    if (!this.#place.restart) return;
     const from = moment();
-    await this.#place.restart();
+    await this.#place.restart!();
     this.#history.add({ what: 'restarted', from, at: moment() });
     await pause(this.#random.between(500, 2_000));
   }

@@ -16,24 +16,29 @@ export function sqlitePlace(file: string): Place {
 }
 
 /** A Postgres of its own, which goes with it. */
-export async function postgresPlace(): Promise<Place> {
-  const { query, startPostgres } = await import('../../../test/postgres/server.ts');
+export async function ownPostgres(): Promise<Place> {
+  const { startPostgres } = await import('../../../test/postgres/server.ts');
   const server = await startPostgres();
-  const url = await server.createDatabase();
-  const name = new URL(url).pathname.slice(1);
+  const place = postgresPlace(await server.createDatabase());
+  return { ...place, restart: () => server.restart('immediate'), remove: () => server.stop() };
+}
+
+/** A database on a server that others may use: it is not restarted. What the run makes stays there. */
+export function postgresPlace(url: string): Place {
   return {
     url,
     async cut(random) {
+      const { query } = await import('../../../test/postgres/server.ts');
       const rows = await query(
-        server.url,
-        `select pid from pg_stat_activity where datname = '${name}' and backend_type = 'client backend'`,
+        url,
+        `select pid from pg_stat_activity
+         where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
       );
       const pids = rows.map(({ pid }) => Number(pid)).filter(() => random.chance(0.3));
       if (pids.length > 0)
-        await query(server.url, `select pg_terminate_backend(pid) from unnest(array[${pids}]) as pid`);
+        await query(url, `select pg_terminate_backend(pid) from unnest(array[${pids}]) as pid`);
       return pids.length;
     },
-    restart: () => server.restart('immediate'),
-    remove: () => server.stop(),
+    remove: async () => {},
   };
 }

@@ -1,17 +1,17 @@
 /** One run of chaos on a cluster: two servers, three workers, one database, many clients; then the verdict. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Batch } from '../../../src/engine/journal.ts';
 import { newId } from '../../../src/model/id.ts';
 import { seededRandom } from '../../../test/chaos/random.ts';
-import { counts, told } from '../problem.ts';
 import { Caller, type Plan } from './caller.ts';
 import { checkHistory, type Verdict } from './check-history.ts';
 import { type FaultPlan, Faults } from './faults.ts';
 import { type History, HistoryFile, moment, readHistory } from './history.ts';
 import { Members } from './members.ts';
 import type { Place } from './place.ts';
-import type { ClusterReport } from './report.ts';
+import { type ClusterReport, reportOf } from './report.ts';
 import { openStore } from './store.ts';
+import type { TakeOverBounds } from './take-overs.ts';
+import { Watch } from './watch.ts';
 
 export interface ClusterOptions {
   readonly place: Place;
@@ -21,6 +21,8 @@ export interface ClusterOptions {
   /** Errands, each with two subtasks. There are more if the kills take longer than they do. */
   readonly errands: number;
   readonly faults: FaultPlan;
+  /** How soon work must go on elsewhere; as with default settings unless told. */
+  readonly bounds?: TakeOverBounds;
   readonly tell?: (progress: ClusterProgress) => void;
 }
 
@@ -48,10 +50,7 @@ export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedC
   const history = new HistoryFile(folder, 'run');
   const random = (salt: number) => seededRandom(seed * 8 + salt);
   const database = await openStore(place.url);
-  // Heard through the port of the store, by a process that nobody kills.
-  const unsubscribe = database.store.subscribe(({ taskId: task, version }) =>
-    history.add({ what: 'commit', task, version, at: moment() }),
-  );
+  const watch = new Watch(database, history);
   const members = new Members({ store: place.url, folder, run }, history);
   const faults = new Faults(members, place, random(0), history);
   const orders = random(1);
@@ -92,71 +91,24 @@ export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedC
     for (const caller of callers) await caller.lookEverywhere();
     tell(progress());
     await members.stopAll();
-    await heardAll(folder, database, history);
+    await watch.conclude();
   } finally {
     await members.killAll();
-    unsubscribe();
+    watch.stop();
     await database.close();
   }
   const entries = readHistory(folder);
-  const verdict = checkHistory(entries);
-  const problems = [...members.problems, ...verdict.problems];
-  const { lost, repeated, broken } = counts(problems);
-  const longest = (of: readonly number[]) => Math.round(Math.max(0, ...of));
-  const calm = (how: 'killed' | 'stopped') =>
-    verdict.takeOvers.filter((one) => one.how === how && one.ms === one.calmMs).map(({ ms }) => ms);
-  return {
-    report: {
-      seed,
-      kills: members.kills,
-      errands: callers.length,
-      tasks: verdict.attempts.tasks.size,
-      steps: verdict.attempts.steps,
-      attemptsInVain: verdict.attempts.inVain,
-      entries: entries.length,
-      restarts: faults.restarts,
-      cuts: faults.cuts,
-      stops: faults.stops,
-      takeOvers: verdict.takeOvers.length,
-      undisturbedTakeOvers: calm('killed').length,
-      longestTakeOverMs: longest(calm('killed')),
-      longestTakeOverFromStoppedMs: longest(calm('stopped')),
-      longestDisturbedTakeOverMs: longest(verdict.takeOvers.map(({ ms }) => ms)),
-      superseded: members.logs.filter(({ entry }) => entry.event === 'superseded').length,
-      seconds: Math.round((moment() - started) / 1_000),
-      lost,
-      repeatedSteps: repeated,
-      brokenInvariants: broken,
-      problems: problems.map(told),
-    },
-    history: entries,
-    verdict,
-  };
+  const verdict = checkHistory(entries, options.bounds);
+  const seconds = Math.round((moment() - started) / 1_000);
+  const report = reportOf({ seed, errands: callers.length, members, faults, verdict, entries, seconds });
+  return { report, history: entries, verdict };
 }
 
 function planOf(random: ReturnType<typeof seededRandom>, n: number): Plan {
   return {
     key: `errand ${n} ${newId()}${newId()}`,
-    input: { rest: random.between(50, 600), haul: random.between(200, 900) },
+    input: { rest: random.between(50, 600), haul: random.between(300, 1_500) },
     listens: random.chance(0.35),
     ...(random.chance(0.12) && { cancelsAfterMs: random.between(0, 4_000) }),
   };
-}
-
-/** Everything as it is stored in the end, when the feed has told of it all. */
-async function heardAll(
-  folder: string,
-  { store }: Awaited<ReturnType<typeof openStore>>,
-  history: HistoryFile,
-): Promise<void> {
-  const entries = readHistory(folder);
-  const tasks = new Set(entries.flatMap((entry) => ('task' in entry ? [entry.task] : [])));
-  await pause(2_500);
-  for (const id of tasks) {
-    const task = await store.get(id);
-    if (!task) continue;
-    const batches = (await store.journal(id)) as unknown as Partial<Batch>[];
-    const settled = batches.flatMap(({ entries = [] }) => entries.map(({ call }) => call));
-    history.add({ what: 'stored', task: id, version: task.version, settled });
-  }
 }
