@@ -70,7 +70,7 @@ async function unleashOnPostgres(kills: number, seed: number, url: string, json:
   const isOurs = url.endsWith(':');
   if (!isOurs && !/^postgres(ql)?:\/\/./.test(url))
     throw new WrongUsage('--store wants postgres: alone, or a URL of a server.');
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-chaos-'));
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-cluster-'));
   const say = (line: object, text: string) => console.log(json ? JSON.stringify(line) : text);
   say({ seed, kills, folder }, `seed ${seed}: --seed ${seed} repeats the random choices of this run`);
   const { ownPostgres, postgresPlace } = await import('./chaos/cluster/place.ts');

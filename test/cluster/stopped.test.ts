@@ -1,27 +1,31 @@
 /** A worker that was stopped for longer than its heartbeat and goes on: it may do what it likes, and commits nothing. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, test } from 'vitest';
 import { checkHistory } from '../../scripts/chaos/cluster/check-history.ts';
 import { told } from '../../scripts/chaos/problem.ts';
-import { temporaryFile } from '../chaos/temporary-file.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { type Aftermath, stopAndGoOn } from './stopped-worker.ts';
 
-let database: Awaited<ReturnType<typeof freshDatabase>>;
-beforeAll(async () => {
-  database = await freshDatabase();
-});
-afterAll(() => database.remove());
+const databases: Awaited<ReturnType<typeof freshDatabase>>[] = [];
+afterAll(() => Promise.all(databases.map((database) => database.remove())));
 
 const stores = [
-  ['SQLite', () => `sqlite:${temporaryFile()}`],
-  ['Postgres', () => database.url],
+  ['SQLite', async () => undefined],
+  [
+    'Postgres',
+    async () => {
+      const database = await freshDatabase();
+      databases.push(database);
+      return database.url;
+    },
+  ],
 ] as const;
 
-describe.each(stores)('on %s', (_, store) => {
-  test('a worker that was stopped past its heartbeat and continued cannot commit, and says so in its log', {
-    timeout: 90_000,
-  }, async () => {
-    const { history, stopped, log } = await stopAndGoOn(store());
+// They wait more than they work.
+describe.concurrent.each(stores)('on %s', { timeout: 180_000 }, (_, store) => {
+  test('a worker that was stopped past its heartbeat and continued cannot commit, and says so in its log', async ({
+    expect,
+  }) => {
+    const { history, stopped, log } = await stopAndGoOn(await store());
     expect(problems({ history })).toEqual([]);
     expect(log).toContain('superseded');
     // It did the step to its end, in vain.
@@ -30,8 +34,8 @@ describe.each(stores)('on %s', (_, store) => {
     expect(did).toHaveLength(2);
   });
 
-  test('the checker notices a build whose fencing is off', { timeout: 90_000 }, async () => {
-    const aftermath = await stopAndGoOn(store(), import.meta.resolve('./unfenced.ts'));
+  test('the checker notices a build whose fencing is off', async ({ expect }) => {
+    const aftermath = await stopAndGoOn(await store(), import.meta.resolve('./unfenced.ts'));
     const found = problems(aftermath).join('\n');
     console.log(found);
     expect(found).toMatch(

@@ -48,8 +48,12 @@ export class Caller {
     this.#parts = parts;
   }
 
-  /** From the order to the end of the task; or until it has no patience any more. */
+  /** From the order to the end of the task; or until it has no patience any more, or the run is over. */
   async run(): Promise<void> {
+    await this.#run().catch(() => {});
+  }
+
+  async #run(): Promise<void> {
     const { key, input, listens, cancelsAfterMs } = this.#parts.plan;
     this.#parts.history.add({ what: 'ordered', key, at: moment() });
     const task = await this.#insist(async (peer, request, signal) => {

@@ -33,6 +33,7 @@ export class Members {
   readonly #program: string;
   readonly #places: Record<Role, Member[]> = { server: [], worker: [] };
   #started = 0;
+  #isOver = false;
 
   constructor(options: CommonOptions, history: HistoryFile, program = import.meta.resolve('./member.ts')) {
     this.#options = options;
@@ -55,9 +56,10 @@ export class Members {
     return this.#places[role];
   }
 
-  /** A server that is believed to be there. */
+  /** A server that is believed to be there. Rejects when it is all over. */
   async anyServer(random: Random): Promise<Member & { readonly peer: Peer }> {
     for (;;) {
+      if (this.#isOver) throw new Error('The run is over.');
       const member = random.oneOf(this.#places.server);
       if (member.peer) return member as Member & { readonly peer: Peer };
       await pause(20);
@@ -103,6 +105,7 @@ export class Members {
   }
 
   async killAll(): Promise<void> {
+    this.#isOver = true;
     for (const { peer } of this.all) peer?.close();
     await Promise.all(this.all.map(({ child }) => child.kill()));
   }
