@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
@@ -171,7 +171,20 @@ async function run(
     if (code !== undefined) throw new Error(`Postgres ended with ${code}: ${said()}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+  guard(child, folder);
   return child;
+}
+
+/** Ends the server if this process dies without having done so: then the pipe to the guard is closed. */
+function guard(server: ChildProcess, folder: string): void {
+  const script = 'cat > /dev/null; kill -QUIT "$1"; sleep 2; rm -rf "$2"';
+  const child = spawn('/bin/sh', ['-c', script, 'guard', String(server.pid), folder], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.unref();
+  (child.stdin as Socket).unref();
+  server.once('exit', () => child.kill('SIGKILL'));
 }
 
 function isReady(file: string, pid: number): boolean {

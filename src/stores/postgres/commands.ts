@@ -6,11 +6,12 @@
 import type { Change, Verdict } from '../../engine/change.ts';
 import { crashPoint } from '../../engine/crash-point.ts';
 import type { IdempotencyScope, Reach } from '../../engine/store.ts';
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { StoreClosed, StoreCorrupt, StoreError } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import type { Task, TaskId } from '../../model/task.ts';
 import type { Cells } from './cells.ts';
+import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { Jobs } from './jobs.ts';
 import type { Connections, Transaction } from './pool.ts';
@@ -120,7 +121,7 @@ export class Commands {
   }
 
   async #run(batch: readonly Command[]): Promise<void> {
-    const { connections, feed } = this.#parts;
+    const { connections, feed, place } = this.#parts;
     let decided: Decided[] = [];
     let notices: readonly NumberedNotice[] = [];
     let leftWork = false;
@@ -134,7 +135,7 @@ export class Commands {
     } catch (error) {
       feed.forget(notices);
       // What one command alone does wrong must not be the fault of the others.
-      if (batch.length > 1 && !(error instanceof StoreClosed)) {
+      if (batch.length > 1 && isOfOneCommand(error)) {
         for (const command of batch) await this.#run([command]);
         return;
       }
@@ -144,7 +145,7 @@ export class Commands {
     crashPoint('commit: durable');
     await feed.committed(notices, leftWork);
     for (const [index, one] of decided.entries()) {
-      if ('error' in one) batch[index]!.reject(one.error);
+      if ('error' in one) batch[index]!.reject(worded(one.error, place));
       else batch[index]!.resolve(one.change);
     }
   }
@@ -179,6 +180,11 @@ export class Commands {
   }
 }
 
+/** What a value or a row does wrong; where the server itself is in trouble, all commands share it. */
+function isOfOneCommand(error: unknown): boolean {
+  return !(error instanceof StoreError) || error.constructor === StoreError || error instanceof StoreCorrupt;
+}
+
 function subjectOf(order: Order): string | undefined {
   if (order.kind === 'update') return order.id;
   if (!order.bearing) return undefined;
@@ -201,11 +207,17 @@ function closureOf(orders: readonly Order[]): Closure {
 }
 
 function decide(order: Order, writes: Writes, now: number): Decided {
+  const verdict = verdictOn(order, writes.tasks);
+  if (verdict instanceof Refusal) return { error: verdict };
+  if ('error' in verdict) return verdict;
+  writes.apply(verdict, now);
+  return { change: verdict };
+}
+
+/** What a rule throws is the fault of its command alone. */
+function verdictOn(order: Order, tasks: ReadonlyMap<TaskId, Task>): Verdict | { readonly error: unknown } {
   try {
-    const verdict = order.kind === 'create' ? creation(order, writes.tasks) : update(order, writes.tasks);
-    if (verdict instanceof Refusal) return { error: verdict };
-    writes.apply(verdict, now);
-    return { change: verdict };
+    return order.kind === 'create' ? creation(order, tasks) : update(order, tasks);
   } catch (error) {
     if (error instanceof SubtasksMissing) throw error;
     return { error };

@@ -47,8 +47,8 @@ export class Feed {
   readonly #versions = new Map<TaskId, number>();
   readonly #net: NodeJS.Timeout;
   #position: Position | undefined;
-  #looking: Promise<boolean> | undefined;
-  #lookAgain = false;
+  #looking: Promise<void> | undefined;
+  #asked: PromiseWithResolvers<boolean> | undefined;
   #closed = false;
 
   constructor(connections: Connections, cells: Cells, line: Line, schema: string) {
@@ -60,7 +60,7 @@ export class Feed {
       if (this.#listeners.size > 0) void this.#lookSoon();
       if (work) this.#stir();
     });
-    line.onConnected(() => {
+    line.onMissed(() => {
       void this.#lookSoon();
       this.#stir();
     });
@@ -96,7 +96,7 @@ export class Feed {
   /** Resolves when everybody here has been told of them. */
   async committed(notices: readonly NumberedNotice[], leftWork: boolean): Promise<void> {
     if (notices.length === 0) return;
-    if (this.#listeners.size === 0 || this.#areNext(notices) || (await this.#lookNow()))
+    if (this.#listeners.size === 0 || this.#areNext(notices) || (await this.#lookSoon()))
       for (const notice of notices) this.#tellOwn(notice);
     else this.forget(notices);
     this.#line.tell({ work: leftWork });
@@ -139,31 +139,27 @@ export class Feed {
     for (const listener of [...this.#stirred]) quietly(listener);
   }
 
-  /** A look that begins after this call. False if it came to nothing. */
-  async #lookNow(): Promise<boolean> {
-    await this.#looking;
-    return this.#lookSoon();
-  }
-
-  /** At most one at a time, and one more if it was asked for meanwhile. */
+  /** A look that begins after this call; those who ask meanwhile share it. False if it came to nothing. */
   #lookSoon(): Promise<boolean> {
-    this.#lookAgain = true;
+    this.#asked ??= Promise.withResolvers();
+    const { promise } = this.#asked;
     this.#looking ??= this.#looks().finally(() => {
       this.#looking = undefined;
     });
-    return this.#looking;
+    return promise;
   }
 
-  async #looks(): Promise<boolean> {
-    try {
-      while (this.#lookAgain && !this.#closed) {
-        this.#lookAgain = false;
-        await this.#look();
-      }
-      return true;
-    } catch {
-      // The server is away for longer than anybody waits: the next look makes up for it.
-      return false;
+  async #looks(): Promise<void> {
+    while (this.#asked) {
+      const { resolve } = this.#asked;
+      this.#asked = undefined;
+      // If the server is away for longer than anybody waits, the next look makes up for it.
+      resolve(
+        !this.#closed &&
+          (await this.#look()
+            .then(() => true)
+            .catch(() => false)),
+      );
     }
   }
 

@@ -3,7 +3,7 @@
  * the transaction that made it so, fetched by the one worker that the task is offered to, and deleted by the
  * transaction of its claim. One queue per tool and version, so that no worker fetches what it cannot run.
  */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { PgBoss } from 'pg-boss';
 import type { ToolVersion } from '../../engine/queue.ts';
 import type { TaskId } from '../../model/task.ts';
@@ -20,10 +20,12 @@ const activeSeconds = 60;
 
 export class Jobs {
   readonly #boss: PgBoss;
+  readonly #connections: Connections;
   readonly #made = new Map<string, Promise<void>>();
 
-  constructor(boss: PgBoss) {
+  constructor(boss: PgBoss, connections: Connections) {
     this.#boss = boss;
+    this.#connections = connections;
   }
 
   async send(transaction: Transaction, jobs: readonly Job[]): Promise<void> {
@@ -46,7 +48,10 @@ export class Jobs {
   async fetch(tool: ToolVersion, limit: number): Promise<Job[]> {
     const queue = queueOf(tool);
     await this.#queue(queue);
-    const jobs = await this.#boss.fetch<{ task: string }>(queue, { batchSize: limit });
+    const jobs = await this.#boss.fetch<{ task: string }>(queue, {
+      batchSize: limit,
+      db: within(this.#connections),
+    });
     return jobs.map(({ id, data }) => ({ ...tool, id, task: named(data.task) }));
   }
 
@@ -100,13 +105,24 @@ function byQueue(jobs: readonly Job[]): Map<string, Job[]> {
   return queues;
 }
 
-/** What pg-boss is told to run its statements in. */
-function within(transaction: Transaction) {
+/** What pg-boss is told to run the statements in that come with every task. Under a name they are planned once. */
+function within(asked: Pick<Transaction, 'query'>) {
   return {
-    executeSql: async (text: string, values?: unknown[]) => ({
-      rows: (await transaction.query(text, values ?? [])) as Record<string, unknown>[],
+    executeSql: async (text: string, values: unknown[] = []) => ({
+      rows: await asked.query({ name: nameFor(text), text }, values),
     }),
   };
+}
+
+const names = new Map<string, string>();
+
+function nameFor(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `boss ${createHash('sha256').update(text).digest('base64url').slice(0, 22)}`;
+    names.set(text, name);
+  }
+  return name;
 }
 
 /** What pg-boss runs its own statements on. */

@@ -32,7 +32,7 @@ export class Line {
   readonly #key = keyOf(this.name);
   readonly #parts: Parts;
   readonly #onNews = new Set<(news: News) => void>();
-  readonly #onConnected = new Set<() => void>();
+  readonly #onMissed = new Set<() => void>();
   readonly #missing = new Map<string, number>();
   #client: (Client & { end(): Promise<void> }) | undefined;
   #connectedAt = 0;
@@ -40,6 +40,8 @@ export class Line {
   #telling: Promise<void> | undefined;
   #looks: NodeJS.Timeout | undefined;
   #looking = false;
+  /** How many there were at the last look. */
+  #dead = 0;
   #closed = false;
 
   constructor(parts: Parts) {
@@ -55,9 +57,9 @@ export class Line {
     this.#onNews.add(listener);
   }
 
-  /** Calls back after a reconnection: what was said meanwhile is lost. */
-  onConnected(listener: () => void): void {
-    this.#onConnected.add(listener);
+  /** Calls back after a reconnection, since what was said meanwhile is lost, and when somebody was found dead. */
+  onMissed(listener: () => void): void {
+    this.#onMissed.add(listener);
   }
 
   /** Tells the other processes, soon: what comes while one message is under way shares the next. */
@@ -79,7 +81,8 @@ export class Line {
     if (name === this.name) return true;
     const { schema, connections } = this.#parts;
     const [row] = await connections.query<{ locked: boolean }>(
-      `select ${locked('p.key')} as locked from ${schema}.processes p where name = $1`,
+      `select l.key is not null as locked
+      from ${schema}.processes p left join (${locks}) l on l.key = p.key where p.name = $1`,
       [stored(name)],
     );
     if (!row) return false;
@@ -132,7 +135,7 @@ export class Line {
     for (let pauseMs = 20; !this.#closed; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
       try {
         await this.#connect();
-        for (const listener of this.#onConnected) listener();
+        for (const listener of this.#onMissed) listener();
         return;
       } catch {
         await new Promise<void>((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())).unref());
@@ -170,7 +173,8 @@ export class Line {
     try {
       const { schema } = this.#parts;
       const { rows } = await client.query(
-        `select name, ${locked('key')} as locked from ${schema}.processes p`,
+        `select p.name, l.key is not null as locked
+        from ${schema}.processes p left join (${locks}) l on l.key = p.key`,
       );
       if (client !== this.#client) return;
       const now = performance.now();
@@ -179,6 +183,9 @@ export class Line {
       if (missing.delete(this.name)) await client.query('select pg_try_advisory_lock($1)', [this.#key]);
       for (const name of this.#missing.keys()) if (!missing.has(name)) this.#missing.delete(name);
       for (const name of missing) if (!this.#missing.has(name)) this.#missing.set(name, now);
+      const { dead } = this;
+      if (dead.length > this.#dead) for (const listener of this.#onMissed) listener();
+      this.#dead = dead.length;
       await this.#forgetLongDead(client, now);
     } catch {
       // The connection broke: it is being opened again.
@@ -200,13 +207,11 @@ export class Line {
   }
 }
 
-/** Whether an advisory lock with that key is held in this database. */
-function locked(key: string): string {
-  return `exists (
-    select 1 from pg_locks l where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
-      and l.database = (select oid from pg_database where datname = current_database())
-      and ((l.classid::bigint << 32) | l.objid::bigint) = ${key})`;
-}
+/** The advisory locks that are held in this database, by their keys. */
+const locks = `
+  select distinct (classid::bigint << 32) | objid::bigint as key from pg_locks
+  where locktype = 'advisory' and objsubid = 1 and granted
+    and database = (select oid from pg_database where datname = current_database())`;
 
 function keyOf(name: string): string {
   return String(createHash('sha256').update(name).digest().readBigInt64BE());

@@ -84,7 +84,7 @@ async function assemble(parts: {
   const { connections, line, boss, schema, clock, place } = parts;
   const cells = plainCells;
   const rows = new Rows(connections, cells, schema);
-  const jobs = new Jobs(boss);
+  const jobs = new Jobs(boss, connections);
   const feed = new Feed(connections, cells, line, schema);
   await feed.start();
   const commands = new Commands({ connections, rows, cells, jobs, feed, clock, schema, place });

@@ -148,7 +148,7 @@ export class PostgresQueue implements Queue {
   /** What the jobs that were fetched lead to. A job that leads nowhere is deleted. */
   async #offered(jobs: readonly Job[], now: number): Promise<Offer[]> {
     if (jobs.length === 0) return [];
-    const found = await this.#parts.connections.query<ReadyRow>(this.#sql.find, [
+    const found = await this.#parts.connections.query<ReadyRow>(this.#sql.findOffered, [
       jobs.map(({ task }) => stored(task)),
     ]);
     const rows = new Map(found.map((row) => [row.job, row]));
@@ -171,7 +171,10 @@ export class PostgresQueue implements Queue {
   async #dequeue(jobs: readonly Job[]): Promise<void> {
     if (jobs.length === 0) return;
     await this.#parts.connections.transact(async (transaction) => {
-      await transaction.query(this.#sql.dequeue, [jobs.map(({ id }) => id)]);
+      await transaction.query(this.#sql.dequeue, [
+        jobs.map(({ task }) => stored(task)),
+        jobs.map(({ id }) => id),
+      ]);
       await this.#parts.jobs.delete(transaction, jobs);
     });
   }
@@ -264,8 +267,12 @@ function statements(schema: string, bossSchema: string) {
     enqueue: `
       update ${tasks} t set job = v.job, deserted = t.holder is not null and t.lease_until > $3
       from unnest($1::bigint[], $2::uuid[]) as v (seq, job) where t.seq = v.seq`,
-    dequeue: `update ${tasks} set job = null where job = any($1::uuid[])`,
-    find: `select ${columns} from ${tasks} t where t.id = any($1::text[])`,
+    dequeue: `
+      with queued as (
+        select t.seq from ${tasks} t where t.id = any($1::text[]) and t.job = any($2::uuid[])
+        order by t.seq for update of t)
+      update ${tasks} t set job = null from queued where t.seq = queued.seq`,
+    findOffered: `select ${columns} from ${tasks} t where t.id = any($1::text[])`,
     lost: `
       select v.job from unnest($1::uuid[], $2::text[]) as v (job, queue)
       left join ${bossSchema}.job j on j.name = v.queue and j.id = v.job

@@ -8,6 +8,7 @@ import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
 import { hasResultApart, type ResultApart, withLease } from '../values/body.ts';
 import { type Cells, name, named } from './cells.ts';
 import { Damaged, prepared } from './driver.ts';
+import { Gathering } from './gathering.ts';
 import type { Connections, Transaction } from './pool.ts';
 
 export class InvalidCursor extends HoldfastError {
@@ -24,6 +25,12 @@ export interface TaskRow {
   readonly job: string | null;
 }
 
+/** A task by its id, and by its owner if there is one: both as they stand in their columns. */
+interface LookUp {
+  readonly id: string;
+  readonly owner: string | null;
+}
+
 /** Whoever can be asked: a connection for this one statement, or a transaction. */
 type Asked = Pick<Transaction, 'query'>;
 
@@ -31,6 +38,7 @@ export class Rows {
   readonly #connections: Connections;
   readonly #cells: Cells;
   readonly #sql: ReturnType<typeof statements>;
+  readonly #gets = new Gathering<LookUp, TaskRow | undefined>((some) => this.#find(some));
 
   constructor(connections: Connections, cells: Cells, schema: string) {
     this.#connections = connections;
@@ -39,16 +47,14 @@ export class Rows {
   }
 
   async get(id: TaskId, owner?: Owner): Promise<Task | undefined> {
-    const [row] = await (owner === undefined
-      ? this.#connections.query<TaskRow>(this.#sql.get, [name(id)])
-      : this.#connections.query<TaskRow>(this.#sql.getOf, [name(id), name(owner)]));
+    const row = await this.#gets.get({ id: name(id), owner: owner === undefined ? null : name(owner) });
     if (!row) return undefined;
     const task = this.task(row);
     if (!hasResultApart(task)) return task;
     const [result] = await this.#connections.query<{ value: string }>(this.#sql.resultApart, [row.seq]);
     if (result) return this.#withResult(task, result.value);
     // Between two statements a task may be purged.
-    if ((await this.#connections.query(this.#sql.get, [name(id)])).length === 0) return undefined;
+    if (!(await this.#gets.get({ id: name(id), owner: null }))) return undefined;
     throw new Damaged(`the result of task ${id} is missing`);
   }
 
@@ -129,6 +135,15 @@ export class Rows {
     return withLease(task, row.lease_until);
   }
 
+  async #find(some: readonly LookUp[]): Promise<(TaskRow | undefined)[]> {
+    const rows = await this.#connections.query<TaskRow & { place: number }>(this.#sql.find, [
+      some.map(({ id }) => id),
+      some.map(({ owner }) => owner),
+    ]);
+    const found = new Map(rows.map((row) => [row.place - 1, row]));
+    return some.map((_, place) => found.get(place));
+  }
+
   #withResult(task: DoneTask, stored: string): Task {
     const { apart: _, ...outcome } = task.outcome as ResultApart;
     const value = JSON.parse(this.#cells.read(stored, 'results.value', task.id));
@@ -189,8 +204,10 @@ function statements(schema: string) {
     select seq, id from ${tasks} where id = any(${ids})
     union select t.seq, t.id from below join ${tasks} t on t.parent_id = below.id`;
   return prepared({
-    get: `select ${columns} from ${tasks} t where id = $1`,
-    getOf: `select ${columns} from ${tasks} t where id = $1 and owner = $2`,
+    // The owner is compared before anything of the task is read.
+    find: `
+      select v.place, ${columns} from unnest($1::text[], $2::text[]) with ordinality as v (id, owner, place)
+      join ${tasks} t on t.id = v.id and (v.owner is null or t.owner = v.owner)`,
     family: `
       with recursive above as (${above('array[$1::text]')}), below as (${below('array[$1::text]')})
       select ${columns} from ${tasks} t where seq in (select seq from above union select seq from below)

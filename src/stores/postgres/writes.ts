@@ -81,14 +81,19 @@ export class Writes {
   ): Promise<Written> {
     const touched = [...this.#touched].map((id) => this.tasks.get(id)!);
     const changes = touched.map((task) => this.#rowOf(task, now));
-    const results = changes.flatMap(({ id, seq, large }) =>
-      large === undefined ? [] : [{ id, seq, value: this.#cells.write(large, 'results.value', id) }],
+    const results = changes.flatMap(({ row: { id, seq }, large }, index) =>
+      large === undefined
+        ? []
+        : [{ id, seq, value: this.#cells.write(large, 'results.value', touched[index]!.id) }],
     );
-    const made = changes.filter(({ seq }) => seq === null);
-    const changed = changes.filter(({ seq }) => seq !== null);
-    const input = { made, changed, commits: this.#commits, results };
+    const input = {
+      made: changes.flatMap(({ row }) => (row.seq === null ? [row] : [])),
+      changed: changes.flatMap(({ row }) => (row.seq === null ? [] : [row])),
+      commits: this.#commits,
+      results,
+    };
     const rows = await transaction.query<{ seq: number; xact: string }>({ name: 'write', text: sql.write }, [
-      JSON.stringify(input, (key, value) => (key === 'large' ? undefined : value)),
+      JSON.stringify(input),
     ]);
     const [first] = rows;
     if (first) transaction.number = first.xact;
@@ -142,12 +147,12 @@ export class Writes {
   }
 
   #rowOf(task: Task, now: number) {
-    const row = this.#rows.get(task.id);
+    const before = this.#rows.get(task.id);
     const live = task.phase === 'done' ? undefined : task;
     const { body, large } = bodyOf(task);
     const { owner, tool, idempotency } = task;
-    return {
-      seq: row?.seq ?? null,
+    const row = {
+      seq: before?.seq ?? null,
       id: name(task.id),
       owner: name(owner),
       tool: name(tool),
@@ -159,15 +164,15 @@ export class Writes {
       holder: live?.holder === undefined ? null : name(live.holder.name),
       lease_until: live?.holder?.leaseUntil ?? null,
       wake_at: live?.wakeAt ?? null,
-      job: this.#jobOf(task, row, now),
+      job: this.#jobOf(task, before, now),
       deadline_at: live?.deadlineAt ?? null,
       purge_at: task.phase === 'done' ? task.purgeAt : null,
       unpublished: task.unpublished ? true : null,
       waiting: task.phase === 'waiting' ? true : null,
       idempotency_key: idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null,
       body: this.#cells.write(body, 'tasks.body', task.id),
-      large,
     };
+    return { row, large };
   }
 
   /** A task that could be claimed now and that nobody holds has a job that leads to it; no other task has one. */
