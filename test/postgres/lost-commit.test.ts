@@ -1,0 +1,68 @@
+/** A crash of the server in the moment of a commit: what was lost is done again, though the server has used its numbers for others. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { onCrashPoint } from '../../src/engine/crash-point.ts';
+import { openPostgres } from '../../src/postgres.ts';
+import { aTask } from '../../src/testing/fixtures.ts';
+import { ManualClock } from '../../src/testing/manual-clock.ts';
+import { create } from '../../src/testing/store-commands.ts';
+import { query, startPostgres } from './server.ts';
+
+test('a commit that a crash of the server took away is made again, although another transaction got its number', async () => {
+  const server = await startPostgres();
+  onTestFinished(() => server.stop());
+  const url = await server.createDatabase();
+  const database = await openPostgres(url);
+  onTestFinished(() => database.close());
+  const crashed = Promise.withResolvers<void>();
+  onCrashPoint((place) => {
+    if (place !== 'commit: written') return;
+    onCrashPoint(undefined);
+    // The signal is sent at once; until the server is gone nothing else is done here.
+    server.restart('immediate').then(crashed.resolve, crashed.reject);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+  });
+  const created = create(database.store, new ManualClock(), aTask());
+  await crashed.promise;
+  for (let n = 0; n < 20; n++) await query(url, 'select pg_current_xact_id()');
+  const { task } = await created;
+  expect(await database.store.get(task.id)).toEqual(task);
+  expect(await database.store.journal(task.id)).toHaveLength(1);
+});
+
+test('a commit whose end was not heard, and that came about, is not made again', async () => {
+  const server = await startPostgres();
+  onTestFinished(() => server.stop());
+  const url = await server.createDatabase();
+  const database = await openPostgres(url);
+  onTestFinished(() => database.close());
+  const { task } = await create(database.store, new ManualClock(), aTask());
+  let attempts = 0;
+  onCrashPoint((place) => {
+    if (place !== 'commit: written' || ++attempts > 1) return;
+    void cutSoon(url);
+  });
+  onTestFinished(() => onCrashPoint(undefined));
+  for (let n = 1; n <= 200; n++) {
+    attempts = 0;
+    const before = (await database.store.get(task.id))!.version;
+    await database.store.update('task', task.id, (now) => ({
+      task: { ...now, version: now.version + 1 },
+      writes: [
+        { task: { ...now, version: now.version + 1 }, at: n, events: [{ type: 'awaited', until: n }] },
+      ],
+      removed: [],
+    }));
+    expect((await database.store.get(task.id))!.version).toBe(before + 1);
+  }
+});
+
+/** Cuts every connection, some time around the commit that comes. */
+async function cutSoon(url: string): Promise<void> {
+  await pause(Math.random() * 3);
+  await query(
+    url,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid()`,
+  ).catch(() => {});
+}
