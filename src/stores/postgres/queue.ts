@@ -49,6 +49,9 @@ export class PostgresQueue implements Queue {
   #stopListening: (() => void)[] = [];
   #cancelTimer: (() => void) | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
+  /** When those who hold tasks were last looked at, and when the first of their leases then ended. */
+  #heldAt = Number.NEGATIVE_INFINITY;
+  #leaseAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -65,18 +68,11 @@ export class PostgresQueue implements Queue {
 
   async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
     const now = this.#parts.clock.now();
-    const ready = await this.#ready(tools, now, limit);
-    if (ready.length < limit) await this.#expectTimers(tools, now);
-    const lost = await this.#lost(ready, now);
-    await this.#dequeue(lost.map((row) => jobFor(row, row.job!)));
-    await this.#enqueue([...ready.filter(({ job }) => job === null), ...lost], now);
-    const jobs = await Promise.all(
-      tools.map((tool) => {
-        const wanted = ready.filter((row) => isOf(row, tool)).length;
-        return wanted > 0 ? this.#parts.jobs.fetch(tool, wanted) : [];
-      }),
-    );
-    return this.#offered(jobs.flat(), now);
+    const looksAtHeld = this.#looksAtHeld(now);
+    const ready = await this.#ready(tools, now, limit, looksAtHeld);
+    const timers = ready.length < limit ? this.#expectTimers(tools, now, looksAtHeld) : undefined;
+    const [offers] = await Promise.all([ready.length > 0 ? this.#fetch(tools, ready, now) : [], timers]);
+    return offers;
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
@@ -126,32 +122,73 @@ export class PostgresQueue implements Queue {
     this.#cancelTimer = undefined;
   }
 
-  #ready(tools: readonly ToolVersion[], now: number, limit: number): Promise<ReadyRow[]> {
+  /** Whose lease has run out need not be known earlier than that, nor who died earlier than the next round. */
+  #looksAtHeld(now: number): boolean {
+    const isTime = now >= this.#heldAt + netMs || now < this.#heldAt || now >= this.#leaseAt;
+    if (this.#listeners.size > 0 && !isTime) return false;
+    this.#heldAt = now;
+    return true;
+  }
+
+  async #ready(
+    tools: readonly ToolVersion[],
+    now: number,
+    limit: number,
+    looksAtHeld: boolean,
+  ): Promise<ReadyRow[]> {
     const { connections, line } = this.#parts;
-    return connections.query(this.#sql.ready, [...columnsOf(tools), now, line.dead.map(stored), limit]);
+    const [free, freed] = await Promise.all([
+      connections.query<ReadyRow>(this.#sql.free, [...columnsOf(tools), now, limit]),
+      looksAtHeld
+        ? connections.query<ReadyRow>(this.#sql.freed, [
+            ...columnsOf(tools),
+            now,
+            line.dead.map(stored),
+            limit,
+          ])
+        : [],
+    ]);
+    return [...free, ...freed].sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq).slice(0, limit);
+  }
+
+  /** As many jobs of each tool as there are among the tasks that have been ready for longest. */
+  async #fetch(tools: readonly ToolVersion[], ready: readonly ReadyRow[], now: number): Promise<Offer[]> {
+    const lost = await this.#lost(ready, now);
+    await this.#dequeue(lost.map((row) => jobFor(row, row.job!)));
+    const queued = await this.#enqueue([...ready.filter(({ job }) => job === null), ...lost], now);
+    const jobs = await Promise.all(
+      tools.map((tool) => {
+        const wanted = ready.filter((row) => isOf(row, tool)).length;
+        return wanted > 0 ? this.#parts.jobs.fetch(tool, wanted) : [];
+      }),
+    );
+    return this.#offered(jobs.flat(), [...ready, ...queued], now);
   }
 
   /** Gives jobs to tasks that could be claimed and have none. */
-  async #enqueue(ready: readonly ReadyRow[], now: number): Promise<void> {
-    if (ready.length === 0) return;
+  async #enqueue(ready: readonly ReadyRow[], now: number): Promise<ReadyRow[]> {
+    if (ready.length === 0) return [];
     const seqs = ready.map(({ seq }) => seq);
     const { connections, jobs, line } = this.#parts;
-    await connections.transact(async (transaction) => {
+    return connections.transact(async (transaction) => {
       const rows = await transaction.query<ReadyRow>(this.#sql.lockReady, [seqs, now, line.dead.map(stored)]);
       rows.sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq);
       const sent = rows.map((row) => jobFor(row, newJobId(now)));
       await transaction.query(this.#sql.enqueue, [rows.map(({ seq }) => seq), sent.map(({ id }) => id), now]);
       await jobs.send(transaction, sent);
+      return rows.map((row, index) => ({ ...row, job: sent[index]!.id }));
     });
   }
 
   /** What the jobs that were fetched lead to. A job that leads nowhere is deleted. */
-  async #offered(jobs: readonly Job[], now: number): Promise<Offer[]> {
-    if (jobs.length === 0) return [];
-    const found = await this.#parts.connections.query<ReadyRow>(this.#sql.findOffered, [
-      jobs.map(({ task }) => stored(task)),
-    ]);
-    const rows = new Map(found.map((row) => [row.job, row]));
+  async #offered(jobs: readonly Job[], seen: readonly ReadyRow[], now: number): Promise<Offer[]> {
+    const rows = new Map(seen.map((row) => [row.job, row]));
+    // Whoever was faster took some of those that we saw; in their place we got others.
+    const unseen = jobs.filter(({ id }) => !rows.has(id)).map(({ task }) => stored(task));
+    if (unseen.length > 0) {
+      const found = await this.#parts.connections.query<ReadyRow>(this.#sql.findOffered, [unseen]);
+      for (const row of found) rows.set(row.job, row);
+    }
     const isClaimable = ({ id }: Job) => (rows.get(id)?.wake_at ?? Number.POSITIVE_INFINITY) <= now;
     await this.#dequeue(jobs.filter((job) => !isClaimable(job)));
     return jobs
@@ -193,17 +230,18 @@ export class PostgresQueue implements Queue {
     return old.filter(({ job }) => ids.has(job!));
   }
 
-  async #expectTimers(tools: readonly ToolVersion[], now: number): Promise<void> {
+  async #expectTimers(tools: readonly ToolVersion[], now: number, looksAtHeld: boolean): Promise<void> {
     if (this.#listeners.size === 0) return;
     const { connections, clock } = this.#parts;
-    const [row] = await connections.query<{ next: number | null }>(this.#sql.next, [
-      ...columnsOf(tools),
-      now,
+    const [[row], leases] = await Promise.all([
+      connections.query<{ next: number | null }>(this.#sql.nextTimer, [...columnsOf(tools), now]),
+      looksAtHeld ? connections.query<{ next: number | null }>(this.#sql.nextLease, [now]) : undefined,
     ]);
+    if (leases) this.#leaseAt = leases[0]?.next ?? Number.POSITIVE_INFINITY;
     this.#cancelTimer?.();
-    const next = row?.next ?? null;
-    this.#cancelTimer =
-      next === null || this.#listeners.size === 0 ? undefined : clock.schedule(next, () => this.#tell());
+    const next = Math.min(row?.next ?? Number.POSITIVE_INFINITY, this.#leaseAt);
+    const isNone = next === Number.POSITIVE_INFINITY || this.#listeners.size === 0;
+    this.#cancelTimer = isNone ? undefined : clock.schedule(next, () => this.#tell());
   }
 
   #everySoOften(): () => void {
@@ -250,16 +288,16 @@ function statements(schema: string, bossSchema: string) {
   const isFreed = (now: string, dead: string) =>
     `(t.lease_until <= ${now} or t.deserted or t.holder = any(${dead}::text[]))`;
   return prepared({
-    ready: `
-      select * from (
-        select r.* from ${kinds} cross join lateral (
-          select ${columns} from ${tasks} t
-          where ${ofKind} and t.wake_at <= $3 and t.holder is null
-          order by t.wake_at, t.seq limit $5) r
-        union all
-        select ${columns} from ${tasks} t join ${kinds} on ${ofKind}
-        where t.holder is not null and t.wake_at <= $3 and ${isFreed('$3', '$4')}) r
-      order by r.wake_at, r.seq limit $5`,
+    free: `
+      select r.* from ${kinds} cross join lateral (
+        select ${columns} from ${tasks} t
+        where ${ofKind} and t.wake_at <= $3 and t.holder is null
+        order by t.wake_at, t.seq limit $4) r
+      order by r.wake_at, r.seq limit $4`,
+    freed: `
+      select ${columns} from ${tasks} t join ${kinds} on ${ofKind}
+      where t.holder is not null and t.wake_at <= $3 and ${isFreed('$3', '$4')}
+      order by t.wake_at, t.seq limit $5`,
     lockReady: `
       select ${columns} from ${tasks} t
       where t.seq = any($1::bigint[]) and t.job is null and t.wake_at <= $2 and (t.holder is null or ${isFreed('$2', '$3')})
@@ -300,11 +338,11 @@ function statements(schema: string, bossSchema: string) {
         union all
         select t.wake_at from ${tasks} t join ${kinds} on ${ofKind}
         where t.holder is not null and t.wake_at <= $3 and t.lease_until <= $3) r`,
-    next: `
-      select least(
-        (select min(r.wake_at) from ${kinds} cross join lateral (
-          select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at > $3 and t.holder is null
-          order by t.wake_at limit 1) r),
-        (select min(t.lease_until) from ${tasks} t where t.holder is not null and t.lease_until > $3)) as next`,
+    nextTimer: `
+      select min(r.wake_at) as next from ${kinds} cross join lateral (
+        select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at > $3 and t.holder is null
+        order by t.wake_at limit 1) r`,
+    nextLease: `
+      select min(t.lease_until) as next from ${tasks} t where t.holder is not null and t.lease_until > $1`,
   });
 }
