@@ -39,8 +39,8 @@ export interface JudgedCluster {
 }
 
 const sizes = { server: 2, worker: 3 };
-/** Errands under way at the same time. */
-const fleet = 30;
+/** Errands under way at the same time: as many as that, and as few when the kills are behind with their part. */
+const fleet = { most: 30, least: 10 };
 const finishWithinMs = 120_000;
 
 export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedCluster> {
@@ -64,7 +64,8 @@ export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedC
   });
   const keepUnderWay = async () => {
     while (callers.length < errands || !isCalm) {
-      if (underWay.size < fleet) {
+      const share = (members.kills + 1) / (plan.kills + 1);
+      if (underWay.size < (callers.length < share * errands ? fleet.most : fleet.least)) {
         const caller = new Caller({
           members,
           history,
