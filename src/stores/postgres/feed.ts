@@ -219,7 +219,8 @@ function statements(schema: string) {
       left join (
         select c.seq, coalesce(t.id, c.removed_id) as id, coalesce(t.root_id, t.id, c.removed_id) as root_id,
           c.version, c.at, c.events
-        from ${schema}.commits c left join ${schema}.tasks t on t.seq = c.task
+        from ${schema}.commits c
+        left join lateral (select id, root_id from ${schema}.tasks where seq = c.task offset 0) t on true
         where (c.xact >= $1::text::xid8 or c.xact = any($2::text[]::xid8[]))
           and coalesce(t.id, c.removed_id) is not null
       ) news on true

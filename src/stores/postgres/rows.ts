@@ -31,6 +31,14 @@ interface LookUp {
   readonly owner: string | null;
 }
 
+/** What one commit of a task added to its journal; the task's body stands beside the first. */
+interface JournalRow {
+  readonly place: number;
+  readonly body: string;
+  readonly version: number;
+  readonly journal: string | null;
+}
+
 /** Whoever can be asked: a connection for this one statement, or a transaction. */
 type Asked = Pick<Transaction, 'query'>;
 
@@ -39,6 +47,7 @@ export class Rows {
   readonly #cells: Cells;
   readonly #sql: ReturnType<typeof statements>;
   readonly #gets = new Gathering<LookUp, TaskRow | undefined>((some) => this.#find(some));
+  readonly #journals = new Gathering<string, JournalRow[]>((some) => this.#findJournals(some));
 
   constructor(connections: Connections, cells: Cells, schema: string) {
     this.#connections = connections;
@@ -85,15 +94,10 @@ export class Rows {
   }
 
   async journal(id: TaskId): Promise<Json[]> {
-    const commits = await this.#connections.query<{
-      body: string;
-      lease_until: null;
-      version: number;
-      journal: string | null;
-    }>(this.#sql.journal, [name(id)]);
+    const commits = await this.#journals.get(name(id));
     if (commits.length === 0) return [];
     // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
-    const { version } = this.task({ ...commits[0]!, seq: 0, id: name(id), job: null });
+    const { version } = this.task({ ...commits[0]!, seq: 0, id: name(id), lease_until: null, job: null });
     if (commits.length !== version || commits.some((commit, i) => commit.version !== i + 1))
       throw new Damaged(`commits of task ${id} are missing`);
     return commits.flatMap(({ version, journal }) =>
@@ -133,6 +137,13 @@ export class Rows {
     const task = JSON.parse(this.#cells.read(row.body, 'tasks.body', id)) as Task | null;
     if (task?.id !== id) throw new Damaged(`task ${id} is not readable`);
     return withLease(task, row.lease_until);
+  }
+
+  async #findJournals(ids: readonly string[]): Promise<JournalRow[][]> {
+    const rows = await this.#connections.query<JournalRow>(this.#sql.journals, [ids]);
+    const found: JournalRow[][] = ids.map(() => []);
+    for (const row of rows) found[row.place - 1]!.push(row);
+    return found;
   }
 
   async #find(some: readonly LookUp[]): Promise<(TaskRow | undefined)[]> {
@@ -197,20 +208,26 @@ export class SubtasksMissing extends Damaged {
 function statements(schema: string) {
   const columns = 't.seq, t.id, t.body, t.lease_until, t.job';
   const tasks = `${schema}.tasks`;
+  // What is joined is looked up row by row (`offset 0` keeps the planner from doing otherwise): it knows little of how
+  // few rows there are, and would read whole tables.
   const above = (ids: string) => `
     select seq, parent_id from ${tasks} where id = any(${ids})
-    union select t.seq, t.parent_id from above join ${tasks} t on t.id = above.parent_id`;
+    union select t.seq, t.parent_id from above
+      cross join lateral (select seq, parent_id from ${tasks} where id = above.parent_id offset 0) t`;
   const below = (ids: string) => `
     select seq, id from ${tasks} where id = any(${ids})
-    union select t.seq, t.id from below join ${tasks} t on t.parent_id = below.id`;
+    union select t.seq, t.id from below
+      cross join lateral (select seq, id from ${tasks} where parent_id = below.id offset 0) t`;
   return prepared({
     // The owner is compared before anything of the task is read.
     find: `
       select v.place, ${columns} from unnest($1::text[], $2::text[]) with ordinality as v (id, owner, place)
-      join ${tasks} t on t.id = v.id and (v.owner is null or t.owner = v.owner)`,
+      cross join lateral (
+        select * from ${tasks} where id = v.id and (v.owner is null or owner = v.owner) offset 0) t`,
     family: `
       with recursive above as (${above('array[$1::text]')}), below as (${below('array[$1::text]')})
-      select ${columns} from ${tasks} t where seq in (select seq from above union select seq from below)
+      select ${columns} from ${tasks} t
+      where seq = any(array(select seq from above union select seq from below))
       order by seq`,
     children: `select id from ${tasks} where parent_id = $1 order by ordinal`,
     list: `
@@ -222,9 +239,12 @@ function statements(schema: string) {
     countLive: `
       select count(*) as n from (
         select 1 from ${tasks} where owner = $1 and parent_id is null and purge_at is null limit $2) counted`,
-    journal: `
-      select t.body, null as lease_until, c.version, c.journal
-      from ${tasks} t join ${schema}.commits c on c.task = t.seq where t.id = $1 order by c.version`,
+    journals: `
+      select v.place, case when c.version = 1 then t.body end as body, c.version, c.journal
+      from unnest($1::text[]) with ordinality as v (id, place)
+      cross join lateral (select seq, body from ${tasks} where id = v.id offset 0) t
+      cross join lateral (select version, journal from ${schema}.commits where task = t.seq offset 0) c
+      order by v.place, c.version`,
     deadline: `select id from ${tasks} where deadline_at <= $1 order by deadline_at limit $2`,
     purge: `select id from ${tasks} where purge_at <= $1 order by purge_at limit $2`,
     resultApart: `select value from ${schema}.results where task = $1`,
@@ -232,12 +252,16 @@ function statements(schema: string) {
     lockAround: `
       with recursive above as (${above('$2::text[] || $3::text[]')}), below as (${below('$3::text[]')})
       select ${columns} from ${tasks} t
-      where seq in (
-        select seq from ${tasks} where id = any($1::text[]) union select seq from above union select seq from below)
+      where seq = any(array(
+        select seq from ${tasks} where id = any($1::text[]) union select seq from above union select seq from below))
       order by seq for update of t`,
     lockBearers: `
       select ${columns} from ${tasks} t
-      where (owner, tool, idempotency_key) in (select * from unnest($1::text[], $2::text[], $3::text[]))
+      where seq = any(array(
+        select b.seq from unnest($1::text[], $2::text[], $3::text[]) as v (owner, tool, key)
+        cross join lateral (
+          select seq from ${tasks}
+          where owner = v.owner and tool = v.tool and idempotency_key = v.key offset 0) b))
       order by seq for update of t`,
   });
 }
