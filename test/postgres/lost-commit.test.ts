@@ -1,7 +1,9 @@
 /** A crash of the server in the moment of a commit: what was lost is done again, though the server has used its numbers for others. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { claimTasks } from '../../src/engine/claims.ts';
 import { onCrashPoint } from '../../src/engine/crash-point.ts';
+import { systemClock } from '../../src/model/clock.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
@@ -63,9 +65,29 @@ test('a commit whose end was not heard, and that came about, is not made again',
   }
 });
 
+test('a worker that is cut off while it asks for work for the first time gets it all the same', {
+  timeout: 60_000,
+}, async () => {
+  const server = await startPostgres();
+  onTestFinished(() => server.stop());
+  const url = await server.createDatabase();
+  const tools = [{ tool: 'publish_report', version: '1' }];
+  const maker = await openPostgres(url);
+  onTestFinished(() => maker.close());
+  for (let n = 0; n < 12; n++) {
+    await create(maker.store, systemClock, aTask());
+    const worker = await openPostgres(url);
+    const cut = cutSoon(url);
+    const claimed = await claimTasks(worker, { tools, limit: 1, leaseMs: 60_000, now: Date.now() });
+    expect(claimed.length).toBeLessThanOrEqual(1);
+    await cut;
+    await worker.close();
+  }
+});
+
 /** Cuts every connection, some time around the commit that comes. */
 async function cutSoon(url: string): Promise<void> {
-  await pause(Math.random() * 3);
+  await pause(Math.random() * 5);
   await query(
     url,
     `select pg_terminate_backend(pid) from pg_stat_activity

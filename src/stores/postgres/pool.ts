@@ -52,6 +52,11 @@ export class Connections {
     return this.#pool.query(text, values);
   }
 
+  /** Runs what sends statements of its own by `raw`; it may run more than once. */
+  repeat<T>(act: () => Promise<T>): Promise<T> {
+    return this.#persist(act);
+  }
+
   /** Runs `work`, all of it or nothing; it may run more than once. */
   transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.#persist(() => this.#attempt(work));
