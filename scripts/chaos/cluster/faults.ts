@@ -1,8 +1,8 @@
 /** What is done to a cluster while it works, drawn from a seed. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Random } from '../../../test/chaos/random.ts';
-import { type HistoryFile, moment } from './history.ts';
-import type { Members } from './members.ts';
+import { type HistoryFile, isInStep, moment } from './history.ts';
+import type { Member, Members } from './members.ts';
 import type { Place } from './place.ts';
 
 export interface FaultPlan {
@@ -27,8 +27,10 @@ export class Faults {
   readonly #place: Place;
   readonly #random: Random;
   readonly #history: HistoryFile;
+  readonly #folder: string;
 
-  constructor(members: Members, place: Place, random: Random, history: HistoryFile) {
+  constructor(members: Members, place: Place, random: Random, history: HistoryFile, folder: string) {
+    this.#folder = folder;
     this.#members = members;
     this.#place = place;
     this.#random = random;
@@ -61,7 +63,16 @@ export class Faults {
     if (kind < 0.4 && left >= workers.length) return members.kill(workers, downMs);
     // Now and then nothing else happens until the work must have gone on elsewhere, without the one that was killed.
     const isCalm = members.kills === 0 || random.chance(0.3);
-    return members.kill([random.oneOf(workers)], isCalm ? calmMs : downMs);
+    return members.kill([await this.#busyWorker()], isCalm ? calmMs : downMs);
+  }
+
+  /** One that is in the middle of a step, if there is any within a while. */
+  async #busyWorker(): Promise<Member> {
+    for (let look = 0; ; look++) {
+      const worker = this.#random.oneOf(this.#members.of('worker'));
+      if (look === 100 || isInStep(this.#folder, worker.name)) return worker;
+      await pause(20);
+    }
   }
 
   async #cut(): Promise<void> {
@@ -81,7 +92,7 @@ export class Faults {
   }
 
   async #stopOne(): Promise<void> {
-    const worker = this.#random.oneOf(this.#members.of('worker'));
+    const worker = await this.#busyWorker();
     this.stops++;
     this.#members.stop(worker);
     await pause(stoppedMs);

@@ -5,7 +5,7 @@
  * Moments are milliseconds on the clock that all processes of the machine share and that nobody sets: what ended
  * before something else began did so in truth.
  */
-import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TaskId } from '../../../src/index.ts';
 
@@ -162,6 +162,15 @@ export function readHistory(folder: string): History {
     .filter((file) => file.endsWith('.jsonl'))
     .flatMap((file) => readFileSync(join(folder, file), 'utf8').split('\n').flatMap(entryIn));
   return entries.toSorted((a, b) => whenOf(a) - whenOf(b));
+}
+
+/** Whether a process is in a step right now, by the last lines that it wrote. */
+export function isInStep(folder: string, process: string): boolean {
+  const path = join(folder, `${process}.jsonl`);
+  if (!existsSync(path)) return false;
+  const lines = readFileSync(path, 'utf8').split('\n').slice(-30).flatMap(entryIn) as Attempt[];
+  const done = new Set(lines.flatMap(({ what, nonce }) => (what === 'did' ? [nonce] : [])));
+  return lines.some(({ what, nonce }) => what === 'began' && !done.has(nonce));
 }
 
 /** Of a process that was killed while it wrote, half a line may be left: what it told of did not come about. */

@@ -52,7 +52,7 @@ export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedC
   const database = await openStore(place.url);
   const watch = new Watch(database, history);
   const members = new Members({ store: place.url, folder, run }, history);
-  const faults = new Faults(members, place, random(0), history);
+  const faults = new Faults(members, place, random(0), history, folder);
   const orders = random(1);
   const callers: Caller[] = [];
   const underWay = new Set<Promise<void>>();
