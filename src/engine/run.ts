@@ -83,7 +83,7 @@ export class Run {
     try {
       const end = await this.#pass(observed);
       how = end.type;
-      if ((await this.#conclude(end)) === 'superseded') how = 'superseded';
+      if (!(await this.#conclude(end))) how = 'superseded';
     } finally {
       observed.ended(how, this.#clock.now());
       this.#reporter.take();
@@ -235,27 +235,33 @@ export class Run {
     return done;
   }
 
-  async #conclude(end: PassEnd): Promise<'superseded' | void> {
+  /** False if another worker has taken the place of this one. */
+  async #conclude(end: PassEnd): Promise<boolean> {
     this.#isConcluding = end.type === 'returned' || end.type === 'threw';
     try {
-      switch (end.type) {
-        case 'returned':
-          return await this.#finish(await this.#outcome(end.value));
-        case 'threw':
-          return await this.#finish(this.tool.failure(end.error));
-        case 'changed':
-          return await this.#setAside(end.message);
-        case 'stopped':
-          return await this.#release();
-        case 'parked':
-          return;
-        case 'lost':
-          throw end.error;
-      }
+      await this.#commitEnd(end);
     } catch (error) {
-      if (error instanceof ClaimLost) return 'superseded';
+      if (error instanceof ClaimLost) return false;
       // Ended tasks need no word. Where the store itself fails, the lease will run out.
       if (!(error instanceof HoldfastError)) throw error;
+    }
+    return true;
+  }
+
+  async #commitEnd(end: PassEnd): Promise<void> {
+    switch (end.type) {
+      case 'returned':
+        return this.#finish(await this.#outcome(end.value));
+      case 'threw':
+        return this.#finish(this.tool.failure(end.error));
+      case 'changed':
+        return this.#setAside(end.message);
+      case 'stopped':
+        return this.#release();
+      case 'parked':
+        return;
+      case 'lost':
+        throw end.error;
     }
   }
 

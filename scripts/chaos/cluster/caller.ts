@@ -149,7 +149,7 @@ export class Caller {
     while (!signal.aborted) {
       const { name: server, peer } = await members.anyServer(random);
       const opened = await peer.listen([task]).catch(() => undefined);
-      if (!opened || opened.status !== 200) {
+      if (opened?.status !== 200) {
         opened?.close();
         await pause(random.between(50, 300));
         continue;
