@@ -222,7 +222,9 @@ export class Pass {
 
   #settle(entry: Entry & { readonly moment: number }): void {
     if (this.#isOver) return;
-    const call = this.#calls[entry.call]!;
+    const call = this.#calls[entry.call];
+    // A journal that no handler can have written must not end the process, and every other one after it.
+    if (!call) return this.#changed(`the journal settles call ${entry.call}, which was not made before`);
     this.#inWindow = true;
     this.#settled++;
     this.#moment = entry.moment;
