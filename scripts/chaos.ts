@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { ClusterReport } from './chaos/cluster/report.ts';
 import { isSound, lastLine, type Report } from './chaos/report.ts';
 
 const options = {
@@ -13,13 +14,16 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-const help = `Kills worker processes at random while tasks run, then checks what their steps wrote.
+const help = `Kills processes at random while tasks run, then checks what their steps wrote.
 
-Usage: npm run chaos -- [--kills N] [--seed S] [--store sqlite:PATH] [--json]
+Usage: npm run chaos -- [--kills N] [--seed S] [--store sqlite:PATH | postgres: | postgres://…] [--json]
 
-  --kills N             how many workers to kill; 20 unless told
+  --kills N             how many processes to kill; 20 unless told
   --seed S              repeats the random choices of an earlier run
   --store sqlite:PATH   the database to work on; a new one in a temporary folder unless told
+  --store postgres:     two servers, three workers and clients on a Postgres that is started for the run: its
+                        connections are cut and it is restarted too, and what clients saw is judged
+  --store postgres://…  the same on a server that is there already, and is not restarted
   --json                prints machine-readable lines
   -h, --help            say this
 
@@ -55,8 +59,58 @@ async function run(args: string[]): Promise<number> {
   }
   const kills = wholeNumber('--kills', values.kills ?? '20', 1);
   const seed = wholeNumber('--seed', values.seed ?? String(Math.floor(Math.random() * 2 ** 31)), 0);
-  const file = values.store === undefined ? undefined : fileOf(values.store);
-  return unleashAndTell(kills, seed, file, values.json === true);
+  const json = values.json === true;
+  const store = values.store === undefined ? undefined : String(values.store);
+  if (store !== undefined && /^postgres(ql)?:/.test(store))
+    return unleashOnPostgres(kills, seed, store, json);
+  return unleashAndTell(kills, seed, store === undefined ? undefined : fileOf(store), json);
+}
+
+async function unleashOnPostgres(kills: number, seed: number, url: string, json: boolean): Promise<number> {
+  const isOurs = url.endsWith(':');
+  if (!isOurs && !/^postgres(ql)?:\/\/./.test(url))
+    throw new WrongUsage('--store wants postgres: alone, or a URL of a server.');
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-cluster-'));
+  const say = (line: object, text: string) => console.log(json ? JSON.stringify(line) : text);
+  say({ seed, kills, folder }, `seed ${seed}: --seed ${seed} repeats the random choices of this run`);
+  const { ownPostgres, postgresPlace } = await import('./chaos/cluster/place.ts');
+  const { unleashOnCluster } = await import('./chaos/cluster/run.ts');
+  const place = isOurs ? await ownPostgres() : postgresPlace(url);
+  try {
+    const faults = { kills, restarts: Math.ceil(kills / 20), stops: Math.ceil(kills / 20) };
+    const { report } = await unleashOnCluster({
+      place,
+      folder,
+      seed,
+      errands: 200,
+      faults,
+      tell: (progress) =>
+        say(
+          progress,
+          `${progress.kills} kills, ${progress.finished} of ${progress.ordered} errands finished`,
+        ),
+    });
+    if (json) console.log(JSON.stringify(report));
+    else tellCluster(report, folder);
+    if (isSound(report)) rmSync(folder, { recursive: true, force: true });
+    return isSound(report) ? 0 : 1;
+  } finally {
+    await place.remove();
+  }
+}
+
+function tellCluster(report: ClusterReport, folder: string): void {
+  tellProblems(report, `The history is left in ${folder}.`);
+  console.log(
+    `${report.errands} errands, ${report.steps} steps, ${report.attemptsInVain} attempts in vain; ${report.entries} lines of history; ${report.seconds} s`,
+  );
+  console.log(
+    `${report.restarts} restarts of Postgres, ${report.cuts} connections cut, ${report.stops} workers stopped; ${report.superseded} passes found another in their place`,
+  );
+  console.log(
+    `${report.takeOvers} take-overs: at worst ${report.longestTakeOverMs} ms after a kill, ${report.longestTakeOverFromStoppedMs} ms after a stop, ${report.longestDisturbedTakeOverMs} ms with whatever else came in between`,
+  );
+  console.log(lastLine(report));
 }
 
 async function unleashAndTell(
@@ -94,11 +148,15 @@ async function unleashAndTell(
   return isSound(report) ? 0 : 1;
 }
 
-function tellAll(report: Report, folder: string): void {
+function tellProblems(report: Report | ClusterReport, left: string): void {
   for (const problem of report.problems.slice(0, mostProblems)) console.log(problem);
   if (report.problems.length > mostProblems)
     console.log(`… and ${report.problems.length - mostProblems} more problems.`);
-  if (!isSound(report)) console.log(`What the steps wrote is left in ${folder}.`);
+  if (!isSound(report)) console.log(left);
+}
+
+function tellAll(report: Report, folder: string): void {
+  tellProblems(report, `What the steps wrote is left in ${folder}.`);
   console.log(
     `${report.voyages} voyages, ${report.steps} steps; ${report.stepsRepeatedInFlight} steps in flight were run again, ` +
       `at worst ${report.longestTakeOverMs} ms after the kill`,
@@ -125,12 +183,10 @@ function wholeNumber(option: string, text: unknown, least: number): number {
   return number;
 }
 
-function fileOf(store: unknown): string {
-  const url = String(store);
+function fileOf(url: string): string {
   if (url === 'memory:')
     throw new WrongUsage('--store memory: makes no sense here, because memory goes with the killed process.');
-  if (/^postgres(ql)?:/.test(url))
-    throw new WrongUsage('--store postgres: is not there yet; use sqlite:PATH.');
-  if (!/^sqlite:./.test(url)) throw new WrongUsage('--store wants sqlite:PATH.');
+  if (!/^sqlite:./.test(url))
+    throw new WrongUsage('--store wants sqlite:PATH, postgres: or a URL of Postgres.');
   return resolve(url.slice('sqlite:'.length));
 }

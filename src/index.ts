@@ -58,7 +58,7 @@ export type { StepContext } from './engine/call.ts';
 export type { Retry } from './engine/retry.ts';
 export type { Schema } from './engine/schema.ts';
 export type { ToolResult } from './engine/tool-result.ts';
-export { HandlerRefused } from './engine/pass.ts';
+export { HandlerRefused } from './engine/replay.ts';
 export { NotJson, ValueTooLarge } from './engine/carried.ts';
 export {
   AskTimedOut,

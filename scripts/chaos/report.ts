@@ -31,11 +31,14 @@ export interface Report {
   readonly problems: readonly string[];
 }
 
-export function lastLine({ kills, tasks, lost, repeatedSteps, brokenInvariants }: Report): string {
+/** What every run of chaos is summed up by. */
+type Sum = Pick<Report, 'kills' | 'tasks' | 'lost' | 'repeatedSteps' | 'brokenInvariants'>;
+
+export function lastLine({ kills, tasks, lost, repeatedSteps, brokenInvariants }: Sum): string {
   return `chaos: ${kills} kills, ${tasks} tasks, ${lost} lost, ${repeatedSteps} repeated steps, ${brokenInvariants} broken invariants`;
 }
 
-export function isSound({ lost, repeatedSteps, brokenInvariants }: Report): boolean {
+export function isSound({ lost, repeatedSteps, brokenInvariants }: Sum): boolean {
   return lost + repeatedSteps + brokenInvariants === 0;
 }
 

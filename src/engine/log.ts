@@ -4,7 +4,7 @@ import type { Json } from '../model/json.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { Change, TaskWrite } from './change.ts';
-import type { Observer, Suspicion } from './observer.ts';
+import { type ObservedPass, type Observer, quietly, type Suspicion } from './observer.ts';
 
 export interface LogEntry {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -31,7 +31,7 @@ export function logged(observer: Observer, log: Log): Observer {
       observer.committed(change);
       for (const entry of entriesOf(change)) log(entry);
     },
-    passBegan: (task) => observer.passBegan(task),
+    passBegan: (task) => loggedPass(observer.passBegan(task), task, log),
     overfull(fullness) {
       observer.overfull(fullness);
       const { at, ...detail } = fullness;
@@ -58,6 +58,19 @@ function onceAMinute(): (suspicion: Suspicion) => boolean {
     if (told.size >= 10_000) told.clear();
     told.set(key, at);
     return true;
+  };
+}
+
+/** What a pass commits is told with the commit. That it may not commit any more is told here. */
+function loggedPass(pass: ObservedPass, task: Task, log: Log): ObservedPass {
+  return {
+    handler: (run) => pass.handler(run),
+    attempt: (call, run) => pass.attempt(call, run),
+    ended(how, at) {
+      pass.ended(how, at);
+      if (how !== 'superseded') return;
+      quietly(() => log({ level: 'warn', at, event: how, ...about(task), detail: { pass: task.epoch } }));
+    },
   };
 }
 

@@ -62,8 +62,11 @@ export interface ObservedPass {
   handler<T>(run: () => T): T;
   /** Runs one attempt at a step, or one look of a poll. */
   attempt(call: ObservedCall, run: () => unknown): unknown;
-  /** `how`: returned, threw, parked, stopped, changed, lost. */
-  ended(how: string): void;
+  /**
+   * `how`: returned, threw, parked, stopped, changed, lost, or superseded: another worker had claimed the task
+   * meanwhile, and what this pass still wanted to commit was refused.
+   */
+  ended(how: string, at: number): void;
 }
 
 export interface ObservedCall {

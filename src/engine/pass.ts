@@ -15,17 +15,14 @@
  *   R6  A pass that is over settles nothing: its promises stay open and are collected with it.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { HoldfastError } from '../model/errors.ts';
 import { type Call, newCall, type Outside, type Purpose } from './call.ts';
 import { callsOnly, gather } from './gather.ts';
 import { append, type Batch, type Entry, type FailedAttempt, type Journal } from './journal.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
 import { errorFrom } from './recorded-error.ts';
-import { described, difference, outsideAStep, recorded, whenDrained } from './replay.ts';
+import { described, difference, HandlerRefused, outsideAStep, recorded, whenDrained } from './replay.ts';
 import { nextMoment, waitsForOthers } from './waits.ts';
 import { type Attempted, attempt } from './work.ts';
-
-export class HandlerRefused extends HoldfastError {}
 
 /** Entries that settle in one phase of the event loop. More would starve timers; one by one would be slow. */
 const perPhase = 64;
@@ -222,7 +219,9 @@ export class Pass {
 
   #settle(entry: Entry & { readonly moment: number }): void {
     if (this.#isOver) return;
-    const call = this.#calls[entry.call]!;
+    const call = this.#calls[entry.call];
+    // A journal that no handler can have written must not end the process, and every other one after it.
+    if (!call) return this.#changed(`the journal settles call ${entry.call}, which was not made before`);
     this.#inWindow = true;
     this.#settled++;
     this.#moment = entry.moment;

@@ -13,6 +13,9 @@ export interface Queue {
   /** This process, as the others that share the database know it: what it makes, it may claim under this name. */
   readonly name: string;
 
+  /** How long a silent worker keeps its tasks if nobody says otherwise; absent, the engine's own default holds. */
+  readonly usualLeaseMs?: number;
+
   /** False once a process of that name is known to be gone. */
   isAlive(name: string): Promise<boolean>;
 

@@ -1,6 +1,9 @@
 /** Comparing what a handler does with what its journal says it did. */
+import { HoldfastError } from '../model/errors.ts';
 import type { Call } from './call.ts';
 import type { Journal, RecordedCall } from './journal.ts';
+
+export class HandlerRefused extends HoldfastError {}
 
 /** How a call differs from the record at its position; undefined if it may be made. */
 export function difference(

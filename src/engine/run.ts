@@ -1,7 +1,7 @@
 /** One task in the hands of a worker: its pass, and every commit that the pass needs. */
 
 import type { Clock } from '../model/clock.ts';
-import { HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
+import { ClaimLost, HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
@@ -80,13 +80,13 @@ export class Run {
   /** Resolves when the worker has nothing more to do with the task. */
   async advance(): Promise<void> {
     const observed = this.#settings.observer.passBegan(this.#task);
-    let how: PassEnd['type'] = 'lost';
+    let how: PassEnd['type'] | 'superseded' = 'lost';
     try {
       const end = await this.#pass(observed);
       how = end.type;
-      await this.#conclude(end);
+      if (!(await this.#conclude(end))) how = 'superseded';
     } finally {
-      observed.ended(how);
+      observed.ended(how, this.#clock.now());
       this.#reporter.take();
       this.headStart.end();
     }
@@ -239,26 +239,33 @@ export class Run {
     return done;
   }
 
-  async #conclude(end: PassEnd): Promise<void> {
+  /** False if another worker has taken the place of this one. */
+  async #conclude(end: PassEnd): Promise<boolean> {
     this.#isConcluding = end.type === 'returned' || end.type === 'threw';
     try {
-      switch (end.type) {
-        case 'returned':
-          return await this.#finish(await this.#outcome(end.value));
-        case 'threw':
-          return await this.#finish(this.tool.failure(end.error));
-        case 'changed':
-          return await this.#setAside(end.message);
-        case 'stopped':
-          return await this.#release();
-        case 'parked':
-          return;
-        case 'lost':
-          throw end.error;
-      }
+      await this.#commitEnd(end);
     } catch (error) {
-      // Lost claims and ended tasks need no word. Where the store itself fails, the lease will run out.
+      if (error instanceof ClaimLost) return false;
+      // Ended tasks need no word. Where the store itself fails, the lease will run out.
       if (!(error instanceof HoldfastError)) throw error;
+    }
+    return true;
+  }
+
+  async #commitEnd(end: PassEnd): Promise<void> {
+    switch (end.type) {
+      case 'returned':
+        return this.#finish(await this.#outcome(end.value));
+      case 'threw':
+        return this.#finish(this.tool.failure(end.error));
+      case 'changed':
+        return this.#setAside(end.message);
+      case 'stopped':
+        return this.#release();
+      case 'parked':
+        return;
+      case 'lost':
+        throw end.error;
     }
   }
 

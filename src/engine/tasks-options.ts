@@ -66,7 +66,7 @@ export interface CreateOptions {
 export interface WorkOptions {
   /** Tasks that run at the same time. Default 8. */
   readonly concurrency?: number;
-  /** How long a silent worker keeps its tasks. Default `'15s'`. */
+  /** How long a silent worker keeps its tasks. Default `'15s'`, and `'10s'` on Postgres. */
   readonly lease?: Duration;
   /** How long steps in flight may take to finish when the worker stops. Default `'5s'`. */
   readonly grace?: Duration;

@@ -274,8 +274,11 @@ export class Tasks implements AsyncDisposable {
 
   /** Starts a worker for all tools, resources and prompts. It holds the process open until it is stopped. */
   async work({ concurrency, lease, grace }: WorkOptions = {}): Promise<Worker> {
-    const worker = new Worker(await this.#opened(), this.#clock, this.#durable, {
+    const database = await this.#opened();
+    const { usualLeaseMs: leaseMs = workerDefaults.leaseMs } = database.queue;
+    const worker = new Worker(database, this.#clock, this.#durable, {
       ...workerDefaults,
+      leaseMs,
       observer: this.observer,
       largestValue: this.extents.largestValue,
       bounds: this.extents,

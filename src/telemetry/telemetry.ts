@@ -69,9 +69,9 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
       return {
         handler: (run) => inner.handler(run),
         attempt: (call, run) => outer.attempt(call, () => inner.attempt(call, run)),
-        ended(how) {
-          outer.ended(how);
-          inner.ended(how);
+        ended(how, at) {
+          outer.ended(how, at);
+          inner.ended(how, at);
         },
       };
     },

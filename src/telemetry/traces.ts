@@ -22,6 +22,9 @@ import type { Origin, Owner, Task } from '../model/task.ts';
 import { noSpan } from '../model/trace.ts';
 import { contextOf, exportTask, takesIds, traceOf } from './task-spans.ts';
 
+/** Of passes that came to nothing. */
+const badEnds: ReadonlySet<string> = new Set(['changed', 'lost', 'superseded']);
+
 export class Traces {
   readonly #tracer: Tracer;
   readonly #shownAs: (owner: Owner) => string | undefined;
@@ -72,7 +75,7 @@ export class Traces {
       attempt: (call, run) => this.#attempt(task, call, run, below, pass),
       ended(how) {
         pass.setAttribute('holdfast.pass.end', how);
-        if (how === 'changed' || how === 'lost') pass.setStatus({ code: SpanStatusCode.ERROR });
+        if (badEnds.has(how)) pass.setStatus({ code: SpanStatusCode.ERROR });
         pass.end();
       },
     };

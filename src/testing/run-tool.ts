@@ -1,6 +1,6 @@
 /** Runs a durable tool, resource or prompt in memory, as a test of a handler wants it: with answers, a clock that jumps, and crashes. */
 
-import { HandlerRefused } from '../engine/pass.ts';
+import { HandlerRefused } from '../engine/replay.ts';
 import type { InputOf, Schema } from '../engine/schema.ts';
 import { createTasks } from '../engine/tasks.ts';
 import type { DurableTool, RequestMethod, ResultOf } from '../engine/tool.ts';

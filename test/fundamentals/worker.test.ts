@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/engine/queue.ts';
+import * as rules from '../../src/engine/transitions.ts';
 import { Worker, workerDefaults } from '../../src/engine/worker.ts';
 import { createTasks, type DurableTool, durableTool, type Tasks } from '../../src/index.ts';
 import { openSqlite } from '../../src/sqlite.ts';
@@ -311,3 +312,27 @@ async function until(tasks: Tasks, condition: () => Promise<boolean>): Promise<v
   clearInterval(timer);
   stop();
 }
+
+test('a journal that no handler can have written holds its task, and harms no worker', async () => {
+  const tool = durableTool('torn', {}, async (_, task) => task.step('first', () => 'one'));
+  const { database, tasks, clock } = await setUp(tool);
+  const { id } = await tasks.create(tool);
+  const holder = { name: 'somebody', leaseUntil: clock.now() };
+  const { task } = await database.store.update('task', id, (now) => rules.claim(now, holder, clock.now()));
+  const entries = [{ call: 3, ok: true, value: 1 }];
+  const entry = {
+    moment: clock.now(),
+    settled: 0,
+    calls: [{ kind: 'step', name: 'first', at: 0 }],
+    entries,
+    attempts: [],
+  };
+  await database.store.update('task', id, (now) =>
+    rules.record(now, { taskId: id, epoch: task.epoch }, [entry], clock.now()),
+  );
+  clock.advance(1);
+  await tasks.work();
+  await until(tasks, async () => (await tasks.get(id))!.stuck !== undefined);
+  expect((await tasks.get(id))!.stuck!.message).toContain('settles call 3, which was not made before');
+  await tasks.close();
+});

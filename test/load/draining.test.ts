@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { farewellTo } from './farewell.ts';
 import { times } from './lanes.ts';
 import { Peer } from './peer.ts';
-import { farewellTo } from './protocol.ts';
 import type { Stream } from './stream.ts';
 import { ServerUnderLoad, waysToStop } from './under-load.ts';
 

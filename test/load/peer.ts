@@ -1,11 +1,18 @@
 /** A client of 2026-07-28 with bare hands: what it sends and gets is exactly what is on the wire. */
 import { Agent, type IncomingMessage, request } from 'node:http';
-import type { Json, JsonObject } from '../../src/model/json.ts';
-import { metaOf, revision, taskIn, type WireTask } from './protocol.ts';
+import type { JsonObject } from '../../src/model/json.ts';
+import { idempotencyKey, metaOf, revision, taskIn, type WireTask } from './protocol.ts';
 import { Stream } from './stream.ts';
 
 /** An error that came back instead of a result. */
-export class Refused extends Error {}
+export class Refused extends Error {
+  readonly code: number | undefined;
+
+  constructor(message: string, code?: number) {
+    super(message);
+    this.code = code;
+  }
+}
 
 export class Peer {
   readonly #url: string;
@@ -24,19 +31,29 @@ export class Peer {
   }
 
   /** Calls a tool, and gives the task that the call became. */
-  async call(name: string, input: JsonObject = {}, signal?: AbortSignal): Promise<WireTask> {
-    const task = await this.#ask('tools/call', name, { name, arguments: input }, signal);
+  async call(
+    name: string,
+    input: JsonObject = {},
+    signal?: AbortSignal,
+    { key }: { readonly key?: string } = {},
+  ): Promise<WireTask> {
+    const meta = key === undefined ? {} : { [idempotencyKey]: key };
+    const task = await this.#ask('tools/call', name, { name, arguments: input, _meta: meta }, signal);
     if (task.resultType !== 'task') throw new Refused(`No task, but ${JSON.stringify(task)}`);
     return task as WireTask;
   }
 
   /** What `tasks/get` says, but for what belongs to the answer and not to the task. */
-  async get(taskId: string): Promise<WireTask> {
-    return taskIn(await this.#ask('tasks/get', taskId, { taskId }));
+  async get(taskId: string, signal?: AbortSignal): Promise<WireTask> {
+    return taskIn(await this.#ask('tasks/get', taskId, { taskId }, signal));
   }
 
-  async update(taskId: string, inputResponses: JsonObject): Promise<void> {
-    await this.#ask('tasks/update', taskId, { taskId, inputResponses });
+  async update(taskId: string, inputResponses: JsonObject, signal?: AbortSignal): Promise<void> {
+    await this.#ask('tasks/update', taskId, { taskId, inputResponses }, signal);
+  }
+
+  async cancel(taskId: string, signal?: AbortSignal): Promise<void> {
+    await this.#ask('tasks/cancel', taskId, { taskId }, signal);
   }
 
   /** Resolves when the response has begun. */
@@ -57,13 +74,17 @@ export class Peer {
     const response = await this.#post({ agent: this.#agent, method, name, id: ++this.#sent, params, signal });
     let text = '';
     for await (const chunk of response.setEncoding('utf8')) text += chunk;
-    const { result, error } = JSON.parse(text) as { result?: JsonObject; error?: Json };
-    if (!result) throw new Refused(`${method} ${name}: ${response.statusCode} ${JSON.stringify(error)}`);
+    const { result, error } = JSON.parse(text) as { result?: JsonObject; error?: JsonObject };
+    if (!result)
+      throw new Refused(
+        `${method} ${name}: ${response.statusCode} ${JSON.stringify(error)}`,
+        error?.code as number | undefined,
+      );
     return result;
   }
 
   #post({ agent, method, name, id, params, signal }: Post): Promise<IncomingMessage> {
-    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: this.#meta } });
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: withMeta(params, this.#meta) });
     const headers = {
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
@@ -79,6 +100,10 @@ export class Peer {
         .end(body);
     });
   }
+}
+
+function withMeta(params: JsonObject, meta: JsonObject): JsonObject {
+  return { ...params, _meta: { ...meta, ...(params._meta as JsonObject | undefined) } };
 }
 
 interface Post {

@@ -1,9 +1,9 @@
 /** The words of 2026-07-28 and its Tasks extension that a client needs, written out once more: a second pair of eyes. */
-import { expect } from 'vitest';
 import type { JsonObject } from '../../src/model/json.ts';
 
 export const revision = '2026-07-28';
 export const subscriptionId = 'io.modelcontextprotocol/subscriptionId';
+export const idempotencyKey = 'dev.holdfast/idempotency-key';
 export const serverInfo = 'io.modelcontextprotocol/serverInfo';
 
 /** What every request says about its sender. */
@@ -23,12 +23,6 @@ export interface WireTask extends JsonObject {
   readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
   readonly createdAt: string;
   readonly lastUpdatedAt: string;
-}
-
-/** The answer with which a server ends a subscription. */
-export function farewellTo(id: string): unknown {
-  const _meta = expect.objectContaining({ [subscriptionId]: id });
-  return { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta } };
 }
 
 /** The task itself, without what belongs to the answer or the notification that it came in. */

@@ -7,8 +7,8 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { slowReaderMs } from '../../src/server/subscription.ts';
 import { fixtureFactory } from '../fixture/server.ts';
 import { chatter } from './chatter.ts';
+import { farewellTo } from './farewell.ts';
 import { times } from './lanes.ts';
-import { farewellTo } from './protocol.ts';
 import { isOf, StdioPeer } from './stdio-peer.ts';
 import { ServerUnderLoad, waysToStop } from './under-load.ts';
 

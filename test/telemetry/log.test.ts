@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { claim } from '../../src/engine/transitions.ts';
 import { createTasks, durableTool, type LogEntry } from '../../src/index.ts';
-import { sqlite } from '../../src/sqlite.ts';
+import { openSqlite, sqlite } from '../../src/sqlite.ts';
 
 const tool = durableTool(
   'polish',
@@ -46,6 +47,34 @@ test('a log hears what happens to tasks, of whose tasks, and never what they are
   for (const entry of entries) expect(entry).toMatchObject({ task: id, tool: 'polish', owner: 'ann' });
   expect(loud.at(-1)!.detail).toMatchObject({ outcome: 'result' });
   expect(JSON.stringify(entries)).not.toMatch(/lamp|shiny\?/);
+});
+
+test('a worker whose task another has claimed meanwhile says so, and with which pass it was in vain', async () => {
+  const entries: LogEntry[] = [];
+  const database = await openSqlite('memory:');
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const slow = durableTool('slow', {}, async (_, task) => {
+    await task.step('wait', () => {
+      begun.resolve();
+      return goOn.promise;
+    });
+  });
+  const log = (entry: LogEntry) => {
+    entries.push(entry);
+    if (entry.event === 'superseded') said.resolve();
+  };
+  const said = Promise.withResolvers<void>();
+  await using tasks = createTasks({ store: database, tools: [slow], log });
+  await tasks.work();
+  const { id } = await tasks.create(slow);
+  await begun.promise;
+  const later = Date.now() + 60_000;
+  const other = { name: 'another worker', leaseUntil: later + 60_000 };
+  await database.store.update('task', id, (task) => claim(task, other, later));
+  goOn.resolve();
+  await said.promise;
+  expect(entries.at(-1)).toMatchObject({ level: 'warn', event: 'superseded', task: id, detail: { pass: 1 } });
 });
 
 test('a log that throws harms no task', async () => {

@@ -47,10 +47,10 @@ export class Jobs {
   /** Takes up to `limit` jobs out of a queue, for this process alone. */
   async fetch(tool: ToolVersion, limit: number): Promise<Job[]> {
     const queue = queueOf(tool);
-    await this.#queue(queue);
-    const jobs = await this.#boss.fetch<{ task: string }>(queue, {
-      batchSize: limit,
-      db: within(this.#connections),
+    // Where pg-boss does not know the queue yet, it asks on a connection that may be cut.
+    const jobs = await this.#connections.repeat(async () => {
+      await this.#queue(queue);
+      return this.#boss.fetch<{ task: string }>(queue, { batchSize: limit, db: within(this.#connections) });
     });
     return jobs.map(({ id, data }) => ({ ...tool, id, task: named(data.task) }));
   }

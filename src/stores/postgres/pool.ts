@@ -1,7 +1,7 @@
 /**
  * Connections, and what is done when one of them breaks: whatever can be repeated is, on another connection, for as
- * long as a restart of the server takes. A transaction of which the end was not heard is looked up by its number, so
- * that it is neither lost nor done twice.
+ * long as a restart of the server takes. A transaction of which the end was not heard is looked up, so that it is
+ * neither lost nor done twice.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { StoreClosed } from '../../engine/store-errors.ts';
@@ -27,10 +27,10 @@ export type Row = Record<string, unknown>;
 
 export interface Transaction {
   query<R = Row>(statement: Statement | string, values?: readonly unknown[]): Promise<R[]>;
-  /** The number under which the server knows it, once it has written something. */
-  number?: string;
   /** How often the manner of writing values has changed, if it began by asking for that. */
   manner?: number;
+  /** Once it has written something: the number under which the server knows it, and what finds what it wrote. */
+  trace?: { readonly number: string; readonly find: Statement; readonly values: readonly unknown[] };
 }
 
 export class Connections {
@@ -54,6 +54,11 @@ export class Connections {
   /** A statement that is sent once, whatever becomes of it, and answered as `pg` does. */
   raw(text: string, values?: unknown[]): Promise<{ rows: Row[] }> {
     return this.#pool.query(text, values);
+  }
+
+  /** Runs what sends statements of its own by `raw`; it may run more than once. */
+  repeat<T>(act: () => Promise<T>): Promise<T> {
+    return this.#persist(act);
   }
 
   /** Runs `work`, all of it or nothing; it may run more than once. It begins with `opening`. */
@@ -83,22 +88,22 @@ export class Connections {
       await client.query('commit');
     } catch (error) {
       client.release(true);
-      if (!isDisconnected(error) || transaction.number === undefined) throw error;
-      if (!(await this.#wasCommitted(transaction.number))) throw error;
+      if (!isDisconnected(error) || transaction.trace === undefined) throw error;
+      if (!(await this.#wasCommitted(transaction.trace))) throw error;
       return value;
     }
     client.release();
     return value;
   }
 
-  async #wasCommitted(number: string): Promise<boolean> {
-    for (;;) {
-      const [row] = await this.query<{ status: string }>('select pg_xact_status($1::text::xid8) as status', [
-        number,
-      ]);
-      if (row?.status !== 'in progress') return row?.status === 'committed';
-      await pause(20);
-    }
+  /**
+   * The number only tells when the transaction has ended. Whether it was committed it cannot tell: a server that crashed
+   * gives numbers of transactions that were lost with it to others. So what was written itself is looked for.
+   */
+  async #wasCommitted({ number, find, values }: NonNullable<Transaction['trace']>): Promise<boolean> {
+    const underWay = 'select 1 from pg_stat_activity where backend_xid = ($1::text::xid8)::xid';
+    while ((await this.query(underWay, [number])).length > 0) await pause(20);
+    return (await this.query(find, values)).length > 0;
   }
 
   async #persist<T>(act: () => Promise<T>): Promise<T> {

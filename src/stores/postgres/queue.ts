@@ -41,6 +41,8 @@ interface Parts {
 }
 
 export class PostgresQueue implements Queue {
+  /** Shorter than on one machine: where a lock cannot tell that a worker is gone, others go on within 15 s. */
+  readonly usualLeaseMs = 10_000;
   readonly #parts: Parts;
   readonly #sql: ReturnType<typeof statements>;
   readonly #listeners = new Set<() => void>();

@@ -82,7 +82,7 @@ export class Writes {
   /** `writer` is the name under which what is written adds to the size. */
   async flush(
     transaction: Transaction,
-    sql: { write: string; remove: string },
+    sql: { write: string; remove: string; find: string },
     { now, writer }: { readonly now: number; readonly writer: string },
   ): Promise<Written> {
     const touched = [...this.#touched].map((id) => this.tasks.get(id)!);
@@ -111,7 +111,7 @@ export class Writes {
       grown,
     ]);
     const [first] = rows;
-    if (first) transaction.number = first.xact;
+    if (first) transaction.trace = { number: first.xact, ...this.#trace(first.xact, sql.find) };
     if (this.#removed.length > 0) {
       const seqs = this.#removed.map(({ seq }) => seq);
       await transaction.query({ name: 'remove', text: sql.remove }, [
@@ -136,6 +136,13 @@ export class Writes {
     return sum(changes, ({ seq, body }) =>
       seq === null ? rowBytes.task + bytesOf(body) : bytesOf(body) - bytesOf(before.get(seq)),
     );
+  }
+
+  /** Its first commit, word for word. */
+  #trace(xact: string, text: string) {
+    const { version, at, events, journal, removed_id, task, made } = this.#commits[0]!;
+    const values = [xact, version, at, events, journal, removed_id, task, made];
+    return { find: { name: 'find commit', text }, values };
   }
 
   #write({ task, at, events, journal }: TaskWrite): void {
@@ -237,7 +244,7 @@ function sum<T>(some: readonly T[], of: (one: T) => number): number {
   return some.reduce((total, one) => total + of(one), 0);
 }
 
-export function writeStatements(schema: string): { write: string; remove: string } {
+export function writeStatements(schema: string): { write: string; remove: string; find: string } {
   const state = `epoch integer, holder text, lease_until double precision, wake_at double precision, job uuid,
     deadline_at double precision, purge_at double precision, ended_at double precision, unpublished boolean, waiting boolean, body text`;
   const place = `id text, owner text, tool text, tool_version text, parent_id text, root_id text, ordinal integer,
@@ -273,6 +280,10 @@ export function writeStatements(schema: string): { write: string; remove: string
       )}) v left join made on made.id = v.made
       order by v.place
       returning seq, xact`,
+    find: `
+      select 1 from ${schema}.commits
+      where xact = $1::text::xid8 and version = $2 and at = $3 and events = $4 and journal is not distinct from $5
+        and (removed_id = $6 or task = $7 or task = (select seq from ${schema}.tasks where id = $8))`,
     remove: `
       with gone as (
         delete from ${schema}.tasks where seq = any($1::bigint[])

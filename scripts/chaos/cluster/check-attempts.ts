@@ -1,0 +1,237 @@
+/**
+ * Who wrote, judged by the lines of the steps alone. A handler is given only what was committed: so whatever a later
+ * step knows, and whatever a task returned, proves that the attempt with this nonce was committed. A task has one
+ * writer at a time: what is committed under a claim was done before the next claim did anything.
+ */
+import type { TaskId } from '../../../src/index.ts';
+import type { Problem } from '../problem.ts';
+import { of } from './check-clients.ts';
+import { programme, type Returned } from './errand.ts';
+import type { Attempt, History } from './history.ts';
+
+export interface AttemptFindings {
+  readonly problems: Problem[];
+  /** Roots and subtasks. */
+  readonly tasks: ReadonlySet<TaskId>;
+  readonly steps: number;
+  /** Attempts that came to nothing, because their process died or lost its claim. */
+  readonly inVain: number;
+}
+
+export function checkAttempts(history: History): AttemptFindings {
+  const attempts = history.filter((entry) => entry.what === 'began' || entry.what === 'did');
+  const byTask = Map.groupBy(attempts, ({ task }) => task);
+  const returned = returnedBy(history);
+  const expected = new Map<TaskId, readonly string[]>();
+  for (const [task, { legs }] of returned) {
+    expected.set(task, programme.errand);
+    for (const [number, leg] of (legs ?? []).entries()) expected.set(leg.id, programme.legs[number] ?? []);
+  }
+  const results = new Map(
+    [...returned.values()].flatMap(({ legs }) => legs ?? []).map((leg) => [leg.id, leg]),
+  );
+  for (const [task, result] of returned) results.set(task, result as Returned & { id: TaskId });
+  const checks = [...byTask].map(([task, own]) => new TaskAttempts(task, own, results.get(task)));
+  return {
+    problems: [
+      ...ends(history, returned),
+      ...unordered(history, byTask),
+      ...checks.flatMap((check) => check.problems(expected.get(check.id))),
+      ...[...expected.keys()]
+        .filter((id) => !byTask.has(id))
+        .map((id): Problem => ({ kind: 'lost', task: id, text: 'has a result, and no step of it ever ran' })),
+      ...answersHeard(history, byTask, returned),
+    ],
+    tasks: new Set([...byTask.keys(), ...of(history, 'created').map((created) => created.task)]),
+    steps: checks.reduce((sum, { committed }) => sum + committed.size, 0),
+    inVain: checks.reduce((sum, { inVain }) => sum + inVain, 0),
+  };
+}
+
+class TaskAttempts {
+  readonly id: TaskId;
+  /** The nonces of which it is proven that they were committed, by step. */
+  readonly committed: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly #began: readonly Attempt[];
+  readonly #did: ReadonlyMap<string, Attempt>;
+  readonly #result: Returned | undefined;
+
+  constructor(id: TaskId, lines: readonly Attempt[], result: Returned | undefined) {
+    this.id = id;
+    this.#began = lines.filter(({ what }) => what === 'began');
+    this.#did = new Map(lines.filter(({ what }) => what === 'did').map((line) => [line.nonce, line]));
+    this.#result = result;
+    const committed = new Map<string, Set<string>>();
+    for (const knows of [...lines.map((line) => line.knows), result?.steps ?? {}])
+      for (const [step, nonce] of Object.entries(knows))
+        committed.set(step, (committed.get(step) ?? new Set()).add(nonce));
+    this.committed = committed;
+  }
+
+  get inVain(): number {
+    const given = new Set([...this.committed.values()].flatMap((nonces) => [...nonces]));
+    const failed = this.#began.filter((line) => this.#hasNextAttempt(line));
+    return this.#began.filter((line) => !given.has(line.nonce) && !failed.includes(line)).length;
+  }
+
+  problems(expected: readonly string[] | undefined): Problem[] {
+    return [
+      ...this.#oneProcessPerPass(),
+      ...this.#committedOnce(),
+      ...this.#noneRepeated(),
+      ...this.#oneWriter(),
+      ...this.#timersKept(),
+      ...this.#complete(expected),
+    ];
+  }
+
+  #oneProcessPerPass(): Problem[] {
+    return [...Map.groupBy(this.#began, ({ pass }) => pass)].flatMap(([pass, lines]) => {
+      const processes = [...new Set(lines.map(({ process }) => process))];
+      return processes.length > 1
+        ? [this.#problem('broken', `pass ${pass} ran in ${processes.join(' and in ')}`)]
+        : [];
+    });
+  }
+
+  /** Nobody may ever have been given another value of a step than everybody else. */
+  #committedOnce(): Problem[] {
+    return [...this.committed].flatMap(([step, nonces]) =>
+      nonces.size > 1 ? [this.#problem('repeated', `${step} was committed ${nonces.size} times`)] : [],
+    );
+  }
+
+  /** The attempt that was committed is the last one. */
+  #noneRepeated(): Problem[] {
+    return [...this.committed].flatMap(([step, nonces]) => {
+      const last = this.#began.findLast((line) => line.step === step);
+      const [nonce] = nonces;
+      const done = this.#did.get(nonce!);
+      if (!done || !last)
+        return [this.#problem('broken', `was given the value of a ${step} that was never done`)];
+      if (nonces.size > 1 || last.nonce === nonce) return this.#attemptsRepeated(step);
+      return [
+        this.#problem(
+          'repeated',
+          `${step} was committed by pass ${done.pass} (${done.process}), and ran again in pass ${last.pass} (${last.process})`,
+        ),
+      ];
+    });
+  }
+
+  /** An attempt that failed is committed before the next one begins. */
+  #attemptsRepeated(step: string): Problem[] {
+    const own = this.#began.filter((line) => line.step === step);
+    return own.flatMap((line, index) =>
+      own.slice(0, index).some(({ attempt }) => attempt > line.attempt)
+        ? [this.#problem('repeated', `attempt ${line.attempt} of ${step} ran after one that follows it`)]
+        : [],
+    );
+  }
+
+  /** Whatever a pass has committed, it had done before a later pass began anything. */
+  #oneWriter(): Problem[] {
+    const given = [...this.committed.values()].flatMap((nonces) => [...nonces]);
+    for (const line of given.flatMap((nonce) => this.#did.get(nonce) ?? [])) {
+      const later = this.#began.find(({ pass, at }) => pass > line.pass && at < line.at);
+      if (later)
+        return [
+          this.#problem(
+            'broken',
+            `${line.process} committed ${line.step} under the claim of pass ${line.pass}, though pass ${later.pass} ran in ${later.process} already`,
+          ),
+        ];
+    }
+    return [];
+  }
+
+  #timersKept(): Problem[] {
+    return this.#began
+      .filter(({ lateMs = 0 }) => lateMs < 0)
+      .map(({ step, lateMs }) => this.#problem('broken', `${step} ran ${-lateMs!} ms before its time`));
+  }
+
+  /** Of a task that has completed, every step of its programme. */
+  #complete(expected: readonly string[] | undefined): Problem[] {
+    if (!expected) return [];
+    const steps = new Set(Object.keys(this.#result?.steps ?? {}));
+    const missing = expected.filter((step) => !steps.has(step));
+    const surplus = [...steps].filter((step) => !expected.includes(step));
+    return [
+      ...missing.map((step) => this.#problem('lost', `${step} is missing from its result`)),
+      ...surplus.map((step) => this.#problem('broken', `${step} is in its result, and not in its programme`)),
+    ];
+  }
+
+  #hasNextAttempt({ step, attempt, at }: Attempt): boolean {
+    return this.#began.some((line) => line.step === step && line.attempt === attempt + 1 && line.at > at);
+  }
+
+  #problem(kind: Problem['kind'], text: string): Problem {
+    return { kind, task: this.id, text };
+  }
+}
+
+/** What the roots that completed returned. */
+function returnedBy(history: History): Map<TaskId, Returned> {
+  const returned = new Map<TaskId, Returned>();
+  for (const { task, seen } of of(history, 'looked')) {
+    if (seen?.status !== 'completed' || returned.has(task)) continue;
+    try {
+      const { content } = JSON.parse(seen.result!) as { content: { text: string }[] };
+      returned.set(task, JSON.parse(content[0]!.text));
+    } catch {
+      // It is told of below: a result without a single step.
+      returned.set(task, { steps: {} });
+    }
+  }
+  return returned;
+}
+
+function unordered(history: History, byTask: ReadonlyMap<TaskId, readonly Attempt[]>): Problem[] {
+  const known = new Set(of(history, 'created').map((created) => created.task));
+  return [...byTask]
+    .filter(([, [line]]) => !known.has(line!.root))
+    .map(([id]) => ({ kind: 'broken', task: id, text: 'steps of it ran, and nobody ordered it' }));
+}
+
+/** Only who was cancelled may end in another way than with a result. */
+function ends(history: History, returned: ReadonlyMap<TaskId, Returned>): Problem[] {
+  const cancelled = new Set(of(history, 'cancelled').map((cancel) => cancel.task));
+  const ended = new Map<TaskId, string>();
+  for (const { task, seen } of of(history, 'looked'))
+    if (seen && seen.status !== 'working' && seen.status !== 'input_required') ended.set(task, seen.status);
+  return [...ended].flatMap(([task, status]): Problem[] =>
+    returned.has(task) || (status === 'cancelled' && cancelled.has(task))
+      ? []
+      : [{ kind: 'lost', task, text: `nobody cancelled it, and it ended as ${status}` }],
+  );
+}
+
+/** Each answer that was acknowledged was heard, by one step; and nothing was heard that nobody said. */
+function answersHeard(
+  history: History,
+  byTask: ReadonlyMap<TaskId, readonly Attempt[]>,
+  returned: ReadonlyMap<TaskId, Returned>,
+): Problem[] {
+  const said = Map.groupBy(of(history, 'answered'), ({ task }) => task);
+  return [...returned].flatMap(([task, { legs = [] }]) => {
+    const lines = [task, ...legs.map(({ id }) => id)].flatMap((id) => byTask.get(id) ?? []);
+    const heard = new Set(lines.flatMap((line) => line.heard ?? []));
+    const answers = said.get(task) ?? [];
+    const unheard = answers.filter(({ at, words }) => at !== null && !heard.has(words));
+    const unsaid = [...heard].filter((words) => !answers.some((answer) => answer.words === words));
+    return [
+      ...unheard.map(
+        ({ question }): Problem => ({
+          kind: 'lost',
+          task,
+          text: `its answer to ${question} was acknowledged, and no step heard it`,
+        }),
+      ),
+      ...unsaid.map(
+        (words): Problem => ({ kind: 'broken', task, text: `it heard "${words}", which nobody said` }),
+      ),
+    ];
+  });
+}

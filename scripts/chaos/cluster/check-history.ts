@@ -1,0 +1,58 @@
+/** The whole verdict on a history. Pure: it may be shown histories that never happened. */
+import type { TaskId } from '../../../src/index.ts';
+import type { Problem } from '../problem.ts';
+import { type AttemptFindings, checkAttempts } from './check-attempts.ts';
+import { checkClients, of } from './check-clients.ts';
+import type { History } from './history.ts';
+import {
+  lateTakeOvers,
+  type TakeOver,
+  type TakeOverBounds,
+  takeOverBounds,
+  takeOversIn,
+} from './take-overs.ts';
+
+export interface Verdict {
+  readonly problems: readonly Problem[];
+  readonly attempts: AttemptFindings;
+  readonly takeOvers: readonly TakeOver[];
+}
+
+export function checkHistory(history: History, bounds: TakeOverBounds = takeOverBounds): Verdict {
+  const attempts = checkAttempts(history);
+  const { takeOvers, problems } = takeOversIn(history, bounds);
+  return {
+    problems: [
+      ...checkClients(history),
+      ...attempts.problems,
+      ...problems,
+      ...lateTakeOvers(takeOvers, bounds),
+      ...checkCommits(history),
+    ],
+    attempts,
+    takeOvers,
+  };
+}
+
+/** The versions of each task follow each other without a gap, to the last one; no call is settled twice. */
+function checkCommits(history: History): Problem[] {
+  const last = new Map<TaskId, number>();
+  const problems: Problem[] = [];
+  const complain = (kind: Problem['kind'], task: TaskId, text: string) => problems.push({ kind, task, text });
+  for (const { task, version } of of(history, 'commit')) {
+    const before = last.get(task) ?? 0;
+    if (version !== before + 1) complain('broken', task, `version ${version} followed version ${before}`);
+    last.set(task, version);
+  }
+  for (const { task, version, settled } of of(history, 'stored')) {
+    if (last.has(task) && last.get(task) !== version)
+      complain(
+        'broken',
+        task,
+        `its last commit was version ${last.get(task)}, and it is stored as ${version}`,
+      );
+    if (new Set(settled).size < settled.length)
+      complain('repeated', task, 'its journal settles a call twice');
+  }
+  return problems;
+}

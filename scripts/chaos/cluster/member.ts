@@ -1,0 +1,85 @@
+/** One process of the cluster, a server or a worker, until it is killed or told to stop. */
+import { writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { McpServer } from '@modelcontextprotocol/server';
+import { createTasks, type Database, type Duration, type LogEntry } from '../../../src/index.ts';
+import { serveHttp } from '../../../src/server.ts';
+import { withoutLimits } from '../../../test/fixture/without-limits.ts';
+import { clusterTools } from './errand.ts';
+import { HistoryFile } from './history.ts';
+import { openStore } from './store.ts';
+
+export interface MemberOptions {
+  readonly name: string;
+  readonly role: 'server' | 'worker';
+  readonly store: string;
+  /** Where its steps write their lines. */
+  readonly folder: string;
+  readonly run: string;
+  readonly concurrency?: number;
+  /** Other than by default. */
+  readonly lease?: Duration;
+}
+
+export type Said =
+  | { readonly kind: 'ready'; readonly url?: string }
+  | { readonly kind: 'log'; readonly entry: LogEntry }
+  | { readonly kind: 'failed'; readonly error: string };
+
+/** `through` stands between the engine and its database: a test may hand in one that is broken. */
+export async function join(through: (database: Database) => Database = (database) => database) {
+  const options: MemberOptions = JSON.parse(process.argv[2]!);
+  const { name, role, store, folder, run, concurrency = 32, lease } = options;
+  const stop = Promise.withResolvers<void>();
+  const input = createInterface({ input: process.stdin });
+  input.on('line', () => stop.resolve());
+  // Nobody may outlive the run: its end closes our standard input.
+  input.on('close', () => process.exit(1));
+  try {
+    const tasks = createTasks({
+      store: async () => through(await openStore(store)),
+      tools: clusterTools({ history: new HistoryFile(folder, name), process: name, run }),
+      limits: withoutLimits,
+      log: (entry) => {
+        if (entry.level === 'warn' || entry.level === 'error') say({ kind: 'log', entry });
+      },
+    });
+    let end = () => tasks.close();
+    if (role === 'server') {
+      const served = await serveHttp(tasks, factory, { port: 0, auth: { verifier }, onError: () => {} });
+      end = () => served.stop();
+      say({ kind: 'ready', url: served.url });
+    } else {
+      await tasks.work({ concurrency, ...(lease !== undefined && { lease }) });
+      say({ kind: 'ready' });
+    }
+    await stop.promise;
+    await end();
+    process.exit(0);
+
+    function factory(): McpServer {
+      const mcp = new McpServer({ name: 'holdfast-chaos', version: '1.0.0' });
+      tasks.attach(mcp);
+      return mcp;
+    }
+  } catch (error) {
+    say({ kind: 'failed', error: (error as Error).stack ?? String(error) });
+    process.exit(1);
+  }
+}
+
+/** Whoever knocks is let in, under the name that it gives. */
+const verifier = {
+  verifyAccessToken: async (token: string) => ({
+    token,
+    clientId: token,
+    scopes: [],
+    expiresAt: Math.floor(Date.now() / 1_000) + 3_600,
+  }),
+};
+
+function say(line: Said): void {
+  writeSync(1, `${JSON.stringify(line)}\n`);
+}
+
+if (import.meta.main) await join();

@@ -1,0 +1,152 @@
+/** The processes of the cluster: started, killed, stopped for a while, continued and replaced. Every fate is recorded. */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { LogEntry } from '../../../src/index.ts';
+import { Child } from '../../../test/chaos/child.ts';
+import type { Random } from '../../../test/chaos/random.ts';
+import { Peer } from '../../../test/load/peer.ts';
+import type { Problem } from '../problem.ts';
+import { type Fate, type HistoryFile, moment } from './history.ts';
+import type { MemberOptions, Said } from './member.ts';
+
+type Role = MemberOptions['role'];
+
+export interface Member {
+  readonly name: string;
+  readonly role: Role;
+  readonly child: Child<Said>;
+  readonly ready: Promise<void>;
+  /** Of a server that is ready. */
+  peer?: Peer;
+}
+
+export type CommonOptions = Omit<MemberOptions, 'name' | 'role'>;
+
+const longestStopMs = 20_000;
+
+export class Members {
+  readonly problems: Problem[] = [];
+  /** What workers said in their logs, by the name of the process. */
+  readonly logs: { readonly process: string; readonly entry: LogEntry }[] = [];
+  kills = 0;
+  readonly #options: CommonOptions;
+  readonly #history: HistoryFile;
+  readonly #program: string;
+  readonly #places: Record<Role, Member[]> = { server: [], worker: [] };
+  #started = 0;
+  #isOver = false;
+
+  constructor(options: CommonOptions, history: HistoryFile, program = import.meta.resolve('./member.ts')) {
+    this.#options = options;
+    this.#history = history;
+    this.#program = program;
+  }
+
+  /** Starts as many of each, and resolves when all of them are ready. */
+  async start(sizes: Readonly<Record<Role, number>>): Promise<void> {
+    for (const role of ['server', 'worker'] as const)
+      for (let n = 0; n < sizes[role]; n++) this.#places[role].push(this.#start(role));
+    await Promise.all(this.all.map(({ ready }) => ready));
+  }
+
+  get all(): Member[] {
+    return [...this.#places.server, ...this.#places.worker];
+  }
+
+  of(role: Role): readonly Member[] {
+    return this.#places[role];
+  }
+
+  /** A server that is believed to be there. Rejects when it is all over. */
+  async anyServer(random: Random): Promise<Member & { readonly peer: Peer }> {
+    for (;;) {
+      if (this.#isOver) throw new Error('The run is over.');
+      const member = random.oneOf(this.#places.server);
+      if (member.peer) return member as Member & { readonly peer: Peer };
+      await pause(20);
+    }
+  }
+
+  /** `kill -9` at the same moment; after a while others take their places. Resolves when these are ready. */
+  async kill(members: readonly Member[], downMs: number): Promise<void> {
+    for (const member of members) {
+      this.kills++;
+      this.#record(member, 'killed');
+      void member.child.kill();
+    }
+    await Promise.all(members.map(({ child }) => child.exit));
+    await pause(downMs);
+    await Promise.all(members.map((member) => this.#replace(member).ready));
+  }
+
+  stop(member: Member): void {
+    this.#record(member, 'stopped');
+    member.child.stop();
+  }
+
+  continue(member: Member): void {
+    this.#record(member, 'continued');
+    member.child.go();
+  }
+
+  /** Tells everybody to stop, and expects that they do. */
+  async stopAll(): Promise<void> {
+    await Promise.all(
+      this.all.map(async (member) => {
+        this.#record(member, 'ended');
+        member.child.tell('stop');
+        const exit = await Promise.race([member.child.exit, pause(longestStopMs, undefined, { ref: false })]);
+        const { code, signal } = exit ?? (await member.child.kill());
+        if (code !== 0)
+          this.#complain(
+            `${member.name} ended with code ${code} and signal ${signal} when it was told to stop. ${member.child.complaints}`,
+          );
+      }),
+    );
+  }
+
+  async killAll(): Promise<void> {
+    this.#isOver = true;
+    for (const { peer } of this.all) peer?.close();
+    await Promise.all(this.all.map(({ child }) => child.kill()));
+  }
+
+  #start(role: Role): Member {
+    const name = `${role}-${++this.#started}`;
+    const ready = Promise.withResolvers<void>();
+    const hear = (said: Said) => {
+      if (said.kind === 'log') this.logs.push({ process: name, entry: said.entry });
+      if (said.kind === 'failed') this.#complain(`${name} failed: ${said.error}`);
+      if (said.kind !== 'ready') return;
+      if (said.url !== undefined) member.peer = new Peer(said.url, { token: this.#options.run });
+      this.#record(member, 'ready');
+      ready.resolve();
+    };
+    const child = new Child<Said>(this.#program, { ...this.#options, name, role }, hear);
+    const member: Member = { name, role, child, ready: ready.promise };
+    void child.exit.then(({ code, signal }) => {
+      member.peer?.close();
+      delete member.peer;
+      if (signal !== 'SIGKILL' && code !== 0)
+        this.#complain(
+          `${name} ended by itself, with code ${code} and signal ${signal}. ${child.complaints}`,
+        );
+      ready.resolve();
+    });
+    return member;
+  }
+
+  #replace(member: Member): Member {
+    const place = this.#places[member.role].indexOf(member);
+    const next = this.#start(member.role);
+    this.#places[member.role][place] = next;
+    return next;
+  }
+
+  #record({ name, role }: Member, fate: Fate['fate']): void {
+    this.#history.add({ what: 'fate', process: name, role, fate, at: moment() });
+  }
+
+  #complain(text: string): void {
+    this.problems.push({ kind: 'broken', text });
+  }
+}

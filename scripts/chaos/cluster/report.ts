@@ -1,0 +1,79 @@
+/** What a run on a cluster came to, in numbers. */
+import { counts, told } from '../problem.ts';
+import type { Verdict } from './check-history.ts';
+import type { Faults } from './faults.ts';
+import type { History } from './history.ts';
+import type { Members } from './members.ts';
+
+export interface ClusterReport {
+  readonly seed: number;
+  readonly kills: number;
+  readonly errands: number;
+  /** Errands and their subtasks. */
+  readonly tasks: number;
+  readonly steps: number;
+  readonly attemptsInVain: number;
+  /** Lines of the history. */
+  readonly entries: number;
+  readonly restarts: number;
+  /** Connections to the database that were cut. */
+  readonly cuts: number;
+  readonly stops: number;
+  readonly takeOvers: number;
+  readonly undisturbedTakeOvers: number;
+  readonly longestTakeOverMs: number;
+  readonly longestTakeOverFromStoppedMs: number;
+  /** Whatever else befell the cluster in between. */
+  readonly longestDisturbedTakeOverMs: number;
+  /** Passes that found another worker in their place and could commit no more, as the logs of the workers tell. */
+  readonly superseded: number;
+  readonly seconds: number;
+  readonly lost: number;
+  readonly repeatedSteps: number;
+  readonly brokenInvariants: number;
+  readonly problems: readonly string[];
+}
+
+export function reportOf(parts: {
+  readonly seed: number;
+  readonly errands: number;
+  readonly members: Members;
+  readonly faults: Faults;
+  readonly verdict: Verdict;
+  readonly entries: History;
+  readonly seconds: number;
+}): ClusterReport {
+  const { seed, errands, members, faults, verdict, entries, seconds } = parts;
+  const { takeOvers, attempts } = verdict;
+  const problems = [...members.problems, ...verdict.problems];
+  const { lost, repeated, broken } = counts(problems);
+  const undisturbed = (how: 'killed' | 'stopped') =>
+    takeOvers.filter((one) => one.how === how && one.ms === one.calmMs).map(({ ms }) => ms);
+  return {
+    seed,
+    kills: members.kills,
+    errands,
+    tasks: attempts.tasks.size,
+    steps: attempts.steps,
+    attemptsInVain: attempts.inVain,
+    entries: entries.length,
+    restarts: faults.restarts,
+    cuts: faults.cuts,
+    stops: faults.stops,
+    takeOvers: takeOvers.length,
+    undisturbedTakeOvers: undisturbed('killed').length,
+    longestTakeOverMs: longest(undisturbed('killed')),
+    longestTakeOverFromStoppedMs: longest(undisturbed('stopped')),
+    longestDisturbedTakeOverMs: longest(takeOvers.map(({ ms }) => ms)),
+    superseded: members.logs.filter(({ entry }) => entry.event === 'superseded').length,
+    seconds,
+    lost,
+    repeatedSteps: repeated,
+    brokenInvariants: broken,
+    problems: problems.map(told),
+  };
+}
+
+function longest(all: readonly number[]): number {
+  return Math.round(all.reduce((most, one) => Math.max(most, one), 0));
+}

@@ -1,0 +1,115 @@
+/** One run of chaos on a cluster: two servers, three workers, one database, many clients; then the verdict. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { newId } from '../../../src/model/id.ts';
+import { seededRandom } from '../../../test/chaos/random.ts';
+import { Caller, type Plan } from './caller.ts';
+import { checkHistory, type Verdict } from './check-history.ts';
+import { type FaultPlan, Faults } from './faults.ts';
+import { type History, HistoryFile, moment, readHistory } from './history.ts';
+import { Members } from './members.ts';
+import type { Place } from './place.ts';
+import { type ClusterReport, reportOf } from './report.ts';
+import { openStore } from './store.ts';
+import type { TakeOverBounds } from './take-overs.ts';
+import { Watch } from './watch.ts';
+
+export interface ClusterOptions {
+  readonly place: Place;
+  /** An empty folder for the history. */
+  readonly folder: string;
+  readonly seed: number;
+  /** Errands, each with two subtasks. There are more if the kills take longer than they do. */
+  readonly errands: number;
+  readonly faults: FaultPlan;
+  /** How soon work must go on elsewhere; as with default settings unless told. */
+  readonly bounds?: TakeOverBounds;
+  readonly tell?: (progress: ClusterProgress) => void;
+}
+
+export interface ClusterProgress {
+  readonly kills: number;
+  readonly ordered: number;
+  readonly finished: number;
+}
+
+export interface JudgedCluster {
+  readonly report: ClusterReport;
+  readonly history: History;
+  readonly verdict: Verdict;
+}
+
+const sizes = { server: 2, worker: 3 };
+/** Errands under way at the same time: as many as that, and as few when the kills are behind with their part. */
+const fleet = { most: 30, least: 10 };
+const finishWithinMs = 120_000;
+
+export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedCluster> {
+  const { place, folder, seed, errands, faults: plan, tell = () => {} } = options;
+  const started = moment();
+  const run = `cluster-${newId().slice(0, 12)}`;
+  const history = new HistoryFile(folder, 'run');
+  const random = (salt: number) => seededRandom(seed * 8 + salt);
+  const database = await openStore(place.url);
+  const watch = new Watch(database, history);
+  const members = new Members({ store: place.url, folder, run }, history);
+  const faults = new Faults(members, place, random(0), history, folder);
+  const orders = random(1);
+  const callers: Caller[] = [];
+  const underWay = new Set<Promise<void>>();
+  let isCalm = false;
+  const progress = () => ({
+    kills: members.kills,
+    ordered: callers.length,
+    finished: callers.filter(({ isDone }) => isDone).length,
+  });
+  const keepUnderWay = async () => {
+    while (callers.length < errands || !isCalm) {
+      const share = (members.kills + 1) / (plan.kills + 1);
+      if (underWay.size < (callers.length < share * errands ? fleet.most : fleet.least)) {
+        const caller = new Caller({
+          members,
+          history,
+          random: orders,
+          plan: planOf(orders, callers.length + 1),
+        });
+        callers.push(caller);
+        const running: Promise<void> = caller.run().finally(() => underWay.delete(running));
+        underWay.add(running);
+      }
+      await pause(40);
+    }
+  };
+  try {
+    await members.start(sizes);
+    const ordering = keepUnderWay();
+    await pause(500);
+    await faults.unleash(plan, () => tell(progress()));
+    isCalm = true;
+    await Promise.race([
+      ordering.then(() => Promise.all(underWay)),
+      pause(finishWithinMs, undefined, { ref: false }),
+    ]);
+    for (const caller of callers) await caller.lookEverywhere();
+    tell(progress());
+    await members.stopAll();
+    await watch.conclude();
+  } finally {
+    await members.killAll();
+    watch.stop();
+    await database.close();
+  }
+  const entries = readHistory(folder);
+  const verdict = checkHistory(entries, options.bounds);
+  const seconds = Math.round((moment() - started) / 1_000);
+  const report = reportOf({ seed, errands: callers.length, members, faults, verdict, entries, seconds });
+  return { report, history: entries, verdict };
+}
+
+function planOf(random: ReturnType<typeof seededRandom>, n: number): Plan {
+  return {
+    key: `errand ${n} ${newId()}${newId()}`,
+    input: { rest: random.between(50, 600), haul: random.between(300, 1_500) },
+    listens: random.chance(0.35),
+    ...(random.chance(0.12) && { cancelsAfterMs: random.between(0, 4_000) }),
+  };
+}

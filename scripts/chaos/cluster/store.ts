@@ -1,0 +1,9 @@
+import type { Database } from '../../../src/index.ts';
+import { openSqlite } from '../../../src/sqlite.ts';
+
+/** Opens what a store URL names. */
+export async function openStore(url: string): Promise<Database> {
+  if (url.startsWith('sqlite:')) return openSqlite(url.slice('sqlite:'.length));
+  const { openPostgres } = await import('../../../src/postgres.ts');
+  return openPostgres(url);
+}
