@@ -188,6 +188,24 @@ test('who switches encryption on waits for what is being written as plain text, 
   await database.close();
 });
 
+test('what a process that was killed left to be rewritten, another that was there already goes on with', async () => {
+  const url = await server.createDatabase();
+  const stays = await openPostgres(url, {
+    encryption: { ...encryption('first', 'second'), current: 'first' },
+  });
+  const save = (id: string) => stays.sessions.save({ id, owner: 'alice', opening: { name: id }, seenAt: 1 });
+  await Promise.all(Array.from({ length: 1_500 }, (_, n) => save(`${n}`)));
+  const killed = await Host.open({ file: url, keys: ['first', 'second'] });
+  await killed.kill();
+  const stage = async () => (await query(url, 'select stage, manner from holdfast.encryption'))[0];
+  expect(await stage()).toMatchObject({ stage: expect.any(String) });
+  // Any command lets it know.
+  await save('last');
+  await expect.poll(stage).toMatchObject({ stage: null });
+  expect(await query(url, 'select id from holdfast.keys where not is_retired')).toEqual([{ id: 'second' }]);
+  await stays.close();
+});
+
 test.each([
   ['cut short', 'left(opening, 60)'],
   [

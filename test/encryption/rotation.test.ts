@@ -134,6 +134,31 @@ describe.each(kinds)('on $name', ({ place }) => {
     await stays.close();
   });
 
+  test('an idempotency key finds its task while that is still to be rewritten', async () => {
+    const file = await place();
+    const plain = await open(file);
+    const scope = { owner: 'alice', tool: 'publish_report', key: 'once' };
+    const idempotency = { key: 'once', argumentsDigest: 'digest' };
+    const ask = async (database: typeof plain) => {
+      const request = aTask({ owner: 'alice', idempotency });
+      const { task } = await database.store.create(scope, (existing) => rules.create(existing, request, 1));
+      return task.id;
+    };
+    // Those that are rewritten first.
+    const others = Array.from({ length: 1_000 }, () => aTask());
+    await Promise.all(
+      others.map((other) => plain.store.create(undefined, () => rules.create(undefined, other, 1))),
+    );
+    const id = await ask(plain);
+    await plain.close();
+    const encrypted = await open(file, { encryption: encryption('first') });
+    expect(await ask(encrypted)).toBe(id);
+    expect(await keysUsedIn(file)).toEqual(['first', 'plain']);
+    await encrypted.reencrypt();
+    expect(await ask(encrypted)).toBe(id);
+    await encrypted.close();
+  });
+
   test('a worker killed again and again while keys rotate replays its journals and ends every task rightly', async () => {
     const seed = seedOfThisRun();
     console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);

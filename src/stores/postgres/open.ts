@@ -121,7 +121,10 @@ async function assemble(parts: {
   });
   const rewriting =
     parts.keys && new Rewriting({ vault, sizes, schema, place, writer: `${writer}/rewriting` });
-  rewriting?.start();
+  if (rewriting) {
+    vault.onUnfinished(() => rewriting.start());
+    rewriting.start();
+  }
   const close = async () => {
     await rewriting?.stop();
     await commands.close();

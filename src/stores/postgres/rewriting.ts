@@ -18,6 +18,8 @@ const batchRows = 100;
 /** How many times longer than the last batch it pauses, while nobody waits for the end. */
 const restFactor = 4;
 const shortestRestMs = 20;
+/** While another process is at it. */
+const busyRestMs = 500;
 /** Where large values come together, fewer rows are read at once. */
 const largeRows = 4;
 
@@ -79,8 +81,9 @@ export class Rewriting {
     this.#parts = parts;
   }
 
-  /** Begins in the background. */
+  /** Begins in the background, if it has not begun. */
   start(): void {
+    if (this.#running || this.#isStopped) return;
     this.#run().catch((error: unknown) => {
       if (error instanceof StoreClosed) return;
       const { place } = this.#parts;
@@ -119,7 +122,7 @@ export class Rewriting {
         const progress = await vault.transact((transaction) => this.#batch(transaction));
         if (progress === 'settled') return;
         if (progress === 'last') await this.#settle();
-        else if (progress === 'busy') await this.#rest(shortestRestMs);
+        else if (progress === 'busy') await this.#rest(this.#isHurried ? shortestRestMs : busyRestMs);
         else if (!this.#isHurried)
           await this.#rest(Math.max(shortestRestMs, (performance.now() - started) * restFactor));
       }

@@ -89,6 +89,8 @@ const migrations: readonly string[] = [
   `,
   `
   alter table tasks add column ended_at double precision;
+  update tasks set ended_at = (body::json ->> 'finishedAt')::double precision
+    where body::json ->> 'phase' = 'done' and parent_id is null and unpublished is null;
   create index tasks_by_end on tasks (ended_at, seq) where ended_at is not null;
   create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
   alter table secrets add column seq bigint generated always as identity;

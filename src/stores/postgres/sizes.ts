@@ -11,6 +11,11 @@ export const sizeTable = `
     writer text collate "C" primary key,
     bytes bigint not null
   ) with (fillfactor = 50);
+  insert into sizes (writer, bytes) select '', sum(bytes) from (
+    select octet_length(body) + 550 as bytes from tasks
+    union all select octet_length(events) + coalesce(octet_length(journal), 0) + 140 from commits
+    union all select octet_length(value) + 60 from results
+    union all select 0) counted;
 `;
 
 /** What a row and its entries in indexes were measured to take besides its texts, after `vacuum full`. */

@@ -29,6 +29,7 @@ export class Vault implements Cells {
   readonly #writing: string;
   #manner = -1;
   #cells: Cells;
+  #onUnfinished: () => void = () => {};
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -48,6 +49,11 @@ export class Vault implements Cells {
       unlock(found.state, keys, place);
       return wish(found, await isUnused(transaction, schema));
     });
+  }
+
+  /** Calls back whenever a look finds that values are still to be rewritten; whoever began that may be gone. */
+  onUnfinished(listener: () => void): void {
+    this.#onUnfinished = listener;
   }
 
   /** The cells, if values may be encrypted. */
@@ -133,6 +139,7 @@ export class Vault implements Cells {
     const cipher = unlock(found.state, keys, place);
     if (keys) this.#cells = cellsOf(found.state, cipher, found.lookup);
     this.#manner = found.manner;
+    if (found.state.stage !== null) this.#onUnfinished();
   }
 
   async #makeLookupSecret(transaction: Transaction, state: EncryptionState): Promise<void> {
