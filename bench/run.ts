@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { encryption } from './encryption.ts';
 import { handlers } from './handlers.ts';
+import { postgresSuite } from './postgres.ts';
 import { holds, printed, type Suite, save } from './report.ts';
 import { server } from './server.ts';
 import { sqliteStore } from './sqlite-store.ts';
 
-const suites: readonly Suite[] = [sqliteStore, encryption, handlers, server];
+const suites: readonly Suite[] = [sqliteStore, encryption, handlers, server, postgresSuite];
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },
