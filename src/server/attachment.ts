@@ -22,8 +22,9 @@ import { clientCapabilitiesKey, serverInfoKey } from '../protocol/dialects/2026-
 import { createdMessage, nameIn, originalTasks } from '../protocol/dialects/sep-1686/dialect.ts';
 import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
 import { NotOffered } from '../protocol/errors.ts';
+import { answeredElsewhere } from './answered-elsewhere.ts';
 import type { Binding, Called } from './binding.ts';
-import { RequestIds } from './request-ids.ts';
+import { placeIn, RequestIds } from './request-ids.ts';
 import { Streams } from './streams.ts';
 import { taskResult } from './task-result.ts';
 import { type OpenRequest, RequestAborted } from './tool-calls.ts';
@@ -71,13 +72,14 @@ export class Attachment {
       this.#streams = streams;
       binding.connections.set(transport, () => streams.connection());
       const send = transport.send.bind(transport);
-      const ids = new RequestIds();
+      const ids = new RequestIds(() => transport.sessionId);
       transport.send = (message, options) => send(ids.outgoing(this.#corrected(message)), options);
       await connect(transport);
       const { onmessage, onclose } = transport;
       transport.onmessage = (message, extra) => {
         const known = ids.incoming(message);
         if (known) onmessage?.(this.#received(known, extra as Extra), extra);
+        else void this.#strangeAnswer(message, extra as Extra).catch(() => {});
       };
       transport.onclose = () => {
         this.#closed.abort();
@@ -260,6 +262,16 @@ export class Attachment {
     this.#noteTaken(message);
     const sent = withoutBadResponses(message);
     return sent.method === 'tools/call' ? this.#withoutState(sent) : sent;
+  }
+
+  /** An answer to a question that another process may have put in this session. */
+  async #strangeAnswer(message: object, extra: Extra | undefined): Promise<void> {
+    const place = 'id' in message ? placeIn(message.id, this.streams.session) : undefined;
+    if (!place) return;
+    const bearer: Bearer = extra?.request ? extra.authInfo : 'local';
+    const { requests } = await this.binding.served();
+    const caller = this.#sessionCaller(bearer, 'tasks/result', undefined);
+    await answeredElsewhere(requests, caller, place, message);
   }
 
   #noteTaken({ id, method, params }: { id: unknown; method: unknown; params?: unknown }): void {
