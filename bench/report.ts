@@ -11,6 +11,7 @@ export interface Suite {
 export interface Findings {
   readonly comparisons: readonly Comparison[];
   readonly rates: readonly Rate[];
+  readonly shares?: readonly Share[];
   readonly targets: readonly Target[];
 }
 
@@ -27,6 +28,13 @@ export interface Rate {
   readonly what: string;
   readonly stored: number;
   readonly perSecond: number;
+}
+
+/** How much of one CPU a part of the system used meanwhile. */
+export interface Share {
+  readonly what: string;
+  readonly part: string;
+  readonly percent: number;
 }
 
 export interface Target {
@@ -50,7 +58,7 @@ export function holds({ measured, atMost = Infinity, atLeast = -Infinity }: Targ
   return measured <= atMost && measured >= atLeast;
 }
 
-export function printed(name: string, { comparisons, rates, targets }: Findings): string {
+export function printed(name: string, { comparisons, rates, shares, targets }: Findings): string {
   return [
     `${name} (${availableParallelism()} CPUs, Node ${process.versions.node})`,
     aligned([
@@ -69,6 +77,14 @@ export function printed(name: string, { comparisons, rates, targets }: Findings)
       ['rates', 'stored', 'per second'],
       ...rates.map(({ what, stored, perSecond }) => [what, count(stored), count(Math.round(perSecond))]),
     ]),
+    ...(shares
+      ? [
+          aligned([
+            ['CPU', 'part', '% of one'],
+            ...shares.map(({ what, part, percent }) => [what, part, percent.toFixed(0)]),
+          ]),
+        ]
+      : []),
     aligned([
       ['targets', 'limit', 'measured', ''],
       ...targets.map((target) => [
@@ -100,7 +116,7 @@ function aligned(rows: readonly string[][]): string {
 }
 
 /** Keeps the results of the suites that did not run this time. */
-export function save(file: string, name: string, { comparisons, rates, targets }: Findings): void {
+export function save(file: string, name: string, { comparisons, rates, shares, targets }: Findings): void {
   const results = {
     ...readResults(file),
     [name]: {
@@ -110,6 +126,7 @@ export function save(file: string, name: string, { comparisons, rates, targets }
       unit: 'microseconds',
       comparisons: comparisons.map((one) => ({ ...one, ratioOfP50: ratio(one) })),
       rates,
+      ...(shares && { shares }),
       targets: targets.map((target) => ({ ...target, holds: holds(target) })),
     },
   };

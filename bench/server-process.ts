@@ -6,12 +6,12 @@ import { Connection } from './server-connection.ts';
 
 export class ServerProcess {
   readonly #child: ChildProcess;
-  readonly #port: number;
+  readonly port: number;
   readonly #connections: Connection[] = [];
 
   private constructor(child: ChildProcess, port: number) {
     this.#child = child;
-    this.#port = port;
+    this.port = port;
   }
 
   static start(script: string, ...args: readonly string[]): Promise<ServerProcess> {
@@ -24,8 +24,12 @@ export class ServerProcess {
     });
   }
 
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   async connect(count: number): Promise<readonly Connection[]> {
-    const opened = await Promise.all(Array.from({ length: count }, () => Connection.open(this.#port)));
+    const opened = await Promise.all(Array.from({ length: count }, () => Connection.open(this.port)));
     this.#connections.push(...opened);
     return opened;
   }

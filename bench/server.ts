@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { anonymous } from '../src/hosting/caller.ts';
+import { bursts } from './bursts.ts';
 import { fill, StoredTasks } from './fixture.ts';
 import { inFolder } from './folder.ts';
 import { interleave, type Operation, type Side, type Timing, type Turns } from './measure.ts';
@@ -210,22 +211,6 @@ async function serveFilled(
       await served.stop();
     },
   };
-}
-
-/** Each operation lets all connections work at once, each on one thing after the other, until `total` are done. */
-function bursts(
-  connections: readonly Connection[],
-  total: number,
-  prepare: () => (connection: Connection) => Promise<unknown>,
-): Side {
-  const burst = (): Operation => {
-    const left = Array.from({ length: total }, prepare);
-    const work = async (connection: Connection) => {
-      for (let next = left.pop(); next; next = left.pop()) await next(connection);
-    };
-    return () => Promise.all(connections.map(work));
-  };
-  return { prepare: (count) => Array.from({ length: count }, burst) };
 }
 
 /**

@@ -23,11 +23,12 @@ import { clientCapabilitiesKey, serverInfoKey } from '../protocol/dialects/2026-
 import { createdMessage, nameIn, originalTasks } from '../protocol/dialects/sep-1686/dialect.ts';
 import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
 import { NotOffered } from '../protocol/errors.ts';
+import { answeredElsewhere } from './answered-elsewhere.ts';
 import type { Binding, Called } from './binding.ts';
 import type { PlainClients } from './hand-over/plain-clients.ts';
 import { introduced, isIntroduction, type Opening } from './introduction.ts';
 import { addressOf } from './remote-address.ts';
-import { RequestIds } from './request-ids.ts';
+import { placeIn, RequestIds } from './request-ids.ts';
 import { withRightCode } from './sdk-errors.ts';
 import { Streams } from './streams.ts';
 import { taskResult } from './task-result.ts';
@@ -79,13 +80,14 @@ export class Attachment {
       this.#streams = streams;
       binding.connections.set(transport, () => streams.connection());
       const send = transport.send.bind(transport);
-      const ids = new RequestIds();
+      const ids = new RequestIds(() => transport.sessionId);
       transport.send = (message, options) => send(ids.outgoing(this.#corrected(message)), options);
       await connect(transport);
       const { onmessage, onclose } = transport;
       transport.onmessage = (message, extra) => {
         const known = ids.incoming(message);
         if (known) onmessage?.(this.#received(known, extra as Extra), extra);
+        else void this.#strangeAnswer(message, extra as Extra).catch(() => {});
       };
       transport.onclose = () => {
         this.#closed.abort();
@@ -285,6 +287,16 @@ export class Attachment {
   #opening(method: Opening['method'], bearer: Bearer): Opening {
     const isAnonymous = this.binding.ownerOf(bearer) === anonymous;
     return { method, isAnonymous, limits: this.binding.limitsToldTo(bearer) };
+  }
+
+  /** An answer to a question that another process may have put in this session. */
+  async #strangeAnswer(message: object, extra: Extra | undefined): Promise<void> {
+    const place = 'id' in message ? placeIn(message.id, this.streams.session) : undefined;
+    if (!place) return;
+    const bearer: Bearer = extra?.request ? extra.authInfo : 'local';
+    const { requests } = await this.binding.served();
+    const caller = this.#sessionCaller(bearer, 'tasks/result', undefined);
+    await answeredElsewhere(requests, caller, place, message);
   }
 
   #noteTaken({ id, method, params }: { id: unknown; method: unknown; params?: unknown }): void {

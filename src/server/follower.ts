@@ -15,6 +15,7 @@ import { type CollapsedQuestion, questionsOf } from '../protocol/collapse.ts';
 import { toInputRequest } from '../protocol/dialects/2026-07-28/input.ts';
 import type { Channel, Standalone } from './connection.ts';
 import { askThrough } from './entrusted.ts';
+import { placed } from './request-ids.ts';
 
 /** In whose words a task is told of. */
 export type Listener = Pick<Caller, 'dialect' | 'sender' | 'session'>;
@@ -211,7 +212,7 @@ export class Follower {
       void this.#requests.deliver(taskId, ownKey, channel.name).catch(() => {});
     }, requestLeaseMs / 3);
     try {
-      const answer = await askThrough(channel, this.#wire(question), question, {
+      const answer = await askThrough(channel, this.#wire(question, channel), question, {
         requests: this.#requests,
         listener: this.#listener,
         signal: AbortSignal.any([taken, channel.closed]),
@@ -258,10 +259,15 @@ export class Follower {
     );
   }
 
-  #wire({ request, on }: ShownQuestion): { method: string; params: JsonObject } {
+  #wire(
+    { request, on, key }: ShownQuestion,
+    { name: stream }: Channel,
+  ): { method: string; params: JsonObject } {
     const { method, params } = toInputRequest(request) as { method: string; params?: JsonObject };
     const meta = isJsonObject(params?._meta) ? params._meta : undefined;
-    return { method, params: { ...params, _meta: this.#listener.dialect.related(on, meta) } };
+    const related = this.#listener.dialect.related(on, meta);
+    const _meta = placed(related, { taskId: on.root.id, key, stream }) as JsonObject;
+    return { method, params: { ...params, _meta } };
   }
 }
 

@@ -1,19 +1,50 @@
 /**
  * Ids for the requests that a server sends. The SDK counts from zero on every instance; a session that outlives its
  * server would use the same ids again, and a late answer to one question be taken for the answer to another.
+ *
+ * In a session over HTTP the id of a question of a task also says which one it is, and on which stream it was put. So
+ * whichever process a load balancer takes the answer to knows what to do with it.
  */
+import { createHash } from 'node:crypto';
 import { newId } from '../model/id.ts';
 import { isJsonObject } from '../model/json.ts';
 
+/** A question of a task, as its client sees it, and the stream that it was put on. */
+export interface QuestionPlace {
+  readonly taskId: string;
+  readonly key: string;
+  readonly stream: string;
+}
+
+/** In `_meta` on the way from whoever puts a question to here; it never leaves. */
+const placeKey = 'dev.holdfast/question';
+
+/** The metadata of a question, with its place. */
+export function placed(meta: object | undefined, place: QuestionPlace): Record<string, unknown> {
+  return { ...meta, [placeKey]: place };
+}
+
 export class RequestIds {
   readonly #prefix = `${newId().slice(0, 12)}-`;
+  readonly #session: () => string | undefined;
+  /** What was added to the ids of questions. */
+  readonly #places = new Map<unknown, string>();
+
+  /** `session` gives the id of the session, where there is one. */
+  constructor(session: () => string | undefined) {
+    this.#session = session;
+  }
 
   /** A message as it leaves: with ids that nobody ever used. */
   outgoing<M extends object>(message: M): M {
-    if ('id' in message && 'method' in message) return { ...message, id: this.#unique(message.id) };
+    if ('id' in message && 'method' in message) {
+      const plain = this.#withoutPlace(message);
+      return { ...plain, id: this.#unique(message.id) };
+    }
     if (!('method' in message) || message.method !== 'notifications/cancelled') return message;
     if (!('params' in message) || !isJsonObject(message.params)) return message;
     const params = { ...message.params, requestId: this.#unique(message.params.requestId) };
+    this.#places.delete(message.params.requestId);
     return { ...message, params };
   }
 
@@ -22,12 +53,52 @@ export class RequestIds {
     if (!('id' in message) || 'method' in message) return message;
     const { id } = message;
     if (typeof id !== 'string' || !id.startsWith(this.#prefix)) return undefined;
-    const number = id.slice(this.#prefix.length);
-    // Some other texts are numbers too, and none of them is an id that was sent.
-    return /^\d+$/.test(number) ? { ...message, id: Number(number) } : undefined;
+    const own = Number.parseInt(id.slice(this.#prefix.length), 10);
+    // Other texts begin with the same number, and none of them is an id that was sent.
+    if (Number.isNaN(own) || id !== this.#unique(own)) return undefined;
+    this.#places.delete(own);
+    return { ...message, id: own };
+  }
+
+  #withoutPlace<M extends { id: unknown }>(message: M): M {
+    if (!('params' in message) || !isJsonObject(message.params) || !isJsonObject(message.params._meta))
+      return message;
+    const { [placeKey]: place, ..._meta } = message.params._meta;
+    if (!isJsonObject(place)) return message;
+    const session = this.#session();
+    if (session !== undefined) {
+      const written = JSON.stringify([markOf(session), place.taskId, place.key, place.stream]);
+      this.#places.set(message.id, `.${Buffer.from(written).toString('base64url')}`);
+    }
+    return { ...message, params: { ...message.params, _meta } };
   }
 
   #unique(id: unknown): string {
-    return `${this.#prefix}${id}`;
+    return `${this.#prefix}${id}${this.#places.get(id) ?? ''}`;
   }
+}
+
+/** Which question an answer in this session is to, if its id says so. */
+export function placeIn(id: unknown, session: string | undefined): QuestionPlace | undefined {
+  if (typeof id !== 'string' || !id.includes('.') || session === undefined) return undefined;
+  const [mark, taskId, key, stream] = listIn(id.slice(id.indexOf('.') + 1));
+  const isOurs = mark === markOf(session);
+  if (!isOurs || typeof taskId !== 'string' || typeof key !== 'string' || typeof stream !== 'string')
+    return undefined;
+  return { taskId, key, stream };
+}
+
+/** Anybody can make up an id. */
+function listIn(text: string): unknown[] {
+  try {
+    const written: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+    return Array.isArray(written) ? written : [];
+  } catch {
+    return [];
+  }
+}
+
+/** An answer counts only in the session in which it was asked for. */
+function markOf(session: string): string {
+  return createHash('sha256').update(session).digest('base64url').slice(0, 16);
 }

@@ -1,0 +1,69 @@
+/** Who used the CPU, as the kernel counts it in `/proc`. Where there is no `/proc`, nobody knows. */
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Side } from './measure.ts';
+
+const ticksPerSecond = 100;
+
+/** The parts of a system, each with the processes that it consists of at the moment. */
+export type Parts = Readonly<Record<string, () => readonly number[]>>;
+
+/** Counts, while the operations of a side run, what each part used. */
+export class CpuMeter {
+  readonly #parts: Parts;
+  readonly #used = new Map<string, number>();
+  #seconds = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  metered({ prepare }: Side): Side {
+    return {
+      prepare: async (count) =>
+        (await prepare(count)).map((operation) => async () => {
+          const before = this.#read();
+          const started = performance.now();
+          await operation();
+          this.#seconds += (performance.now() - started) / 1_000;
+          for (const [name, seconds] of this.#read())
+            this.#used.set(name, (this.#used.get(name) ?? 0) + seconds - before.get(name)!);
+        }),
+    };
+  }
+
+  /** Of one CPU, in percent. */
+  shares(): { readonly part: string; readonly percent: number }[] {
+    return [...this.#used].map(([part, used]) => ({ part, percent: (used / this.#seconds) * 100 }));
+  }
+
+  #read(): Map<string, number> {
+    return new Map(
+      Object.entries(this.#parts).map(([name, pids]) => [
+        name,
+        pids().reduce((sum, pid) => sum + secondsOf(pid), 0),
+      ]),
+    );
+  }
+}
+
+export function childrenOf(parent: number): number[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter((pid) => Number(statOf(pid)[1]) === parent);
+}
+
+function secondsOf(pid: number): number {
+  const stat = statOf(pid);
+  return (Number(stat[11] ?? 0) + Number(stat[12] ?? 0)) / ticksPerSecond;
+}
+
+/** What follows the name, which may have anything in it: the state, the parent, … */
+function statOf(pid: number): string[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return text.slice(text.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    return [];
+  }
+}
