@@ -18,6 +18,10 @@ export class WorkerProcess {
     return worker;
   }
 
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   /** Resolves when so many tasks more are done. */
   async done(total: number): Promise<void> {
     this.#child.send({ total });

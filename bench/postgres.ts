@@ -5,13 +5,14 @@
 import { createTasks, type Tasks } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
 import { type PostgresServer, query, startPostgres } from '../test/postgres/server.ts';
+import { CpuMeter, childrenOf } from './cpu.ts';
 import { interleave, type Operation, type Side, type Turns } from './measure.ts';
 import { type Life, PlainLoop, recordLife } from './plain-loop.ts';
 import { WorkerProcess } from './postgres-child.ts';
 import { measureNews } from './postgres-news.ts';
 import { comparePolls } from './postgres-polls.ts';
 import { connections, monotonicMs, nothing, stamp } from './postgres-worker.ts';
-import type { Comparison, Findings, Rate, Suite, Target } from './report.ts';
+import type { Comparison, Findings, Rate, Share, Suite, Target } from './report.ts';
 
 interface Plan {
   readonly batched: Turns;
@@ -66,7 +67,7 @@ export const postgresSuite: Suite = {
       return {
         comparisons: whole.map(({ comparison }) => comparison),
         rates: [...whole.flatMap(({ rates }) => rates), ...polls.rates],
-        shares: polls.shares,
+        shares: [...whole.flatMap(({ shares }) => shares), ...polls.shares],
         targets: [...whole.map(({ target }) => target), start, news],
       } satisfies Findings;
     } finally {
@@ -78,6 +79,7 @@ export const postgresSuite: Suite = {
 interface Whole {
   readonly comparison: Comparison;
   readonly rates: readonly Rate[];
+  readonly shares: readonly Share[];
   readonly target: Target;
 }
 
@@ -98,23 +100,37 @@ async function compareWholeTasks(
     WorkerProcess.start({ url, schema: 'holdfast', places }),
     WorkerProcess.start({ url, schema: 'plain', places, plain: { life, loops } }),
   ]);
+  const meters = workers.map(
+    ({ pid }) =>
+      new CpuMeter({
+        'maker of tasks': () => [process.pid],
+        worker: () => [pid],
+        Postgres: () => [server.pid, ...childrenOf(server.pid)],
+      }),
+  );
   try {
-    const timings = await interleave(
-      {
-        holdfast: burstOf(workers[0], burst, () => makeWithHoldfast(holdfast, batching)),
-        baseline: burstOf(workers[1], burst, () => makePlainly(plain, batching)),
-      },
-      turns,
+    const makers = [() => makeWithHoldfast(holdfast, batching), () => makePlainly(plain, batching)];
+    const [ours, theirs] = makers.map((make, index) =>
+      meters[index]!.metered(burstOf(workers[index]!, burst, make)),
     );
+    const timings = await interleave({ holdfast: ours!, baseline: theirs! }, turns);
     const perSecond = (us: number) => (burst / us) * 1e6;
     const what = `tasks from create to completed, ${name}`;
+    const perThousand = await Promise.all(['holdfast', 'plain'].map((one) => transactions(url, one)));
     const rates = [
       { what, stored: burst, perSecond: perSecond(timings.holdfast.p50) },
       { what: '… in a plain loop', stored: burst, perSecond: perSecond(timings.baseline.p50) },
     ];
     return {
-      comparison: { what: `${burst} ${what}`, stored: burst, ...timings },
-      rates: [...rates, ...(await transactions(url))],
+      comparison: {
+        what: `${burst} ${what} (${perThousand.join(' and ')} transactions for 1,000)`,
+        stored: burst,
+        ...timings,
+      },
+      rates,
+      shares: meters.flatMap((meter, index) =>
+        meter.shares().map((share) => ({ what: rates[index]!.what, ...share })),
+      ),
       target: {
         what: `${what}, next to a plain loop`,
         measured: timings.baseline.p50 / timings.holdfast.p50,
@@ -158,22 +174,13 @@ async function makePlainly(plain: PlainLoop, { burst, perTransaction, loops }: B
   await Promise.all(Array.from({ length: loops }, maker));
 }
 
-/** How many transactions wrote, for each thousand tasks: the same on both sides, if they are batched alike. */
-async function transactions(url: string): Promise<Rate[]> {
-  const per = async (schema: string) => {
-    const [row] = await query(
-      url,
-      `select count(distinct xact) * 1000.0 / count(distinct task) as n, count(distinct task) as stored
-      from ${schema}.commits`,
-    );
-    return { stored: Number(row!.stored), perThousand: Number(row!.n) };
-  };
-  const both = [await per('holdfast'), await per('plain')];
-  return both.map(({ stored, perThousand }, index) => ({
-    what: `… transactions per 1,000 tasks, ${['Holdfast', 'plain loop'][index]}`,
-    stored,
-    perSecond: perThousand,
-  }));
+/** How many transactions wrote, for each thousand tasks: about the same on both sides, if they are batched alike. */
+async function transactions(url: string, schema: string): Promise<number> {
+  const [row] = await query(
+    url,
+    `select count(distinct xact) * 1000.0 / count(distinct task) as n from ${schema}.commits`,
+  );
+  return Math.round(Number(row!.n));
 }
 
 async function measureStarts(server: PostgresServer, count: number): Promise<Target> {
