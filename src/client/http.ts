@@ -49,6 +49,9 @@ export function mindfulFetch(
     if (!response.body) return response;
     const isStream = response.headers.get('content-type')?.includes('text/event-stream') ?? false;
     const { status, statusText, headers } = response;
+    // What says how long it is cannot be longer, unless it was packed.
+    const length = headers.has('content-encoding') ? null : headers.get('content-length');
+    if (!isStream && length !== null && Number(length) <= largest) return response;
     return new Response(response.body.pipeThrough(bounded(largest, isStream)), {
       status,
       statusText,

@@ -98,7 +98,8 @@ export class PushedQuestions {
   async #pushed(pushed: Pushed): Promise<JsonObject> {
     const { requestId, method, params, taskId, signal } = pushed;
     const key = await keyOf(method, params);
-    const at = place(taskId, key);
+    // Only a task asks the same question again. Of plain calls two may ask the same, and each gets its own answer.
+    const at = place(taskId ?? `request ${requestId}`, key);
     const kept = taskId === undefined ? undefined : await this.#keptFor(taskId);
     if (kept) this.#underWay.set(requestId, { kept, at });
     const answer = kept?.answer(at) ?? (await this.#askOnce(at, key, pushed, kept).catch(() => undefined));

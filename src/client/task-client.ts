@@ -106,7 +106,7 @@ export class TaskClient implements AsyncDisposable {
       ...(this.#options.target && { target: this.#options.target }),
       method,
       params,
-      argumentsDigest: await digestOf(params),
+      argumentsDigest: this.#options.digests === false ? '' : await digestOf(params),
       idempotencyKey: options.idempotencyKey ?? newId(),
       createdAt: Date.now(),
       answers: {},

@@ -214,6 +214,8 @@ export class UpstreamConnection {
       server: this.#parts.name,
       answers: ['form', 'url', 'sampling', 'roots'],
       answer: this.#parts.answer,
+      // Its tasks say what was called.
+      digests: false,
       callTimeout: '30d',
       unreachableFor: '30d',
     });

@@ -190,3 +190,11 @@ test('a question is put to the one who is asked, although a stranger has a call 
   expect(textOf(await later)).toMatch(/^\d+$/);
   expect([stranger.asked.length, asked.asked.length]).toEqual([0, 1]);
 });
+
+test('two calls that ask the same at the same time are answered each by its own caller', async () => {
+  await using stage = await openGateway({ mcpServers: { toy } });
+  const clients = await Promise.all([1, 2].map(() => connectOurClient(stage.url, { isModern: true })));
+  await Promise.all(clients.map((client) => client.tasks.callTool({ name: 'ask' })));
+  expect(clients.map(({ asked }) => asked.length)).toEqual([1, 1]);
+  await Promise.all(clients.map((client) => client.tasks.close()));
+});

@@ -56,7 +56,7 @@ export function whenClosed(res: ServerResponse): () => AbortSignal {
   };
 }
 
-/** Writes a response at the reader's pace. */
+/** Writes a response: one that is there as a whole in one piece, a stream at the reader's pace. */
 export async function writeResponse(res: ServerResponse, response: Response): Promise<void> {
   if (res.closed) {
     await response.body?.cancel().catch(() => {});
@@ -67,6 +67,8 @@ export async function writeResponse(res: ServerResponse, response: Response): Pr
     res.end();
     return;
   }
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream'))
+    return writeWhole(res, response);
   res.flushHeaders();
   const reader = response.body.getReader();
   res.once('close', () => void reader.cancel().catch(() => {}));
@@ -80,6 +82,16 @@ export async function writeResponse(res: ServerResponse, response: Response): Pr
     }
     res.end();
   } catch {
+    res.destroy();
+  }
+}
+
+/** Each write wakes the reader, which costs more than most answers. */
+async function writeWhole(res: ServerResponse, response: Response): Promise<void> {
+  try {
+    res.end(Buffer.from(await response.arrayBuffer()));
+  } catch {
+    // A body that breaks off must not look complete.
     res.destroy();
   }
 }
