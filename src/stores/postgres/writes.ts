@@ -86,15 +86,13 @@ export class Writes {
         ? []
         : [{ id, seq, value: this.#cells.write(large, 'results.value', touched[index]!.id) }],
     );
-    const input = {
-      made: changes.flatMap(({ row }) => (row.seq === null ? [row] : [])),
-      changed: changes.flatMap(({ row }) => (row.seq === null ? [] : [row])),
-      commits: this.#commits,
-      results,
-    };
-    const rows = await transaction.query<{ seq: number; xact: string }>({ name: 'write', text: sql.write }, [
-      JSON.stringify(input),
-    ]);
+    const made = changes.flatMap(({ row }) => (row.seq === null ? [row] : []));
+    const changed = changes.flatMap(({ row }) => (row.seq === null ? [] : [row]));
+    const lists = [made, changed, this.#commits, results];
+    const rows = await transaction.query<{ seq: number; xact: string }>(
+      { name: 'write', text: sql.write },
+      lists.map((list) => JSON.stringify(list)),
+    );
     const [first] = rows;
     if (first) transaction.number = first.xact;
     if (this.#removed.length > 0) {
@@ -203,12 +201,13 @@ export function writeStatements(schema: string): { write: string; remove: string
     columns.replace(/ (text|integer|double precision|uuid|boolean)(?=,|$)/g, '');
   const columns = namesOf(`${place}, ${state}`);
   const stateNames = namesOf(state).split(/,\s*/);
-  const records = (key: string, types: string) =>
-    `json_to_recordset((select doc -> '${key}' from input)) as v (${types})`;
+  const lists = ['made', 'changed', 'commits', 'results'];
+  // Each list is a parameter of its own: taken out of one document, each would cost a walk through all of it.
+  const records = (list: string, types: string) =>
+    `json_to_recordset($${lists.indexOf(list) + 1}::text::json) as v (${types})`;
   return {
     write: `
-      with input as (select $1::text::json as doc),
-      made as (
+      with made as (
         insert into ${schema}.tasks (${columns}) select ${columns} from ${records('made', `${place}, ${state}`)}
         returning seq, id),
       changed as (
