@@ -93,20 +93,16 @@ export class Writes {
         : [{ id, seq, value: this.#cells.write(large, 'results.value', touched[index]!.id) }],
     );
     const audit = this.#audit.map((entry) => auditRow(entry, this.#cells));
-    const input = {
-      made: changes.flatMap(({ row }) => (row.seq === null ? [row] : [])),
-      changed: changes.flatMap(({ row }) => (row.seq === null ? [] : [row])),
-      commits: this.#commits,
-      results,
-      audit,
-    };
+    const made = changes.flatMap(({ row }) => (row.seq === null ? [row] : []));
+    const changed = changes.flatMap(({ row }) => (row.seq === null ? [] : [row]));
+    const lists = [made, changed, this.#commits, results, audit];
     const grown =
       this.#grownBy(changes.map(({ row }) => row)) +
       sum(results, ({ value }) => rowBytes.result + bytesOf(value)) +
       sum(audit, ({ said }) => rowBytes.entry + bytesOf(said)) +
       sum(this.#commits, ({ events, journal }) => rowBytes.commit + bytesOf(events) + bytesOf(journal));
     const rows = await transaction.query<{ seq: number; xact: string }>({ name: 'write', text: sql.write }, [
-      JSON.stringify(input),
+      ...lists.map((list) => JSON.stringify(list)),
       writer,
       grown,
     ]);
@@ -254,12 +250,13 @@ export function writeStatements(schema: string): { write: string; remove: string
     columns.replace(/ (text|integer|double precision|uuid|boolean)(?=,|$)/g, '');
   const columns = namesOf(`${place}, ${state}`);
   const stateNames = namesOf(state).split(/,\s*/);
-  const records = (key: string, types: string) =>
-    `json_to_recordset((select doc -> '${key}' from input)) as v (${types})`;
+  const lists = ['made', 'changed', 'commits', 'results', 'audit'];
+  // Each list is a parameter of its own: taken out of one document, each would cost a walk through all of it.
+  const records = (list: string, types: string) =>
+    `json_to_recordset($${lists.indexOf(list) + 1}::text::json) as v (${types})`;
   return {
     write: `
-      with input as (select $1::text::json as doc),
-      made as (
+      with made as (
         insert into ${schema}.tasks (${columns}) select ${columns} from ${records('made', `${place}, ${state}`)}
         returning seq, id),
       changed as (
@@ -270,8 +267,8 @@ export function writeStatements(schema: string): { write: string; remove: string
         select coalesce(v.seq, made.seq), v.value
         from ${records('results', 'id text, seq bigint, value text')} left join made on made.id = v.id
         on conflict (task) do update set value = excluded.value),
-      said as (${insertEntries(schema, "(select doc -> 'audit' from input)")}),
-      grown as (insert into ${schema}.sizes (writer, bytes) values ($2, $3) ${addToSize})
+      said as (${insertEntries(schema, '$5::text::json')}),
+      grown as (insert into ${schema}.sizes (writer, bytes) values ($6, $7) ${addToSize})
       insert into ${schema}.commits (task, removed_id, version, at, events, journal)
       select coalesce(v.task, made.seq), v.removed_id, v.version, v.at, v.events, v.journal
       from (select row_number() over () as place, v.* from ${records(
