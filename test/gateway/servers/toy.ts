@@ -75,7 +75,7 @@ function toy(): McpServer {
           method: 'notifications/progress',
           params: { progressToken, progress, total: 4, message: `part ${progress}` },
         });
-      await pause(150);
+      await pause(400);
     }
     return text('all parts');
   });
