@@ -28,7 +28,7 @@ import type { Binding, Called } from './binding.ts';
 import type { PlainClients } from './hand-over/plain-clients.ts';
 import { introduced, isIntroduction, type Opening } from './introduction.ts';
 import { addressOf } from './remote-address.ts';
-import { placeIn, RequestIds } from './request-ids.ts';
+import { type QuestionPlace, RequestIds } from './request-ids.ts';
 import { withRightCode } from './sdk-errors.ts';
 import { Streams } from './streams.ts';
 import { taskResult } from './task-result.ts';
@@ -86,8 +86,9 @@ export class Attachment {
       const { onmessage, onclose } = transport;
       transport.onmessage = (message, extra) => {
         const known = ids.incoming(message);
-        if (known) onmessage?.(this.#received(known, extra as Extra), extra);
-        else void this.#strangeAnswer(message, extra as Extra).catch(() => {});
+        if (known) return onmessage?.(this.#received(known, extra as Extra), extra);
+        const place = ids.placeElsewhere('id' in message && message.id);
+        if (place) void this.#strangeAnswer(message, place, extra as Extra).catch(() => {});
       };
       transport.onclose = () => {
         this.#closed.abort();
@@ -290,9 +291,7 @@ export class Attachment {
   }
 
   /** An answer to a question that another process may have put in this session. */
-  async #strangeAnswer(message: object, extra: Extra | undefined): Promise<void> {
-    const place = 'id' in message ? placeIn(message.id, this.streams.session) : undefined;
-    if (!place) return;
+  async #strangeAnswer(message: object, place: QuestionPlace, extra: Extra | undefined): Promise<void> {
     const bearer: Bearer = extra?.request ? extra.authInfo : 'local';
     const { requests } = await this.binding.served();
     const caller = this.#sessionCaller(bearer, 'tasks/result', undefined);

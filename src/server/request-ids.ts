@@ -60,6 +60,18 @@ export class RequestIds {
     return { ...message, id: own };
   }
 
+  /** Which question of another instance an answer in this session is to, if its id says so. */
+  placeElsewhere(id: unknown): QuestionPlace | undefined {
+    const session = this.#session();
+    // What looks like one of our own, and is none, is no answer to anything.
+    if (typeof id !== 'string' || session === undefined || id.startsWith(this.#prefix)) return undefined;
+    const [mark, taskId, key, stream] = listIn(/^[a-z2-7]{12}-\d+\.([\w-]+)$/.exec(id)?.[1]);
+    const isOurs = mark === markOf(session);
+    if (!isOurs || typeof taskId !== 'string' || typeof key !== 'string' || typeof stream !== 'string')
+      return undefined;
+    return { taskId, key, stream };
+  }
+
   #withoutPlace<M extends { id: unknown }>(message: M): M {
     if (!('params' in message) || !isJsonObject(message.params) || !isJsonObject(message.params._meta))
       return message;
@@ -78,18 +90,8 @@ export class RequestIds {
   }
 }
 
-/** Which question an answer in this session is to, if its id says so. */
-export function placeIn(id: unknown, session: string | undefined): QuestionPlace | undefined {
-  if (typeof id !== 'string' || !id.includes('.') || session === undefined) return undefined;
-  const [mark, taskId, key, stream] = listIn(id.slice(id.indexOf('.') + 1));
-  const isOurs = mark === markOf(session);
-  if (!isOurs || typeof taskId !== 'string' || typeof key !== 'string' || typeof stream !== 'string')
-    return undefined;
-  return { taskId, key, stream };
-}
-
 /** Anybody can make up an id. */
-function listIn(text: string): unknown[] {
+function listIn(text = ''): unknown[] {
   try {
     const written: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
     return Array.isArray(written) ? written : [];

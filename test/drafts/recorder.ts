@@ -13,7 +13,7 @@ export interface Said {
 export type Answer = (request: Message) => Message;
 
 const taskId = /\b[a-z2-7]{32}\b/g;
-const requestId = /^[a-z2-7]{12}-\d+$/;
+const requestId = /^[a-z2-7]{12}-\d+(\.[\w-]+)?$/;
 const moment = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 const durations = ['ttl', 'ttlMs', 'keepAlive'];
 const minuteMs = 60_000;

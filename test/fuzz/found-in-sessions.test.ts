@@ -60,9 +60,9 @@ test('only the id of a question answers it, and nothing that reads as the same n
   const messages = peer.result(taskId);
   const { value: question } = (await messages.next()) as { value: Message };
   const accepted = (name: string) => ({ action: 'accept', content: { name } });
-  const number = Number(question.id.split('-').at(-1));
-  for (const alias of [` ${number}`, `${number}.0`, `0x${number.toString(16)}`])
-    await peer.answer(question.id.replace(/\d+$/, alias), accepted('Eve'));
+  const [, number] = /-(\d+)/.exec(question.id)!;
+  for (const alias of [` ${number}`, `${number}.0`, `0${number}`, `0x${Number(number).toString(16)}`])
+    await peer.answer(question.id.replace(/-\d+/, `-${alias}`), accepted('Eve'));
   await peer.answer(question.id, accepted('Ada'));
   const { value: answer } = await messages.next();
   expect(answer.result.content[0].text).toBe('Hello, Ada!');
