@@ -24,6 +24,7 @@ import { createdMessage, nameIn, originalTasks } from '../protocol/dialects/sep-
 import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
 import { NotOffered } from '../protocol/errors.ts';
 import { answeredElsewhere } from './answered-elsewhere.ts';
+import { BegunCall } from './begun-calls.ts';
 import type { Binding, Called } from './binding.ts';
 import type { PlainClients } from './hand-over/plain-clients.ts';
 import { introduced, isIntroduction, type Opening } from './introduction.ts';
@@ -151,6 +152,7 @@ export class Attachment {
         }),
         ...(named && { named }),
         head,
+        headed: BegunCall.taken(context.http?.req),
         header: (name) => context.http?.req?.headers.get(name),
       },
       givenTo,
