@@ -82,7 +82,7 @@ export interface CallParams {
   /** How a caller of SEP-1686 calls the task. */
   readonly named?: Naming;
   readonly head?: Head | undefined;
-  readonly headed?: Headed | undefined;
+  readonly headed?: Headed | Promise<Headed> | undefined;
   /** A header of the HTTP request that it came with. */
   readonly header?: (name: string) => string | null | undefined;
 }

@@ -45,7 +45,7 @@ export interface ToolCall {
   readonly named?: Naming;
   readonly head?: Head;
   /** Its head, if it has begun, and been paid for, already. */
-  readonly headed?: Headed;
+  readonly headed?: Headed | Promise<Headed>;
   /** The caller's own trace, which the task's goes on with. */
   readonly trace?: Origin['trace'];
 }
@@ -178,7 +178,7 @@ export class ToolCalls {
     const atOnce = givesTask && (setting !== 'auto' || caller.sender.wantsTask === true);
     const isUnpublished = !atOnce && !hasHandle(call, caller.sender);
     const headed =
-      call.headed ?? (isUnpublished ? await call.head?.(caller.owner, request.signal) : undefined);
+      (await call.headed) ?? (isUnpublished ? await call.head?.(caller.owner, request.signal) : undefined);
     if (headed && 'outcome' in headed) return plain(headed.outcome);
     const creating = this.#make(caller, call.tool, headed ? headed.input : input, {
       owner: caller.owner,

@@ -31,6 +31,7 @@ import {
 import { OverLimit } from '../../protocol/errors.ts';
 import { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
+import { headOf, isOfText } from '../short-calls.ts';
 import { type Head, RequestAborted } from '../tool-calls.ts';
 import { DoneTexts } from './done-texts.ts';
 
@@ -102,13 +103,11 @@ export class DirectAnswers {
 
   /** A call that begins before there is a task of it, unless it is to become one at once. */
   #headFor({ method, params, meta }: Request, { sender }: Caller): Head | undefined {
-    const called = method === 'tools/call' ? this.#binding.called(method, params) : undefined;
     // Nobody knows yet how the server introduces itself.
-    if (!called?.head || !this.#binding.serverInfo || !isPlainCall(params)) return undefined;
+    if (method !== 'tools/call' || !this.#binding.serverInfo || !isPlainCall(params)) return undefined;
     if (meta.progressToken !== undefined || meta[idempotencyKey] !== undefined) return undefined;
-    const { task, before } = called.tool;
-    const isAtOnce = task === 'required' || (task === 'always' && sender.takesTasks);
-    return isAtOnce || before ? undefined : called.head;
+    const called = this.#binding.called(method, params);
+    return called && headOf(called, sender);
   }
 
   async #headed<T>(
@@ -125,9 +124,8 @@ export class DirectAnswers {
       return this.#refused(id, error);
     }
     const headed = await head(owner, signal);
-    const isRight = 'outcome' in headed && headed.outcome.kind === 'result' && isOfText(headed.outcome.value);
-    if (!isRight) return goOn(new BegunCall(headed));
-    return { status: 200, text: answered(id, this.#text(headed.outcome.value as JsonObject)) };
+    if (!('outcome' in headed) || !isOfText(headed.outcome)) return goOn(new BegunCall(headed));
+    return { status: 200, text: answered(id, this.#text(headed.outcome.value)) };
   }
 
   /** The look at a done task, if what was said of it a moment ago still holds. Nothing is waited for. */
@@ -255,26 +253,6 @@ function isPlainCall({ requestState, inputResponses, arguments: input }: JsonObj
   return (
     requestState === undefined && inputResponses === undefined && (input === undefined || isJsonObject(input))
   );
-}
-
-/** A result of which nothing has to be checked; with all others the SDK is more careful. */
-function isOfText(result: unknown): boolean {
-  if (!isJsonObject(result)) return false;
-  const { content, isError, structuredContent, _meta, ...rest } = result;
-  return (
-    Array.isArray(content) &&
-    content.every(isText) &&
-    (isError === undefined || typeof isError === 'boolean') &&
-    (structuredContent === undefined || isJsonObject(structuredContent)) &&
-    _meta === undefined &&
-    Object.keys(rest).length === 0
-  );
-}
-
-function isText(block: unknown): boolean {
-  if (!isJsonObject(block)) return false;
-  const { type, text, ...rest } = block;
-  return type === 'text' && typeof text === 'string' && Object.keys(rest).length === 0;
 }
 
 /** Neither alone with their links, nor in the words of an earlier revision, nor not at all. */
