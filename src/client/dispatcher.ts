@@ -26,6 +26,8 @@ export interface DispatchOptions {
 }
 
 const answerAttempts = 6;
+/** A reason that costs nothing to make: by default each abort makes an exception of its own. */
+const done = new Error('The request is over.');
 
 type Waiting = PromiseWithResolvers<JsonObject>;
 
@@ -146,7 +148,7 @@ export class Dispatcher implements RemotePeer {
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
       this.#pending.delete(id);
-      ended.abort();
+      ended.abort(done);
       if (signal.aborted && options.tellsAbort && !this.#hearsOfAborts(transport))
         void this.notify({ method: 'notifications/cancelled', params: { requestId: id } }).catch(() => {});
     }

@@ -20,12 +20,13 @@ export interface KnownSession {
 
 export function httpTransport(
   url: URL,
-  { headers, largestAnswer }: HttpOptions = {},
+  { headers, largestAnswer = defaultLargest }: HttpOptions = {},
   session?: KnownSession,
+  fetchWithin: (largest: number) => typeof fetch = () => fetch,
 ) {
   return new StreamableHTTPClientTransport(url, {
     ...session,
-    fetch: mindfulFetch(largestAnswer ?? defaultLargest),
+    fetch: mindful(fetchWithin(largestAnswer), largestAnswer),
     // A server may say when to come back, though neither at once again and again nor never.
     reconnectionScheduler: (reconnect, delay) => {
       const timer = setTimeout(reconnect, Math.min(Math.max(delay, soonestMs), latestMs));
@@ -39,8 +40,15 @@ export function httpTransport(
 export function mindfulFetch(
   largest = defaultLargest,
 ): (url: string | URL, init?: RequestInit) => Promise<Response> {
+  return mindful(fetch, largest);
+}
+
+function mindful(
+  send: typeof fetch,
+  largest: number,
+): (url: string | URL, init?: RequestInit) => Promise<Response> {
   return async (url, init) => {
-    const response = await fetch(url, init);
+    const response = await send(url, init);
     const retryAfterMs = retryAfter(response.headers.get('retry-after'));
     if ((response.status === 429 || response.status === 503) && retryAfterMs !== undefined) {
       await response.body?.cancel();

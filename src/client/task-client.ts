@@ -222,7 +222,7 @@ export class TaskClient implements AsyncDisposable {
   ): TaskHandle {
     checkedSize(sizeOf(result), this.#largestResult);
     this.#calls.forget(record);
-    over.abort();
+    over.abort(answered);
     return this.#end(handle, record, { kind: 'result', result });
   }
 
@@ -369,6 +369,9 @@ export class TaskClient implements AsyncDisposable {
     return readTask(await this.#connection.request(message, { signal: this.#closed.signal })).parentId;
   }
 }
+
+/** A reason that costs nothing to make: by default each abort makes an exception of its own. */
+const answered = new Error('The call was answered.');
 
 /** How a task came to be pursued. */
 interface Beginning {

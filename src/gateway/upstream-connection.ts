@@ -13,6 +13,7 @@ import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Target } from './config.ts';
 import { UpstreamUnreachable } from './endings.ts';
+import { upstreamFetch } from './upstream-fetch.ts';
 
 /** What it said of itself when it was last asked. */
 export interface Listed {
@@ -188,7 +189,12 @@ export class UpstreamConnection {
       (async () => {
         let isFirst = true;
         const client = this.#client(() => {
-          const transport = httpTransport(new URL(target.url), target, isFirst ? session : undefined);
+          const transport = httpTransport(
+            new URL(target.url),
+            target,
+            isFirst ? session : undefined,
+            upstreamFetch,
+          );
           isFirst = false;
           return transport;
         });
@@ -224,7 +230,7 @@ export class UpstreamConnection {
   #open(): Transport {
     const { target } = this.#parts;
     this.#instance = newId();
-    if ('url' in target) return httpTransport(new URL(target.url), target);
+    if ('url' in target) return httpTransport(new URL(target.url), target, undefined, upstreamFetch);
     const { command, args, env, cwd } = target;
     const transport = new StdioClientTransport({
       command,

@@ -16,42 +16,38 @@ import { answerTo, spendOn, topOf, visible } from '../hosting/task-methods.ts';
 import { idOfName } from '../hosting/task-names.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import type { TaskMethodName, WireFault } from '../protocol/dialect.ts';
+import type { TaskMethodName } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { immediateResponseKey } from '../protocol/dialects/2025-11-25/names.ts';
-import { clientCapabilitiesKey, serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { clientCapabilitiesKey, revision, serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { createdMessage, nameIn, originalTasks } from '../protocol/dialects/sep-1686/dialect.ts';
 import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
 import { NotOffered } from '../protocol/errors.ts';
 import { answeredElsewhere } from './answered-elsewhere.ts';
+import { BegunCall } from './begun-calls.ts';
 import type { Binding, Called } from './binding.ts';
+import { responsesOf, withoutBadResponses } from './given-responses.ts';
 import type { PlainClients } from './hand-over/plain-clients.ts';
 import { introduced, isIntroduction, type Opening } from './introduction.ts';
 import { addressOf } from './remote-address.ts';
 import { type QuestionPlace, RequestIds } from './request-ids.ts';
-import { withRightCode } from './sdk-errors.ts';
+import { Fault, withRightCode } from './sdk-errors.ts';
+import { ShortCalls } from './short-calls.ts';
 import { Streams } from './streams.ts';
 import { taskResult } from './task-result.ts';
 import { type OpenRequest, RequestAborted } from './tool-calls.ts';
 import { progressOf } from './tool-listing.ts';
 import { asksForTask, mustRefuse, type Wishes, wishesOf } from './wishes.ts';
 
-/** An error as the SDK puts it on the wire. */
-class Fault extends Error {
-  readonly code: number;
-  readonly data: unknown;
-
-  constructor({ code, message, data }: WireFault) {
-    super(message);
-    this.code = code;
-    this.data = data;
-  }
-}
-
 /** What a transport tells of the request that a message came with. */
 interface Extra {
   readonly request?: unknown;
   readonly authInfo?: never;
+}
+
+/** Whoever sends something over a pipe started this process. */
+function bearerOf(extra: Extra | undefined): Bearer {
+  return extra?.request ? extra.authInfo : 'local';
 }
 
 export class Attachment {
@@ -68,12 +64,14 @@ export class Attachment {
   /** Requests for what this server has, by their id. */
   readonly #openings = new Map<unknown, Opening>();
   readonly #closed = new AbortController();
+  readonly #short: ShortCalls;
   #streams: Streams | undefined;
 
   constructor(binding: Binding, server: Server, plainClients?: PlainClients) {
     this.binding = binding;
     this.#server = server;
     this.plainClients = plainClients;
+    this.#short = new ShortCalls(binding);
     const connect = server.connect.bind(server);
     server.connect = async (transport: Transport) => {
       const streams = new Streams(binding, server, transport, this.#closed.signal);
@@ -86,12 +84,20 @@ export class Attachment {
       const { onmessage, onclose } = transport;
       transport.onmessage = (message, extra) => {
         const known = ids.incoming(message);
-        if (known) return onmessage?.(this.#received(known, extra as Extra), extra);
-        const place = ids.placeElsewhere('id' in message && message.id);
-        if (place) void this.#strangeAnswer(message, place, extra as Extra).catch(() => {});
+        if (!known) {
+          const place = ids.placeElsewhere('id' in message && message.id);
+          if (place) void this.#strangeAnswer(message, place, extra as Extra).catch(() => {});
+          return;
+        }
+        this.#short.answer(known, {
+          caller: () => this.#plainCaller(extra as Extra),
+          send: (answer) => transport.send(answer as never),
+          goOn: () => onmessage?.(this.#received(known, extra as Extra), extra),
+        });
       };
       transport.onclose = () => {
         this.#closed.abort();
+        this.#short.close();
         streams.close();
         onclose?.();
       };
@@ -152,6 +158,7 @@ export class Attachment {
         }),
         ...(named && { named }),
         head,
+        headed: this.#short.taken(mcpReq.id) ?? BegunCall.taken(context.http?.req),
         header: (name) => context.http?.req?.headers.get(name),
       },
       givenTo,
@@ -229,6 +236,14 @@ export class Attachment {
     return this.binding.sessionCaller(request, bearer, address);
   }
 
+  /** Whoever calls in an open session; later requests say themselves who they are from. */
+  #plainCaller(extra: Extra | undefined): Caller | undefined {
+    const version = this.#server.getNegotiatedProtocolVersion();
+    if (version === undefined || version === revision) return undefined;
+    const address = () => addressOf(extra?.request as object | undefined);
+    return this.#sessionCaller(bearerOf(extra), 'tools/call', undefined, address);
+  }
+
   /** Runs a method; what goes wrong is said in the words of the caller's dialect. */
   async faulting<T>(context: ServerContext, act: () => Promise<T>): Promise<T> {
     try {
@@ -272,10 +287,11 @@ export class Attachment {
   // --- What passes by -------------------------------------------------------------------------------------
 
   #received<M extends object>(message: M, extra: Extra | undefined): M {
-    const bearer: Bearer = extra?.request ? extra.authInfo : 'local';
+    const bearer = bearerOf(extra);
     if (!('method' in message)) return message;
     if (message.method === 'notifications/cancelled' && 'params' in message && isJsonObject(message.params)) {
       this.#taken.delete(message.params.requestId);
+      this.#short.cancel(message.params.requestId);
       void this.#cancelled(message.params, bearer).catch(() => {});
     }
     if (!('id' in message)) return message;
@@ -292,9 +308,8 @@ export class Attachment {
 
   /** An answer to a question that another process may have put in this session. */
   async #strangeAnswer(message: object, place: QuestionPlace, extra: Extra | undefined): Promise<void> {
-    const bearer: Bearer = extra?.request ? extra.authInfo : 'local';
     const { requests } = await this.binding.served();
-    const caller = this.#sessionCaller(bearer, 'tasks/result', undefined);
+    const caller = this.#sessionCaller(bearerOf(extra), 'tasks/result', undefined);
     await answeredElsewhere(requests, caller, place, message);
   }
 
@@ -335,6 +350,7 @@ export class Attachment {
   }
 
   #forget(id: unknown): void {
+    this.#short.giveUp(id);
     this.#exact.delete(id);
     this.#states.delete(id);
     this.#taken.delete(id);
@@ -374,23 +390,9 @@ const placeholders: Readonly<Record<RequestMethod, JsonObject>> = {
   'prompts/get': { messages: [] },
 };
 
-/** The SDK would make an empty object of them, and a caller be told that its answers were taken. */
-function withoutBadResponses<M extends object>(message: M): M {
-  if (!('params' in message) || !isJsonObject(message.params)) return message;
-  const { inputResponses, ...params } = message.params;
-  return inputResponses === undefined || isJsonObject(inputResponses) ? message : { ...message, params };
-}
-
 async function immediateResponse(tool: DurableTool, input: unknown): Promise<string | undefined> {
   const { immediately, inputSchema, name, secrets } = tool;
   if (typeof immediately !== 'function') return immediately;
   const parsed = inputSchema ? await parse(inputSchema, input ?? {}, `The input of ${name}`, secrets) : input;
   return immediately(parsed as never);
-}
-
-/** The SDK takes malformed answers out; they are put back, so that their sender hears what is wrong with them. */
-export function responsesOf({ mcpReq }: ServerContext): unknown {
-  const { inputResponses, droppedInputResponseKeys = [] } = mcpReq;
-  if (droppedInputResponseKeys.length === 0) return inputResponses;
-  return { ...inputResponses, ...Object.fromEntries(droppedInputResponseKeys.map((key) => [key, null])) };
 }

@@ -23,7 +23,7 @@ import { drafts as allDrafts, type Draft, type Drafts } from '../protocol/dialec
 import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import type { Connection } from './connection.ts';
 import type { StandaloneStream } from './standalone-stream.ts';
-import { type Head, type Naming, ToolCalls } from './tool-calls.ts';
+import { type Head, type Headed, type Naming, ToolCalls } from './tool-calls.ts';
 
 export interface ServingOptions {
   /** How long a call of a tool with `task: 'auto'` is waited for before it becomes a task. Default `'200ms'`. */
@@ -82,6 +82,7 @@ export interface CallParams {
   /** How a caller of SEP-1686 calls the task. */
   readonly named?: Naming;
   readonly head?: Head | undefined;
+  readonly headed?: Headed | Promise<Headed> | undefined;
   /** A header of the HTTP request that it came with. */
   readonly header?: (name: string) => string | null | undefined;
 }
@@ -246,6 +247,7 @@ export class Binding {
         ...wishesOf(params),
         ...(params.named && { named: params.named }),
         ...(params.head && { head: params.head }),
+        ...(params.headed && { headed: params.headed }),
         ...(trace && { trace }),
         longestDeadlineMs: this.longestDeadlineMs,
         ...(caller.owner === anonymous && { longestRetentionMs: this.#anonymousRetentionMs }),

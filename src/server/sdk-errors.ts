@@ -3,6 +3,7 @@
  * shows what the schemas say as it is. Here it becomes what it is: invalid params, in a sentence.
  */
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { WireFault } from '../protocol/dialect.ts';
 import { internalError, invalidParams } from '../protocol/json-rpc.ts';
 
 export function withRightCode<M extends object>(answer: M): M {
@@ -32,4 +33,16 @@ function isIssueOfParams(issue: unknown): issue is JsonObject {
 function sentenceOf({ path, message }: JsonObject): string {
   const place = (path as unknown[]).slice(1).join('.') || 'params';
   return `${place}: ${String(message)}`;
+}
+
+/** An error as the SDK puts it on the wire. */
+export class Fault extends Error {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor({ code, message, data }: WireFault) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
 }

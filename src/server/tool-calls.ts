@@ -44,6 +44,8 @@ export interface ToolCall {
   readonly longestDeadlineMs: number;
   readonly named?: Naming;
   readonly head?: Head;
+  /** Its head, if it has begun, and been paid for, already. */
+  readonly headed?: Headed | Promise<Headed>;
   /** The caller's own trace, which the task's goes on with. */
   readonly trace?: Origin['trace'];
 }
@@ -169,13 +171,14 @@ export class ToolCalls {
   // --- With a task ----------------------------------------------------------------------------------------
 
   async #start(call: ToolCall, input: unknown, caller: Caller, request: OpenRequest): Promise<JsonObject> {
-    await caller.limiter?.spend(caller.owner, 'calls');
+    if (!call.headed) await caller.limiter?.spend(caller.owner, 'calls');
     if (call.named) return this.#startNamed(call, call.named, input, caller, request);
     const { task: setting } = call.tool;
     const givesTask = caller.sender.takesTasks && setting !== 'never';
     const atOnce = givesTask && (setting !== 'auto' || caller.sender.wantsTask === true);
     const isUnpublished = !atOnce && !hasHandle(call, caller.sender);
-    const headed = isUnpublished ? await call.head?.(caller.owner, request.signal) : undefined;
+    const headed =
+      (await call.headed) ?? (isUnpublished ? await call.head?.(caller.owner, request.signal) : undefined);
     if (headed && 'outcome' in headed) return plain(headed.outcome);
     const creating = this.#make(caller, call.tool, headed ? headed.input : input, {
       owner: caller.owner,

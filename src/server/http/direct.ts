@@ -1,6 +1,6 @@
 /**
- * The short way: task methods, and calls that become a task at once, are answered without a server of the SDK. Only
- * requests that are right in every respect take it; whatever is missing, doubtful or wrong takes the long way, where
+ * The short way: task methods, calls that become a task at once, and calls whose head is all there is to them, are
+ * answered without a server of the SDK. Only requests that are right in every respect take it; whatever is missing, doubtful or wrong takes the long way, where
  * the SDK words the refusal. Both end in the same functions.
  */
 import { classifyInboundRequest } from '@modelcontextprotocol/server';
@@ -23,13 +23,16 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Sender } from '../../protocol/dialect.ts';
 import {
   clientCapabilitiesKey,
+  idempotencyKey,
   missingCapability,
   revision,
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import { OverLimit } from '../../protocol/errors.ts';
+import { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
-import { RequestAborted } from '../tool-calls.ts';
+import { headOf, isOfText } from '../short-calls.ts';
+import { type Head, RequestAborted } from '../tool-calls.ts';
 import { DoneTexts } from './done-texts.ts';
 
 /** A POST as both faces see it, its body parsed. */
@@ -83,14 +86,46 @@ export class DirectAnswers {
   }
 
   /** Undefined if the request has to take the long way. */
-  answer(posted: Posted): DirectAnswer | Promise<DirectAnswer> | undefined {
+  answer<T>(
+    posted: Posted,
+    goOn: (begun: BegunCall) => Promise<T>,
+  ): DirectAnswer | Promise<DirectAnswer | T> | undefined {
     const request = this.#understood(posted);
     if (!request) return undefined;
     const caller = this.#binding.callerLike(request.sender, posted.authInfo, posted.address);
     const recalled = this.#recalled(request, caller);
     if (recalled !== undefined) return recalled;
     const act = this.#actFor(request, caller, posted);
-    return act && this.#worded(request.id, act);
+    if (act) return this.#worded(request.id, act);
+    const head = this.#headFor(request, caller);
+    return head && this.#headed(request.id, head, caller, posted.signal(), goOn);
+  }
+
+  /** A call that begins before there is a task of it, unless it is to become one at once. */
+  #headFor({ method, params, meta }: Request, { sender }: Caller): Head | undefined {
+    // Nobody knows yet how the server introduces itself.
+    if (method !== 'tools/call' || !this.#binding.serverInfo || !isPlainCall(params)) return undefined;
+    if (meta.progressToken !== undefined || meta[idempotencyKey] !== undefined) return undefined;
+    const called = this.#binding.called(method, params);
+    return called && headOf(called, sender);
+  }
+
+  async #headed<T>(
+    id: string | number,
+    head: Head,
+    { limiter, owner }: Caller,
+    signal: AbortSignal,
+    goOn: (begun: BegunCall) => Promise<T>,
+  ): Promise<DirectAnswer | T> {
+    try {
+      const allowed = limiter?.spend(owner, 'calls');
+      if (allowed) await allowed;
+    } catch (error) {
+      return this.#refused(id, error);
+    }
+    const headed = await head(owner, signal);
+    if (!('outcome' in headed) || !isOfText(headed.outcome)) return goOn(new BegunCall(headed));
+    return { status: 200, text: answered(id, this.#text(headed.outcome.value)) };
   }
 
   /** The look at a done task, if what was said of it a moment ago still holds. Nothing is waited for. */
@@ -174,8 +209,7 @@ export class DirectAnswers {
       };
     const tool = this.#binding.tool(params.name);
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
-    if (params.requestState !== undefined || params.inputResponses !== undefined) return undefined;
-    if (params.arguments !== undefined && !isJsonObject(params.arguments)) return undefined;
+    if (!isPlainCall(params)) return undefined;
     const given = { arguments: params.arguments, meta, header };
     return async () => this.#text(await this.#binding.call(tool, given, caller, { signal: signal() }));
   }
@@ -212,6 +246,13 @@ export class DirectAnswers {
 
 function answered(id: string | number, result: string): string {
   return `{"jsonrpc":"2.0","id":${typeof id === 'number' ? id : JSON.stringify(id)},"result":${result}}`;
+}
+
+/** Nothing that only a second round of a call has. */
+function isPlainCall({ requestState, inputResponses, arguments: input }: JsonObject): boolean {
+  return (
+    requestState === undefined && inputResponses === undefined && (input === undefined || isJsonObject(input))
+  );
 }
 
 /** Neither alone with their links, nor in the words of an earlier revision, nor not at all. */

@@ -24,6 +24,7 @@ import {
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import { OverLimit } from '../../protocol/errors.ts';
 import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
+import type { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
 import { asTaskListen, checkTaskListen, type TaskListen } from '../listen.ts';
 import { cameFrom } from '../remote-address.ts';
@@ -203,7 +204,15 @@ export class McpHandler {
   }
 
   #answer(received: Received): DirectAnswer | Promise<Response | DirectAnswer> {
-    return this.#direct.answer(received) ?? this.#answerTheLongWay(received);
+    return (
+      this.#direct.answer(received, (begun) => this.#goOn(begun, received)) ??
+      this.#answerTheLongWay(received)
+    );
+  }
+
+  #goOn(begun: BegunCall, { body, authInfo, request }: Received): Promise<Response> {
+    const sent = request();
+    return begun.goOn(sent, () => this.#sdk.fetch(sent, { ...toSdk(authInfo), parsedBody: body }));
   }
 
   async #answerTheLongWay(received: Received): Promise<Response | DirectAnswer> {
