@@ -23,7 +23,7 @@ export interface NumberedNotice extends CommitNotice {
 }
 
 export interface Written {
-  readonly notices: readonly NumberedNotice[];
+  readonly written: Promise<readonly NumberedNotice[]>;
   /** Jobs to be sent and deleted by the same transaction. */
   readonly sent: readonly Job[];
   readonly deleted: readonly Job[];
@@ -80,11 +80,11 @@ export class Writes {
   }
 
   /** `writer` is the name under which what is written adds to the size. */
-  async flush(
+  flush(
     transaction: Transaction,
-    sql: { write: string; remove: string; find: string },
+    sql: WriteStatements,
     { now, writer }: { readonly now: number; readonly writer: string },
-  ): Promise<Written> {
+  ): Written {
     const touched = [...this.#touched].map((id) => this.tasks.get(id)!);
     const changes = touched.map((task) => this.#rowOf(task, now));
     const results = changes.flatMap(({ row: { id, seq }, large }, index) =>
@@ -101,28 +101,34 @@ export class Writes {
       sum(results, ({ value }) => rowBytes.result + bytesOf(value)) +
       sum(audit, ({ said }) => rowBytes.entry + bytesOf(said)) +
       sum(this.#commits, ({ events, journal }) => rowBytes.commit + bytesOf(events) + bytesOf(journal));
-    const rows = await transaction.query<{ seq: number; xact: string }>({ name: 'write', text: sql.write }, [
-      ...lists.map((list) => JSON.stringify(list)),
-      writer,
-      grown,
-    ]);
+    const values = [...lists.map((list) => JSON.stringify(list)), writer, grown];
+    const written = this.#send(transaction, sql, values, now - keepRemovalsMs);
+    return { written, ...this.#jobs, leftWork: this.#leftWork };
+  }
+
+  async #send(
+    transaction: Transaction,
+    sql: WriteStatements,
+    values: readonly unknown[],
+    removedBefore: number,
+  ): Promise<NumberedNotice[]> {
+    const rows = await transaction.query<{ seq: number; xact: string }>(
+      { name: 'write', text: sql.write },
+      values,
+    );
     const [first] = rows;
     if (first) transaction.trace = { number: first.xact, ...this.#trace(first.xact, sql.find) };
     if (this.#removed.length > 0) {
       const seqs = this.#removed.map(({ seq }) => seq);
       await transaction.query({ name: 'remove', text: sql.remove }, [
         seqs,
-        now - keepRemovalsMs,
+        removedBefore,
         this.#removed.length + 100,
-        writer,
+        values.at(-2),
       ]);
     }
     const seqs = rows.map(({ seq }) => seq).sort((a, b) => a - b);
-    return {
-      notices: this.#notices.map((notice, index) => ({ ...notice, seq: seqs[index]! })),
-      ...this.#jobs,
-      leftWork: this.#leftWork,
-    };
+    return this.#notices.map((notice, index) => ({ ...notice, seq: seqs[index]! }));
   }
 
   #grownBy(
@@ -240,7 +246,13 @@ function sum<T>(some: readonly T[], of: (one: T) => number): number {
   return some.reduce((total, one) => total + of(one), 0);
 }
 
-export function writeStatements(schema: string): { write: string; remove: string; find: string } {
+export interface WriteStatements {
+  readonly write: string;
+  readonly remove: string;
+  readonly find: string;
+}
+
+export function writeStatements(schema: string): WriteStatements {
   const state = `epoch integer, holder text, lease_until double precision, wake_at double precision, job uuid,
     deadline_at double precision, purge_at double precision, ended_at double precision, unpublished boolean, waiting boolean, body text`;
   const place = `id text, owner text, tool text, tool_version text, parent_id text, root_id text, ordinal integer,
