@@ -24,7 +24,9 @@ async function take({ store }: Database, offer: Offer, request: ClaimRequest): P
     const { task } = await store.update('task', offer.taskId, (task) =>
       claim(task, holder, request.now, offer.deadHolder),
     );
-    return { task, claim: { taskId: task.id, epoch: task.epoch } };
+    const claimed = { task, claim: { taskId: task.id, epoch: task.epoch } };
+    // Every commit is one version: between its first commit and this claim there was none.
+    return offer.opening && task.version === 2 ? { ...claimed, journal: offer.opening } : claimed;
   } catch (error) {
     if (error instanceof NotClaimable || error instanceof TaskNotFound) return undefined;
     throw error;

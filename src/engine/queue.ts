@@ -61,6 +61,8 @@ export interface Offer {
   readonly holder: string;
   /** The previous holder, if it is known to be dead though its lease still runs. */
   readonly deadHolder?: string;
+  /** What its first commit wrote into its journal, if the queue happens to know. */
+  readonly opening?: readonly Json[];
 }
 
 /** Keys that every process on the same database shares. */
@@ -83,6 +85,6 @@ export interface Database {
 export interface Claimed {
   readonly claim: Claim;
   readonly task: Task;
-  /** Its journal, if whoever claimed it has just written all of it. */
+  /** Its journal, if whoever claimed it knows all of it. */
   readonly journal?: readonly Json[];
 }

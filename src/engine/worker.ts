@@ -156,6 +156,8 @@ export class Worker implements AsyncDisposable {
     if (this.#claiming) return;
     this.#claiming = true;
     while (this.#claimAgain && !this.#stopping && !this.#alone) {
+      // Places that become free together are filled together.
+      await new Promise(setImmediate);
       this.#claimAgain = false;
       const limit = this.#places();
       const tools = this.#tools.filter((tool) => this.#freeSlots(tool) > 0);

@@ -12,11 +12,14 @@ import type { Feed } from './feed.ts';
 import { type Job, type Jobs, newJobId, queueOf } from './jobs.ts';
 import type { Line } from './line.ts';
 import type { Connections } from './pool.ts';
+import type { Vault } from './vault.ts';
 
 /** Leases that ran out, and anything that was missed. */
 const netMs = 1_000;
 /** A task that could have been claimed for so long is asked after: is there still a job that leads to it? */
 const askAfterMs = 3_000;
+/** In bytes, of a journal that is read of a task that another worker may get. */
+const longestOpening = 4_096;
 
 interface ReadyRow {
   readonly seq: number;
@@ -28,6 +31,8 @@ interface ReadyRow {
   readonly holder: string | null;
   readonly lease_until: number | null;
   readonly deserted: boolean;
+  /** What its first commit wrote into its journal, of a task that nobody has held yet. */
+  readonly opening?: string | null;
 }
 
 interface Parts {
@@ -35,6 +40,7 @@ interface Parts {
   readonly jobs: Jobs;
   readonly feed: Feed;
   readonly line: Line;
+  readonly vault: Vault;
   readonly clock: Clock;
   readonly schema: string;
   readonly bossSchema: string;
@@ -191,15 +197,20 @@ export class PostgresQueue implements Queue {
     }
     const isClaimable = ({ id }: Job) => (rows.get(id)?.wake_at ?? Number.POSITIVE_INFINITY) <= now;
     await this.#dequeue(jobs.filter((job) => !isClaimable(job)));
-    return jobs
+    const offered = jobs
       .filter(isClaimable)
       .map(({ id }) => rows.get(id)!)
-      .sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq)
-      .map((row) => this.#offer(row, now));
+      .sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq);
+    return this.#parts.vault.reading(() => offered.map((row) => this.#offer(row, now)));
   }
 
-  #offer({ id, holder, lease_until: leaseUntil }: ReadyRow, now: number): Offer {
+  #offer({ id, holder, lease_until: leaseUntil, opening }: ReadyRow, now: number): Offer {
     const offer = { taskId: named(id), holder: this.name };
+    if (typeof opening === 'string')
+      return {
+        ...offer,
+        opening: JSON.parse(this.#parts.vault.read(opening, 'commits.journal', offer.taskId, 1)),
+      };
     // By a holder whose lease still runs: offered only because that holder is dead.
     return holder !== null && leaseUntil! > now ? { ...offer, deadHolder: named(holder) } : offer;
   }
@@ -282,6 +293,10 @@ function statements(schema: string, bossSchema: string) {
   const tasks = `${schema}.tasks`;
   const columns =
     't.seq, t.id, t.tool, t.tool_version, t.wake_at, t.job, t.holder, t.lease_until, t.deserted';
+  /** Most tasks are claimed once, with a short journal: brought along, it need not be read by itself. */
+  const opening = `case when t.epoch = 0 then (
+    select c.journal from ${schema}.commits c
+    where c.task = t.seq and c.version = 1 and octet_length(c.journal) <= ${longestOpening}) end`;
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
   /** Tasks whose holder fell silent or is gone. Those who hold are few, and looked at one by one. */
@@ -290,7 +305,7 @@ function statements(schema: string, bossSchema: string) {
   return prepared({
     free: `
       select r.* from ${kinds} cross join lateral (
-        select ${columns} from ${tasks} t
+        select ${columns}, ${opening} as opening from ${tasks} t
         where ${ofKind} and t.wake_at <= $3 and t.holder is null
         order by t.wake_at, t.seq limit $4) r
       order by r.wake_at, r.seq limit $4`,

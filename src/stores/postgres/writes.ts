@@ -17,9 +17,10 @@ import { addToSize, bytesOf, rowBytes } from './sizes.ts';
 /** How long notices of removal wait for other processes to read them. */
 const keepRemovalsMs = 3_600_000;
 
-/** A commit with the number of its row. */
+/** A commit with the numbers of its row and of its transaction. */
 export interface NumberedNotice extends CommitNotice {
   readonly seq: number;
+  readonly xact: string;
 }
 
 export interface Written {
@@ -128,7 +129,7 @@ export class Writes {
       ]);
     }
     const seqs = rows.map(({ seq }) => seq).sort((a, b) => a - b);
-    return this.#notices.map((notice, index) => ({ ...notice, seq: seqs[index]! }));
+    return this.#notices.map((notice, index) => ({ ...notice, seq: seqs[index]!, xact: first!.xact }));
   }
 
   #grownBy(
