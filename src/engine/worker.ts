@@ -50,6 +50,9 @@ export const workerDefaults: WorkerSettings = {
 /** Commits of others that a running pass must know of. */
 const stirring = new Set<string>(['answered', 'withdrawn', 'childDone', 'completed']);
 
+const parts = 3;
+const smallestPart = 32;
+
 export class Worker implements AsyncDisposable {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -118,6 +121,11 @@ export class Worker implements AsyncDisposable {
     return run?.owner === owner ? run.headStart.wait() : undefined;
   }
 
+  /** Many places are filled in parts, so that some of them are at work while others are being filled. */
+  get #largestClaim(): number {
+    return Math.max(smallestPart, Math.ceil(this.#settings.concurrency / parts));
+  }
+
   /** For how long what it claims is its own. */
   get leaseMs(): number {
     return this.#settings.leaseMs;
@@ -159,7 +167,7 @@ export class Worker implements AsyncDisposable {
       // Places that become free together are filled together.
       await new Promise(setImmediate);
       this.#claimAgain = false;
-      const limit = this.#places();
+      const limit = Math.min(this.#places(), this.#largestClaim);
       const tools = this.#tools.filter((tool) => this.#freeSlots(tool) > 0);
       if (limit <= 0 || tools.length === 0) break;
       const claimed = await this.#claimSome(tools, limit).catch(noneIfStoreFails);

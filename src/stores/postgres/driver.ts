@@ -50,6 +50,8 @@ const plans = [
   'enable_seqscan=off',
   'enable_hashjoin=off',
   'enable_mergejoin=off',
+  'enable_bitmapscan=off',
+  'enable_material=off',
   'jit=off',
   'plan_cache_mode=force_generic_plan',
 ];
