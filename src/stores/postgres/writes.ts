@@ -96,7 +96,15 @@ export class Writes {
     const audit = this.#audit.map((entry) => auditRow(entry, this.#cells));
     const made = changes.flatMap(({ row }) => (row.seq === null ? [row] : []));
     const changed = changes.flatMap(({ row }) => (row.seq === null ? [] : [row]));
-    const lists = [made, changed, this.#commits, results, audit];
+    const places = new Map(made.map(({ id }, index) => [id, index + 1]));
+    const placeOf = (id: string | null) => (id === null ? undefined : places.get(id));
+    const lists = [
+      made,
+      changed,
+      this.#commits.map((commit) => ({ ...commit, made: placeOf(commit.made) })),
+      results.map(({ id, seq, value }) => ({ made: placeOf(id), seq, value })),
+      audit,
+    ];
     const grown =
       this.#grownBy(changes.map(({ row }) => row)) +
       sum(results, ({ value }) => rowBytes.result + bytesOf(value)) +
@@ -267,27 +275,30 @@ export function writeStatements(schema: string): WriteStatements {
   // Each list is a parameter of its own: taken out of one document, each would cost a walk through all of it.
   const records = (list: string, types: string) =>
     `json_to_recordset($${lists.indexOf(list) + 1}::text::json) as v (${types})`;
+  // Rows get their numbers in the order of their list: by its place in it each is found without a search.
+  const madeNumber = '(select made from numbers)[v.made]';
   return {
     write: `
       with made as (
         insert into ${schema}.tasks (${columns}) select ${columns} from ${records('made', `${place}, ${state}`)}
-        returning seq, id),
+        returning seq),
+      numbers as materialized (select array_agg(seq order by seq) as made from made),
       changed as (
         update ${schema}.tasks t set deserted = false, ${stateNames.map((one) => `${one} = v.${one}`).join(', ')}
         from ${records('changed', `seq bigint, ${state}`)} where t.seq = v.seq),
       apart as (
         insert into ${schema}.results (task, value)
-        select coalesce(v.seq, made.seq), v.value
-        from ${records('results', 'id text, seq bigint, value text')} left join made on made.id = v.id
+        select coalesce(v.seq, ${madeNumber}), v.value
+        from ${records('results', 'made integer, seq bigint, value text')}
         on conflict (task) do update set value = excluded.value),
       said as (${insertEntries(schema, '$5::text::json')}),
       grown as (insert into ${schema}.sizes (writer, bytes) values ($6, $7) ${addToSize})
       insert into ${schema}.commits (task, removed_id, version, at, events, journal)
-      select coalesce(v.task, made.seq), v.removed_id, v.version, v.at, v.events, v.journal
+      select coalesce(v.task, ${madeNumber}), v.removed_id, v.version, v.at, v.events, v.journal
       from (select row_number() over () as place, v.* from ${records(
         'commits',
-        'task bigint, made text, removed_id text, version integer, at double precision, events text, journal text',
-      )}) v left join made on made.id = v.made
+        'task bigint, made integer, removed_id text, version integer, at double precision, events text, journal text',
+      )}) v
       order by v.place
       returning seq, xact`,
     find: `
