@@ -16,6 +16,9 @@ export interface Queue {
   /** How long a silent worker keeps its tasks if nobody says otherwise; absent, the engine's own default holds. */
   readonly usualLeaseMs?: number;
 
+  /** True if it does not repeat offers that are being taken up: then the next can be asked for meanwhile. */
+  readonly offersOnce?: boolean;
+
   /** False once a process of that name is known to be gone. */
   isAlive(name: string): Promise<boolean>;
 

@@ -18,6 +18,9 @@ import type { Vault } from './vault.ts';
 const netMs = 1_000;
 /** A task that could have been claimed for so long is asked after: is there still a job that leads to it? */
 const askAfterMs = 3_000;
+/** The last offers are not repeated for a while. After that it is asked whether their jobs went missing. */
+const remembered = 3;
+const takenWithinMs = 1_000;
 /** In bytes, of a journal that is read of a task that another worker may get. */
 const longestOpening = 4_096;
 
@@ -49,10 +52,13 @@ interface Parts {
 export class PostgresQueue implements Queue {
   /** Shorter than on one machine: where a lock cannot tell that a worker is gone, others go on within 15 s. */
   readonly usualLeaseMs = 10_000;
+  readonly offersOnce = true;
   readonly #parts: Parts;
   readonly #sql: ReturnType<typeof statements>;
   readonly #listeners = new Set<() => void>();
   #stopListening: (() => void)[] = [];
+  /** Jobs of the last offers, which may not have been taken up yet. */
+  #latest: { readonly at: number; readonly jobs: readonly string[] }[] = [];
   #cancelTimer: (() => void) | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   /** When those who hold tasks were last looked at, and when the first of their leases then ended. */
@@ -144,7 +150,7 @@ export class PostgresQueue implements Queue {
   ): Promise<ReadyRow[]> {
     const { connections, line } = this.#parts;
     const [free, freed] = await Promise.all([
-      connections.query<ReadyRow>(this.#sql.free, [...columnsOf(tools), now, limit]),
+      connections.query<ReadyRow>(this.#sql.free, [...columnsOf(tools), now, limit, this.#beingTaken()]),
       looksAtHeld
         ? connections.query<ReadyRow>(this.#sql.freed, [
             ...columnsOf(tools),
@@ -155,6 +161,11 @@ export class PostgresQueue implements Queue {
         : [],
     ]);
     return [...free, ...freed].sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq).slice(0, limit);
+  }
+
+  #beingTaken(): string[] {
+    const since = performance.now() - takenWithinMs;
+    return this.#latest.flatMap(({ at, jobs }) => (at > since ? jobs : []));
   }
 
   /** As many jobs of each tool as there are among the tasks that have been ready for longest. */
@@ -201,6 +212,11 @@ export class PostgresQueue implements Queue {
       .filter(isClaimable)
       .map(({ id }) => rows.get(id)!)
       .sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq);
+    if (offered.length > 0)
+      this.#latest = [
+        ...this.#latest.slice(1 - remembered),
+        { at: performance.now(), jobs: offered.map(({ job }) => job!) },
+      ];
     return this.#parts.vault.reading(() => offered.map((row) => this.#offer(row, now)));
   }
 
@@ -306,7 +322,7 @@ function statements(schema: string, bossSchema: string) {
     free: `
       select r.* from ${kinds} cross join lateral (
         select ${columns}, ${opening} as opening from ${tasks} t
-        where ${ofKind} and t.wake_at <= $3 and t.holder is null
+        where ${ofKind} and t.wake_at <= $3 and t.holder is null and (t.job is null or t.job <> all($5::uuid[]))
         order by t.wake_at, t.seq limit $4) r
       order by r.wake_at, r.seq limit $4`,
     freed: `
