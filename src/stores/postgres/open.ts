@@ -115,6 +115,7 @@ async function assemble(parts: {
     jobs,
     feed,
     line,
+    vault,
     clock,
     schema,
     bossSchema: `${schema}_jobs`,
