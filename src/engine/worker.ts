@@ -165,8 +165,8 @@ export class Worker implements AsyncDisposable {
     if (this.#claiming) return;
     this.#claiming = true;
     while (this.#claimAgain && !this.#stopping && !this.#alone) {
-      // Places that become free together are filled together.
-      await new Promise(setImmediate);
+      // Where an offer costs a round trip, places that become free together are filled together.
+      if (this.#database.queue.offersOnce) await new Promise(setImmediate);
       this.#claimAgain = false;
       const limit = Math.min(this.#places(), this.#largestClaim);
       const tools = this.#tools.filter((tool) => this.#freeSlots(tool) > 0);

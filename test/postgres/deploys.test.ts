@@ -56,6 +56,9 @@ test('two versions of a handler work side by side, each on the tasks that were m
   await Promise.all([old, renewed].map((tasks) => tasks.work()));
   const make = async (tasks: Tasks) => (await tasks.create('report')).id;
   const made = await Promise.all(Array.from({ length: 5 }, () => Promise.all([make(old), make(renewed)])));
+  // Only what nobody holds any more is offered to all.
+  const isHeld = async (id: string) => 'holder' in ((await old.get(id)) ?? {});
+  for (const id of made.flat()) await expect.poll(() => isHeld(id)).toBe(false);
   for (const ids of made) {
     // Whoever hears of the review may be of the other version.
     for (const [index, id] of ids.entries()) await [renewed, old][index]!.complete(id, 'reviewed');
