@@ -13,32 +13,18 @@ export interface ClaimRequest {
 /** Claims up to `limit` tasks that have work. Offers that another worker took first are passed over. */
 export async function claimTasks(database: Database, request: ClaimRequest): Promise<Claimed[]> {
   const offers = await database.queue.offers(request.tools, request.limit);
-  return takeOffers(database, offers, request);
-}
-
-export async function takeOffers(
-  database: Database,
-  offers: readonly Offer[],
-  request: Pick<ClaimRequest, 'leaseMs' | 'now'>,
-): Promise<Claimed[]> {
   crashPoint('claim: chosen');
   const claimed = await Promise.all(offers.map((offer) => take(database, offer, request)));
   return claimed.filter((one) => one !== undefined);
 }
 
-async function take(
-  { store }: Database,
-  offer: Offer,
-  request: Pick<ClaimRequest, 'leaseMs' | 'now'>,
-): Promise<Claimed | undefined> {
+async function take({ store }: Database, offer: Offer, request: ClaimRequest): Promise<Claimed | undefined> {
   const holder = { name: offer.holder, leaseUntil: request.now + request.leaseMs };
   try {
     const { task } = await store.update('task', offer.taskId, (task) =>
       claim(task, holder, request.now, offer.deadHolder),
     );
-    const claimed = { task, claim: { taskId: task.id, epoch: task.epoch } };
-    // Every commit is one version: between its first commit and this claim there was none.
-    return offer.opening && task.version === 2 ? { ...claimed, journal: offer.opening } : claimed;
+    return { task, claim: { taskId: task.id, epoch: task.epoch } };
   } catch (error) {
     if (error instanceof NotClaimable || error instanceof TaskNotFound) return undefined;
     throw error;

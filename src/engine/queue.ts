@@ -16,9 +16,6 @@ export interface Queue {
   /** How long a silent worker keeps its tasks if nobody says otherwise; absent, the engine's own default holds. */
   readonly usualLeaseMs?: number;
 
-  /** True if it does not repeat offers that are being taken up: then the next can be asked for meanwhile. */
-  readonly offersOnce?: boolean;
-
   /** False once a process of that name is known to be gone. */
   isAlive(name: string): Promise<boolean>;
 
@@ -64,8 +61,6 @@ export interface Offer {
   readonly holder: string;
   /** The previous holder, if it is known to be dead though its lease still runs. */
   readonly deadHolder?: string;
-  /** What its first commit wrote into its journal, if the queue happens to know. */
-  readonly opening?: readonly Json[];
 }
 
 /** Keys that every process on the same database shares. */
@@ -88,6 +83,6 @@ export interface Database {
 export interface Claimed {
   readonly claim: Claim;
   readonly task: Task;
-  /** Its journal, if whoever claimed it knows all of it. */
+  /** Its journal, if whoever claimed it has just written all of it. */
   readonly journal?: readonly Json[];
 }

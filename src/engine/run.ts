@@ -7,7 +7,7 @@ import type { Outcome } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { advance } from './advance.ts';
 import type { Call, Outside } from './call.ts';
-import { type Change, compose, type Lineage, type Verdict } from './change.ts';
+import { type Change, compose, type Verdict } from './change.ts';
 import { taskContext } from './context.ts';
 import { HeadStart } from './head-start.ts';
 import { type Batch, type Journal, readJournal } from './journal.ts';
@@ -282,14 +282,11 @@ export class Run {
     const report = this.#reporter.take();
     const at = this.#clock.now();
     if (outcome.kind === 'result' && !outcome.isError) {
-      const completed = ({ task, ancestors }: Lineage) =>
+      await this.#store.update('lineage', this.taskId, ({ task, ancestors }) =>
         compose(rules.report(task, this.claim, report, at), (now) =>
           rules.complete({ task: now, ancestors }, this.claim, outcome, at),
-        );
-      // Above a root there is nothing to look for.
-      if (this.#task.parentId === undefined)
-        await this.#store.update('task', this.taskId, (task) => completed({ task, ancestors: [] }));
-      else await this.#store.update('lineage', this.taskId, completed);
+        ),
+      );
     } else {
       await this.#store.update('family', this.taskId, ({ task, ...family }) =>
         compose(rules.report(task, this.claim, report, at), (now) =>

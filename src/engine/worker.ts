@@ -7,11 +7,11 @@ import { Refusal } from '../model/errors.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
-import { takeOffers } from './claims.ts';
+import { claimTasks } from './claims.ts';
 import { Housekeeping, type Keeping, keepingDefaults } from './housekeeping.ts';
 import { type Observer, unobserved } from './observer.ts';
 import { passOfThisContext } from './pass.ts';
-import type { Claimed, Database, Offer } from './queue.ts';
+import type { Claimed, Database } from './queue.ts';
 import { Run } from './run.ts';
 import type { CommitNotice } from './store.ts';
 import { StoreError } from './store-errors.ts';
@@ -49,9 +49,6 @@ export const workerDefaults: WorkerSettings = {
 
 /** Commits of others that a running pass must know of. */
 const stirring = new Set<string>(['answered', 'withdrawn', 'childDone', 'completed']);
-
-const parts = 3;
-const smallestPart = 32;
 
 export class Worker implements AsyncDisposable {
   readonly #database: Database;
@@ -121,12 +118,6 @@ export class Worker implements AsyncDisposable {
     return run?.owner === owner ? run.headStart.wait() : undefined;
   }
 
-  /** Many places are filled in parts, so that some of them are at work while others are being filled. */
-  get #largestClaim(): number {
-    if (!this.#database.queue.offersOnce) return Number.POSITIVE_INFINITY;
-    return Math.max(smallestPart, Math.ceil(this.#settings.concurrency / parts));
-  }
-
   /** For how long what it claims is its own. */
   get leaseMs(): number {
     return this.#settings.leaseMs;
@@ -134,7 +125,7 @@ export class Worker implements AsyncDisposable {
 
   /** True while no task is in its hands and none is being claimed. */
   get isIdle(): boolean {
-    return this.#runs.size + this.#reserved.length === 0 && !this.#claiming;
+    return this.#runs.size === 0 && !this.#claiming;
   }
 
   /** Takes nothing new, lets the steps in flight finish, and gives everything back. */
@@ -165,14 +156,13 @@ export class Worker implements AsyncDisposable {
     if (this.#claiming) return;
     this.#claiming = true;
     while (this.#claimAgain && !this.#stopping && !this.#alone) {
-      // Where an offer costs a round trip, places that become free together are filled together.
-      if (this.#database.queue.offersOnce) await new Promise(setImmediate);
       this.#claimAgain = false;
-      const limit = Math.min(this.#places(), this.#largestClaim);
+      const limit = this.#places();
       const tools = this.#tools.filter((tool) => this.#freeSlots(tool) > 0);
       if (limit <= 0 || tools.length === 0) break;
-      const offered = await this.#claimSome(tools, limit);
-      if (offered === limit) this.#claimAgain = true;
+      const claimed = await this.#claimSome(tools, limit).catch(noneIfStoreFails);
+      for (const one of claimed) void this.#start(one);
+      if (claimed.length === limit) this.#claimAgain = true;
     }
     this.#leftBehind =
       this.#alone || this.#places() <= 0 || this.#tools.some((tool) => this.#freeSlots(tool) <= 0);
@@ -181,35 +171,23 @@ export class Worker implements AsyncDisposable {
   }
 
   /** A tool with a limit of its own is claimed apart, so that its tasks take no place from others. */
-  async #claimSome(tools: readonly DurableTool[], limit: number): Promise<number> {
-    const { queue } = this.#database;
+  async #claimSome(tools: readonly DurableTool[], limit: number): Promise<Claimed[]> {
     const limited = tools.filter(({ concurrency }) => Number.isFinite(concurrency));
     const groups = [tools.filter((tool) => !limited.includes(tool)), ...limited.map((tool) => [tool])];
-    let offered = 0;
+    const claimed: Claimed[] = [];
     for (const group of groups) {
-      const most = Math.min(limit - offered, ...group.map((tool) => this.#freeSlots(tool)));
+      const most = Math.min(limit - claimed.length, ...group.map((tool) => this.#freeSlots(tool)));
       if (group.length === 0 || most <= 0) continue;
-      const kinds = group.map(({ name, version }) => ({ tool: name, version }));
-      const now = this.#clock.now();
-      const offers = await queue.offers(kinds, most).catch(noneIfStoreFails);
-      offered += offers.length;
-      const taken = this.#take(offers, group[0]!, now);
-      if (!queue.offersOnce) await taken;
+      claimed.push(
+        ...(await claimTasks(this.#database, {
+          tools: group.map(({ name, version }) => ({ tool: name, version })),
+          limit: most,
+          leaseMs: this.#settings.leaseMs,
+          now: this.#clock.now(),
+        })),
+      );
     }
-    return offered;
-  }
-
-  /** Keeps places for what was offered until it is in our hands. Of the tools of one group none has too few. */
-  async #take(offers: readonly Offer[], tool: DurableTool, now: number): Promise<void> {
-    if (offers.length === 0) return;
-    this.#reserved.push(...offers.map(() => tool));
-    const { leaseMs } = this.#settings;
-    const claimed = await takeOffers(this.#database, offers, { leaseMs, now }).catch(noneIfStoreFails);
-    for (const _ of offers) this.#reserved.splice(this.#reserved.indexOf(tool), 1);
-    for (const one of claimed) void this.#start(one);
-    this.#tellEmptied();
-    // Others were faster.
-    if (claimed.length < offers.length && !this.#stopping && this.#leftBehind) void this.#claim();
+    return claimed;
   }
 
   /** A tool may be called with other terms than it was registered with; it is the same all the same. */

@@ -174,13 +174,12 @@ export class Commands {
         if (writes.isEmpty) return [decided, [], false];
         // Later than any rule could have said, so that what is ready by a rule is ready.
         const now = clock.now();
-        const { sent, deleted, leftWork, written } = writes.flush(transaction, this.#sql, { now, writer });
-        // All of it is sent at once. None of it needs what the others give.
-        const [notices] = await Promise.all([
-          written,
-          jobs.send(transaction, sent),
-          jobs.delete(transaction, deleted),
-        ]);
+        const { notices, sent, deleted, leftWork } = await writes.flush(transaction, this.#sql, {
+          now,
+          writer,
+        });
+        await jobs.send(transaction, sent);
+        await jobs.delete(transaction, deleted);
         return [decided, notices, leftWork];
       } catch (error) {
         if (!(error instanceof SubtasksMissing) || look === looks) throw error;

@@ -40,38 +40,17 @@ export interface Limits {
   readonly statementMs: number;
 }
 
-const keepalives = ['tcp_keepalives_idle=5', 'tcp_keepalives_interval=2', 'tcp_keepalives_count=3'];
-/**
- * Every statement here looks rows up by an index, a few at a time. The planner cannot know: while tables are young it
- * has no statistics, and of a list in a parameter it never knows the length. Left alone it reads whole tables, or plans
- * each time anew.
- */
-const plans = [
-  'enable_seqscan=off',
-  'enable_hashjoin=off',
-  'enable_mergejoin=off',
-  'enable_bitmapscan=off',
-  'enable_material=off',
-  'jit=off',
-  'plan_cache_mode=force_generic_plan',
-];
-
-export function clientConfig(
-  url: string,
-  { statementMs }: Limits,
-): ClientConfig & { readonly pipeline: boolean } {
+export function clientConfig(url: string, { statementMs }: Limits): ClientConfig {
   return {
     connectionString: url,
     application_name: 'holdfast',
     keepAlive: true,
-    // What is sent before the last answer came is under way at once; older drivers let it wait.
-    pipeline: true,
     connectionTimeoutMillis: 10_000,
     statement_timeout: statementMs,
     // A process that is stopped in the middle of a transaction must not keep its rows from the others.
     idle_in_transaction_session_timeout: 5_000,
     // A machine that vanishes says no goodbye: its locks must go all the same.
-    options: [...keepalives, ...plans].map((setting) => `-c ${setting}`).join(' '),
+    options: '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
     types: { getTypeParser },
   };
 }

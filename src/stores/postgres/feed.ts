@@ -30,8 +30,6 @@ interface CommitRow {
   readonly events: string;
 }
 
-type Found = Omit<NumberedNotice, 'xact'>;
-
 /** Which transactions had ended, and which had not. */
 interface Position {
   readonly end: string;
@@ -47,8 +45,6 @@ export class Feed {
   readonly #stirred = new Set<() => void>();
   /** Own commits by the numbers of their rows, until a look has passed them. */
   readonly #own = new Map<number, 'committing' | 'told' | 'found'>();
-  /** Own transactions of which everything was told, until a look has passed them. It need not read them. */
-  readonly #told = new Map<string, readonly NumberedNotice[]>();
   readonly #versions = new Map<TaskId, number>();
   readonly #net: NodeJS.Timeout;
   #position: Position | undefined;
@@ -66,8 +62,6 @@ export class Feed {
       if (work) this.#stir();
     });
     line.onMissed(() => {
-      // A server that crashed may give the number of a transaction that it lost to another.
-      this.#told.clear();
       void this.#lookSoon();
       this.#stir();
     });
@@ -104,7 +98,7 @@ export class Feed {
   async committed(notices: readonly NumberedNotice[], leftWork: boolean): Promise<void> {
     if (notices.length === 0) return;
     if (this.#listeners.size === 0 || this.#areNext(notices) || (await this.#lookSoon()))
-      this.#tellOwn(notices);
+      for (const notice of notices) this.#tellOwn(notice);
     else this.forget(notices);
     this.#line.tell({ work: leftWork });
     if (leftWork) this.#stir();
@@ -127,23 +121,11 @@ export class Feed {
     });
   }
 
-  /** All of them were written by one transaction. */
-  #tellOwn(notices: readonly NumberedNotice[]): void {
-    this.#told.set(notices[0]!.xact, notices);
-    for (const notice of notices) {
-      if (this.#own.get(notice.seq) === 'committing') {
-        this.#own.set(notice.seq, 'told');
-        this.#tell(notice);
-      } else this.#own.delete(notice.seq);
-    }
-  }
-
-  /** A look has passed these transactions. */
-  #pastOwn(told: Iterable<string>): void {
-    for (const xact of told) {
-      for (const { seq } of this.#told.get(xact) ?? []) this.#own.delete(seq);
-      this.#told.delete(xact);
-    }
+  #tellOwn(notice: NumberedNotice): void {
+    if (this.#own.get(notice.seq) === 'committing') {
+      this.#own.set(notice.seq, 'told');
+      this.#tell(notice);
+    } else this.#own.delete(notice.seq);
   }
 
   #tell({ taskId, rootId, version, at, events }: CommitNotice): void {
@@ -185,27 +167,25 @@ export class Feed {
   async #look(): Promise<void> {
     const from = this.#position;
     if (from === undefined || this.#listeners.size === 0) return this.#pass();
-    const told = [...this.#told.keys()];
-    const rows = await this.#connections.query<CommitRow>(this.#sql.since, [from.end, from.open, told]);
+    const rows = await this.#connections.query<CommitRow>(this.#sql.since, [from.end, from.open]);
     const found = await this.#vault.reading(() =>
       rows.flatMap((row) => (row.seq === null ? [] : [this.#noticeOf(row, row.seq)])),
     );
     this.#position = positionOf(rows[0]!.snapshot);
-    this.#pastOwn(told);
     for (const notice of found) this.#find(notice);
   }
 
   /** While nobody listens it is enough to know where we are. */
   async #pass(): Promise<void> {
-    const told = [...this.#told.keys()];
+    const told = [...this.#own].flatMap(([seq, how]) => (how === 'told' ? [seq] : []));
     const [row] = await this.#connections.query<{ snapshot: string }>(this.#sql.position);
     // Whoever came meanwhile is to hear of everything since then.
     if (this.#position !== undefined && this.#listeners.size > 0) return;
     this.#position = positionOf(row!.snapshot);
-    this.#pastOwn(told);
+    for (const seq of told) this.#own.delete(seq);
   }
 
-  #find(notice: Found): void {
+  #find(notice: NumberedNotice): void {
     const own = this.#own.get(notice.seq);
     if (own === 'told') {
       this.#own.delete(notice.seq);
@@ -215,7 +195,7 @@ export class Feed {
     this.#tell(notice);
   }
 
-  #noticeOf({ id: stored, root_id, version, at, events }: CommitRow, seq: number): Found {
+  #noticeOf({ id: stored, root_id, version, at, events }: CommitRow, seq: number): NumberedNotice {
     const taskId = named(stored);
     const isTold = this.#own.get(seq) === 'told';
     const read = isTold ? [] : JSON.parse(this.#vault.read(events, 'commits.events', taskId, version));
@@ -251,7 +231,7 @@ function statements(schema: string) {
         from ${schema}.commits c
         left join lateral (select id, root_id from ${schema}.tasks where seq = c.task offset 0) t on true
         where (c.xact >= $1::text::xid8 or c.xact = any($2::text[]::xid8[]))
-          and c.xact <> all($3::text[]::xid8[]) and coalesce(t.id, c.removed_id) is not null
+          and coalesce(t.id, c.removed_id) is not null
       ) news on true
       order by news.seq`,
   });

@@ -8,8 +8,7 @@ import type { PgBoss } from 'pg-boss';
 import type { ToolVersion } from '../../engine/queue.ts';
 import type { TaskId } from '../../model/task.ts';
 import { name, named } from './cells.ts';
-import type { Statement } from './driver.ts';
-import type { Connections, Row, Transaction } from './pool.ts';
+import type { Connections, Transaction } from './pool.ts';
 
 export interface Job extends ToolVersion {
   readonly id: string;
@@ -51,9 +50,7 @@ export class Jobs {
     // Where pg-boss does not know the queue yet, it asks on a connection that may be cut.
     const jobs = await this.#connections.repeat(async () => {
       await this.#queue(queue);
-      // Taken back by a crash, a job is fetched again: its task is claimed by another transaction, if at all.
-      const lightly = { query: this.#connections.queryLightly.bind(this.#connections) };
-      return this.#boss.fetch<{ task: string }>(queue, { batchSize: limit, db: within(lightly) });
+      return this.#boss.fetch<{ task: string }>(queue, { batchSize: limit, db: within(this.#connections) });
     });
     return jobs.map(({ id, data }) => ({ ...tool, id, task: named(data.task) }));
   }
@@ -109,7 +106,7 @@ function byQueue(jobs: readonly Job[]): Map<string, Job[]> {
 }
 
 /** What pg-boss is told to run the statements in that come with every task. Under a name they are planned once. */
-function within(asked: { query(statement: Statement, values: unknown[]): Promise<Row[]> }) {
+function within(asked: Pick<Transaction, 'query'>) {
   return {
     executeSql: async (text: string, values: unknown[] = []) => ({
       rows: await asked.query({ name: nameFor(text), text }, values),

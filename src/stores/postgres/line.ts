@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { newId } from '../../model/id.ts';
 import { name as stored } from './cells.ts';
 import type { Client } from './driver.ts';
-import { type Connections, notAwaitingDisk } from './pool.ts';
+import type { Connections } from './pool.ts';
 
 const lookMs = 500;
 /** Whoever's lock is missing for so long, as seen by somebody whose own line has stood for so long, is dead. */
@@ -159,7 +159,7 @@ export class Line {
 
   async #say(news: News): Promise<void> {
     const { schema, connections } = this.#parts;
-    await connections.query({ name: 'notify', text: `select pg_notify($1, $2), ${notAwaitingDisk}` }, [
+    await connections.query({ name: 'notify', text: 'select pg_notify($1, $2)' }, [
       channelOf(schema),
       JSON.stringify({ from: this.name, ...news }),
     ]);

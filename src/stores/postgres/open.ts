@@ -115,7 +115,6 @@ async function assemble(parts: {
     jobs,
     feed,
     line,
-    vault,
     clock,
     schema,
     bossSchema: `${schema}_jobs`,

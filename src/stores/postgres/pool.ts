@@ -23,18 +23,12 @@ const triesForWhatIsTaken = 5;
 /** Whatever the server's default: what commands rely on is that each statement sees what was committed before it. */
 const justBegin = 'begin isolation level read committed';
 
-/**
- * In the list of a select: the commit of this transaction waits for no disk. For what a crash of the server may take
- * back without harm.
- */
-export const notAwaitingDisk = "set_config('synchronous_commit', 'off', true)";
-
 export type Row = Record<string, unknown>;
 
 export interface Transaction {
   query<R = Row>(statement: Statement | string, values?: readonly unknown[]): Promise<R[]>;
-  /** How often the manner of writing values has changed, if it began by asking for that; there once it has begun. */
-  readonly manner: Promise<number | undefined>;
+  /** How often the manner of writing values has changed, if it began by asking for that. */
+  manner?: number;
   /** Once it has written something: the number under which the server knows it, and what finds what it wrote. */
   trace?: { readonly number: string; readonly find: Statement; readonly values: readonly unknown[] };
 }
@@ -55,19 +49,6 @@ export class Connections {
   /** A statement of its own that may be run twice: it reads, or writes what it would write again. */
   query<R = Row>(statement: Statement | string, values: readonly unknown[] = []): Promise<R[]> {
     return this.#persist(async () => (await this.#pool.query(queryOf(statement, values))).rows as R[]);
-  }
-
-  /** The same, of what does no harm if a crash of the server takes it back: its commit waits for no disk. */
-  queryLightly<R = Row>(statement: Statement, values: readonly unknown[] = []): Promise<R[]> {
-    return this.#persist(async () => {
-      const client = await this.#pool.connect();
-      const sent = ['begin; set local synchronous_commit = off', queryOf(statement, values), 'commit'];
-      const ended = await Promise.allSettled(sent.map((one) => client.query(one as string)));
-      const failed = ended.find((one) => one.status === 'rejected');
-      client.release(failed !== undefined);
-      if (failed) throw failed.reason;
-      return (ended[1] as PromiseFulfilledResult<{ rows: R[] }>).value.rows;
-    });
   }
 
   /** A statement that is sent once, whatever becomes of it, and answered as `pg` does. */
@@ -92,14 +73,13 @@ export class Connections {
 
   async #attempt<T>(work: (transaction: Transaction) => Promise<T>, opening: string): Promise<T> {
     const client = await this.#pool.connect();
-    // The first statement goes out right behind it: where this fails, that fails too.
-    const manner = client.query(opening).then(mannerIn);
-    manner.catch(() => {});
-    const transaction = transactionOn(client, manner);
+    const transaction = transactionOn(client);
     let value: T;
     try {
+      const opened: unknown = await client.query(opening);
+      // Several statements have several results.
+      if (Array.isArray(opened)) transaction.manner = Number(opened.at(-1).rows[0].manner);
       value = await work(transaction);
-      await manner;
     } catch (error) {
       await giveBack(client, isDisconnected(error) ? undefined : 'rollback');
       throw error;
@@ -143,14 +123,8 @@ export class Connections {
   }
 }
 
-/** Several statements have several results. */
-function mannerIn(opened: unknown): number | undefined {
-  return Array.isArray(opened) ? Number(opened.at(-1).rows[0].manner) : undefined;
-}
-
-function transactionOn(client: Client, manner: Transaction['manner']): Transaction {
+function transactionOn(client: Client): Transaction {
   return {
-    manner,
     query: async <R>(statement: Statement | string, values: readonly unknown[] = []) =>
       (await client.query(queryOf(statement, values))).rows as R[],
   };

@@ -12,17 +12,11 @@ import type { Feed } from './feed.ts';
 import { type Job, type Jobs, newJobId, queueOf } from './jobs.ts';
 import type { Line } from './line.ts';
 import type { Connections } from './pool.ts';
-import type { Vault } from './vault.ts';
 
 /** Leases that ran out, and anything that was missed. */
 const netMs = 1_000;
 /** A task that could have been claimed for so long is asked after: is there still a job that leads to it? */
 const askAfterMs = 3_000;
-/** The last offers are not repeated for a while. After that it is asked whether their jobs went missing. */
-const remembered = 3;
-const takenWithinMs = 1_000;
-/** In bytes, of a journal that is read of a task that another worker may get. */
-const longestOpening = 4_096;
 
 interface ReadyRow {
   readonly seq: number;
@@ -34,8 +28,6 @@ interface ReadyRow {
   readonly holder: string | null;
   readonly lease_until: number | null;
   readonly deserted: boolean;
-  /** What its first commit wrote into its journal, of a task that nobody has held yet. */
-  readonly opening?: string | null;
 }
 
 interface Parts {
@@ -43,7 +35,6 @@ interface Parts {
   readonly jobs: Jobs;
   readonly feed: Feed;
   readonly line: Line;
-  readonly vault: Vault;
   readonly clock: Clock;
   readonly schema: string;
   readonly bossSchema: string;
@@ -52,13 +43,10 @@ interface Parts {
 export class PostgresQueue implements Queue {
   /** Shorter than on one machine: where a lock cannot tell that a worker is gone, others go on within 15 s. */
   readonly usualLeaseMs = 10_000;
-  readonly offersOnce = true;
   readonly #parts: Parts;
   readonly #sql: ReturnType<typeof statements>;
   readonly #listeners = new Set<() => void>();
   #stopListening: (() => void)[] = [];
-  /** Jobs of the last offers, which may not have been taken up yet. */
-  #latest: { readonly at: number; readonly jobs: readonly string[] }[] = [];
   #cancelTimer: (() => void) | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   /** When those who hold tasks were last looked at, and when the first of their leases then ended. */
@@ -150,7 +138,7 @@ export class PostgresQueue implements Queue {
   ): Promise<ReadyRow[]> {
     const { connections, line } = this.#parts;
     const [free, freed] = await Promise.all([
-      connections.query<ReadyRow>(this.#sql.free, [...columnsOf(tools), now, limit, this.#beingTaken()]),
+      connections.query<ReadyRow>(this.#sql.free, [...columnsOf(tools), now, limit]),
       looksAtHeld
         ? connections.query<ReadyRow>(this.#sql.freed, [
             ...columnsOf(tools),
@@ -161,11 +149,6 @@ export class PostgresQueue implements Queue {
         : [],
     ]);
     return [...free, ...freed].sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq).slice(0, limit);
-  }
-
-  #beingTaken(): string[] {
-    const since = performance.now() - takenWithinMs;
-    return this.#latest.flatMap(({ at, jobs }) => (at > since ? jobs : []));
   }
 
   /** As many jobs of each tool as there are among the tasks that have been ready for longest. */
@@ -208,25 +191,15 @@ export class PostgresQueue implements Queue {
     }
     const isClaimable = ({ id }: Job) => (rows.get(id)?.wake_at ?? Number.POSITIVE_INFINITY) <= now;
     await this.#dequeue(jobs.filter((job) => !isClaimable(job)));
-    const offered = jobs
+    return jobs
       .filter(isClaimable)
       .map(({ id }) => rows.get(id)!)
-      .sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq);
-    if (offered.length > 0)
-      this.#latest = [
-        ...this.#latest.slice(1 - remembered),
-        { at: performance.now(), jobs: offered.map(({ job }) => job!) },
-      ];
-    return this.#parts.vault.reading(() => offered.map((row) => this.#offer(row, now)));
+      .sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq)
+      .map((row) => this.#offer(row, now));
   }
 
-  #offer({ id, holder, lease_until: leaseUntil, opening }: ReadyRow, now: number): Offer {
+  #offer({ id, holder, lease_until: leaseUntil }: ReadyRow, now: number): Offer {
     const offer = { taskId: named(id), holder: this.name };
-    if (typeof opening === 'string')
-      return {
-        ...offer,
-        opening: JSON.parse(this.#parts.vault.read(opening, 'commits.journal', offer.taskId, 1)),
-      };
     // By a holder whose lease still runs: offered only because that holder is dead.
     return holder !== null && leaseUntil! > now ? { ...offer, deadHolder: named(holder) } : offer;
   }
@@ -309,10 +282,6 @@ function statements(schema: string, bossSchema: string) {
   const tasks = `${schema}.tasks`;
   const columns =
     't.seq, t.id, t.tool, t.tool_version, t.wake_at, t.job, t.holder, t.lease_until, t.deserted';
-  /** Most tasks are claimed once, with a short journal: brought along, it need not be read by itself. */
-  const opening = `case when t.epoch = 0 then (
-    select c.journal from ${schema}.commits c
-    where c.task = t.seq and c.version = 1 and octet_length(c.journal) <= ${longestOpening}) end`;
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
   /** Tasks whose holder fell silent or is gone. Those who hold are few, and looked at one by one. */
@@ -321,8 +290,8 @@ function statements(schema: string, bossSchema: string) {
   return prepared({
     free: `
       select r.* from ${kinds} cross join lateral (
-        select ${columns}, ${opening} as opening from ${tasks} t
-        where ${ofKind} and t.wake_at <= $3 and t.holder is null and (t.job is null or t.job <> all($5::uuid[]))
+        select ${columns} from ${tasks} t
+        where ${ofKind} and t.wake_at <= $3 and t.holder is null
         order by t.wake_at, t.seq limit $4) r
       order by r.wake_at, r.seq limit $4`,
     freed: `

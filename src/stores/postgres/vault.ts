@@ -61,39 +61,13 @@ export class Vault implements Cells {
     return this.#cells instanceof SealedCells ? this.#cells : undefined;
   }
 
-  /**
-   * A transaction that writes values: until it ends, the manner in which they are written stays. It begins its work in
-   * the manner last heard of, without waiting to hear; all of it is done again if that was another.
-   */
-  async transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        return await this.#parts.connections.transact(
-          (transaction) => this.#inOneManner(transaction, work),
-          this.#writing,
-        );
-      } catch (error) {
-        if (!(error instanceof MannerChanged)) throw error;
-        await this.#lookAnew();
-      }
-    }
-  }
-
-  async #inOneManner<T>(
-    transaction: Transaction,
-    work: (transaction: Transaction) => Promise<T>,
-  ): Promise<T> {
-    const presumed = this.#manner;
-    const hasChanged = async () => (await transaction.manner) !== presumed;
-    try {
-      const value = await work(transaction);
-      if (await hasChanged()) throw new MannerChanged();
-      return value;
-    } catch (error) {
-      // What was read may have been read the wrong way.
-      if (await hasChanged()) throw new MannerChanged();
-      throw error;
-    }
+  /** A transaction that writes values: until it ends, the manner in which they are written stays. */
+  transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const { connections, schema } = this.#parts;
+    return connections.transact(async (transaction) => {
+      if (transaction.manner !== this.#manner) this.#adopt(await readEncryption(transaction, schema));
+      return work(transaction);
+    }, this.#writing);
   }
 
   /** A transaction beside which nobody writes values. What `decide` gives holds from its end on; nothing changes nothing. */
@@ -184,9 +158,6 @@ export class Vault implements Cells {
     ]);
   }
 }
-
-/** Another process has changed the manner since this one last looked. */
-class MannerChanged extends Error {}
 
 function cellsOf(
   state: EncryptionState,

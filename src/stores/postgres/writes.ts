@@ -17,14 +17,13 @@ import { addToSize, bytesOf, rowBytes } from './sizes.ts';
 /** How long notices of removal wait for other processes to read them. */
 const keepRemovalsMs = 3_600_000;
 
-/** A commit with the numbers of its row and of its transaction. */
+/** A commit with the number of its row. */
 export interface NumberedNotice extends CommitNotice {
   readonly seq: number;
-  readonly xact: string;
 }
 
 export interface Written {
-  readonly written: Promise<readonly NumberedNotice[]>;
+  readonly notices: readonly NumberedNotice[];
   /** Jobs to be sent and deleted by the same transaction. */
   readonly sent: readonly Job[];
   readonly deleted: readonly Job[];
@@ -81,11 +80,11 @@ export class Writes {
   }
 
   /** `writer` is the name under which what is written adds to the size. */
-  flush(
+  async flush(
     transaction: Transaction,
-    sql: WriteStatements,
+    sql: { write: string; remove: string; find: string },
     { now, writer }: { readonly now: number; readonly writer: string },
-  ): Written {
+  ): Promise<Written> {
     const touched = [...this.#touched].map((id) => this.tasks.get(id)!);
     const changes = touched.map((task) => this.#rowOf(task, now));
     const results = changes.flatMap(({ row: { id, seq }, large }, index) =>
@@ -96,48 +95,34 @@ export class Writes {
     const audit = this.#audit.map((entry) => auditRow(entry, this.#cells));
     const made = changes.flatMap(({ row }) => (row.seq === null ? [row] : []));
     const changed = changes.flatMap(({ row }) => (row.seq === null ? [] : [row]));
-    const places = new Map(made.map(({ id }, index) => [id, index + 1]));
-    const placeOf = (id: string | null) => (id === null ? undefined : places.get(id));
-    const lists = [
-      made,
-      changed,
-      this.#commits.map((commit) => ({ ...commit, made: placeOf(commit.made) })),
-      results.map(({ id, seq, value }) => ({ made: placeOf(id), seq, value })),
-      audit,
-    ];
+    const lists = [made, changed, this.#commits, results, audit];
     const grown =
       this.#grownBy(changes.map(({ row }) => row)) +
       sum(results, ({ value }) => rowBytes.result + bytesOf(value)) +
       sum(audit, ({ said }) => rowBytes.entry + bytesOf(said)) +
       sum(this.#commits, ({ events, journal }) => rowBytes.commit + bytesOf(events) + bytesOf(journal));
-    const values = [...lists.map((list) => JSON.stringify(list)), writer, grown];
-    const written = this.#send(transaction, sql, values, now - keepRemovalsMs);
-    return { written, ...this.#jobs, leftWork: this.#leftWork };
-  }
-
-  async #send(
-    transaction: Transaction,
-    sql: WriteStatements,
-    values: readonly unknown[],
-    removedBefore: number,
-  ): Promise<NumberedNotice[]> {
-    const rows = await transaction.query<{ seq: number; xact: string }>(
-      { name: 'write', text: sql.write },
-      values,
-    );
+    const rows = await transaction.query<{ seq: number; xact: string }>({ name: 'write', text: sql.write }, [
+      ...lists.map((list) => JSON.stringify(list)),
+      writer,
+      grown,
+    ]);
     const [first] = rows;
     if (first) transaction.trace = { number: first.xact, ...this.#trace(first.xact, sql.find) };
     if (this.#removed.length > 0) {
       const seqs = this.#removed.map(({ seq }) => seq);
       await transaction.query({ name: 'remove', text: sql.remove }, [
         seqs,
-        removedBefore,
+        now - keepRemovalsMs,
         this.#removed.length + 100,
-        values.at(-2),
+        writer,
       ]);
     }
     const seqs = rows.map(({ seq }) => seq).sort((a, b) => a - b);
-    return this.#notices.map((notice, index) => ({ ...notice, seq: seqs[index]!, xact: first!.xact }));
+    return {
+      notices: this.#notices.map((notice, index) => ({ ...notice, seq: seqs[index]! })),
+      ...this.#jobs,
+      leftWork: this.#leftWork,
+    };
   }
 
   #grownBy(
@@ -255,13 +240,7 @@ function sum<T>(some: readonly T[], of: (one: T) => number): number {
   return some.reduce((total, one) => total + of(one), 0);
 }
 
-export interface WriteStatements {
-  readonly write: string;
-  readonly remove: string;
-  readonly find: string;
-}
-
-export function writeStatements(schema: string): WriteStatements {
+export function writeStatements(schema: string): { write: string; remove: string; find: string } {
   const state = `epoch integer, holder text, lease_until double precision, wake_at double precision, job uuid,
     deadline_at double precision, purge_at double precision, ended_at double precision, unpublished boolean, waiting boolean, body text`;
   const place = `id text, owner text, tool text, tool_version text, parent_id text, root_id text, ordinal integer,
@@ -275,30 +254,27 @@ export function writeStatements(schema: string): WriteStatements {
   // Each list is a parameter of its own: taken out of one document, each would cost a walk through all of it.
   const records = (list: string, types: string) =>
     `json_to_recordset($${lists.indexOf(list) + 1}::text::json) as v (${types})`;
-  // Rows get their numbers in the order of their list: by its place in it each is found without a search.
-  const madeNumber = '(select made from numbers)[v.made]';
   return {
     write: `
       with made as (
         insert into ${schema}.tasks (${columns}) select ${columns} from ${records('made', `${place}, ${state}`)}
-        returning seq),
-      numbers as materialized (select array_agg(seq order by seq) as made from made),
+        returning seq, id),
       changed as (
         update ${schema}.tasks t set deserted = false, ${stateNames.map((one) => `${one} = v.${one}`).join(', ')}
         from ${records('changed', `seq bigint, ${state}`)} where t.seq = v.seq),
       apart as (
         insert into ${schema}.results (task, value)
-        select coalesce(v.seq, ${madeNumber}), v.value
-        from ${records('results', 'made integer, seq bigint, value text')}
+        select coalesce(v.seq, made.seq), v.value
+        from ${records('results', 'id text, seq bigint, value text')} left join made on made.id = v.id
         on conflict (task) do update set value = excluded.value),
       said as (${insertEntries(schema, '$5::text::json')}),
       grown as (insert into ${schema}.sizes (writer, bytes) values ($6, $7) ${addToSize})
       insert into ${schema}.commits (task, removed_id, version, at, events, journal)
-      select coalesce(v.task, ${madeNumber}), v.removed_id, v.version, v.at, v.events, v.journal
+      select coalesce(v.task, made.seq), v.removed_id, v.version, v.at, v.events, v.journal
       from (select row_number() over () as place, v.* from ${records(
         'commits',
-        'task bigint, made integer, removed_id text, version integer, at double precision, events text, journal text',
-      )}) v
+        'task bigint, made text, removed_id text, version integer, at double precision, events text, journal text',
+      )}) v left join made on made.id = v.made
       order by v.place
       returning seq, xact`,
     find: `
