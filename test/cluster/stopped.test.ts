@@ -39,7 +39,10 @@ describe.concurrent.each(stores)('on %s', { timeout: 180_000 }, (_, store) => {
     const found = problems(aftermath).join('\n');
     console.log(found);
     expect(found).toMatch(
-      new RegExp(`haul was committed 2 times|${aftermath.stopped} committed haul under the claim of pass`),
+      // Which of its rules is broken first depends on who is faster.
+      new RegExp(
+        `haul was committed 2 times|haul was committed by pass .*, and ran again|${aftermath.stopped} committed haul under the claim of pass`,
+      ),
     );
   });
 });

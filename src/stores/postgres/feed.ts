@@ -4,12 +4,16 @@
  * transactions commit. Other processes say that there is something to read; what they say may get lost, so a look
  * every now and then, and one after each reconnection, makes up for it.
  *
+ * A server that crashes forgets numbers of transactions that it had given out, and gives them to others: what they
+ * commit lies where we have looked already. So for a while after a reconnection each look steps back, and whatever is
+ * told, versions of a task that were left out are told before.
+ *
  * What this process commits itself is told before its callers hear of it, without being read again, if the version
  * before it was told already; otherwise a look comes first, which finds both in their order.
  */
 import type { CommitNotice } from '../../engine/store.ts';
 import type { TaskId } from '../../model/task.ts';
-import { named } from './cells.ts';
+import { name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import type { Line } from './line.ts';
 import type { Connections } from './pool.ts';
@@ -17,6 +21,9 @@ import type { Vault } from './vault.ts';
 import type { NumberedNotice } from './writes.ts';
 
 const netMs = 2_000;
+/** How far looks step back after a reconnection, in transactions, and for how long. */
+const stepBack = 10_000n;
+const steppingBackMs = 15_000;
 /** How many tasks are remembered with the version that was last told of them. */
 const remembered = 20_000;
 
@@ -48,6 +55,9 @@ export class Feed {
   readonly #versions = new Map<TaskId, number>();
   readonly #net: NodeJS.Timeout;
   #position: Position | undefined;
+  /** What ended before it was never ours to tell. */
+  #floor = 0n;
+  #stepsBackUntil = 0;
   #looking: Promise<void> | undefined;
   #asked: PromiseWithResolvers<boolean> | undefined;
   #closed = false;
@@ -62,6 +72,7 @@ export class Feed {
       if (work) this.#stir();
     });
     line.onMissed(() => {
+      this.#stepsBackUntil = performance.now() + steppingBackMs;
       void this.#lookSoon();
       this.#stir();
     });
@@ -97,9 +108,11 @@ export class Feed {
   /** Resolves when everybody here has been told of them. */
   async committed(notices: readonly NumberedNotice[], leftWork: boolean): Promise<void> {
     if (notices.length === 0) return;
-    if (this.#listeners.size === 0 || this.#areNext(notices) || (await this.#lookSoon()))
+    if (this.#listeners.size === 0 || this.#areNext(notices) || (await this.#lookSoon())) {
+      const leftOut = this.#listeners.size === 0 ? [] : await this.#leftOutBefore(notices).catch(() => []);
+      for (const notice of leftOut) this.#find(notice);
       for (const notice of notices) this.#tellOwn(notice);
-    else this.forget(notices);
+    } else this.forget(notices);
     this.#line.tell({ work: leftWork });
     if (leftWork) this.#stir();
   }
@@ -167,12 +180,47 @@ export class Feed {
   async #look(): Promise<void> {
     const from = this.#position;
     if (from === undefined || this.#listeners.size === 0) return this.#pass();
-    const rows = await this.#connections.query<CommitRow>(this.#sql.since, [from.end, from.open]);
-    const found = await this.#vault.reading(() =>
+    const stepsBack = performance.now() < this.#stepsBackUntil;
+    const end = stepsBack ? this.#before(from.end) : from.end;
+    const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, from.open]);
+    const read = await this.#noticesIn(rows);
+    const isNew = ({ seq, taskId, version }: NumberedNotice) =>
+      this.#own.has(seq) || version > (this.#versions.get(taskId) ?? 0);
+    const found = stepsBack ? read.filter(isNew) : read;
+    const leftOut = await this.#leftOutBefore(found);
+    this.#position = positionOf(rows[0]!.snapshot);
+    for (const notice of leftOut) this.#find(notice);
+    for (const notice of found) this.#find(notice);
+  }
+
+  #before(end: string): string {
+    const back = BigInt(end) - stepBack;
+    return String(back > this.#floor ? back : this.#floor);
+  }
+
+  #noticesIn(rows: readonly CommitRow[]): Promise<NumberedNotice[]> {
+    return this.#vault.reading(() =>
       rows.flatMap((row) => (row.seq === null ? [] : [this.#noticeOf(row, row.seq)])),
     );
-    this.#position = positionOf(rows[0]!.snapshot);
-    for (const notice of found) this.#find(notice);
+  }
+
+  /** Commits of which nobody was told, though a later one of the same task is to be. */
+  async #leftOutBefore(notices: readonly NumberedNotice[]): Promise<NumberedNotice[]> {
+    const last = new Map<TaskId, number>();
+    const gaps = new Map<TaskId, { readonly after: number; readonly before: number }>();
+    for (const { taskId, version } of notices) {
+      const before = last.get(taskId) ?? this.#versions.get(taskId);
+      last.set(taskId, Math.max(version, before ?? 0));
+      if (before !== undefined && version > before + 1 && !gaps.has(taskId))
+        gaps.set(taskId, { after: before, before: version });
+    }
+    if (gaps.size === 0) return [];
+    const rows = await this.#connections.query<CommitRow>(this.#sql.ofTasks, [[...gaps.keys()].map(name)]);
+    const all = await this.#noticesIn(rows);
+    return all.filter(({ taskId, version }) => {
+      const { after, before } = gaps.get(taskId)!;
+      return version > after && version < before;
+    });
   }
 
   /** While nobody listens it is enough to know where we are. */
@@ -182,6 +230,7 @@ export class Feed {
     // Whoever came meanwhile is to hear of everything since then.
     if (this.#position !== undefined && this.#listeners.size > 0) return;
     this.#position = positionOf(row!.snapshot);
+    this.#floor = BigInt(this.#position.end);
     for (const seq of told) this.#own.delete(seq);
   }
 
@@ -234,5 +283,9 @@ function statements(schema: string) {
           and coalesce(t.id, c.removed_id) is not null
       ) news on true
       order by news.seq`,
+    ofTasks: `
+      select c.seq, t.id, coalesce(t.root_id, t.id) as root_id, c.version, c.at, c.events
+      from ${schema}.tasks t join ${schema}.commits c on c.task = t.seq
+      where t.id = any($1::text[]) order by c.task, c.version`,
   });
 }
