@@ -43,6 +43,8 @@ test('S1686-78 S2025-102: a flood at ten times the limits of one owner leaves th
       'callsPerMinute',
       'listsPerMinute',
       'looksPerMinute',
+      // All its looks are at one task.
+      'pollsPerHint',
       'resultsPerMinute',
     ]);
     expect(flooded.others).toEqual({});
