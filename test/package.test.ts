@@ -39,6 +39,7 @@ test('the package holds the launcher, JavaScript with declarations, and papers; 
     /^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
     /^bin\/holdfast\.js$/,
     /^dist\/(?!.*\.test).*\.(js|d\.ts)$/,
+    /^dashboard\/dist\/(index\.html|icon\.svg|assets\/[\w.-]+\.(js|css))$/,
   ];
   const files = readdirSync(installed, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -1,0 +1,8 @@
+import { render } from 'preact';
+import './theme.css';
+
+function App() {
+  return <main class="page">Holdfast</main>;
+}
+
+render(<App />, document.getElementById('app')!);

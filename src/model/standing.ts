@@ -1,0 +1,21 @@
+/** How a task stands, in one word for people who look over many: its phase, and once it is done how it ended. */
+import type { Task } from './task.ts';
+
+export const standings = [
+  'queued',
+  'running',
+  'waiting',
+  'completed',
+  'failed',
+  'cancelled',
+  'lost',
+] as const;
+
+export type Standing = (typeof standings)[number];
+
+export function standingOf(task: Task): Standing {
+  if (task.phase !== 'done') return task.phase;
+  const { outcome } = task;
+  if (outcome.kind === 'result') return outcome.isError ? 'failed' : 'completed';
+  return outcome.kind === 'failure' ? 'failed' : outcome.kind;
+}
