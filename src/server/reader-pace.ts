@@ -4,11 +4,13 @@
  */
 export class ReaderPace {
   #waiting: PromiseWithResolvers<void> | undefined;
+  /** It waits for more, and everything that was written has been taken. */
+  #isWaitedFor = false;
   #isOver = false;
 
-  /** Resolves when the reader asks for more, or for nothing ever again. */
+  /** Resolves when the reader waits for more, or for nothing ever again. */
   room(): Promise<void> {
-    if (this.#isOver) return Promise.resolve();
+    if (this.#isOver || this.#isWaitedFor) return Promise.resolve();
     this.#waiting ??= Promise.withResolvers();
     return this.#waiting.promise;
   }
@@ -19,12 +21,14 @@ export class ReaderPace {
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
+          this.#isWaitedFor = true;
           const next = reader.read();
           this.#makeRoom();
           const { done, value } = await next.catch((error: unknown) => {
             this.#end();
             throw error;
           });
+          this.#isWaitedFor = false;
           if (!done) return controller.enqueue(value);
           this.#end();
           controller.close();
