@@ -121,7 +121,7 @@ export class UpstreamLogs {
   /** Requests that listen, by their task here. */
   readonly #calls = new Map<TaskId, Set<CallLog>>();
   readonly #open = new Set<CallLog>();
-  /** Resolve when it is known of which task a request wants to hear. */
+  /** Tasks that are being made, and that somebody wants to hear of. */
   readonly #unknown = new Set<Promise<void>>();
   /** The level that it was last asked for, and in which process or session. */
   #asked: { readonly instance: string; readonly level: LogLevel } | undefined;
@@ -135,22 +135,22 @@ export class UpstreamLogs {
 
   /** A request that wants to hear what is logged while its task is carried out. */
   readonly listen = (log: CallLog): Listening => {
-    const { promise, resolve } = Promise.withResolvers<void>();
     let task: TaskId | undefined;
     this.#open.add(log);
-    this.#unknown.add(promise);
-    const known = () => {
-      this.#unknown.delete(promise);
-      resolve();
-    };
     return {
-      isFor: (id) => {
-        task = id;
-        this.#calls.set(id, (this.#calls.get(id) ?? new Set()).add(log));
-        known();
+      isFor: (making) => {
+        const known = making.then(
+          (id) => {
+            if (!this.#open.has(log)) return;
+            task = id;
+            this.#calls.set(id, (this.#calls.get(id) ?? new Set()).add(log));
+          },
+          () => {},
+        );
+        this.#unknown.add(known);
+        void known.then(() => this.#unknown.delete(known));
       },
       end: () => {
-        known();
         this.#open.delete(log);
         const others = task === undefined ? undefined : this.#calls.get(task);
         others?.delete(log);

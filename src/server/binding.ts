@@ -61,7 +61,7 @@ export interface Called {
   readonly tool: DurableTool;
   readonly input: unknown;
   readonly head?: Head;
-  /** If it has a log that its caller can hear: until the returned listening ends, from the moment that its task is known. */
+  /** If it has a log that its caller can hear, until the returned listening ends. */
   readonly listen?: (log: CallLog) => Listening;
 }
 

@@ -40,9 +40,10 @@ export interface CallLog {
   tell(message: LogMessage): void;
 }
 
-/** What such a request is about, as far as it is known. */
+/** What such a request is about. */
 export interface Listening {
-  isFor(task: TaskId): void;
+  /** Before that task begins. */
+  isFor(making: Promise<TaskId>): void;
   end(): void;
 }
 
@@ -133,7 +134,7 @@ export class LogStream {
 export function listeningOf(
   { listen }: Called,
   { mcpReq, http }: ServerContext,
-): { readonly onTask: (id: TaskId) => void; readonly end: () => Promise<void> } | undefined {
+): { readonly onTask: (making: Promise<TaskId>) => void; readonly end: () => Promise<void> } | undefined {
   const level = (mcpReq.envelope as JsonObject | undefined)?.[logLevelKey];
   if (!listen || !isLogLevel(level)) return undefined;
   const request = http?.req;
@@ -144,7 +145,7 @@ export function listeningOf(
   );
   const listening = listen({ level, tell: (message) => stream.tell(message) });
   return {
-    onTask: (id) => listening.isFor(id),
+    onTask: (making) => listening.isFor(making),
     end: () => {
       listening.end();
       return stream.close();

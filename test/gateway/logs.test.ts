@@ -290,22 +290,23 @@ test('what is held for a reader is bounded by its size too, and said once for ea
 
 // --- Whose --------------------------------------------------------------------------------------------------
 
-test('where an upstream does not say of which call it speaks, nobody hears what may be of a call of another person', () => {
+test('where an upstream does not say of which call it speaks, nobody hears what may be of a call of another person', async () => {
   const heard: string[] = [];
   const drives = new Set<Drive>();
   const logs = new UpstreamLogs(upstreamWith(drives), new SessionLogs());
-  const begin = (owner: string) => {
+  const begin = async (owner: string) => {
     const drive = new Drive(owner);
     drive.reportTo({ id: `task of ${owner}`, progress: () => {}, say: () => {} });
     logs
       .listen({ level: 'info', tell: ({ data }) => heard.push(`${owner}: ${data}`) })
-      .isFor(`task of ${owner}`);
+      .isFor(Promise.resolve(`task of ${owner}`));
+    await Promise.resolve();
     drives.add(drive);
     return drive;
   };
-  const ada = begin('ada');
+  const ada = await begin('ada');
   logs.logged({ level: 'info', data: 'alone' }, undefined);
-  const bob = begin('bob');
+  const bob = await begin('bob');
   logs.logged({ level: 'info', data: 'who knows of whom' }, undefined);
   logs.logged({ level: 'info', data: 'his' }, bob);
   drives.delete(ada);
