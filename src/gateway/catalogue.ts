@@ -134,7 +134,12 @@ function shownAndCalled(what: ToolEntry): [JsonObject, (input: unknown) => Calle
     shown,
     (input) => {
       const call = { name, arguments: isJsonObject(input) ? input : {}, ...(isLimited && { isLimited }) };
-      return { tool, input: call, ...(!isCounted && { head: headOf(upstream, call) }) };
+      return {
+        tool,
+        input: call,
+        ...(!isCounted && { head: headOf(upstream, call) }),
+        ...(upstream.has('logging') && { listen: upstream.logs.listen }),
+      };
     },
   ];
 }

@@ -7,7 +7,7 @@ import type { TaskHandle } from '../client/handle.ts';
 import type { KnownSession } from '../client/http.ts';
 import type { TaskContext } from '../engine/context.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Owner } from '../model/task.ts';
+import type { Owner, TaskId } from '../model/task.ts';
 import { Conversation } from './conversation.ts';
 import { type CallEnding, endingOfError } from './endings.ts';
 
@@ -26,7 +26,7 @@ export interface RemoteTaskEvent {
   readonly session?: KnownSession;
 }
 
-type Reporting = Pick<TaskContext, 'progress' | 'say'>;
+type Reporting = Pick<TaskContext, 'id' | 'progress' | 'say'>;
 
 /** How a drive gets its call under way. */
 export interface Road {
@@ -59,6 +59,11 @@ export class Drive {
   /** The task that is told how far the call is. */
   reportTo(task: Reporting): void {
     this.#task = task;
+  }
+
+  /** The task here, if there is one already. */
+  get ownTaskId(): TaskId | undefined {
+    return this.#task?.id;
   }
 
   /** The upstream's name for it, once there is one. */

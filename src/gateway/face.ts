@@ -3,15 +3,18 @@ import { type McpRequestContext, Server, type ServerNotifier } from '@modelconte
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { invalidParams } from '../protocol/json-rpc.ts';
 import { RemoteError } from '../requestor/errors.ts';
+import { type LogLevel, LogStream } from '../server/call-log.ts';
 import type { Tasks } from '../server/tasks.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Config } from './config.ts';
+import type { HearingSession, SessionLogs } from './logs.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface FaceParts {
   readonly tasks: Tasks;
   readonly catalogue: Catalogue;
   readonly upstreams: readonly Upstream[];
+  readonly sessionLogs: SessionLogs;
   readonly version: string;
   readonly plainClients: Config['plainClients'];
   /** Resolves when it is known what there is. */
@@ -19,6 +22,26 @@ export interface FaceParts {
 }
 
 type Handler = (request: { params?: JsonObject }) => unknown;
+
+/** A server that stays connected, and what it is told of logs. */
+class Connected implements HearingSession {
+  readonly server: Server;
+  readonly stream: LogStream;
+
+  constructor(server: Server, { binding }: Tasks) {
+    this.server = server;
+    this.stream = new LogStream(
+      async (params) => {
+        if (server.transport) await server.notification({ method: 'notifications/message', params } as never);
+      },
+      async () => server.transport && binding.standaloneStreams.get(server.transport)?.room(),
+    );
+  }
+
+  get sessionId(): string | undefined {
+    return this.server.transport?.sessionId;
+  }
+}
 
 /** An error as the SDK puts it on the wire. */
 class PassedOn extends Error {
@@ -50,10 +73,32 @@ export class Face {
     // One that serves a single request hears of nothing.
     if (era === 'legacy' || !requestInfo) {
       this.#connected.add(server);
-      server.onclose = () => this.#connected.delete(server);
+      const stopHearing = era === 'legacy' ? this.#hearLogs(server) : () => {};
+      server.onclose = () => {
+        this.#connected.delete(server);
+        stopHearing();
+      };
     }
     return server;
   };
+
+  /** In a session the level is said once, and holds for whatever is logged from then on. */
+  #hearLogs(server: Server): () => void {
+    const { sessionLogs, tasks, upstreams } = this.#parts;
+    if (!this.#has('logging')) return () => {};
+    const session = new Connected(server, tasks);
+    sessionLogs.join(session);
+    server.setRequestHandler('logging/setLevel', async ({ params }) => {
+      sessionLogs.setLevel(session, params.level as LogLevel);
+      await Promise.all(upstreams.map(({ logs }) => logs.askSoon()));
+      return {};
+    });
+    return () => sessionLogs.leave(session);
+  }
+
+  #has(capability: string): boolean {
+    return this.#parts.upstreams.some((upstream) => upstream.has(capability));
+  }
 
   /** The lists of some upstream have changed. */
   changed(): void {
@@ -74,16 +119,15 @@ export class Face {
   }
 
   /** An upstream said something that is for clients. */
-  notified(upstream: Upstream, method: string, params: JsonObject): void {
+  notified(method: string, params: JsonObject): void {
     if (method === 'notifications/resources/updated') this.notifier?.resourceUpdated(String(params.uri));
-    const said = method === 'notifications/message' ? { logger: upstream.name, ...params } : params;
     for (const server of this.#connected)
-      if (server.transport) void server.notification({ method, params: said } as never).catch(() => {});
+      if (server.transport) void server.notification({ method, params } as never).catch(() => {});
   }
 
   #server(): Server {
     const { tasks, upstreams, version, plainClients } = this.#parts;
-    const has = (capability: string) => upstreams.some((upstream) => upstream.has(capability));
+    const has = (capability: string) => this.#has(capability);
     const instructions = instructionsOf(upstreams);
     const server = new Server(
       { name: 'holdfast', version },
@@ -119,7 +163,6 @@ export class Face {
         set(method, ({ params = {} }) => this.#resource(method, params));
     }
     if (has('completions')) set('completion/complete', ({ params = {} }) => this.#complete(params));
-    if (has('logging')) set('logging/setLevel', ({ params = {} }) => this.#setLevel(params));
   }
 
   async #prompt(method: string, params: JsonObject): Promise<JsonObject> {
@@ -153,12 +196,6 @@ export class Face {
         message: `There is nothing to complete for ${ref.name ?? ref.uri}.`,
       });
     return passedOn(found.upstream, 'completion/complete', { ...params, ref: { ...ref, name: found.name } });
-  }
-
-  async #setLevel(params: JsonObject): Promise<JsonObject> {
-    const logging = this.#parts.upstreams.filter((upstream) => upstream.has('logging'));
-    await Promise.allSettled(logging.map((upstream) => upstream.request('logging/setLevel', params)));
-    return {};
   }
 }
 

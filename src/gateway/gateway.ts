@@ -8,6 +8,7 @@ import type { Config } from './config.ts';
 import { UpstreamUnreachable } from './endings.ts';
 import { Face } from './face.ts';
 import type { KeptLists } from './kept-lists.ts';
+import { SessionLogs } from './logs.ts';
 import { Programs } from './programs.ts';
 import { relayTool } from './relay.ts';
 import { Upstream } from './upstream.ts';
@@ -47,9 +48,16 @@ export class Gateway implements AsyncDisposable {
       failed: ({ name }: Upstream, why: string) => onTrouble?.(new UpstreamUnreachable(name, why)),
       notified: (...told: Parameters<Face['notified']>) => this.face.notified(...told),
     };
-    const upstreams = Object.entries(config.upstreams).map(
-      ([name, upstream]) => new Upstream(name, upstream, { version, events, listed: lists?.get(name) }),
+    const sessionLogs = new SessionLogs();
+    const configured = Object.entries(config.upstreams);
+    const isAlone = configured.length === 1;
+    const upstreams = configured.map(
+      ([name, upstream]) =>
+        new Upstream(name, upstream, { version, events, listed: lists?.get(name), sessionLogs, isAlone }),
     );
+    sessionLogs.onWish = () => {
+      for (const { logs } of upstreams) void logs.ask();
+    };
     const relays = new Map(upstreams.map((upstream) => [upstream, relayTool(upstream)]));
     const commands = Object.entries(config.commands).map(([name, command]) =>
       commandTool(name, command, this.#programs),
@@ -69,6 +77,7 @@ export class Gateway implements AsyncDisposable {
       tasks: this.tasks,
       catalogue,
       upstreams,
+      sessionLogs,
       version,
       plainClients,
       settled: this.settled,

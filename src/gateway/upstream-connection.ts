@@ -13,6 +13,7 @@ import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Target } from './config.ts';
 import { UpstreamUnreachable } from './endings.ts';
+import { carryingCall, namingCalls } from './logs.ts';
 import { upstreamFetch } from './upstream-fetch.ts';
 
 /** What it said of itself when it was last asked. */
@@ -43,6 +44,10 @@ export interface ConnectionEvents {
   failed(why: string): void;
   /** It sent a notification that is for clients. */
   notified(method: string, params: JsonObject): void;
+  /** It logged something, on the stream of the call with that key if it is known of which. */
+  logged(params: JsonObject, callKey: string | undefined): void;
+  /** Another process, or another session: what the one before was told is forgotten. */
+  opened(): void;
 }
 
 const nothing: Listed = { capabilities: {}, tools: [], prompts: [], resources: [], resourceTemplates: [] };
@@ -70,14 +75,22 @@ export class UpstreamConnection {
     client.onclose = () => {
       if (!this.#closed.signal.aborted) void this.revive();
     };
-    for (const method of ['notifications/message', 'notifications/resources/updated'] as const)
-      client.setNotificationHandler(method, ({ params }) => {
-        parts.events.notified(method, params as unknown as JsonObject);
-      });
+    client.setNotificationHandler('notifications/message', ({ params }) => {
+      parts.events.logged(params as unknown as JsonObject, carryingCall());
+    });
+    client.setNotificationHandler('notifications/resources/updated', ({ method, params }) => {
+      parts.events.notified(method, params as unknown as JsonObject);
+    });
   }
 
   get listed(): Listed {
     return this.#listed;
+  }
+
+  /** Undefined as long as it has not answered. */
+  get isModern(): boolean | undefined {
+    const era = this.#main.client.getProtocolEra();
+    return era && era === 'modern';
   }
 
   /** Changes with every process that is spawned and every session that is opened. */
@@ -153,6 +166,7 @@ export class UpstreamConnection {
       resourceTemplates,
     };
     if (JSON.stringify(this.#listed) !== before) this.#parts.events.changed();
+    this.#parts.events.opened();
   }
 
   async #list(method: string, key: string): Promise<JsonObject[]> {
@@ -230,7 +244,8 @@ export class UpstreamConnection {
   #open(): Transport {
     const { target } = this.#parts;
     this.#instance = newId();
-    if ('url' in target) return httpTransport(new URL(target.url), target, undefined, upstreamFetch);
+    if ('url' in target)
+      return namingCalls(httpTransport(new URL(target.url), target, undefined, upstreamFetch));
     const { command, args, env, cwd } = target;
     const transport = new StdioClientTransport({
       command,

@@ -7,6 +7,7 @@ import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { Attribution } from './attribution.ts';
 import type { Policy, UpstreamConfig } from './config.ts';
 import type { Drive, RemoteTaskEvent, Road } from './drive.ts';
+import { type SessionLogs, UpstreamLogs } from './logs.ts';
 import { Places } from './places.ts';
 import { type Listed, UpstreamConnection } from './upstream-connection.ts';
 
@@ -22,7 +23,16 @@ export interface Call {
 export interface UpstreamEvents {
   changed(upstream: Upstream): void;
   failed(upstream: Upstream, why: string): void;
-  notified(upstream: Upstream, method: string, params: JsonObject): void;
+  notified(method: string, params: JsonObject): void;
+}
+
+export interface UpstreamParts {
+  readonly version: string;
+  readonly events: UpstreamEvents;
+  readonly listed: Listed | undefined;
+  readonly sessionLogs: SessionLogs;
+  /** There is no other. */
+  readonly isAlone: boolean;
 }
 
 /** Before a call that could not be sent is given up. */
@@ -37,16 +47,19 @@ export class Upstream {
   readonly isKnown: boolean;
   /** Calls that began before there was a task of them. */
   readonly tickets = new Map<string, Drive>();
+  readonly logs: UpstreamLogs;
   readonly #connection: UpstreamConnection;
   readonly #handles = bareHandles();
   readonly #drives = new Set<Drive>();
+  /** By the key that the call was made with. */
+  readonly #keys = new Map<string, Drive>();
   readonly #attribution = new Attribution();
   readonly #places = new Map<string, Places>();
 
   constructor(
     name: string,
     config: UpstreamConfig,
-    { version, events, listed }: { version: string; events: UpstreamEvents; listed: Listed | undefined },
+    { version, events, listed, sessionLogs, isAlone }: UpstreamParts,
   ) {
     this.name = name;
     this.config = config;
@@ -61,9 +74,29 @@ export class Upstream {
       events: {
         changed: () => events.changed(this),
         failed: (why) => events.failed(this, why),
-        notified: (method, params) => events.notified(this, method, params),
+        notified: (method, params) => events.notified(method, params),
+        logged: (params, key) =>
+          this.logs.logged(params, key === undefined ? undefined : this.#keys.get(key)),
+        opened: () => void this.logs.ask(),
       },
     });
+    const [connection, drives] = [this.#connection, this.#drives];
+    this.logs = new UpstreamLogs(
+      {
+        name,
+        isAlone,
+        drives,
+        get isModern() {
+          return connection.isModern;
+        },
+        get instance() {
+          return connection.instance;
+        },
+        has: (capability) => this.has(capability),
+        request: (method, params) => this.request(method, params),
+      },
+      sessionLogs,
+    );
   }
 
   get listed(): Listed {
@@ -133,11 +166,18 @@ export class Upstream {
   roadOf({ name, arguments: input }: Call, idempotencyKey: string): Road {
     return {
       ...this.#road,
+      left: (drive, handle) => {
+        this.#keys.delete(idempotencyKey);
+        this.#road.left(drive, handle);
+      },
       begin: async (drive, signal) => {
         await this.#attribution.settled;
         this.#drives.add(drive);
         const client = await this.#connection.ready();
-        return client.call(name, input, {
+        const _meta = await this.logs.metaFor(drive);
+        this.#keys.set(idempotencyKey, drive);
+        const params = { name, arguments: input, ...(_meta && { _meta }) };
+        return client.start('tools/call', params, {
           signal,
           idempotencyKey,
           tellsAbort: true,

@@ -8,7 +8,6 @@
  * Errors travel as objects with a `code`, which is all that the SDK asks of them; nothing of it is needed at run time.
  */
 import type { Server, ServerContext, Transport } from '@modelcontextprotocol/server';
-import { parse } from '../engine/schema.ts';
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import { anonymous, type Bearer, type Caller } from '../hosting/caller.ts';
 import { actorOf } from '../hosting/recording.ts';
@@ -26,6 +25,7 @@ import { NotOffered } from '../protocol/errors.ts';
 import { answeredElsewhere } from './answered-elsewhere.ts';
 import { BegunCall } from './begun-calls.ts';
 import type { Binding, Called } from './binding.ts';
+import { listeningOf } from './call-log.ts';
 import { responsesOf, withoutBadResponses } from './given-responses.ts';
 import type { PlainClients } from './hand-over/plain-clients.ts';
 import { introduced, isIntroduction, type Opening } from './introduction.ts';
@@ -36,7 +36,7 @@ import { ShortCalls } from './short-calls.ts';
 import { Streams } from './streams.ts';
 import { taskResult } from './task-result.ts';
 import { type OpenRequest, RequestAborted } from './tool-calls.ts';
-import { progressOf } from './tool-listing.ts';
+import { immediateResponse, progressOf } from './tool-listing.ts';
 import { asksForTask, mustRefuse, type Wishes, wishesOf } from './wishes.ts';
 
 /** What a transport tells of the request that a message came with. */
@@ -146,7 +146,8 @@ export class Attachment {
     const givenTo = task
       ? { ...caller, sender: { ...caller.sender, takesTasks: true, wantsTask: true } }
       : caller;
-    const reply = await this.binding.call(
+    const listening = listeningOf(called, context);
+    const calling = this.binding.call(
       tool,
       {
         arguments: input,
@@ -157,7 +158,7 @@ export class Attachment {
           task: { ttl: ttl?.ttl, session: this.streams.name },
         }),
         ...(named && { named }),
-        head,
+        head: listening ? undefined : head,
         headed: this.#short.taken(mcpReq.id) ?? BegunCall.taken(context.http?.req),
         header: (name) => context.http?.req?.headers.get(name),
       },
@@ -168,8 +169,10 @@ export class Attachment {
           ? { ...this.#originalRequest(caller, context), ...progressOf(context, relatedToName(named.taskId)) }
           : !task && progressOf(context)),
         ...(!task && !named && this.plainClients?.handingOver(called, caller, context, this.streams)),
+        ...(listening && { onTask: listening.onTask }),
       },
     );
+    const reply = await calling.finally(() => listening?.end());
     if (isJsonObject(reply.task)) return this.#handedOver(tool, input, reply, caller, context);
     if (reply.resultType !== 'task') return reply;
     this.#exact.set(mcpReq.id, reply);
@@ -389,10 +392,3 @@ const placeholders: Readonly<Record<RequestMethod, JsonObject>> = {
   'resources/read': { contents: [] },
   'prompts/get': { messages: [] },
 };
-
-async function immediateResponse(tool: DurableTool, input: unknown): Promise<string | undefined> {
-  const { immediately, inputSchema, name, secrets } = tool;
-  if (typeof immediately !== 'function') return immediately;
-  const parsed = inputSchema ? await parse(inputSchema, input ?? {}, `The input of ${name}`, secrets) : input;
-  return immediately(parsed as never);
-}

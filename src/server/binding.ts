@@ -21,6 +21,7 @@ import { tasksExtension } from '../protocol/dialects/2026-07-28/dialect.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { drafts as allDrafts, type Draft, type Drafts } from '../protocol/dialects/drafts/flags.ts';
 import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
+import type { CallLog, Listening } from './call-log.ts';
 import type { Connection } from './connection.ts';
 import type { StandaloneStream } from './standalone-stream.ts';
 import { type Head, type Headed, type Naming, ToolCalls } from './tool-calls.ts';
@@ -60,6 +61,8 @@ export interface Called {
   readonly tool: DurableTool;
   readonly input: unknown;
   readonly head?: Head;
+  /** If it has a log that its caller can hear, until the returned listening ends. */
+  readonly listen?: (log: CallLog) => Listening;
 }
 
 /** A request of a session: the session that it came in, and what the request says. */

@@ -75,6 +75,8 @@ export type Headed =
 export interface OpenRequest {
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
+  /** Hears which task it waits for: from the moment that the task is being made, so that nothing of it is missed. */
+  readonly onTask?: (making: Promise<TaskId>) => void;
   /** Nobody is there any more to be answered, though nothing was cancelled. */
   readonly gone?: AbortSignal;
   /** The caller is told of its task, and can be asked its questions until the returned function is called. */
@@ -197,6 +199,7 @@ export class ToolCalls {
       ...(hasHandle(call, caller.sender) && { idempotencyKey: call.idempotencyKey! }),
     });
     if (headed) creating.catch(() => headed.abandon());
+    request.onTask?.(creating.then(({ id }) => id));
     const task = await creating;
     if (atOnce) return this.#handOver(task, call, caller, request);
     const patience: PlainPatience = givesTask
@@ -308,6 +311,7 @@ export class ToolCalls {
   async #resume(id: TaskId, call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
     if (!tree) throw new InvalidRequestState('the work that it names is gone');
+    request.onTask?.(Promise.resolve(id));
     if (tree.root.phase !== 'done') {
       await this.#requests.keep(id);
       await answerQuestions(this.#requests, tree, call.inputResponses ?? {}, caller);

@@ -1,6 +1,6 @@
 /** Durable tools as a server lists them, and as it tells of their progress. */
 import type { McpServer, ServerContext, StandardSchemaWithJSON } from '@modelcontextprotocol/server';
-import { toJsonSchema } from '../engine/schema.ts';
+import { parse, toJsonSchema } from '../engine/schema.ts';
 import type { DurableTool, TaskSetting } from '../engine/tool.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Progress } from '../model/task.ts';
@@ -65,4 +65,12 @@ export function definition(tool: DurableTool) {
     ...(outputSchema && { outputSchema: toJsonSchema(outputSchema, `The output of ${name}`) }),
     execution: { taskSupport: taskSupport[tool.task] },
   };
+}
+
+/** What a model may be told while the task of a call goes on. */
+export async function immediateResponse(tool: DurableTool, input: unknown): Promise<string | undefined> {
+  const { immediately, inputSchema, name, secrets } = tool;
+  if (typeof immediately !== 'function') return immediately;
+  const parsed = inputSchema ? await parse(inputSchema, input ?? {}, `The input of ${name}`, secrets) : input;
+  return immediately(parsed as never);
 }

@@ -181,7 +181,7 @@ async function unseenTasks(url: string, port: number): Promise<{ ids: string[]; 
 /** No answer takes so long, unless there is none. */
 async function inTime<T>(answered: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('there was no answer')), 15_000);
+  const timer = setTimeout(() => reject(new Error('there was no answer')), 60_000);
   try {
     return await Promise.race([answered, promise]);
   } finally {

@@ -75,7 +75,7 @@ export class Scene implements AsyncDisposable {
   async listeners(): Promise<number> {
     const requests = await this.tasks.requests();
     const count = () => this.server.handler.subscriptions + requests.watchers;
-    for (let looks = 0; looks < 500 && count() > 0; looks++) await pause(2);
+    for (let looks = 0; looks < 5_000 && count() > 0; looks++) await pause(2);
     return count();
   }
 

@@ -7,7 +7,7 @@ import type { Header, Loose } from './requests.ts';
 import type { RawShot } from './wire.ts';
 
 /** No answer takes longer, unless there is none. */
-const patienceMs = 10_000;
+const patienceMs = 30_000;
 
 export class Shooter {
   readonly #port: number;

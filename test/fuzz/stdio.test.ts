@@ -6,7 +6,7 @@ const seed = seedOfThisRun();
 const messages = 1_500;
 
 test('S2026-01 S2026-03 S2322-14 S2663-09 S2663-55 S2663-67 S2663-73 S2663-74 S2663-76 S2663-90 S2663-91 S2663-95: fifteen hundred bad messages over stdio are answered as each deserves, and hurt nothing', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async ({ task }) => {
   await using scene = await StdioScene.open();
   const started = performance.now();

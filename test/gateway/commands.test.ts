@@ -1,11 +1,14 @@
 /** Programs as durable tools: what they are given, what becomes of what they write, and how they end. */
 import { existsSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { OutputLog } from '../../src/gateway/output-log.ts';
 import { until } from '../chaos/until.ts';
 import { connectOurClient, type OurClient } from '../interop/our-client.ts';
 import { processesOf } from './process-table.ts';
 import { notes, openGateway, type Stage, textOf } from './stage.ts';
+
+// Starting processes takes its time on a busy machine.
+vi.setConfig({ testTimeout: 90_000 });
 
 const object = (properties: object, required: string[] = []) => ({ type: 'object', properties, required });
 const string = { type: 'string' };
@@ -40,7 +43,7 @@ const commands = {
   },
   environment: { command: 'printf "$PLACE $PWD"', shell: true, env: { PLACE: 'here' }, cwd: '/' },
   fails: { command: 'echo to the log >&2; exit 3', shell: true },
-  slow: { command: 'echo begun; sleep 600', shell: true, timeout: '300ms', killAfter: '100ms' },
+  slow: { command: 'echo begun; sleep 600', shell: true, timeout: '3s', killAfter: '20s' },
   chatty: { command: 'yes tide | head -c 100000', shell: true, largestOutput: 1000 },
   family: {
     // Two processes below the shell, of which one does not listen to SIGTERM.
@@ -50,7 +53,7 @@ const commands = {
     killAfter: '200ms',
     inputSchema: object({ file: string }, ['file']),
   },
-  counts: { command: 'for i in 1 2 3 4 5; do echo line $i; sleep 0.2; done', shell: true },
+  counts: { command: 'for i in 1 2 3 4 5; do echo line $i; sleep 0.5; done', shell: true },
   nothing: { command: '/nowhere/at/all' },
 };
 

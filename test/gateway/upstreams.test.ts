@@ -1,8 +1,11 @@
 /** What stands behind a gateway is what its clients see. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { until } from '../chaos/until.ts';
 import { connectOurClient, type OurClient } from '../interop/our-client.ts';
 import { everything, notes, openGateway, type Stage, textOf, toy } from './stage.ts';
+
+// Starting processes takes its time on a busy machine.
+vi.setConfig({ testTimeout: 90_000 });
 
 const revisions = [
   ['2025-11-25', false],
@@ -179,7 +182,7 @@ test('a question is put to the one who is asked, although a stranger has a call 
   await using stage = await openGateway({ mcpServers: { toy } });
   await using stranger = await connectOurClient(stage.url, { isModern: true });
   await using asked = await connectOurClient(stage.url, { isModern: true });
-  const writing = stranger.tasks.callTool({ name: 'write', arguments: { file, ms: 1_000 } });
+  const writing = stranger.tasks.callTool({ name: 'write', arguments: { file, ms: 400 } });
   await until(() => lines().includes('begun'));
   const asking = asked.tasks.callTool({ name: 'ask' });
   // What comes now waits until it is clear who asks.

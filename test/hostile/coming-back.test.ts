@@ -15,7 +15,7 @@ const askedFirst = {
 /** Another process of the same host. */
 async function anotherHost(url: string, options: object) {
   const client = new Client({ name: 'host', version: '1' }, { versionNegotiation: { mode: 'auto' } });
-  const tasks = await connectTasks(client, url, { pace, unreachableFor: '1s', ...options });
+  const tasks = await connectTasks(client, url, { pace, unreachableFor: '20s', ...options });
   onTestFinished(() => tasks.close());
   return tasks;
 }

@@ -23,12 +23,12 @@ import {
 const busy = (retryAfter: string) =>
   new Raw((response) => response.writeHead(503, { 'retry-after': retryAfter }).end());
 
-/** Works for so long, and is completed then. */
-const workingFor = (ms: number): Says => {
+/** Works for so long, and until it was looked at so often, and is completed then. */
+const workingFor = (ms: number, looks = 0): Says => {
   let end: number | undefined;
-  return () => {
+  return ({ before }) => {
     end ??= performance.now() + ms;
-    return performance.now() < end ? task('root', 'working') : completed('root');
+    return performance.now() < end || before < looks ? task('root', 'working') : completed('root');
   };
 };
 
@@ -66,7 +66,7 @@ describe('a server that is busy', () => {
   );
 
   test('for good is unreachable', async () => {
-    const { tasks } = await meet('2026-07-28', { 'tasks/get': () => busy('0') });
+    const { tasks } = await meet('2026-07-28', { 'tasks/get': () => busy('0') }, { unreachableFor: '1s' });
     const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ServerUnreachable);
     expect((error as Error).message).toContain('it is busy (HTTP 503)');
@@ -135,7 +135,7 @@ describe('a session that the server does not know any more', () => {
 
   test('and cannot be opened again is unreachable in the end, without a storm', async () => {
     const gone = () => new Raw((response) => response.writeHead(404).end());
-    const { tasks, server } = await meet('2025-11-25', { 'tasks/get': gone });
+    const { tasks, server } = await meet('2025-11-25', { 'tasks/get': gone }, { unreachableFor: '1s' });
     const handles = await Promise.all(Array.from({ length: 10 }, () => tasks.call('t')));
     server.says.set('initialize', gone);
     for (const handle of handles) await expect(handle.result()).rejects.toThrow(ServerUnreachable);
@@ -148,7 +148,7 @@ describe('requests that are never answered', () => {
     const { tasks, server } = await meet(
       revision,
       { 'tasks/get': ({ before }) => (before < 2 ? silence : completed('root')), 'tasks/result': () => done },
-      { requestTimeout: 150 },
+      { requestTimeout: 1_000 },
     );
     expect(await tasks.callTool({ name: 't' })).toMatchObject(done);
     expect(server.count('tasks/get')).toBe(3);
@@ -158,18 +158,19 @@ describe('requests that are never answered', () => {
     const { tasks } = await meet(
       '2026-07-28',
       { 'tasks/get': () => silence },
-      { requestTimeout: 100, unreachableFor: 300 },
+      { requestTimeout: 800, unreachableFor: 1_200 },
     );
     const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ServerUnreachable);
-    expect((error as Error).message).toContain('did not answer tasks/get within 100 ms');
+    expect((error as Error).message).toContain('did not answer tasks/get within 800 ms');
   });
 
   test.each(['initialize', 'server/discover'])('end the attempt to connect: %s', async (method) => {
     const revision = method === 'initialize' ? '2025-11-25' : '2026-07-28';
     const before = performance.now();
     await expect(meet(revision, { [method]: () => silence }, { requestTimeout: 200 })).rejects.toThrow();
-    expect(performance.now() - before).toBeLessThan(5_000);
+    // Without a time-out of ours the SDK would wait for a minute.
+    expect(performance.now() - before).toBeLessThan(20_000);
   });
 
   test('a call is not made twice for that', async () => {
@@ -211,12 +212,14 @@ describe('a subscription', () => {
 
   test('that dies again and again is not opened again and again, and the task is looked at', async () => {
     const { tasks, server } = await meet('2026-07-28', {
-      'tasks/get': workingFor(1_500),
+      'tasks/get': workingFor(1_500, 10),
       ...stream((_, __, end) => end()),
     });
     expect(await tasks.callTool({ name: 't' })).toMatchObject(done);
-    expect(server.count('subscriptions/listen')).toBeLessThanOrEqual(2);
-    expect(server.count('tasks/get')).toBeGreaterThan(10);
+    const looks = server.times('tasks/get');
+    expect(looks.length).toBeGreaterThan(10);
+    const passedMs = looks.at(-1)! - looks[0]!;
+    expect(server.count('subscriptions/listen')).toBeLessThanOrEqual(passedMs / 5_000 + 2);
   });
 
   test('that floods does not make us flood', async () => {
@@ -240,7 +243,7 @@ describe('a subscription', () => {
     const { tasks, server } = await meet(
       '2026-07-28',
       {
-        'tasks/get': workingFor(1_000),
+        'tasks/get': workingFor(1_000, 5),
         ...stream((write) => {
           const timer = setInterval(() => write(news), 2).unref();
           setTimeout(() => clearInterval(timer), 1_000).unref();
@@ -282,7 +285,8 @@ describe('a subscription', () => {
     );
     const before = performance.now();
     expect(await tasks.callTool({ name: 't' })).toMatchObject(done);
-    expect(performance.now() - before).toBeLessThan(5_000);
+    // Without the news it would be looked at again after a minute.
+    expect(performance.now() - before).toBeLessThan(20_000);
   });
 
   test('for tasks that come and go is not renewed for each of them', async () => {
@@ -308,7 +312,8 @@ describe('a subscription', () => {
         }),
     });
     await tasks.callTool({ name: 't' });
-    expect(server.count('GET')).toBeLessThanOrEqual(7);
+    const times = server.times('GET');
+    expect(times.length).toBeLessThanOrEqual((times.at(-1)! - times[0]!) / 250 + 3);
   });
 });
 
@@ -361,7 +366,8 @@ describe('nothing is left', () => {
     const before = performance.now();
     await tasks.close();
     await expect(handle.result()).rejects.toThrow(Detached);
-    expect(performance.now() - before).toBeLessThan(500);
+    // What hangs would do so for ten minutes.
+    expect(performance.now() - before).toBeLessThan(15_000);
   });
 
   test('that keeps a process alive', async () => {

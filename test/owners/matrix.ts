@@ -42,7 +42,7 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
   }
 
   async function ask(face: Face, message: Message, ...said: readonly string[]): Promise<Answer> {
-    const response = await face.send({ id: 'probe', ...message }, {}, AbortSignal.timeout(10_000));
+    const response = await face.send({ id: 'probe', ...message }, {}, AbortSignal.timeout(25_000));
     return ageless(harmless(await read(response), ...said));
   }
 
@@ -179,7 +179,7 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
       await ada.update(theirs, fitting);
       await ada.until(theirs, 'completed');
       await bobs.update(own, fitting);
-      const fence = setTimeout(() => abort.abort(), 5_000);
+      const fence = setTimeout(() => abort.abort(), 20_000);
       const { text } = await heard;
       clearTimeout(fence);
       abort.abort();

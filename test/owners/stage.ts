@@ -91,13 +91,15 @@ async function plant(tasks: Tasks, { url, token }: Stage['ada']): Promise<Map<st
   const requests = await tasks.requests();
   const family = await until(async () => {
     const all = await requests.allLinked(root);
-    return all.length === 7 && all.every(({ root: { phase } }) => phase !== 'queued') && all;
+    // Until its leaves ask, the tree goes on changing by itself.
+    const leaves = all.filter(({ root: { depth } }) => depth === 2);
+    return leaves.length === 4 && leaves.every(({ root: { phase } }) => phase === 'waiting') && all;
   });
   for (const { root: task } of family) if (task.depth > 0) planted.set(`subtask ${task.id}`, task.id);
   // A caller without tasks is asked, and never hears of the task that waits for its answer.
   const before = new Set(seen);
   await new RawClient(url, { token, tasks: false }).call('confirm_delete', { filename });
-  const parked = [...seen].find((id) => !before.has(id))!;
+  const parked = await until(async () => [...seen].find((id) => !before.has(id)) ?? false);
   planted.set('one that was not published', parked);
   unsubscribe();
   return planted;
@@ -110,7 +112,7 @@ function until<T>(look: () => Promise<T | false>): Promise<T> {
     if (one === false) throw new Error('It did not come to that.');
     return one;
   };
-  return vi.waitFor(found, { timeout: 15_000, interval: 10 });
+  return vi.waitFor(found, { timeout: 40_000, interval: 10 });
 }
 
 function standing(task: Task | undefined): unknown {

@@ -24,6 +24,7 @@ import type { Sender } from '../../protocol/dialect.ts';
 import {
   clientCapabilitiesKey,
   idempotencyKey,
+  logLevelKey,
   missingCapability,
   revision,
   serverInfoKey,
@@ -105,7 +106,9 @@ export class DirectAnswers {
   #headFor({ method, params, meta }: Request, { sender }: Caller): Head | undefined {
     // Nobody knows yet how the server introduces itself.
     if (method !== 'tools/call' || !this.#binding.serverInfo || !isPlainCall(params)) return undefined;
-    if (meta.progressToken !== undefined || meta[idempotencyKey] !== undefined) return undefined;
+    // What is told meanwhile, or begun elsewhere, takes the long way.
+    if ([meta.progressToken, meta[idempotencyKey], meta[logLevelKey]].some((it) => it !== undefined))
+      return undefined;
     const called = this.#binding.called(method, params);
     return called && headOf(called, sender);
   }

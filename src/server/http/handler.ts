@@ -27,6 +27,7 @@ import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
 import type { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
 import { asTaskListen, checkTaskListen, type TaskListen } from '../listen.ts';
+import { mindedPace, paced } from '../reader-pace.ts';
 import { cameFrom } from '../remote-address.ts';
 import { visibleTasks } from '../subscription.ts';
 import type { Tasks } from '../tasks.ts';
@@ -221,7 +222,9 @@ export class McpHandler {
     if (listen) return this.#listen(listen, received);
     if (isOlder(received))
       return this.#sessions.answer({ ...received, signal: received.signal(), request: request() });
-    const answer = await this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: body });
+    const sent = request();
+    const given = await this.#sdk.fetch(sent, { ...toSdk(authInfo), parsedBody: body });
+    const answer = paced(given, mindedPace(sent));
     return this.#isOfDraft(body) ? asNotFound(answer) : answer;
   }
 

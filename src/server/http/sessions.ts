@@ -85,8 +85,9 @@ export class HttpSessions {
       ...(body !== undefined && { parsedBody: body }),
       ...(authInfo && { authInfo }),
     });
-    if (request.method === 'GET' && response.ok) session.standalone.opened(received.signal);
-    return this.#whileInUse(session, response, received.signal);
+    const isStandalone = request.method === 'GET' && response.ok;
+    const read = isStandalone ? session.standalone.opened(response, received.signal) : response;
+    return this.#whileInUse(session, read, received.signal);
   }
 
   /** The streams that belong to no request would otherwise stay open as long as their clients do. */

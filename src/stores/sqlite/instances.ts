@@ -52,6 +52,8 @@ export interface Instance {
   leave(options?: { readonly keepMark?: boolean }): void;
 }
 
+const mostTries = 40;
+
 /** A database in memory has exactly one instance, and nothing survives it. */
 export function soleInstance(): Instance {
   return {
@@ -130,7 +132,8 @@ export function joinInstances(file: string): Instance {
 
 /**
  * Makes the two files. Another instance may remove the empty folder, or bury our lock file before it is locked,
- * under our feet: a lock that has lost its name tells nobody that we live, so we try again.
+ * under our feet: a lock that has lost its name tells nobody that we live, so we try again. Whoever tidies up does so
+ * without a pause when many come and go; we must not be in step with it, and not give up soon.
  */
 function enter(folder: string, lockFile: string, markFile: string): { lock: Connection; mark: number } {
   for (let tries = 1; ; tries++) {
@@ -143,9 +146,15 @@ function enter(folder: string, lockFile: string, markFile: string): { lock: Conn
       return { lock, mark: openSync(markFile, 'w') };
     } catch (error) {
       lock?.close();
-      if (tries === 5) throw error;
+      if (tries === mostTries) throw error;
+      pauseFor(tries % 5);
     }
   }
+}
+
+/** Nothing else can be done before the database is open, so the whole thread may rest. */
+function pauseFor(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 /**

@@ -12,7 +12,13 @@ import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import {
+  type LoggingLevel,
+  LoggingLevelSchema,
+  SetLevelRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
+import { said, sayInput } from './saying.ts';
 
 const { values } = parseArgs({ options: { port: { type: 'string' }, tasks: { type: 'boolean' } } });
 
@@ -84,6 +90,7 @@ function toy(): McpServer {
     await server.sendLoggingMessage({ level: 'info', data: 'the tide turns' });
     return text('logged');
   });
+  addLogs(server);
   server.registerTool('grow', {}, async () => {
     server.registerTool('grown', {}, async () => text('grown'));
     return text('grew');
@@ -120,6 +127,25 @@ async function bodyOf(req: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   for await (const chunk of req) chunks.push(chunk);
   return JSON.parse(Buffer.concat(chunks).toString());
+}
+
+/** Logs what it is told to, from the level on that it was last asked for. */
+function addLogs(server: McpServer): void {
+  const asked: LoggingLevel[] = [];
+  server.server.setRequestHandler(SetLevelRequestSchema, ({ params }) => {
+    asked.push(params.level);
+    return {};
+  });
+  server.registerTool('levels', {}, async () => text(JSON.stringify(asked)));
+  server.registerTool('say', { inputSchema: sayInput }, async (input, { sendNotification }) => {
+    const least = LoggingLevelSchema.options.indexOf(asked.at(-1) ?? 'debug');
+    return text(
+      await said(input, async (message) => {
+        if (LoggingLevelSchema.options.indexOf(message.level) < least) return;
+        await sendNotification({ method: 'notifications/message', params: message });
+      }),
+    );
+  });
 }
 
 function addTask(server: McpServer): void {

@@ -11,6 +11,7 @@ export const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 export const clientInfoKey = 'io.modelcontextprotocol/clientInfo';
 export const clientCapabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
 export const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
+export const logLevelKey = 'io.modelcontextprotocol/logLevel';
 export const subscriptionIdKey = 'io.modelcontextprotocol/subscriptionId';
 
 /** Ours: `{ progress, total?, message? }` in the metadata of a task, since no notification may carry it. */

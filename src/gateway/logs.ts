@@ -1,0 +1,280 @@
+/**
+ * What upstreams log, on its way to those that want to hear it. Sessions of 2025-11-25 hear all of it from their level
+ * on, as if they were connected themselves. A call of 2026-07-28 that names a level hears what is logged while it is
+ * carried out, as long as its request is open: what came on the stream of the call itself, or, where an upstream does
+ * not say which call it speaks of, everything, unless calls of several people are under way there.
+ *
+ * An upstream of 2026-07-28 is told the level with each call. One of 2025-11-25 is asked for the most that anybody
+ * wants at present; who wants less is spared the rest here.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Transport } from '@modelcontextprotocol/client';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { TaskId } from '../model/task.ts';
+import { relatedTaskKey } from '../protocol/dialects/2025-11-25/names.ts';
+import { idempotencyKey, logLevelKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { RemoteError } from '../requestor/errors.ts';
+import {
+  type CallLog,
+  isLogLevel,
+  type Listening,
+  type LogLevel,
+  type LogMessage,
+  type LogStream,
+  logLevels,
+} from '../server/call-log.ts';
+import type { Drive } from './drive.ts';
+
+/** What a session hears that has not said from which level on. */
+const usualLevel: LogLevel = 'info';
+/** Sessions whose level is remembered while they are away from this process. */
+const mostKept = 1_000;
+/** How long a call waits at most for an upstream to take note of the level that it wants. */
+const patienceMs = 2_000;
+
+function isAtLeast(level: LogLevel, least: LogLevel): boolean {
+  return logLevels.indexOf(level) >= logLevels.indexOf(least);
+}
+
+/** The one with which everybody hears enough; undefined if nobody wants to hear anything. */
+function mostOf(levels: readonly LogLevel[]): LogLevel | undefined {
+  return logLevels.find((level) => levels.includes(level));
+}
+
+// --- Sessions -----------------------------------------------------------------------------------------------
+
+/** A session that can be told what upstreams log. */
+export interface HearingSession {
+  readonly stream: LogStream;
+  /** Undefined on a pipe, and before the session is open. */
+  readonly sessionId: string | undefined;
+}
+
+export class SessionLogs {
+  /** With the levels that they have set. */
+  readonly #sessions = new Map<HearingSession, LogLevel | undefined>();
+  /** By session id: a session may leave the process while it is idle, and its level is not said again. */
+  readonly #kept = new Map<string, LogLevel>();
+  /** Is told that sessions want to hear more, or less. */
+  onWish: () => void = () => {};
+
+  join(session: HearingSession): void {
+    this.#sessions.set(session, undefined);
+    this.onWish();
+  }
+
+  leave(session: HearingSession): void {
+    if (!this.#sessions.delete(session)) return;
+    void session.stream.close();
+    this.onWish();
+  }
+
+  setLevel(session: HearingSession, level: LogLevel): void {
+    this.#sessions.set(session, level);
+    const { sessionId } = session;
+    if (sessionId !== undefined) {
+      this.#kept.delete(sessionId);
+      this.#kept.set(sessionId, level);
+      const [oldest] = this.#kept.keys();
+      if (this.#kept.size > mostKept) this.#kept.delete(oldest!);
+    }
+    this.onWish();
+  }
+
+  tell(message: LogMessage): void {
+    for (const session of this.#sessions.keys())
+      if (isAtLeast(message.level, this.#levelOf(session) ?? usualLevel)) session.stream.tell(message);
+  }
+
+  /** What all of them together want to hear, and whether any of them has said so. */
+  get wish(): { readonly level: LogLevel | undefined; readonly isSaid: boolean } {
+    const levels = [...this.#sessions.keys()].map((session) => this.#levelOf(session));
+    return {
+      level: mostOf(levels.map((level) => level ?? usualLevel)),
+      isSaid: levels.some((level) => level !== undefined),
+    };
+  }
+
+  #levelOf(session: HearingSession): LogLevel | undefined {
+    const { sessionId } = session;
+    return this.#sessions.get(session) ?? (sessionId === undefined ? undefined : this.#kept.get(sessionId));
+  }
+}
+
+// --- One upstream -------------------------------------------------------------------------------------------
+
+/** As much of an upstream as its log has to know. */
+export interface LoggingUpstream {
+  readonly name: string;
+  /** The only one there is: readers know who speaks. */
+  readonly isAlone: boolean;
+  readonly isModern: boolean | undefined;
+  readonly instance: string;
+  readonly drives: Iterable<Drive>;
+  has(capability: 'logging'): boolean;
+  request(method: string, params: JsonObject): Promise<JsonObject>;
+}
+
+export class UpstreamLogs {
+  readonly #upstream: LoggingUpstream;
+  readonly #sessions: SessionLogs;
+  /** Requests that listen, by their task here. */
+  readonly #calls = new Map<TaskId, Set<CallLog>>();
+  readonly #open = new Set<CallLog>();
+  /** Tasks that are being made, and that somebody wants to hear of. */
+  readonly #unknown = new Set<Promise<void>>();
+  /** The level that it was last asked for, and in which process or session. */
+  #asked: { readonly instance: string; readonly level: LogLevel } | undefined;
+  #asking: Promise<void> = Promise.resolve();
+  #nextAsking: Promise<void> | undefined;
+
+  constructor(upstream: LoggingUpstream, sessions: SessionLogs) {
+    this.#upstream = upstream;
+    this.#sessions = sessions;
+  }
+
+  /** A request that wants to hear what is logged while its task is carried out. */
+  readonly listen = (log: CallLog): Listening => {
+    let task: TaskId | undefined;
+    this.#open.add(log);
+    return {
+      isFor: (making) => {
+        const known = making.then(
+          (id) => {
+            if (!this.#open.has(log)) return;
+            task = id;
+            this.#calls.set(id, (this.#calls.get(id) ?? new Set()).add(log));
+          },
+          () => {},
+        );
+        this.#unknown.add(known);
+        void known.then(() => this.#unknown.delete(known));
+      },
+      end: () => {
+        this.#open.delete(log);
+        const others = task === undefined ? undefined : this.#calls.get(task);
+        others?.delete(log);
+        if (others?.size === 0) this.#calls.delete(task!);
+        void this.ask();
+      },
+    };
+  };
+
+  /** The metadata that a call of this drive goes to the upstream with. */
+  async metaFor(drive: Drive): Promise<JsonObject | undefined> {
+    if (!this.#upstream.has('logging')) return undefined;
+    // A task may be under way before the request that made it has heard its name.
+    if (this.#unknown.size > 0) await Promise.all(this.#unknown);
+    const own = this.#logsOf(drive).map(({ level }) => level);
+    if (!this.#upstream.isModern) {
+      if (own.length > 0) await this.askSoon();
+      return undefined;
+    }
+    const { level: sessions } = this.#sessions.wish;
+    const level = mostOf(sessions ? [...own, sessions] : own);
+    return level && { [logLevelKey]: level };
+  }
+
+  /** It has logged something: on the stream of one call, or who knows of which. */
+  logged(params: JsonObject, drive: Drive | undefined): void {
+    const { level, logger, data } = params;
+    if (!isLogLevel(level)) return;
+    const message = { level, logger: this.#nameOf(logger), data };
+    for (const log of this.#hearers(drive ?? this.#driveOf(params)))
+      if (isAtLeast(level, log.level)) log.tell(message);
+    this.#sessions.tell(message);
+  }
+
+  #nameOf(logger: unknown): string {
+    const { name, isAlone } = this.#upstream;
+    if (typeof logger !== 'string') return name;
+    return isAlone ? logger : `${name}/${logger}`;
+  }
+
+  #hearers(drive: Drive | undefined): readonly CallLog[] {
+    if (this.#open.size === 0) return [];
+    if (drive) return this.#logsOf(drive);
+    const drives = [...this.#upstream.drives];
+    const owners = new Set(drives.map(({ owner }) => owner));
+    return owners.size > 1 ? [] : drives.flatMap((one) => this.#logsOf(one));
+  }
+
+  #logsOf({ ownTaskId }: Drive): readonly CallLog[] {
+    return ownTaskId === undefined ? [] : [...(this.#calls.get(ownTaskId) ?? [])];
+  }
+
+  #driveOf({ _meta }: JsonObject): Drive | undefined {
+    const related = isJsonObject(_meta) ? _meta[relatedTaskKey] : undefined;
+    if (!isJsonObject(related)) return undefined;
+    return [...this.#upstream.drives].find(({ taskId }) => taskId === related.taskId);
+  }
+
+  // --- Asking for a level ---------------------------------------------------------------------------------
+
+  /** Sees to it that an upstream of 2025-11-25 logs what is wanted. One request at a time, and the last wish counts. */
+  ask(): Promise<void> {
+    this.#nextAsking ??= this.#asking.then(() => {
+      this.#nextAsking = undefined;
+      this.#asking = this.#ask();
+      return this.#asking;
+    });
+    return this.#nextAsking;
+  }
+
+  /** The same, and however long that takes nobody waits for it for long. */
+  askSoon(): Promise<void> {
+    return within(patienceMs, this.ask());
+  }
+
+  async #ask(): Promise<void> {
+    const { instance } = this.#upstream;
+    const level = this.#wanted();
+    const isAsked = this.#asked?.instance === instance && this.#asked.level === level;
+    if (!level || isAsked) return;
+    try {
+      await this.#upstream.request('logging/setLevel', { level });
+    } catch (error) {
+      // What it refuses once it refuses again; what got lost is said again when it is back.
+      if (!(error instanceof RemoteError)) return;
+    }
+    this.#asked = { instance, level };
+  }
+
+  /** Undefined if it is to be left as it is. */
+  #wanted(): LogLevel | undefined {
+    const { isModern, instance } = this.#upstream;
+    if (isModern !== false || !this.#upstream.has('logging')) return undefined;
+    const { level, isSaid } = this.#sessions.wish;
+    // What it logs unasked is good enough until somebody has said something else.
+    if (!isSaid && this.#open.size === 0 && this.#asked?.instance !== instance) return undefined;
+    const calls = [...this.#open].map((log) => log.level);
+    return mostOf(level ? [...calls, level] : calls);
+  }
+}
+
+async function within(ms: number, promise: Promise<void>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([promise, late]);
+  clearTimeout(timer);
+}
+
+// --- Whose stream -------------------------------------------------------------------------------------------
+
+/** While messages are handled that came on the stream of a call's answer: the key of the call. */
+const carrying = new AsyncLocalStorage<string>();
+
+/** The call on whose stream the message came that is being handled. */
+export function carryingCall(): string | undefined {
+  return carrying.getStore();
+}
+
+/** A transport that gives each request a stream of its own, of which it is then known whose it is. */
+export function namingCalls<T extends Transport>(transport: T): T {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    const key = 'params' in message ? message.params?._meta?.[idempotencyKey] : undefined;
+    return typeof key === 'string' ? carrying.run(key, () => send(message, options)) : send(message, options);
+  };
+  return transport;
+}

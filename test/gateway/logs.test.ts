@@ -1,0 +1,412 @@
+/** What upstreams log reaches those that want to hear it, and nobody else. */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { join } from 'node:path';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
+import { describe, expect, test, vi } from 'vitest';
+import { Drive } from '../../src/gateway/drive.ts';
+import {
+  type HearingSession,
+  type LoggingUpstream,
+  SessionLogs,
+  UpstreamLogs,
+} from '../../src/gateway/logs.ts';
+import { type LogMessage, LogStream } from '../../src/server/call-log.ts';
+import { serveStdio } from '../../src/server/stdio.ts';
+import { until } from '../chaos/until.ts';
+import { ServerProcess, toyProcess } from './processes.ts';
+import { notes, openGateway, type Stage, textOf, toy } from './stage.ts';
+
+vi.setConfig({ testTimeout: 90_000 });
+
+const logLevelKey = 'io.modelcontextprotocol/logLevel';
+const modernToy = {
+  ...toy,
+  args: [...toy.args.slice(0, -1), join(import.meta.dirname, 'servers/modern-toy.ts')],
+};
+
+/** Upstreams of both revisions on both transports. */
+const upstreams = [
+  ['2025-11-25 on stdio', async () => ({ server: toy, end: async () => {} })],
+  ['2025-11-25 over HTTP', () => overHttp(toyProcess())],
+  ['2026-07-28 on stdio', async () => ({ server: modernToy, end: async () => {} })],
+  ['2026-07-28 over HTTP', () => overHttp(new ServerProcess((port) => withPort(modernToy, port)))],
+] as const;
+
+const withPort = ({ command, args }: typeof toy, port: string) => ({
+  command,
+  args: [...args, '--port', port || '0'],
+});
+
+async function overHttp(starting: ServerProcess) {
+  const upstream = await starting.start();
+  return { server: { url: upstream.url.href }, end: () => upstream[Symbol.asyncDispose]() };
+}
+
+interface Heard {
+  readonly level: string;
+  readonly logger?: string;
+  readonly data: unknown;
+}
+
+/** A client of the SDK, and what it hears. */
+async function connect(to: Stage | StdioClientTransport, mode: 'auto' | 'legacy') {
+  const client = new Client({ name: 'reader', version: '1' }, { versionNegotiation: { mode } });
+  const heard: Heard[] = [];
+  client.setNotificationHandler('notifications/message', ({ params }) => void heard.push(params as Heard));
+  await client.connect('url' in to ? new StreamableHTTPClientTransport(to.url) : to);
+  const call = async (name: string, input: object, level?: string) => {
+    const _meta = level === undefined ? {} : { _meta: { [logLevelKey]: level } };
+    const result = await client.callTool({ name, arguments: { ...input }, ..._meta } as never);
+    return textOf(result as Record<string, unknown>);
+  };
+  return {
+    client,
+    heard,
+    call,
+    say: (messages: readonly Heard[], level?: string, more: object = {}) =>
+      call('say', { messages, ...more }, level),
+    [Symbol.asyncDispose]: async () => {
+      await (client.transport as { terminateSession?(): Promise<void> }).terminateSession?.();
+      await client.close();
+    },
+  };
+}
+
+type Reader = Awaited<ReturnType<typeof connect>>;
+
+/** On HTTP the stream on which a session hears is opened beside everything else. */
+async function untilItHears({ heard, say }: Reader): Promise<void> {
+  while (heard.length === 0) {
+    await say([{ level: 'emergency', data: 'are you there?' }]);
+    await until(() => heard.length > 0, 500).catch(() => {});
+  }
+}
+
+const all: readonly Heard[] = [
+  { level: 'debug', data: 'low water' },
+  { level: 'info', logger: 'tide', data: 'rising' },
+  { level: 'warning', logger: 'tide', data: { metres: 7, at: ['Brest', null] } },
+  { level: 'alert', data: 'high water' },
+];
+
+/** What is heard besides the question whether it is. */
+const besides = ({ heard }: Reader) => heard.filter(({ level }) => level !== 'emergency');
+
+describe.each(upstreams)('with an upstream of %s', (_, open) => {
+  test('a session hears what is logged from its own level on, and from info on if it has set none', async () => {
+    const { server, end } = await open();
+    await using stage = await openGateway({ mcpServers: { toy: server } });
+    await using usual = await connect(stage, 'legacy');
+    await using keen = await connect(stage, 'legacy');
+    await using calm = await connect(stage, 'legacy');
+    await keen.client.setLoggingLevel('debug');
+    await calm.client.setLoggingLevel('error');
+    for (const reader of [usual, keen, calm]) await untilItHears(reader);
+    await usual.say(all);
+    await until(() => [usual, keen, calm].every(({ heard }) => heard.at(-1)?.data === 'high water'));
+    const [debug, info, warning, alert] = [
+      { level: 'debug', logger: 'toy', data: 'low water' },
+      all[1],
+      all[2],
+      { level: 'alert', logger: 'toy', data: 'high water' },
+    ];
+    expect(besides(keen)).toEqual([debug, info, warning, alert]);
+    expect(besides(usual)).toEqual([info, warning, alert]);
+    expect(besides(calm)).toEqual([alert]);
+    await end();
+  });
+
+  test('a call of 2026-07-28 hears what is logged meanwhile from the level on that it names, and nothing if it names none', async () => {
+    const { server, end } = await open();
+    await using stage = await openGateway({ mcpServers: { toy: server } });
+    await using reader = await connect(stage, 'auto');
+    expect(reader.client.getNegotiatedProtocolVersion()).toBe('2026-07-28');
+    expect(await reader.say(all)).toBe('said');
+    expect(reader.heard).toEqual([]);
+    // They are on the stream of the answer, in front of it.
+    expect(await reader.say(all, 'notice')).toBe('said');
+    expect(reader.heard).toEqual([all[2], { level: 'alert', logger: 'toy', data: 'high water' }]);
+    reader.heard.length = 0;
+    await reader.say(all, 'debug');
+    expect(reader.heard).toHaveLength(4);
+    await end();
+  });
+});
+
+test.each([
+  ['2025-11-25', toy],
+  ['2026-07-28', modernToy],
+])('calls that wait for a place are heard too, with an upstream of %s', async (_, server) => {
+  await using stage = await openGateway({ mcpServers: { toy: { ...server, concurrency: 1 } } });
+  await using reader = await connect(stage, 'auto');
+  await reader.say(all, 'alert');
+  expect(reader.heard).toEqual([{ level: 'alert', logger: 'toy', data: 'high water' }]);
+});
+
+test('with several upstreams the names of loggers say whose they are', async () => {
+  await using stage = await openGateway({ mcpServers: { old: toy, young: modernToy } });
+  await using reader = await connect(stage, 'auto');
+  const messages = all.slice(0, 2);
+  for (const name of ['old_say', 'young_say']) await reader.call(name, { messages }, 'debug');
+  expect(reader.heard.map(({ logger }) => logger)).toEqual(['old', 'old/tide', 'young', 'young/tide']);
+});
+
+test('of two calls under way at the same time each hears its own, where the upstream gives each a stream', async () => {
+  await using upstream = await new ServerProcess((port) => withPort(modernToy, port)).start();
+  await using stage = await openGateway({ mcpServers: { toy: { url: upstream.url.href } } });
+  await using ebb = await connect(stage, 'auto');
+  await using flow = await connect(stage, 'auto');
+  const [gate, done] = [notes(), notes()];
+  const calling = (reader: Reader, data: string) =>
+    reader.say([{ level: 'info', logger: 'tide', data }], 'info', { done: done.file, until: gate.file });
+  const calls = [calling(ebb, 'ebb'), calling(flow, 'flow')];
+  await until(() => done.lines().length === 2);
+  await ebb.say([], undefined, { done: gate.file });
+  await Promise.all(calls);
+  expect([ebb, flow].map(({ heard }) => heard.map(({ data }) => data))).toEqual([['ebb'], ['flow']]);
+});
+
+test('an upstream of 2026-07-28 is told the level of the call, or what sessions want, and otherwise none', async () => {
+  await using stage = await openGateway({ mcpServers: { toy: modernToy } });
+  await using reader = await connect(stage, 'auto');
+  expect(await reader.call('level', {})).toBe('undefined');
+  expect(await reader.call('level', {}, 'error')).toBe('error');
+  await using session = await connect(stage, 'legacy');
+  expect(await session.call('level', {})).toBe('info');
+  await session.client.setLoggingLevel('critical');
+  expect(await session.call('level', {})).toBe('critical');
+});
+
+test('an upstream of 2025-11-25 is asked for the most that anybody wants, and asked again after it was restarted', async () => {
+  await using stage = await openGateway({ mcpServers: { toy } });
+  await using calm = await connect(stage, 'legacy');
+  const asked = async (): Promise<string[]> => JSON.parse(await calm.call('levels', {}));
+  expect(await asked()).toEqual([]);
+  await calm.client.setLoggingLevel('error');
+  expect(await asked()).toEqual(['error']);
+  {
+    // It has set no level.
+    await using usual = await connect(stage, 'legacy');
+    await vi.waitFor(async () => expect(await asked()).toEqual(['error', 'info']), 20_000);
+    await usual.client.setLoggingLevel('debug');
+    expect(await asked()).toEqual(['error', 'info', 'debug']);
+  }
+  await vi.waitFor(async () => expect(await asked()).toEqual(['error', 'info', 'debug', 'error']), 20_000);
+  await using modern = await connect(stage, 'auto');
+  expect(JSON.parse(await modern.call('levels', {}, 'notice')).at(-1)).toBe('notice');
+  await vi.waitFor(async () => expect((await asked()).at(-1)).toBe('error'), 20_000);
+  await calm.call('crash', {}).catch(() => {});
+  await vi.waitFor(async () => expect(await asked()).toEqual(['error']), 20_000);
+});
+
+describe.each(['auto', 'legacy'] as const)('on standard input and output (%s)', (mode) => {
+  test('what upstreams log is heard as it is over HTTP', async () => {
+    const program = join(import.meta.dirname, '../../bin/holdfast.js');
+    const words = [
+      '--disable-warning=ExperimentalWarning',
+      program,
+      'serve',
+      '--stdio',
+      '--store',
+      'memory:',
+    ];
+    await using reader = await connect(
+      new StdioClientTransport({
+        command: process.execPath,
+        args: [...words, '--', toy.command, ...toy.args],
+        stderr: 'ignore',
+      }),
+      mode,
+    );
+    if (mode === 'legacy') await reader.client.setLoggingLevel('warning');
+    await reader.say(all, mode === 'legacy' ? undefined : 'warning');
+    const expected = [all[2], { level: 'alert', logger: expect.any(String), data: 'high water' }];
+    await vi.waitFor(() => expect(reader.heard).toEqual(expected), 20_000);
+  });
+});
+
+// --- Floods ---------------------------------------------------------------------------------------------------
+
+test('a reader that takes nothing while an upstream floods it is told how much was left out, and gets the result', async () => {
+  const times = 16_000;
+  const { file, lines } = notes();
+  await using stage = await openGateway({ mcpServers: { toy } });
+  const messages = [{ level: 'info', data: 'x'.repeat(2_000) }];
+  const response = await post(stage.url, 'say', { messages, times, done: file });
+  response.pause();
+  // More than the buffers of the system hold: it is the gateway that has to let go of some.
+  await until(() => lines().includes('said'), 60_000);
+  const read = await eventsIn(response);
+  const logged = read.flatMap(({ method, params }) => (method === 'notifications/message' ? [params] : []));
+  const omissions = logged.filter(({ logger }) => logger === 'holdfast');
+  const omitted = omissions.map(({ data }) => Number(/^\d+/.exec(String(data))));
+  expect(omissions.length).toBeGreaterThan(0);
+  expect(logged.length - omissions.length + omitted.reduce((sum, n) => sum + n, 0)).toBe(times);
+  expect(read.at(-1)).toMatchObject({ result: { content: [{ text: 'said' }] } });
+});
+
+test('on standard input and output no more is written than is read', async () => {
+  await using stage = await openGateway({ mcpServers: { toy } });
+  const pipe = new StuckPipe();
+  const server = serveStdio(stage.gateway.tasks, stage.gateway.face.serverFor, {
+    transport: pipe,
+    stopOn: [],
+  });
+  const messages = [{ level: 'info', data: 'a wave' }];
+  pipe.receive(callOf('say', { messages, times: 5_000 }));
+  await until(() => pipe.sent.some((message) => 'result' in message), 60_000);
+  const logged = pipe.sent.filter((message) => 'method' in message);
+  // One that is stuck, those that were held, and the word that there were more.
+  expect(logged.length).toBeLessThanOrEqual(1_002);
+  expect(logged.at(-1)).toMatchObject({
+    params: { logger: 'holdfast', data: expect.stringMatching(/log messages were left out/) },
+  });
+  await server.stop();
+});
+
+test('what is held for a reader is bounded by its size too, and said once for each gap', async () => {
+  const sent: LogMessage[] = [];
+  let isStuck = true;
+  const { promise: unstuck, resolve } = Promise.withResolvers<void>();
+  const stream = new LogStream(
+    async (message) => void sent.push(message),
+    async () => (isStuck ? unstuck : undefined),
+  );
+  const large = { level: 'info', data: 'x'.repeat(400_000) } as const;
+  for (let n = 0; n < 10; n++) stream.tell(large);
+  await until(() => sent.length === 1);
+  isStuck = false;
+  resolve();
+  await until(() => sent.length === 4);
+  stream.tell({ level: 'info', data: 'calm again' });
+  await until(() => sent.length === 5);
+  expect(sent.slice(0, 3)).toEqual([large, large, large]);
+  expect(sent[3]!.data).toBe('7 log messages were left out here: they came faster than they were read.');
+  expect(sent[4]!.data).toBe('calm again');
+});
+
+// --- Whose --------------------------------------------------------------------------------------------------
+
+test('where an upstream does not say of which call it speaks, nobody hears what may be of a call of another person', async () => {
+  const heard: string[] = [];
+  const drives = new Set<Drive>();
+  const logs = new UpstreamLogs(upstreamWith(drives), new SessionLogs());
+  const begin = async (owner: string) => {
+    const drive = new Drive(owner);
+    drive.reportTo({ id: `task of ${owner}`, progress: () => {}, say: () => {} });
+    logs
+      .listen({ level: 'info', tell: ({ data }) => heard.push(`${owner}: ${data}`) })
+      .isFor(Promise.resolve(`task of ${owner}`));
+    await Promise.resolve();
+    drives.add(drive);
+    return drive;
+  };
+  const ada = await begin('ada');
+  logs.logged({ level: 'info', data: 'alone' }, undefined);
+  const bob = await begin('bob');
+  logs.logged({ level: 'info', data: 'who knows of whom' }, undefined);
+  logs.logged({ level: 'info', data: 'his' }, bob);
+  drives.delete(ada);
+  logs.logged({ level: 'info', data: 'alone again' }, undefined);
+  logs.logged({ level: 'loud', data: 'no level' }, undefined);
+  expect(heard).toEqual(['ada: alone', 'bob: his', 'bob: alone again']);
+});
+
+test('the level of a session is remembered while the session is away from the process', () => {
+  const logs = new SessionLogs();
+  const heard: unknown[] = [];
+  const session = (sessionId: string): HearingSession => ({
+    sessionId,
+    stream: new LogStream(async ({ data }) => void heard.push(data)),
+  });
+  const before = session('s');
+  logs.join(before);
+  logs.setLevel(before, 'error');
+  logs.leave(before);
+  expect(logs.wish).toEqual({ level: undefined, isSaid: false });
+  logs.join(session('s'));
+  logs.tell({ level: 'warning', data: 'a warning' });
+  logs.tell({ level: 'error', data: 'an error' });
+  expect(heard).toEqual(['an error']);
+  expect(logs.wish).toEqual({ level: 'error', isSaid: true });
+});
+
+function upstreamWith(drives: Iterable<Drive>): LoggingUpstream {
+  return {
+    name: 'toy',
+    isAlone: true,
+    isModern: true,
+    instance: 'one',
+    drives,
+    has: () => true,
+    request: async () => ({}),
+  };
+}
+
+function callOf(name: string, input: object) {
+  return {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: {
+      name,
+      arguments: input,
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'reader', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+        [logLevelKey]: 'debug',
+      },
+    },
+  } as const;
+}
+
+/** A call over HTTP whose answer is read when, and as far as, the test wants. */
+async function post(url: URL, name: string, input: object): Promise<IncomingMessage> {
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': name,
+  };
+  const sent = request(url, { method: 'POST', headers });
+  sent.end(JSON.stringify(callOf(name, input)));
+  const [response] = await once(sent, 'response');
+  return response;
+}
+
+async function eventsIn(response: IncomingMessage) {
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line) => JSON.parse(line.slice('data: '.length)) as { method?: string; params: Heard });
+}
+
+/** A pipe whose reader takes the first log message and nothing after it. */
+class StuckPipe implements Transport {
+  onmessage?: NonNullable<Transport['onmessage']>;
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  readonly sent: JSONRPCMessage[] = [];
+
+  async start(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.onclose?.();
+  }
+
+  receive(message: object): void {
+    this.onmessage?.(message as JSONRPCMessage);
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    this.sent.push(message);
+    return 'method' in message ? new Promise(() => {}) : Promise.resolve();
+  }
+}
