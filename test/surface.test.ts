@@ -133,6 +133,7 @@ test('the public entries export exactly these names', async () => {
         "testSecrets",
         "testSessions",
         "testStore",
+        "testSurvey",
       ],
     }
   `);
