@@ -78,23 +78,24 @@ export class Changes {
     // The first message says that from here on nothing is missed, and from where to go on.
     yield known === undefined ? this.#reset(position) : this.#message(position);
     let nextAt = clock.now() + betweenMessagesMs;
-    let mayGuessAt = clock.now() + betweenGuessesMs;
-    while (!signal.aborted && !this.#isClosed) {
-      if (position === this.#last) await this.#news(signal);
+    let mayGuessAt = clock.now();
+    let isUnsure = false;
+    for (;;) {
+      if (position === this.#last) await this.#news(signal, isUnsure ? mayGuessAt : undefined);
       await this.#until(nextAt, signal);
       if (signal.aborted || this.#isClosed) return;
       const upTo = this.#last;
       const pending = this.#since(position);
       position = upTo;
       const told = pending && (await this.#tell(viewer, pending));
-      if (!told || (told.isUnsure && clock.now() >= mayGuessAt)) {
+      isUnsure ||= told?.isUnsure === true;
+      nextAt = clock.now() + betweenMessagesMs;
+      if (!told || (isUnsure && clock.now() >= mayGuessAt)) {
         yield this.#reset(upTo);
         nextAt = clock.now() + betweenResetsMs;
         mayGuessAt = clock.now() + betweenGuessesMs;
-      } else if (told.tasks.length + told.removed.length > 0) {
-        yield this.#message(upTo, told);
-        nextAt = clock.now() + betweenMessagesMs;
-      } else nextAt = clock.now() + betweenMessagesMs;
+        isUnsure = false;
+      } else if (told.tasks.length + told.removed.length > 0) yield this.#message(upTo, told);
     }
   }
 
@@ -180,10 +181,15 @@ export class Changes {
     return { type: 'reset', id: `${this.#incarnation}.${number}` };
   }
 
-  #news(signal: AbortSignal): Promise<void> {
+  /** Something was noted, or that moment has come. */
+  #news(signal: AbortSignal, at: number | undefined): Promise<void> {
     return this.#wait(signal, (done) => {
       this.#waiting.add(done);
-      return () => this.#waiting.delete(done);
+      const forget = at === undefined ? () => {} : this.#tasks.clock.schedule(at, done);
+      return () => {
+        this.#waiting.delete(done);
+        forget();
+      };
     });
   }
 

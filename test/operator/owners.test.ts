@@ -71,8 +71,6 @@ test('what was removed is told only to those who may know that it was there', as
     Listener.open(api, bobsToken),
     Listener.open(api),
   ]);
-  // Somebody has looked at it since, so that it is remembered whose it was.
-  await tasks.create('greet', { name: 'Ada' }, { owner: ada });
   await act(id, 'purge');
   const heard = ({ messages }: Listener) =>
     messages.some((one) => one.type === 'reset' || one.removed.includes(id));

@@ -7,9 +7,8 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { staticTokens } from '../../access/tokens.ts';
 import { StoreError } from '../../engine/store-errors.ts';
-import { UnknownTool } from '../../engine/tasks.ts';
 import { noteTurnedAway } from '../../hosting/recording.ts';
-import { BadAnswer, HoldfastError, Refusal, TaskNotFound } from '../../model/errors.ts';
+import { BadAnswer, HoldfastError, TaskNotFound } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { apiPath, dashboardPath, type Viewer } from '../../operator/api.ts';
 import { Changes } from '../../operator/changes.ts';
@@ -86,7 +85,7 @@ export class OperatorHandler {
   /** For Node's `http` and Express. */
   node = (req: NodeRequest, res: ServerResponse): void => {
     this.#answer(req, res)
-      .catch((error: unknown) => this.#worded(error))
+      .catch((error: unknown) => this.#worded(error, req.method === 'POST'))
       .then((response) => {
         if (response.status === 413) response.headers.set('connection', 'close');
         return writeResponse(res, req.method === 'HEAD' ? new Response(null, response) : response);
@@ -191,7 +190,7 @@ export class OperatorHandler {
     return new Response(stream.body, { headers: { ...strictHeaders, ...type, 'x-accel-buffering': 'no' } });
   }
 
-  #worded(error: unknown): Response {
+  #worded(error: unknown, isAction: boolean): Response {
     if (error instanceof HttpRefusal) return refused(error.status, error.message, error.headers);
     if (error instanceof BodyRefused || error instanceof OverLimit) {
       const status = error instanceof BodyRefused ? error.status : 429;
@@ -204,8 +203,8 @@ export class OperatorHandler {
       // What is wrong with the store is for the logs; the file or the server it names is not for callers.
       return refused(503, 'The store cannot be used at present. Try again later.', { 'retry-after': '5' });
     }
-    if (error instanceof Refusal || error instanceof UnknownTool || error instanceof HoldfastError)
-      return refused(409, error.message);
+    // What only looks can be wrong in nothing but its query.
+    if (error instanceof HoldfastError) return refused(isAction ? 409 : 400, error.message);
     this.#onError(error as Error);
     return refused(500, 'Something went wrong here; the log of the server says what.');
   }
