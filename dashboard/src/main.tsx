@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import './theme.css';
+import './parts/parts.css';
 
 function App() {
   return <main class="page">Holdfast</main>;
