@@ -75,7 +75,7 @@ function textBlock(text: string, mimeType?: string): ContentBlock {
 }
 
 function formOf(text: string, mimeType: string | undefined): TextForm {
-  const type = mimeType?.split(';')[0]!.trim().toLowerCase();
+  const type = mimeType?.replace(/;.*/, '').trim().toLowerCase();
   if (type === 'text/markdown') return 'markdown';
   if ((type === undefined || /\bjson$/.test(type)) && isJsonText(text)) return 'json';
   return type === undefined && looksLikeMarkdown(text) ? 'markdown' : 'plain';
