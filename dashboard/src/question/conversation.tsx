@@ -34,7 +34,7 @@ export function Conversation({ taskId, questions, answer }: ConversationProps) {
   const hidden = isWhole.value ? 0 : Math.max(0, questions.length - fewTurns);
   return (
     <section class="card conversation" data-open={open > 0} aria-labelledby="conversation-title">
-      <header class="card-head">
+      <header class="part-head">
         <h2 id="conversation-title">{open > 0 ? 'Waiting for an answer' : 'Questions and answers'}</h2>
       </header>
       {hidden > 0 && (

@@ -23,7 +23,7 @@ export function FieldView(props: FieldProps) {
   const about = (
     <>
       {field.description && (
-        <p class="field-about" id={`${id}-about`}>
+        <p class="form-field-about" id={`${id}-about`}>
           {field.description}
         </p>
       )}
@@ -32,12 +32,12 @@ export function FieldView(props: FieldProps) {
   const below = (
     <>
       {field.hint && (
-        <p class="field-hint" id={`${id}-hint`}>
+        <p class="form-field-hint" id={`${id}-hint`}>
           {field.hint}
         </p>
       )}
       {problem && (
-        <p class="field-problem" id={`${id}-problem`}>
+        <p class="form-field-problem" id={`${id}-problem`}>
           {problem}
         </p>
       )}
@@ -46,7 +46,8 @@ export function FieldView(props: FieldProps) {
   if (isGroup)
     return (
       <fieldset
-        class="field"
+        class="form-field"
+        data-control={control.type}
         id={id}
         tabIndex={-1}
         aria-describedby={describedBy(props)}
@@ -59,7 +60,7 @@ export function FieldView(props: FieldProps) {
       </fieldset>
     );
   return (
-    <div class="field" data-problem={problem !== undefined}>
+    <div class="form-field" data-control={control.type} data-problem={problem !== undefined}>
       <label for={id}>{label}</label>
       {about}
       <Input {...props} />
@@ -122,7 +123,9 @@ function Input(props: FieldProps): ComponentChildren {
       return (
         <>
           <input {...typed} type="datetime-local" step="1" class="medium" />
-          <p class="field-hint">In your own time zone, {Intl.DateTimeFormat().resolvedOptions().timeZone}</p>
+          <p class="form-field-hint">
+            In your own time zone, {Intl.DateTimeFormat().resolvedOptions().timeZone}
+          </p>
         </>
       );
     case 'long-text':

@@ -51,18 +51,20 @@ export function QuestionForm({ taskId, questionKey, schema, send }: FormProps) {
           </ul>
         </div>
       )}
-      {fields.map((field) => (
-        <FieldView
-          key={field.name}
-          id={fieldId(field.name)}
-          field={field}
-          entry={entries.value[field.name] ?? ''}
-          problem={problems.find(({ name }) => name === field.name)?.message}
-          onEnter={(entry) => {
-            entries.value = { ...entries.peek(), [field.name]: entry };
-          }}
-        />
-      ))}
+      <div class="form-fields">
+        {fields.map((field) => (
+          <FieldView
+            key={field.name}
+            id={fieldId(field.name)}
+            field={field}
+            entry={entries.value[field.name] ?? ''}
+            problem={problems.find(({ name }) => name === field.name)?.message}
+            onEnter={(entry) => {
+              entries.value = { ...entries.peek(), [field.name]: entry };
+            }}
+          />
+        ))}
+      </div>
       {sending.error.value && (
         <p class="form-error" role="alert">
           {sending.error.value}

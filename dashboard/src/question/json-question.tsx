@@ -39,7 +39,7 @@ export function JsonQuestion({ taskId, questionKey, request, send }: JsonQuestio
   };
   return (
     <form class="form" onSubmit={submit} noValidate>
-      <div class="field" data-problem={problem.value !== undefined}>
+      <div class="form-field" data-problem={problem.value !== undefined}>
         <label for={id}>Answer, as JSON</label>
         <textarea
           id={id}
@@ -54,7 +54,7 @@ export function JsonQuestion({ taskId, questionKey, request, send }: JsonQuestio
           }}
         />
         {problem.value && (
-          <p class="field-problem" id={`${id}-problem`} role="alert">
+          <p class="form-field-problem" id={`${id}-problem`} role="alert">
             {problem.value}
           </p>
         )}

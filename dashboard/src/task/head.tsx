@@ -20,7 +20,7 @@ export function Head({ story, onDone }: { story: TaskStory; onDone: () => Promis
         <StandingBadge standing={task.standing} stuck={task.stuck} />
       </div>
       <Sentence story={story} />
-      {task.progress && (
+      {task.progress && task.standing !== 'completed' && (
         <div class="head-progress">
           <ProgressBar progress={task.progress} />
           {task.progress.message && <span>{task.progress.message}</span>}
@@ -30,7 +30,7 @@ export function Head({ story, onDone }: { story: TaskStory; onDone: () => Promis
         task.statusMessage !== task.progress?.message &&
         task.statusMessage !== task.problem && <p class="status-message">{task.statusMessage}</p>}
       {(task.problem || task.stuck) && (
-        <p class="problem">
+        <p class="trouble">
           <Icon name="warning" />
           <span>{task.stuck ?? task.problem}</span>
         </p>

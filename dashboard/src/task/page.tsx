@@ -1,5 +1,6 @@
 /** The page of one task: how it stands, what it waits for, what happened, what it was given and gave. */
 import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 import type { JsonObject } from '../../../src/model/json.ts';
 import type { TaskStory } from '../../../src/operator/api.ts';
 import { sentenceOf } from '../errors.ts';
@@ -74,6 +75,17 @@ interface StoryProps {
 
 function Story({ story, error, isGone, read }: StoryProps) {
   const opened = useSignal<ReadonlySet<string>>(new Set());
+  // Whoever came to answer finds the question first, and it does not move away when it is answered.
+  const isOpen = story.questions.some(({ state }) => state === 'open');
+  const wasOpen = useRef(false);
+  wasOpen.current ||= isOpen;
+  const parts = [
+    <TimelineCard key="timeline" story={story} opened={opened} />,
+    <div key="values" class="values">
+      <Arguments story={story} />
+      <Result story={story} />
+    </div>,
+  ];
   const answer = async (key: string, response: JsonObject) => {
     try {
       await desk.peek()!.answer(story.task.id, key, response);
@@ -95,12 +107,16 @@ function Story({ story, error, isGone, read }: StoryProps) {
         </p>
       )}
       <Head story={story} onDone={read} />
-      <Conversation taskId={story.task.id} questions={story.questions} answer={answer} />
-      <TimelineCard story={story} opened={opened} />
-      <div class="values">
-        <Arguments story={story} />
-        <Result story={story} />
-      </div>
+      {parts.toSpliced(
+        wasOpen.current ? 0 : 1,
+        0,
+        <Conversation
+          key="conversation"
+          taskId={story.task.id}
+          questions={story.questions}
+          answer={answer}
+        />,
+      )}
       <Events story={story} />
       <Audit story={story} />
     </article>

@@ -11,7 +11,7 @@ import { kindWords, passWords, stateWords } from './words.ts';
 export function RowDetails({ row }: { row: Row }) {
   const { call, child, childId, passes } = row;
   return (
-    <div class="row-details">
+    <div class="lane-details">
       <dl class="facts">
         <dt>{kindWords[row.kind]}</dt>
         <dd>
@@ -53,7 +53,7 @@ export function RowDetails({ row }: { row: Row }) {
             <dd>
               <a href={href({ view: 'task', id: childId })}>Open subtask</a>{' '}
               {child && <StandingBadge standing={child.standing} stuck={child.stuck} />}
-              {child?.problem && <p class="problem-text">{child.problem}</p>}
+              {child?.problem && <p class="trouble-text">{child.problem}</p>}
               {child?.statusMessage && <p>{child.statusMessage}</p>}
             </dd>
           </>
@@ -61,7 +61,7 @@ export function RowDetails({ row }: { row: Row }) {
         {call?.error && (
           <>
             <dt>Error</dt>
-            <dd class="problem-text">{call.error}</dd>
+            <dd class="trouble-text">{call.error}</dd>
           </>
         )}
       </dl>
@@ -81,7 +81,7 @@ export function RowDetails({ row }: { row: Row }) {
           <ol class="attempts">
             {call.attempts.map(({ at, message, retryAt }, i) => (
               <li key={i}>
-                <span class="problem-text">{message}</span>{' '}
+                <span class="trouble-text">{message}</span>{' '}
                 <span class="muted">
                   at <Moment at={at} />, next attempt after {duration(Math.max(0, retryAt - at))}
                 </span>

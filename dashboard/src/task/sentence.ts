@@ -25,11 +25,11 @@ export function sentenceAbout(story: TaskStory, now: number): string {
 function liveSentence(story: TaskStory, now: number): string {
   const { task, calls, holder, wakeAt, questions } = story;
   if (task.stuck) return 'Set aside: no worker can go on with it at present.';
-  if (task.standing === 'queued') return `Waits for a worker since ${roughly(now - task.createdAt)}.`;
+  if (task.standing === 'queued') return `Has waited for a worker for ${roughly(now - task.createdAt)}.`;
   const asked = questions.filter(({ state }) => state === 'open');
   if (asked.length > 0) {
-    const since = roughly(now - Math.min(...asked.map(({ askedAt }) => askedAt)));
-    return `Waits for ${asked.length === 1 ? 'an answer' : `${asked.length} answers`} since ${since}.`;
+    const waited = roughly(now - Math.min(...asked.map(({ askedAt }) => askedAt)));
+    return `Has waited for ${asked.length === 1 ? 'an answer' : `${asked.length} answers`} for ${waited}.`;
   }
   const open = calls.filter(({ state }) => state === 'open');
   const step = open.find(({ kind }) => kind === 'step');

@@ -23,7 +23,7 @@ export function TimelineCard({ story, opened }: { story: TaskStory; opened: Sign
   const { crashes, rows } = timeline;
   return (
     <section class="card timeline" aria-labelledby="timeline-title">
-      <header class="card-head">
+      <header class="part-head">
         <h2 id="timeline-title">Timeline</h2>
         <div class="switch">
           {(['Timeline', 'Table'] as const).map((name) => (

@@ -35,7 +35,7 @@ export function TimelineTable({ timeline }: { timeline: Timeline }) {
               <td class="number">{tookWords(row, timeline.to)}</td>
               <td>
                 {row.passes ? row.passes.map(passWords).join('; ') : stateWords(row)}
-                {row.call?.error && <span class="problem-text">: {row.call.error}</span>}
+                {row.call?.error && <span class="trouble-text">: {row.call.error}</span>}
               </td>
             </tr>
           ))}

@@ -3,6 +3,7 @@
  * the order of the tab key, and arrows go from row to row. Places are percentages, so that the browser does the rest.
  */
 import { useSignal } from '@preact/signals';
+import { Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { duration, plural } from '../format.ts';
 import { Icon, type IconName } from '../parts/icons.tsx';
@@ -58,7 +59,7 @@ export function TimelineDrawing({ timeline, opened }: { timeline: Timeline; open
   const reachable = current.value && ids.includes(current.value) ? current.value : ids[0];
   return (
     <div class="drawing" ref={box}>
-      <div class="axis" aria-hidden="true">
+      <div class="lane-axis" aria-hidden="true">
         <div class="track">
           {axis.ticks.map(({ at, place, label }) => (
             <span key={at} class={`tick${place > 0.94 ? ' tick-last' : ''}`} style={{ left: percent(place) }}>
@@ -86,7 +87,7 @@ export function TimelineDrawing({ timeline, opened }: { timeline: Timeline; open
           ))}
         </div>
       </div>
-      <ul class="rows" aria-label="What happened, by the time it began">
+      <ul class="lanes" aria-label="What happened, by the time it began">
         {items.map((item) => {
           const id = idOf(item);
           const tabIndex = id === reachable ? 0 : -1;
@@ -119,18 +120,18 @@ interface RowLineProps {
 function RowLine({ row, timeline, tabIndex, isOpen, tip }: RowLineProps) {
   const { axis, crashes, to: end } = timeline;
   return (
-    <li class="row" data-row={row.id} data-kind={row.kind} data-state={row.state}>
-      <div class="row-line">
+    <li class="lane" data-row={row.id} data-kind={row.kind} data-state={row.state}>
+      <div class="lane-line">
         <button
           type="button"
-          class="row-name"
+          class="lane-name"
           tabIndex={tabIndex}
           aria-expanded={isOpen}
           aria-label={rowSentence(row, end)}
         >
           <Icon name={icons[row.kind]} />
-          <span class="row-label">{row.label}</span>
-          <span class="row-took">{tookWords(row, end)}</span>
+          <span class="lane-label">{row.label}</span>
+          <span class="lane-took">{tookWords(row, end)}</span>
         </button>
         <div class="track">
           {row.bars.map((bar, i) => (
@@ -171,6 +172,8 @@ function BarView({ bar, index, axis, childId, label }: BarProps) {
 /** Where this process died, and where it took over from one that did. */
 function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly Crash[] }) {
   const own = new Set(row.passes!.map(({ number }) => number));
+  // Of many the words would cover each other; the notes above the drawing have them.
+  const isCrowded = crashes.length > 3;
   return (
     <>
       {crashes.map((crash) => {
@@ -178,7 +181,7 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
         const resumed =
           own.has(crash.pass + 1) && crash.resumedAt !== undefined && axis.place(crash.resumedAt);
         return (
-          <>
+          <Fragment key={crash.pass}>
             {died !== false && (
               <span
                 class="flag flag-died"
@@ -186,10 +189,10 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
                 style={{ left: percent(died) }}
               >
                 <Icon name="torn" />
-                process died
+                {!isCrowded && 'process died'}
               </span>
             )}
-            {resumed !== false && (
+            {resumed !== false && !isCrowded && (
               <span
                 class="flag flag-resumed"
                 data-side={resumed > 0.4 ? 'before' : 'after'}
@@ -198,7 +201,7 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
                 resumed, {notRepeated(crash.replayed ?? 0)}
               </span>
             )}
-          </>
+          </Fragment>
         );
       })}
     </>
@@ -228,7 +231,7 @@ function TipView({ row, bar, axis, end }: { row: Row; bar: Bar | undefined; axis
           ? ` · ${plural(row.call.attempts.length, 'failed attempt')}`
           : ''}
       </span>
-      {error && <span class="problem-text">{error}</span>}
+      {error && <span class="trouble-text">{error}</span>}
     </span>
   );
 }
@@ -238,18 +241,18 @@ function FoldLine({ fold, axis, tabIndex }: { fold: Fold; axis: Axis; tabIndex: 
   const to = Math.max(...fold.rows.map((row) => row.to ?? axis.to));
   const left = axis.place(from);
   return (
-    <li class="row row-fold" data-row={fold.id}>
-      <div class="row-line">
+    <li class="lane lane-fold" data-row={fold.id}>
+      <div class="lane-line">
         <button
           type="button"
-          class="row-name"
+          class="lane-name"
           tabIndex={tabIndex}
           aria-expanded={fold.isOpen}
           aria-label={`${fold.rows.length} that went well, ${duration(to - from)}`}
         >
           <Icon name="chevron" />
-          <span class="row-label">{fold.rows.length} that went well</span>
-          <span class="row-took">{duration(to - from)}</span>
+          <span class="lane-label">{fold.rows.length} that went well</span>
+          <span class="lane-took">{duration(to - from)}</span>
         </button>
         <div class="track">
           <span
@@ -284,7 +287,7 @@ function listen(box: HTMLElement, hands: Hands): () => void {
   const options = { signal: stopping.signal };
   const rowOf = (target: EventTarget | null) =>
     (target as Element | null)?.closest<HTMLElement>('[data-row]');
-  const onTarget = ({ target }: Event) => (target as Element).closest('a, .row-details') === null;
+  const onTarget = ({ target }: Event) => (target as Element).closest('a, .lane-details') === null;
   const tipOf = ({ target }: Event): Tip | undefined => {
     const row = rowOf(target)?.dataset.row;
     const bar = (target as Element).closest<HTMLElement>('[data-bar]')?.dataset.bar;
@@ -311,16 +314,16 @@ function listen(box: HTMLElement, hands: Hands): () => void {
       const row = rowOf(event.target)?.dataset.row;
       if (row === undefined) return;
       hands.focus(row);
-      if ((event.target as Element).matches('.row-name:focus-visible')) hands.show({ row });
+      if ((event.target as Element).matches('.lane-name:focus-visible')) hands.show({ row });
     },
     options,
   );
   box.addEventListener(
     'keydown',
     (event) => {
-      if (!(event.target as Element).matches('.row-name')) return;
+      if (!(event.target as Element).matches('.lane-name')) return;
       if (event.key === 'Escape') return hands.show(undefined);
-      const names = [...box.querySelectorAll<HTMLElement>('.row-name')];
+      const names = [...box.querySelectorAll<HTMLElement>('.lane-name')];
       const at = names.indexOf(event.target as HTMLElement);
       const places: Record<string, number> = {
         ArrowDown: at + 1,

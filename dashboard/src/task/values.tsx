@@ -14,7 +14,7 @@ import { desk } from '../session.ts';
 export function Arguments({ story }: { story: TaskStory }) {
   return (
     <section class="card" aria-labelledby="arguments-title">
-      <header class="card-head">
+      <header class="part-head">
         <h2 id="arguments-title">Arguments</h2>
       </header>
       {story.arguments === redacted ? (
@@ -30,7 +30,7 @@ export function Result({ story }: { story: TaskStory }) {
   const { outcome } = story;
   return (
     <section class="card" aria-labelledby="result-title">
-      <header class="card-head">
+      <header class="part-head">
         <h2 id="result-title">Result</h2>
       </header>
       {outcome ? <OutcomeView story={story} outcome={outcome} /> : <p class="nothing">It has none yet.</p>}
@@ -44,7 +44,7 @@ function OutcomeView({ story, outcome }: { story: TaskStory; outcome: Outcome & 
       return (
         <>
           {outcome.isError && (
-            <p class="problem">
+            <p class="trouble">
               <Icon name="failed" />
               <span>The tool says that it failed. This is what it gave back.</span>
             </p>
@@ -55,7 +55,7 @@ function OutcomeView({ story, outcome }: { story: TaskStory; outcome: Outcome & 
     case 'failure':
       return (
         <>
-          <p class="problem">
+          <p class="trouble">
             <Icon name="failed" />
             <span>
               {outcome.message}
@@ -73,7 +73,7 @@ function OutcomeView({ story, outcome }: { story: TaskStory; outcome: Outcome & 
       );
     case 'lost':
       return (
-        <p class="problem">
+        <p class="trouble">
           <Icon name="lost" />
           <span>{outcome.message}</span>
         </p>
