@@ -1,8 +1,17 @@
 import { render } from 'preact';
+import { App } from './app.tsx';
+import { startClock } from './format.ts';
+import { startKeys } from './keys.ts';
+import { startRouter } from './router.ts';
+import { beginSession } from './session.ts';
+import { startColours } from './shell/colours.ts';
 import './theme.css';
+import './parts/parts.css';
+import './shell/shell.css';
 
-function App() {
-  return <main class="page">Holdfast</main>;
-}
-
+beginSession();
+startColours();
+startRouter();
+startKeys();
+startClock();
 render(<App />, document.getElementById('app')!);

@@ -1,0 +1,185 @@
+/** The operator's desk over HTTP, with a token. One method is one request; nothing is retried here. */
+import type {
+  About,
+  ChangeMessage,
+  ListOfTasks,
+  OperatorDesk,
+  OverviewReport,
+  TaskPage,
+  TaskStory,
+  TaskSummary,
+} from '../../src/operator/api.ts';
+import { NotFound, Offline, Refused, Unauthorized } from './errors.ts';
+import { readEvents } from './event-stream.ts';
+
+export { NotFound, Offline, Refused, Unauthorized } from './errors.ts';
+
+type Filter = Parameters<OperatorDesk['count']>[0];
+type Count = Awaited<ReturnType<OperatorDesk['count']>>;
+type Result = Awaited<ReturnType<OperatorDesk['result']>>;
+type Answer = Parameters<OperatorDesk['answer']>[2];
+
+/** A server that is asked for something says something within this time, or counts as gone. */
+const patienceMs = 30_000;
+
+/** A stream on which not even a sign of life came for so long is broken, whatever the network says. */
+const silenceMs = 60_000;
+
+export interface ChangesOptions {
+  readonly signal: AbortSignal;
+  readonly lastId?: string;
+  /** Called when the server accepts the request, and whenever anything arrives. */
+  readonly onHeard?: () => void;
+}
+
+export class HttpDesk implements OperatorDesk {
+  readonly #base: string;
+  readonly #token: string;
+
+  /** `base` is the URL of the API without a slash at the end; the API is beside the dashboard. */
+  constructor(token: string, base: string = new URL('./api', location.href).href) {
+    this.#base = base;
+    this.#token = token;
+  }
+
+  about(): Promise<About> {
+    return this.#get('/about');
+  }
+
+  list(query: ListOfTasks): Promise<TaskPage> {
+    const params = paramsOf(query);
+    if (query.limit !== undefined) params.set('limit', String(query.limit));
+    if (query.cursor !== undefined) params.set('cursor', query.cursor);
+    return this.#get(`/tasks?${params}`);
+  }
+
+  count(filter: Filter): Promise<Count> {
+    return this.#get(`/count?${paramsOf(filter)}`);
+  }
+
+  overview({ windowMs }: { readonly windowMs: number }): Promise<OverviewReport> {
+    return this.#get(`/overview?window=${windowMs}`);
+  }
+
+  story(id: string): Promise<TaskStory | undefined> {
+    return orUndefined(this.#get<TaskStory>(taskPath(id)));
+  }
+
+  result(id: string): Promise<Result> {
+    return orUndefined(this.#get<NonNullable<Result>>(`${taskPath(id)}/result`));
+  }
+
+  cancel(id: string, reason?: string): Promise<TaskSummary> {
+    return this.#post(`${taskPath(id)}/cancel`, reason ? { reason } : {});
+  }
+
+  retry(id: string): Promise<TaskSummary> {
+    return this.#post(`${taskPath(id)}/retry`, {});
+  }
+
+  answer(id: string, key: string, response: Answer): Promise<TaskSummary> {
+    return this.#post(`${taskPath(id)}/answer`, { key, response });
+  }
+
+  async purge(id: string): Promise<void> {
+    await this.#post(`${taskPath(id)}/purge`, {});
+  }
+
+  async *changes({ signal, lastId, onHeard = () => {} }: ChangesOptions): AsyncGenerator<ChangeMessage> {
+    const silence = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const heard = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(), silenceMs);
+    };
+    heard();
+    try {
+      const response = await this.#send('/changes', {
+        headers: { Accept: 'text/event-stream', ...(lastId !== undefined && { 'Last-Event-ID': lastId }) },
+        signal: AbortSignal.any([signal, silence.signal]),
+      });
+      onHeard();
+      const events = readEvents(response.body!, () => {
+        heard();
+        onHeard();
+      });
+      for await (const { id, event, data } of events) {
+        const message = { type: event, id, ...JSON.parse(data || '{}') } as ChangeMessage;
+        if (message.type === 'changes' || message.type === 'reset') yield message;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error instanceof Error && error.name in named ? error : new Offline(undefined, { cause: error });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #get<T>(path: string): Promise<T> {
+    return bodyOf<T>(await this.#send(path, { signal: AbortSignal.timeout(patienceMs) }));
+  }
+
+  async #post<T>(path: string, body: unknown): Promise<T> {
+    const response = await this.#send(path, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(patienceMs),
+    });
+    return bodyOf<T>(response);
+  }
+
+  async #send(path: string, init: RequestInit): Promise<Response> {
+    const response = await fetch(`${this.#base}${path}`, {
+      ...init,
+      headers: { ...init.headers, Authorization: `Bearer ${this.#token}` },
+      cache: 'no-store',
+      credentials: 'omit',
+    }).catch((cause) => {
+      throw new Offline(undefined, { cause });
+    });
+    if (response.ok) return response;
+    throw await errorOf(response);
+  }
+}
+
+const named = { Unauthorized, NotFound, Refused, Offline };
+
+function taskPath(id: string): string {
+  return `/tasks/${encodeURIComponent(id)}`;
+}
+
+function paramsOf({ standings = [], ...filter }: Filter): URLSearchParams {
+  const params = new URLSearchParams(standings.map((standing) => ['status', standing]));
+  for (const name of ['tool', 'owner', 'since', 'until', 'text'] as const)
+    if (filter[name] !== undefined) params.set(name, String(filter[name]));
+  return params;
+}
+
+async function bodyOf<T>(response: Response): Promise<T> {
+  if (response.status === 204) return undefined as T;
+  try {
+    return (await response.json()) as T;
+  } catch (cause) {
+    throw new Offline('The server’s answer broke off.', { cause });
+  }
+}
+
+async function errorOf(response: Response): Promise<Error> {
+  const body = await response.json().catch(() => undefined);
+  const message: string | undefined = body?.error?.message;
+  if (response.status === 401) return new Unauthorized();
+  if (response.status === 404) return new NotFound(message);
+  // Said by whatever stands in front of a server that is gone.
+  if ([502, 503, 504].includes(response.status) && message === undefined) return new Offline();
+  return new Refused(message ?? `The server answered with status ${response.status}.`, response.status);
+}
+
+async function orUndefined<T>(promise: Promise<T>): Promise<T | undefined> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (error instanceof NotFound) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,72 @@
+/** The frame around every page: where one is, how the connection stands, and who may look at all. */
+import { useSignalEffect } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { sentenceOf } from './errors.ts';
+import { startClock } from './format.ts';
+import { ListPage } from './list/page.tsx';
+import { follow } from './live.ts';
+import { OverviewPage } from './overview/page.tsx';
+import { arrivals, route } from './router.ts';
+import { desk, token } from './session.ts';
+import { about } from './shell/about.ts';
+import { ConnectionBanner } from './shell/connection.tsx';
+import { Header } from './shell/header.tsx';
+import { KeyboardHelp } from './shell/keyboard-help.tsx';
+import { SignIn } from './shell/sign-in.tsx';
+import { TaskPage } from './task/page.tsx';
+
+export function App() {
+  return desk.value ? <SignedIn key={token.value} /> : <SignIn />;
+}
+
+function SignedIn() {
+  const main = useRef<HTMLElement>(null);
+  const current = desk.value!;
+  useEffect(() => {
+    const stop = follow(current);
+    current.about().then(
+      (told) => {
+        about.value = told;
+        startClock(told.now);
+      },
+      // The stream meets the same trouble and shows it; about is asked for again with the next page.
+      (error) => console.warn(sentenceOf(error)),
+    );
+    return stop;
+  }, [current]);
+  useSignalEffect(() => {
+    if (arrivals.value === 0) return;
+    // What was come to is said by its heading, and the next key goes on from there.
+    requestAnimationFrame(() =>
+      main.current?.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true }),
+    );
+  });
+  return (
+    <>
+      {/* biome-ignore lint/a11y/useValidAnchor: it is a link within the page, but must not become part of its address. */}
+      <a
+        class="skip-link"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <Header />
+      <ConnectionBanner />
+      <main id="main" class="page" tabIndex={-1} ref={main}>
+        <Page />
+      </main>
+      <KeyboardHelp />
+    </>
+  );
+}
+
+function Page() {
+  const to = route.value;
+  if (to.view === 'task') return <TaskPage key={to.id} id={to.id} />;
+  if (to.view === 'tasks') return <ListPage filter={to.filter} />;
+  return <OverviewPage window={to.window} />;
+}

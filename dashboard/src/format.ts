@@ -1,0 +1,112 @@
+/** Durations, moments and counts as people read them, and the clock that everything on the page goes by. */
+import { signal } from '@preact/signals';
+
+/** The server's time, to the second. It advances only while the page is visible. */
+export const now = signal(Date.now());
+
+let skew = 0;
+let frozen = false;
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** The server's time at this very moment. */
+export function preciseNow(): number {
+  return frozen ? now.value : Date.now() + skew;
+}
+
+/** Lets the clock go on; `serverNow` is what the server says that time it is. */
+export function startClock(serverNow?: number): void {
+  if (serverNow !== undefined && !frozen) skew = serverNow - Date.now();
+  if (timer !== undefined || frozen) return;
+  tick();
+  timer = setInterval(tick, 1_000);
+  document.addEventListener('visibilitychange', tick);
+}
+
+/** Stops the clock for good: pictures look the same whenever they are taken. */
+export function freeze(at: number): void {
+  frozen = true;
+  clearInterval(timer);
+  now.value = at;
+}
+
+function tick(): void {
+  if (!frozen && !document.hidden) now.value = Date.now() + skew;
+}
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** `340 ms`, `4.2 s`, `3 min 5 s`, `2 h 14 min`, `3 d 4 h`. */
+export function duration(ms: number): string {
+  if (ms < second) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 9.95 * second) return `${(ms / second).toFixed(1)} s`;
+  if (ms < 59.5 * second) return `${Math.round(ms / second)} s`;
+  if (ms < hour) return two(ms, minute, 'min', second, 's');
+  if (ms < day) return two(ms, hour, 'h', minute, 'min');
+  return two(ms, day, 'd', hour, 'h');
+}
+
+/** The same without fractions, for what changes every second: `0 s`, `4 s`, `3 min`. */
+export function roughly(ms: number): string {
+  if (ms < minute) return `${Math.max(0, Math.floor(ms / second))} s`;
+  if (ms < hour) return `${Math.floor(ms / minute)} min`;
+  if (ms < day) return `${Math.floor(ms / hour)} h`;
+  return `${Math.floor(ms / day)} d`;
+}
+
+/** `just now`, `12 s ago`, `5 min ago`, `in 3 h`. */
+export function ago(at: number, from: number): string {
+  const ms = from - at;
+  if (Math.abs(ms) < 5 * second) return 'just now';
+  return ms < 0 ? `in ${roughly(-ms)}` : `${roughly(ms)} ago`;
+}
+
+const time = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const dayAndTime = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+});
+const full = new Intl.DateTimeFormat('en-GB', {
+  dateStyle: 'full',
+  timeStyle: 'long',
+});
+
+/** The time of day if it is within half a day of `from`, else the day with it. */
+export function moment(at: number, from: number): string {
+  return Math.abs(from - at) < 12 * hour ? time.format(at) : dayAndTime.format(at);
+}
+
+/** Everything about a moment, for tooltips. */
+export function fullMoment(at: number): string {
+  return `${full.format(at)}`;
+}
+
+const numbers = new Intl.NumberFormat('en');
+const compactNumbers = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** `10,000`, or `10,000+` if there are more. */
+export function count(value: number, isMore = false): string {
+  return `${numbers.format(value)}${isMore ? '+' : ''}`;
+}
+
+/** `12K`, where there is little room. */
+export function compact(value: number): string {
+  return compactNumbers.format(value);
+}
+
+/** `1 task`, `2 tasks`. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+function two(ms: number, unit: number, name: string, smaller: number, smallerName: string): string {
+  const whole = Math.round(ms / smaller);
+  const each = unit / smaller;
+  const rest = whole % each;
+  const first = `${Math.floor(whole / each)} ${name}`;
+  return rest === 0 ? first : `${first} ${rest} ${smallerName}`;
+}

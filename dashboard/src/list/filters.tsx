@@ -1,0 +1,203 @@
+/** What the list is narrowed to. Every choice is in the address at once. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { type Standing, standings } from '../../../src/model/standing.ts';
+import { Button } from '../parts/button.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { meanings } from '../parts/standing.tsx';
+import { everything, type ListFilter, navigate, type Span, spans } from '../router.ts';
+import { about } from '../shell/about.ts';
+import type { ListModel } from './model.ts';
+
+/** Somebody who types is not interrupted by a list for every letter. */
+const typingMs = 250;
+
+export function isFiltered({ standings, tool, owner, age, text }: ListFilter): boolean {
+  return standings.length > 0 || Boolean(tool || owner || age || text);
+}
+
+export function Filters({ filter, model }: { filter: ListFilter; model: ListModel }) {
+  const isOpen = useSignal(Boolean(filter.tool || filter.owner || filter.age));
+  const show = (next: ListFilter, { replace = false } = {}) => {
+    navigate({ view: 'tasks', filter: withoutEmpty(next) }, { replace });
+    scrollTo(0, 0);
+  };
+  const seen = seenIn(model);
+  const tools = known([...(about.value?.tools ?? []), ...seen.tools], filter.tool);
+  return (
+    <search class="filters">
+      <Search filter={filter} onChange={(text) => show({ ...filter, text }, { replace: true })} />
+      <div class="filters-more" data-open={isOpen.value ? '' : undefined}>
+        <label class="filter">
+          <span class="visually-hidden">Tool</span>
+          <select
+            class="select"
+            value={filter.tool ?? ''}
+            onChange={(event) => show({ ...filter, tool: event.currentTarget.value })}
+          >
+            <option value="">Any tool</option>
+            {tools.map((tool) => (
+              <option key={tool} value={tool}>
+                {tool}
+              </option>
+            ))}
+          </select>
+        </label>
+        {about.value?.owner === undefined && (
+          <label class="filter">
+            <span class="visually-hidden">Owner</span>
+            <input
+              key={filter.owner ?? ''}
+              class="input"
+              list="owners"
+              placeholder="Any owner"
+              autocomplete="off"
+              spellcheck={false}
+              defaultValue={filter.owner ?? ''}
+              onChange={(event) => show({ ...filter, owner: event.currentTarget.value.trim() })}
+            />
+            <datalist id="owners">
+              {seen.owners.map((owner) => (
+                <option key={owner} value={owner} />
+              ))}
+            </datalist>
+          </label>
+        )}
+        <label class="filter">
+          <span class="visually-hidden">Age</span>
+          <select
+            class="select"
+            value={filter.age ?? ''}
+            onChange={(event) => {
+              const { age: _, ...rest } = filter;
+              const age = event.currentTarget.value as Span | '';
+              show(age ? { ...rest, age } : rest);
+            }}
+          >
+            <option value="">Any age</option>
+            {(Object.keys(spans) as Span[]).map((span) => (
+              <option key={span} value={span}>
+                Last {spans[span].name}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <button
+        type="button"
+        class="button button-quiet filters-toggle"
+        aria-expanded={isOpen.value}
+        onClick={() => {
+          isOpen.value = !isOpen.value;
+        }}
+      >
+        {isOpen.value ? 'Fewer filters' : 'More filters'}
+      </button>
+      <Chips chosen={filter.standings} onChange={(standings) => show({ ...filter, standings })} />
+      {isFiltered(filter) && (
+        <Button kind="quiet" icon="close" onClick={() => show(everything)}>
+          Clear
+        </Button>
+      )}
+    </search>
+  );
+}
+
+function Search({ filter, onChange }: { filter: ListFilter; onChange: (text: string) => void }) {
+  const field = useRef<HTMLInputElement>(null);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  // The address may change in other ways than by typing, but not under somebody who types.
+  useEffect(() => {
+    if (document.activeElement !== field.current) field.current!.value = filter.text ?? '';
+  }, [filter.text]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const change = (ms: number) => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => onChange(field.current!.value.trim()), ms);
+  };
+  return (
+    <label class="filter filter-search">
+      <span class="visually-hidden">Search ids, tools, owners and messages</span>
+      <Icon name="search" />
+      <input
+        ref={field}
+        id="search"
+        class="input"
+        type="search"
+        placeholder="Search"
+        autocomplete="off"
+        spellcheck={false}
+        defaultValue={filter.text ?? ''}
+        aria-keyshortcuts="/"
+        onInput={() => change(typingMs)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') change(0);
+          if (event.key !== 'Escape') return;
+          event.preventDefault();
+          if (field.current!.value) {
+            field.current!.value = '';
+            change(0);
+          } else field.current!.blur();
+        }}
+      />
+    </label>
+  );
+}
+
+interface ChipsProps {
+  readonly chosen: readonly Standing[];
+  readonly onChange: (chosen: readonly Standing[]) => void;
+}
+
+function Chips({ chosen, onChange }: ChipsProps) {
+  return (
+    <fieldset class="chips">
+      <legend class="visually-hidden">Standing</legend>
+      {standings.map((standing) => {
+        const isChosen = chosen.includes(standing);
+        return (
+          <button
+            key={standing}
+            type="button"
+            class="chip"
+            data-standing={standing}
+            aria-pressed={isChosen}
+            title={meanings[standing]}
+            onClick={() =>
+              onChange(standings.filter((other) => (other === standing ? !isChosen : chosen.includes(other))))
+            }
+          >
+            <Icon name={standing} />
+            {standing}
+          </button>
+        );
+      })}
+    </fieldset>
+  );
+}
+
+function seenIn(model: ListModel): { tools: string[]; owners: string[] } {
+  const tools = new Set<string>();
+  const owners = new Set<string>();
+  let looked = 0;
+  for (const task of model.rows.values()) {
+    if (++looked > 500) break;
+    tools.add(task.tool);
+    owners.add(task.owner);
+  }
+  return { tools: [...tools], owners: [...owners].sort() };
+}
+
+function known(tools: readonly string[], chosen: string | undefined): string[] {
+  return [...new Set(chosen ? [...tools, chosen] : tools)].sort();
+}
+
+function withoutEmpty({ standings, tool, owner, age, text }: ListFilter): ListFilter {
+  return {
+    standings,
+    ...(tool && { tool }),
+    ...(owner && { owner }),
+    ...(age && { age }),
+    ...(text && { text }),
+  };
+}

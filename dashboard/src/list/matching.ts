@@ -1,0 +1,27 @@
+/** Whether a task that was told of belongs to a list: the same question that the server answers for its pages. */
+import type { SurveyFilter } from '../../../src/engine/survey.ts';
+import type { TaskSummary } from '../../../src/operator/api.ts';
+import { type ListFilter, spans } from '../router.ts';
+
+/** The filter as the server wants it; an age is counted back from `now`. */
+export function surveyFilter({ standings, tool, owner, age, text }: ListFilter, now: number): SurveyFilter {
+  return {
+    ...(standings.length > 0 && { standings }),
+    ...(tool && { tool }),
+    ...(owner && { owner }),
+    ...(age && { since: now - spans[age].ms }),
+    ...(text && { text }),
+  };
+}
+
+export function matches(task: TaskSummary, { standings, tool, owner, since, text }: SurveyFilter): boolean {
+  if (standings && !standings.includes(task.standing)) return false;
+  if (tool !== undefined && task.tool !== tool) return false;
+  if (owner !== undefined && task.owner !== owner) return false;
+  if (since !== undefined && task.createdAt < since) return false;
+  if (text === undefined) return true;
+  const wanted = text.toLowerCase();
+  return [task.id, task.tool, task.owner, task.statusMessage ?? ''].some((value) =>
+    value.toLowerCase().includes(wanted),
+  );
+}

@@ -1,0 +1,24 @@
+import { count } from '../format.ts';
+import { Icon } from '../parts/icons.tsx';
+import type { ListModel } from './model.ts';
+
+/** How many came while somebody reads further down, and the way to them. */
+export function NewTasks({ model }: { model: ListModel }) {
+  model.changed.value;
+  const { held } = model.rows;
+  const show = () => {
+    model.isRead = false;
+    scrollTo(0, 0);
+    model.settle();
+  };
+  return (
+    <div class="new-tasks" role="status">
+      {held.count > 0 && model.isRead && (
+        <button type="button" class="new-tasks-button number" onClick={show}>
+          <Icon name="up" />
+          {count(held.count, held.isMore)} new {held.count === 1 ? 'task' : 'tasks'}
+        </button>
+      )}
+    </div>
+  );
+}

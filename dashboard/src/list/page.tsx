@@ -1,0 +1,150 @@
+/** All tasks, or those that a filter leaves. */
+import { useSignal } from '@preact/signals';
+import { useCallback, useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { count } from '../format.ts';
+import { Button } from '../parts/button.tsx';
+import { Empty, Failure, Loading } from '../parts/states.tsx';
+import { everything, type ListFilter, navigate } from '../router.ts';
+import { desk } from '../session.ts';
+import { Filters, isFiltered } from './filters.tsx';
+import './list.css';
+import { type ListModel, modelFor } from './model.ts';
+import { NewTasks } from './new-tasks.tsx';
+import { Row } from './row.tsx';
+import { useRowKeys } from './row-keys.ts';
+import { useViewport } from './viewport.ts';
+
+export function ListPage({ filter }: { filter: ListFilter }) {
+  const model = modelFor(desk.value!, filter);
+  useEffect(() => {
+    document.title = 'Tasks – Holdfast';
+  }, []);
+  return (
+    <>
+      <div class="page-head">
+        <h1 tabIndex={-1}>Tasks</h1>
+        <Total model={model} />
+      </div>
+      <Filters filter={filter} model={model} />
+      <TaskList model={model} filter={filter} />
+    </>
+  );
+}
+
+function Total({ model }: { model: ListModel }) {
+  const total = model.total.value;
+  if (!total) return <p class="total" />;
+  return (
+    <p class="total number" role="status">
+      <strong>{count(total.count, total.isMore)}</strong>{' '}
+      {total.count === 1 && !total.isMore ? 'task' : 'tasks'}
+    </p>
+  );
+}
+
+function TaskList({ model, filter }: { model: ListModel; filter: ListFilter }) {
+  const list = useRef<HTMLOListElement>(null);
+  /** The row that the keys are at. It exists even out of sight, so that it keeps the focus. */
+  const active = useSignal<string | undefined>(undefined);
+  const onScroll = useCallback(
+    (isRead: boolean) => {
+      const wasRead = model.isRead;
+      model.isRead = isRead;
+      if (wasRead && !isRead) model.settle();
+    },
+    [model],
+  );
+  const viewport = useViewport(list, onScroll);
+  useRowKeys({ model, list, active, viewport });
+  model.changed.value;
+  const { rows } = model;
+  const { first, end } = viewport.range.value;
+  const height = viewport.rowHeight.value;
+  useLayoutEffect(() => {
+    if (end + 60 > rows.length) void model.loadMore();
+  });
+  const isEmpty = rows.length === 0;
+  if (isEmpty && model.error.value !== undefined)
+    return (
+      <div class="card">
+        <Failure error={model.error.value} onRetry={model.retry} />
+      </div>
+    );
+  if (isEmpty && !model.loading.value) return <Nothing filter={filter} />;
+  const shown = rows.ids.slice(first, end).map((id, offset) => ({ id, index: first + offset }));
+  const activeIndex = active.value === undefined ? -1 : rows.ids.indexOf(active.value);
+  if (activeIndex >= 0 && (activeIndex < first || activeIndex >= end))
+    shown.push({ id: active.value!, index: activeIndex });
+  const setSize = model.isComplete ? rows.length : -1;
+  return (
+    <div class="card list">
+      <div class="list-head" aria-hidden="true">
+        <span>Standing</span>
+        <span>Tool</span>
+        <span>Progress</span>
+        <span>Owner</span>
+        <span>Made</span>
+        <span>Took</span>
+      </div>
+      <NewTasks model={model} />
+      <ol
+        ref={list}
+        class="rows"
+        aria-label="Tasks, the newest first"
+        aria-busy={model.loading.value === 'first'}
+        style={{ height: `${Math.max(rows.length, isEmpty ? 8 : 1) * height}px` }}
+      >
+        {isEmpty ? (
+          <li class="row-loading">
+            <Loading label="Loading tasks" lines={8} />
+          </li>
+        ) : (
+          shown.map(({ id, index }) => (
+            <Row
+              key={id}
+              task={rows.get(id)!}
+              index={index}
+              setSize={setSize}
+              top={index * height}
+              isLeaving={rows.isLeaving(id)}
+              isGone={rows.isGone(id)}
+              isFresh={model.fresh.has(id)}
+            />
+          ))
+        )}
+      </ol>
+      <Foot model={model} />
+    </div>
+  );
+}
+
+function Foot({ model }: { model: ListModel }) {
+  model.changed.value;
+  if (model.error.value !== undefined)
+    return (
+      <p class="list-foot">
+        More could not be loaded. <Button onClick={model.retry}>Try again</Button>
+      </p>
+    );
+  if (model.rows.length === 0) return null;
+  return <p class="list-foot">{model.isComplete ? 'These are all.' : 'Loading more …'}</p>;
+}
+
+function Nothing({ filter }: { filter: ListFilter }) {
+  if (!isFiltered(filter))
+    return (
+      <div class="card">
+        <Empty title="No task yet">
+          As soon as a durable tool is called, its task shows up here by itself.
+        </Empty>
+      </div>
+    );
+  return (
+    <div class="card">
+      <Empty title="No task matches" icon="search">
+        <p>Whatever comes to match shows up here by itself.</p>
+        <Button onClick={() => navigate({ view: 'tasks', filter: everything })}>Clear the filters</Button>
+      </Empty>
+    </div>
+  );
+}

@@ -1,0 +1,70 @@
+/** j, k, the arrows, Home and End go from row to row; / goes to the search. Enter is the link's own. */
+import type { Signal } from '@preact/signals';
+import type { RefObject } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { isTyping } from '../keys.ts';
+import type { ListModel } from './model.ts';
+import type { Viewport } from './viewport.ts';
+
+interface RowKeys {
+  readonly model: ListModel;
+  readonly list: RefObject<HTMLElement | null>;
+  readonly active: Signal<string | undefined>;
+  readonly viewport: Viewport;
+}
+
+export function useRowKeys({ model, list, active, viewport }: RowKeys): void {
+  useEffect(() => {
+    const goTo = (index: number) => {
+      const id = model.rows.ids[index];
+      if (id === undefined) return;
+      active.value = id;
+      viewport.reveal(index);
+      // Once it exists.
+      requestAnimationFrame(() => linkOf(list.current, id)?.focus({ preventScroll: true }));
+    };
+    const onKey = (event: KeyboardEvent) => {
+      if (isTyping(event)) return;
+      if (event.key === '/') {
+        event.preventDefault();
+        document.getElementById('search')?.focus();
+        return;
+      }
+      const target = event.target as HTMLElement;
+      const link = target.closest<HTMLElement>('.row-link');
+      const isArrow = event.key.startsWith('Arrow') || event.key === 'Home' || event.key === 'End';
+      // Elsewhere, arrows are for whatever has the focus.
+      if (isArrow && !link && !['BODY', 'H1', 'MAIN'].includes(target.tagName)) return;
+      const current = model.rows.ids.indexOf(link?.dataset.id ?? active.value ?? '');
+      const next = nextIndex(event.key, current, model.rows.length);
+      if (next === undefined) return;
+      event.preventDefault();
+      goTo(next);
+    };
+    const onFocus = (event: FocusEvent) => {
+      active.value =
+        (event.target as HTMLElement).closest<HTMLElement>('.row-link')?.dataset.id ?? active.value;
+    };
+    const element = list.current;
+    addEventListener('keydown', onKey);
+    element?.addEventListener('focusin', onFocus);
+    return () => {
+      removeEventListener('keydown', onKey);
+      element?.removeEventListener('focusin', onFocus);
+    };
+  }, [model, list, active, viewport]);
+}
+
+function nextIndex(key: string, current: number, length: number): number | undefined {
+  if (length === 0) return undefined;
+  if (key === 'j' || key === 'ArrowDown') return Math.min(current + 1, length - 1);
+  if (key === 'k' || key === 'ArrowUp') return Math.max(current - 1, 0);
+  if (key === 'Home') return 0;
+  if (key === 'End') return length - 1;
+  return undefined;
+}
+
+function linkOf(list: HTMLElement | null, id: string): HTMLElement | undefined {
+  const links = list?.querySelectorAll<HTMLElement>('.row-link') ?? [];
+  return [...links].find((link) => link.dataset.id === id);
+}

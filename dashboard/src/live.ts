@@ -1,0 +1,192 @@
+/**
+ * What is told of changes as they happen. One stream for the whole page; it is resumed where it broke, with growing
+ * pauses. However fast changes come, listeners hear of them at most a few times a second, each task once and as it
+ * stands then: between two calls there is nothing to grow but the set of tasks that changed.
+ */
+import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import type { ChangeMessage, TaskSummary } from '../../src/operator/api.ts';
+import { type HttpDesk, Offline, Unauthorized } from './api.ts';
+import { signOut } from './session.ts';
+
+export type Connection =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'live' }
+  /** `retryAt` is by the browser's own clock. */
+  | { readonly state: 'offline'; readonly retryAt: number };
+
+export const connection = signal<Connection>({ state: 'connecting' });
+
+/** When anything last came from the server, by the browser's own clock. */
+export const lastHeard = signal<number | undefined>(undefined);
+
+export interface Changes {
+  /** Roots of the trees that changed, as they stand now. */
+  readonly tasks: readonly TaskSummary[];
+  readonly removed: readonly string[];
+  /** Something may have been missed: what is shown must be asked for anew. */
+  readonly reset: boolean;
+}
+
+const pauseMs = 250;
+const firstBackOffMs = 500;
+const longestBackOffMs = 10_000;
+
+const listeners = new Set<(changes: Changes) => void>();
+const summaries = new Map<string, Signal<TaskSummary | undefined>>();
+
+/** Calls the listener with what changed, until the function that is given back is called. */
+export function onChanges(listener: (changes: Changes) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** A root as it was last told of; undefined if it was not, or is gone. */
+export function summaryOf(id: string): ReadonlySignal<TaskSummary | undefined> {
+  let known = summaries.get(id);
+  if (!known) {
+    known = signal(undefined);
+    summaries.set(id, known);
+  }
+  return known;
+}
+
+/** Makes known what was learned in another way; what is older than what is known is ignored. */
+export function remember(task: TaskSummary): void {
+  const known = summaryOf(task.id) as Signal<TaskSummary | undefined>;
+  if (!known.value || known.value.version <= task.version) known.value = task;
+}
+
+let connected = Promise.withResolvers<void>();
+
+/** Fulfilled once the stream is open, or could not be opened: whoever loads after it misses nothing in between. */
+export function whenConnected(): Promise<void> {
+  return connected.promise;
+}
+
+/** Follows changes until the function that is given back is called. */
+export function follow(desk: HttpDesk): () => void {
+  const stopping = new AbortController();
+  connected = Promise.withResolvers();
+  connection.value = { state: 'connecting' };
+  void run(desk, stopping.signal);
+  return () => {
+    stopping.abort();
+    gathered = nothing();
+  };
+}
+
+let retryNow: () => void = () => {};
+
+/** Tries again at once instead of waiting for the next try. */
+export function reconnect(): void {
+  retryNow();
+}
+
+async function run(desk: HttpDesk, signal: AbortSignal): Promise<void> {
+  let lastId: string | undefined;
+  let backOff = firstBackOffMs;
+  let wasOpen = false;
+  while (!signal.aborted) {
+    let isOpen = false;
+    const onHeard = () => {
+      lastHeard.value = Date.now();
+      if (isOpen) return;
+      isOpen = true;
+      backOff = firstBackOffMs;
+      // Without a place to go on from, nobody knows what happened in the meantime.
+      if (wasOpen && lastId === undefined) gather({ type: 'reset', id: '' });
+      wasOpen = true;
+      connection.value = { state: 'live' };
+      connected.resolve();
+    };
+    try {
+      for await (const message of desk.changes({
+        signal,
+        onHeard,
+        ...(lastId !== undefined && { lastId }),
+      })) {
+        lastId = message.id ?? lastId;
+        gather(message);
+      }
+    } catch (error) {
+      if (error instanceof Unauthorized) {
+        connected.resolve();
+        return signOut('refused');
+      }
+      if (!(error instanceof Offline)) console.error(error);
+    }
+    if (signal.aborted) return;
+    // The first connection that could not be made may be made later: what was loaded before it may lack something.
+    wasOpen = true;
+    connected.resolve();
+    // Many dashboards lose the same server at the same time: they should not all come back in the same moment.
+    const wait = backOff * (0.75 + Math.random() / 2);
+    connection.value = { state: 'offline', retryAt: Date.now() + wait };
+    backOff = Math.min(backOff * 2, longestBackOffMs);
+    await pause(wait, signal);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done() {
+      clearTimeout(timer);
+      removeEventListener('online', done);
+      resolve();
+    }
+    retryNow = done;
+    addEventListener('online', done);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}
+
+interface Gathered {
+  readonly tasks: Map<string, TaskSummary>;
+  readonly removed: Set<string>;
+  reset: boolean;
+}
+
+let gathered = nothing();
+let isScheduled = false;
+let lastTold = 0;
+
+function nothing(): Gathered {
+  return { tasks: new Map(), removed: new Set(), reset: false };
+}
+
+function gather(message: ChangeMessage): void {
+  if (message.type === 'reset') gathered.reset = true;
+  else {
+    for (const task of message.tasks) {
+      gathered.tasks.set(task.id, task);
+      gathered.removed.delete(task.id);
+    }
+    for (const id of message.removed) {
+      gathered.tasks.delete(id);
+      gathered.removed.add(id);
+    }
+  }
+  if (isScheduled) return;
+  isScheduled = true;
+  setTimeout(tell, Math.max(0, lastTold + pauseMs - performance.now()));
+}
+
+function tell(): void {
+  isScheduled = false;
+  lastTold = performance.now();
+  const changes = {
+    tasks: [...gathered.tasks.values()],
+    removed: [...gathered.removed],
+    reset: gathered.reset,
+  };
+  gathered = nothing();
+  batch(() => {
+    for (const task of changes.tasks) if (summaries.has(task.id)) remember(task);
+    for (const id of changes.removed) {
+      const known = summaries.get(id);
+      if (known) known.value = undefined;
+    }
+    for (const listener of listeners) listener(changes);
+  });
+}

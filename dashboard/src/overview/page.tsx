@@ -1,0 +1,166 @@
+/** How everything goes, at a glance: what runs, who is waited for, what fails, how much and how long. */
+import { useEffect } from 'preact/hooks';
+import type { Standing } from '../../../src/model/standing.ts';
+import type { OverviewReport } from '../../../src/operator/api.ts';
+import { count, duration } from '../format.ts';
+import { Icon, type IconName } from '../parts/icons.tsx';
+import { Empty, Failure, Loading } from '../parts/states.tsx';
+import { Ago } from '../parts/time.tsx';
+import { everything, href, type Span, spans } from '../router.ts';
+import { DurationsChart, ThroughputChart } from './charts.tsx';
+import './overview.css';
+import { useReport } from './report.ts';
+import { ShortList } from './short-list.tsx';
+import { ToolTable } from './tool-table.tsx';
+
+export function OverviewPage({ window }: { window: Span }) {
+  const { report, error, retry } = useReport(window);
+  useEffect(() => {
+    document.title = 'Overview – Holdfast';
+  }, []);
+  return (
+    <>
+      <div class="page-head">
+        <h1 tabIndex={-1}>Overview</h1>
+        <WindowChoice chosen={window} />
+      </div>
+      {report.value ? (
+        <Report report={report.value} window={window} />
+      ) : error.value !== undefined ? (
+        <div class="card">
+          <Failure error={error.value} onRetry={retry} />
+        </div>
+      ) : (
+        <div class="card">
+          <Loading label="Loading the overview" lines={8} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function WindowChoice({ chosen }: { chosen: Span }) {
+  return (
+    <nav class="segments" aria-label="Stretch of time">
+      {(Object.keys(spans) as Span[]).map((span) => (
+        <a
+          key={span}
+          href={href({ view: 'overview', window: span })}
+          aria-current={span === chosen ? 'true' : undefined}
+          aria-label={`The last ${spans[span].name}`}
+        >
+          {spans[span].short}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Report({ report, window }: { report: OverviewReport; window: Span }) {
+  const { live, ended, tools } = report;
+  const total = live.queued + live.running + live.waiting;
+  const isEmpty = tools.length === 0 && total === 0;
+  if (isEmpty)
+    return (
+      <div class="card">
+        <Empty title="No task yet">
+          <p>
+            As soon as a durable tool is called, it shows up here by itself. In another terminal,{' '}
+            <code>holdfast demo call</code> calls one.
+          </p>
+        </Empty>
+      </div>
+    );
+  return (
+    <div class="overview">
+      <section class="figures" aria-label="At present">
+        <Figure standings={['running']} value={live.running} name="Running" icon="running" />
+        <Figure standings={['waiting']} value={live.waiting} name="Waiting for a person" icon="waiting" />
+        <Figure
+          standings={['failed', 'lost']}
+          value={ended.failed + ended.lost}
+          name="Failing"
+          icon="failed"
+          age={window}
+          note={`in the last ${spans[window].name}`}
+        />
+        <Figure
+          standings={['queued']}
+          value={live.queued}
+          name="Queued"
+          icon="queued"
+          note={
+            report.readySince === null ? (
+              'nothing waits for a worker'
+            ) : (
+              <>
+                oldest ready <Ago at={report.readySince} />
+              </>
+            )
+          }
+        />
+      </section>
+      <section class="card chart-card" aria-labelledby="throughput-title">
+        <div class="card-head">
+          <h2 id="throughput-title">Ended tasks</h2>
+          <p class="card-note number">
+            {count(ended.completed + ended.failed + ended.cancelled + ended.lost)} in the last{' '}
+            {spans[window].name}
+          </p>
+        </div>
+        <ThroughputChart report={report} />
+      </section>
+      <section class="card chart-card" aria-labelledby="durations-title">
+        <div class="card-head">
+          <h2 id="durations-title">Durations</h2>
+          <p class="card-note number">
+            {ended.medianMs === null
+              ? 'none ended'
+              : `median ${duration(ended.medianMs)}, 95th percentile ${duration(ended.p95Ms ?? ended.medianMs)}`}
+          </p>
+        </div>
+        <DurationsChart report={report} />
+      </section>
+      <ShortList
+        title="Waiting for a person"
+        tasks={report.waiting}
+        more={{ ...everything, standings: ['waiting'] }}
+        empty="Nobody is waited for."
+      />
+      <ShortList
+        title="Failing"
+        tasks={report.failing}
+        more={{ ...everything, standings: ['failed', 'lost'] }}
+        empty="Nothing failed."
+      />
+      <ToolTable tools={tools} window={window} />
+    </div>
+  );
+}
+
+interface FigureProps {
+  readonly standings: readonly Standing[];
+  readonly value: number;
+  readonly name: string;
+  readonly icon: IconName;
+  readonly age?: Span;
+  readonly note?: preact.ComponentChildren;
+}
+
+function Figure({ standings, value, name, icon, age, note = 'now' }: FigureProps) {
+  return (
+    <a
+      class="card figure"
+      data-standing={standings[0]}
+      data-quiet={value === 0 ? '' : undefined}
+      href={href({ view: 'tasks', filter: { standings, ...(age && { age }) } })}
+    >
+      <span class="figure-name">
+        <Icon name={icon} />
+        {name}
+      </span>
+      <span class="figure-value number">{count(value)}</span>
+      <span class="figure-note">{note}</span>
+    </a>
+  );
+}

@@ -1,0 +1,24 @@
+/** Light or dark: as the system has it, unless somebody chose. The choice is kept for this browser. */
+import { effect, signal } from '@preact/signals';
+
+export const schemes = ['system', 'light', 'dark'] as const;
+export type Scheme = (typeof schemes)[number];
+
+const key = 'holdfast.colours';
+
+export const scheme = signal<Scheme>('system');
+
+export function startColours(): void {
+  const kept = localStorage.getItem(key);
+  scheme.value = schemes.find((known) => known === kept) ?? 'system';
+  effect(() => {
+    document.documentElement.style.colorScheme = scheme.value === 'system' ? '' : scheme.value;
+    if (scheme.value === 'system') localStorage.removeItem(key);
+    else localStorage.setItem(key, scheme.value);
+  });
+}
+
+/** What follows in the round of three. */
+export function nextScheme(): Scheme {
+  return schemes[(schemes.indexOf(scheme.value) + 1) % schemes.length]!;
+}
