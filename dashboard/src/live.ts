@@ -66,12 +66,13 @@ export function whenConnected(): Promise<void> {
 /** Follows changes until the function that is given back is called. */
 export function follow(desk: HttpDesk): () => void {
   const stopping = new AbortController();
-  connected = Promise.withResolvers();
   connection.value = { state: 'connecting' };
   void run(desk, stopping.signal);
   return () => {
     stopping.abort();
     gathered = nothing();
+    // Whoever waits from now on waits for the next connection; it may do so before that is begun.
+    connected = Promise.withResolvers();
   };
 }
 
