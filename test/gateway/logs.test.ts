@@ -19,7 +19,7 @@ import { until } from '../chaos/until.ts';
 import { ServerProcess, toyProcess } from './processes.ts';
 import { notes, openGateway, type Stage, textOf, toy } from './stage.ts';
 
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const logLevelKey = 'io.modelcontextprotocol/logLevel';
 const modernToy = {
