@@ -25,11 +25,14 @@ type Handler = (request: { params?: JsonObject }) => unknown;
 
 /** A server that stays connected, and what it is told of logs. */
 class Connected implements HearingSession {
-  readonly server: Server;
   readonly stream: LogStream;
+  readonly #server: Server;
+  readonly #knownId: string | undefined;
 
-  constructor(server: Server, { binding }: Tasks) {
-    this.server = server;
+  /** A session that is opened again has its id already. */
+  constructor(server: Server, { binding }: Tasks, knownId?: string | null) {
+    this.#server = server;
+    this.#knownId = knownId ?? undefined;
     this.stream = new LogStream(
       async (params) => {
         if (server.transport) await server.notification({ method: 'notifications/message', params } as never);
@@ -39,7 +42,7 @@ class Connected implements HearingSession {
   }
 
   get sessionId(): string | undefined {
-    return this.server.transport?.sessionId;
+    return this.#server.transport?.sessionId ?? this.#knownId;
   }
 }
 
@@ -73,7 +76,7 @@ export class Face {
     // One that serves a single request hears of nothing.
     if (era === 'legacy' || !requestInfo) {
       this.#connected.add(server);
-      const stopHearing = era === 'legacy' ? this.#hearLogs(server) : () => {};
+      const stopHearing = era === 'legacy' ? this.#hearLogs(server, requestInfo) : () => {};
       server.onclose = () => {
         this.#connected.delete(server);
         stopHearing();
@@ -83,10 +86,10 @@ export class Face {
   };
 
   /** In a session the level is said once, and holds for whatever is logged from then on. */
-  #hearLogs(server: Server): () => void {
+  #hearLogs(server: Server, request: Request | undefined): () => void {
     const { sessionLogs, tasks, upstreams } = this.#parts;
     if (!this.#has('logging')) return () => {};
-    const session = new Connected(server, tasks);
+    const session = new Connected(server, tasks, request?.headers.get('mcp-session-id'));
     sessionLogs.join(session);
     server.setRequestHandler('logging/setLevel', async ({ params }) => {
       sessionLogs.setLevel(session, params.level as LogLevel);

@@ -46,7 +46,7 @@ function mostOf(levels: readonly LogLevel[]): LogLevel | undefined {
 /** A session that can be told what upstreams log. */
 export interface HearingSession {
   readonly stream: LogStream;
-  /** Undefined on a pipe, and before the session is open. */
+  /** Undefined on a pipe. */
   readonly sessionId: string | undefined;
 }
 
@@ -55,22 +55,27 @@ export class SessionLogs {
   readonly #sessions = new Map<HearingSession, LogLevel | undefined>();
   /** By session id: a session may leave the process while it is idle, and its level is not said again. */
   readonly #kept = new Map<string, LogLevel>();
+  /** How many of them want each level, said or not. */
+  readonly #wanting = new Map<LogLevel, number>();
+  #saying = 0;
   /** Is told that sessions want to hear more, or less. */
   onWish: () => void = () => {};
 
   join(session: HearingSession): void {
-    this.#sessions.set(session, undefined);
+    const { sessionId } = session;
+    this.#set(session, sessionId === undefined ? undefined : this.#kept.get(sessionId));
     this.onWish();
   }
 
   leave(session: HearingSession): void {
-    if (!this.#sessions.delete(session)) return;
+    if (!this.#sessions.has(session)) return;
+    this.#unset(session);
     void session.stream.close();
     this.onWish();
   }
 
   setLevel(session: HearingSession, level: LogLevel): void {
-    this.#sessions.set(session, level);
+    this.#set(session, level);
     const { sessionId } = session;
     if (sessionId !== undefined) {
       this.#kept.delete(sessionId);
@@ -82,22 +87,31 @@ export class SessionLogs {
   }
 
   tell(message: LogMessage): void {
-    for (const session of this.#sessions.keys())
-      if (isAtLeast(message.level, this.#levelOf(session) ?? usualLevel)) session.stream.tell(message);
+    for (const [{ stream }, level = usualLevel] of this.#sessions)
+      if (isAtLeast(message.level, level)) stream.tell(message);
   }
 
   /** What all of them together want to hear, and whether any of them has said so. */
   get wish(): { readonly level: LogLevel | undefined; readonly isSaid: boolean } {
-    const levels = [...this.#sessions.keys()].map((session) => this.#levelOf(session));
-    return {
-      level: mostOf(levels.map((level) => level ?? usualLevel)),
-      isSaid: levels.some((level) => level !== undefined),
-    };
+    return { level: mostOf([...this.#wanting.keys()]), isSaid: this.#saying > 0 };
   }
 
-  #levelOf(session: HearingSession): LogLevel | undefined {
-    const { sessionId } = session;
-    return this.#sessions.get(session) ?? (sessionId === undefined ? undefined : this.#kept.get(sessionId));
+  #set(session: HearingSession, level: LogLevel | undefined): void {
+    if (this.#sessions.has(session)) this.#unset(session);
+    this.#sessions.set(session, level);
+    this.#count(level, 1);
+  }
+
+  #unset(session: HearingSession): void {
+    this.#count(this.#sessions.get(session), -1);
+    this.#sessions.delete(session);
+  }
+
+  #count(level: LogLevel | undefined, one: 1 | -1): void {
+    if (level !== undefined) this.#saying += one;
+    const wanting = (this.#wanting.get(level ?? usualLevel) ?? 0) + one;
+    if (wanting > 0) this.#wanting.set(level ?? usualLevel, wanting);
+    else this.#wanting.delete(level ?? usualLevel);
   }
 }
 

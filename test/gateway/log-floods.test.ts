@@ -1,0 +1,134 @@
+/** What nobody reads is not kept: a flood of logs leaves a gap, and word of it, and nothing else. */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
+import { expect, test, vi } from 'vitest';
+import { type LogMessage, LogStream } from '../../src/server/call-log.ts';
+import { serveStdio } from '../../src/server/stdio.ts';
+import { until } from '../chaos/until.ts';
+import { notes, openGateway, toy } from './stage.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+test('a reader that takes nothing while an upstream floods it is told how much was left out, and gets the result', async () => {
+  const times = 16_000;
+  const { file, lines } = notes();
+  await using stage = await openGateway({ mcpServers: { toy } });
+  const messages = [{ level: 'info', data: 'x'.repeat(2_000) }];
+  const response = await post(stage.url, 'say', { messages, times, done: file });
+  response.pause();
+  // More than the buffers of the system hold: it is the gateway that has to let go of some.
+  await until(() => lines().includes('said'), 60_000);
+  const read = await eventsIn(response);
+  const logged = read.flatMap(({ method, params }) => (method === 'notifications/message' ? [params] : []));
+  const omissions = logged.filter(({ logger }) => logger === 'holdfast');
+  const omitted = omissions.map(({ data }) => Number(/^\d+/.exec(String(data))));
+  expect(omissions.length).toBeGreaterThan(0);
+  expect(logged.length - omissions.length + omitted.reduce((sum, n) => sum + n, 0)).toBe(times);
+  expect(read.at(-1)).toMatchObject({ result: { content: [{ text: 'said' }] } });
+});
+
+test('on standard input and output no more is written than is read', async () => {
+  await using stage = await openGateway({ mcpServers: { toy } });
+  const pipe = new StuckPipe();
+  const server = serveStdio(stage.gateway.tasks, stage.gateway.face.serverFor, {
+    transport: pipe,
+    stopOn: [],
+  });
+  const messages = [{ level: 'info', data: 'a wave' }];
+  pipe.receive(callOf('say', { messages, times: 5_000 }));
+  await until(() => pipe.sent.some((message) => 'result' in message), 60_000);
+  const logged = pipe.sent.filter((message) => 'method' in message);
+  // One that is stuck, those that were held, and the word that there were more.
+  expect(logged.length).toBeLessThanOrEqual(1_002);
+  expect(logged.at(-1)).toMatchObject({
+    params: { logger: 'holdfast', data: expect.stringMatching(/log messages were left out/) },
+  });
+  await server.stop();
+});
+
+test('what is held for a reader is bounded by its size too, and said once for each gap', async () => {
+  const sent: LogMessage[] = [];
+  let isStuck = true;
+  const { promise: unstuck, resolve } = Promise.withResolvers<void>();
+  const stream = new LogStream(
+    async (message) => void sent.push(message),
+    async () => (isStuck ? unstuck : undefined),
+  );
+  const large = { level: 'info', data: 'x'.repeat(400_000) } as const;
+  for (let n = 0; n < 10; n++) stream.tell(large);
+  await until(() => sent.length === 1);
+  isStuck = false;
+  resolve();
+  await until(() => sent.length === 4);
+  stream.tell({ level: 'info', data: 'calm again' });
+  await until(() => sent.length === 5);
+  expect(sent.slice(0, 3)).toEqual([large, large, large]);
+  expect(sent[3]!.data).toBe('7 log messages were left out here: they came faster than they were read.');
+  expect(sent[4]!.data).toBe('calm again');
+});
+
+function callOf(name: string, input: object) {
+  return {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: {
+      name,
+      arguments: input,
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'reader', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+        'io.modelcontextprotocol/logLevel': 'debug',
+      },
+    },
+  } as const;
+}
+
+/** A call over HTTP whose answer is read when, and as far as, the test wants. */
+async function post(url: URL, name: string, input: object): Promise<IncomingMessage> {
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': name,
+  };
+  const sent = request(url, { method: 'POST', headers });
+  sent.end(JSON.stringify(callOf(name, input)));
+  const [response] = await once(sent, 'response');
+  return response;
+}
+
+async function eventsIn(response: IncomingMessage) {
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk;
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('data: '))
+    .map((line) => JSON.parse(line.slice('data: '.length)) as { method?: string; params: LogMessage });
+}
+
+/** A pipe whose reader takes the first log message and nothing after it. */
+class StuckPipe implements Transport {
+  onmessage?: NonNullable<Transport['onmessage']>;
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  readonly sent: JSONRPCMessage[] = [];
+
+  async start(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.onclose?.();
+  }
+
+  receive(message: object): void {
+    this.onmessage?.(message as JSONRPCMessage);
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    this.sent.push(message);
+    return 'method' in message ? new Promise(() => {}) : Promise.resolve();
+  }
+}
