@@ -32,7 +32,7 @@ export async function startChromium(): Promise<Chromium> {
   const browser = await playwright
     .launch({
       executablePath: await chromium.executablePath(),
-      args: [...chromium.args.filter((arg) => !arg.startsWith('--headless')), '--no-sandbox'],
+      args: ['--no-sandbox', '--font-render-hinting=none'],
       timeout: 60_000,
     })
     .catch((cause) => {

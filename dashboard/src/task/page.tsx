@@ -1,9 +1,124 @@
-/** The page of one task. */
+/** The page of one task: how it stands, what it waits for, what happened, what it was given and gave. */
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import type { JsonObject } from '../../../src/model/json.ts';
+import type { TaskStory } from '../../../src/operator/api.ts';
+import { sentenceOf } from '../errors.ts';
+import { Icon } from '../parts/icons.tsx';
+import { Empty, Failure, Loading } from '../parts/states.tsx';
+import { Conversation } from '../question/conversation.tsx';
+import { everything, href } from '../router.ts';
+import { desk } from '../session.ts';
+import { Head } from './head.tsx';
+import { Audit, Events } from './records.tsx';
+import './task.css';
+import { TimelineCard } from './timeline-card.tsx';
+import { useStory } from './told.ts';
+import { Arguments, Result } from './values.tsx';
+
 export function TaskPage({ id }: { id: string }) {
+  // Another task is another page: nothing of the last one may stay in it.
+  return <Page key={id} id={id} />;
+}
+
+function Page({ id }: { id: string }) {
+  const reader = useStory(id);
+  const told = reader.told.value;
+  const read = () => reader.read();
+  switch (told.state) {
+    case 'loading':
+      return (
+        <article class="card task-page">
+          <h1 class="visually-hidden" tabIndex={-1}>
+            Task
+          </h1>
+          <Loading label="Loading the task" lines={6} />
+        </article>
+      );
+    case 'missing':
+      return (
+        <article class="card task-page">
+          <h1 class="visually-hidden" tabIndex={-1}>
+            Task
+          </h1>
+          <Empty title="There is no such task" icon="search">
+            <p>
+              <span class="mono">{id}</span> is unknown here. Its retention may be over, it may have been
+              purged, or it belongs to somebody whose tasks you do not see.
+            </p>
+            <p>
+              <a href={href({ view: 'tasks', filter: everything })}>All tasks</a>
+            </p>
+          </Empty>
+        </article>
+      );
+    case 'failed':
+      return (
+        <article class="card task-page">
+          <h1 class="visually-hidden" tabIndex={-1}>
+            Task
+          </h1>
+          <Failure error={told.error} onRetry={read} />
+        </article>
+      );
+    case 'told':
+      return <Story story={told.story} error={told.error} isGone={told.isGone === true} read={read} />;
+  }
+}
+
+interface StoryProps {
+  readonly story: TaskStory;
+  readonly error: unknown;
+  readonly isGone: boolean;
+  read(): Promise<void>;
+}
+
+function Story({ story, error, isGone, read }: StoryProps) {
+  const opened = useSignal<ReadonlySet<string>>(new Set());
+  // Whoever came to answer finds the question first, and it does not move away when it is answered.
+  const isOpen = story.questions.some(({ state }) => state === 'open');
+  const wasOpen = useRef(false);
+  wasOpen.current ||= isOpen;
+  const parts = [
+    <TimelineCard key="timeline" story={story} opened={opened} />,
+    <div key="values" class="values">
+      <Arguments story={story} />
+      <Result story={story} />
+    </div>,
+  ];
+  const answer = async (key: string, response: JsonObject) => {
+    try {
+      await desk.peek()!.answer(story.task.id, key, response);
+    } finally {
+      // Whether it was taken or refused: the story has moved.
+      await read();
+    }
+  };
   return (
-    <article class="card">
-      <h1 tabIndex={-1}>Task</h1>
-      <p class="mono">{id}</p>
+    <article class="task-page">
+      {isGone && (
+        <p class="notice notice-wide" role="status">
+          <Icon name="bin" /> This task was purged. What you see is what was known of it before.
+        </p>
+      )}
+      {error !== undefined && !isGone && (
+        <p class="notice notice-wide" role="status">
+          <Icon name="warning" /> What you see may be old: {sentenceOf(error)}
+        </p>
+      )}
+      <Head story={story} onDone={read} />
+      {parts.toSpliced(
+        wasOpen.current ? 0 : 1,
+        0,
+        <Conversation
+          key="conversation"
+          taskId={story.task.id}
+          questions={story.questions}
+          answer={answer}
+        />,
+      )}
+      <Events story={story} />
+      <Audit story={story} />
     </article>
   );
 }

@@ -1,0 +1,135 @@
+/** The head of a task's page: what it is, how it stands, and what can be done about it. */
+import type { ComponentChildren } from 'preact';
+import type { TaskStory } from '../../../src/operator/api.ts';
+import { now } from '../format.ts';
+import { Icon } from '../parts/icons.tsx';
+import { ProgressBar } from '../parts/progress.tsx';
+import { StandingBadge } from '../parts/standing.tsx';
+import { Ago, Duration, Moment } from '../parts/time.tsx';
+import { everything, href } from '../router.ts';
+import { Actions } from './actions.tsx';
+import { sentenceAbout } from './sentence.ts';
+
+export function Head({ story, onDone }: { story: TaskStory; onDone: () => Promise<void> }) {
+  const { task } = story;
+  return (
+    <header class="card task-head" data-standing={task.standing}>
+      <Trail story={story} />
+      <div class="title-line">
+        <h1 tabIndex={-1}>{task.tool}</h1>
+        <StandingBadge standing={task.standing} stuck={task.stuck} />
+      </div>
+      <Sentence story={story} />
+      {task.progress && task.standing !== 'completed' && (
+        <div class="head-progress">
+          <ProgressBar progress={task.progress} />
+          {task.progress.message && <span>{task.progress.message}</span>}
+        </div>
+      )}
+      {task.statusMessage &&
+        task.statusMessage !== task.progress?.message &&
+        task.statusMessage !== task.problem && <p class="status-message">{task.statusMessage}</p>}
+      {(task.problem || task.stuck) && (
+        <p class="trouble">
+          <Icon name="warning" />
+          <span>{task.stuck ?? task.problem}</span>
+        </p>
+      )}
+      <Facts story={story} />
+      <Actions story={story} onDone={onDone} />
+    </header>
+  );
+}
+
+function Sentence({ story }: { story: TaskStory }) {
+  return <p class="sentence">{sentenceAbout(story, story.task.finishedAt ?? now.value)}</p>;
+}
+
+function Trail({ story }: { story: TaskStory }) {
+  return (
+    <nav class="trail" aria-label="Where this task is">
+      <ol>
+        <li>
+          <a href={href({ view: 'tasks', filter: everything })}>Tasks</a>
+        </li>
+        {story.ancestors.map(({ id, tool }) => (
+          <li key={id}>
+            <a href={href({ view: 'task', id })}>{tool}</a>
+          </li>
+        ))}
+        <li aria-current="page">
+          <span class="mono">{story.task.id}</span>
+        </li>
+      </ol>
+    </nav>
+  );
+}
+
+function Facts({ story }: { story: TaskStory }) {
+  const { task, holder, retryOf, retriedAs, origin } = story;
+  return (
+    <dl class="head-facts">
+      <Fact name="Owner">{task.owner || <span class="muted">nobody</span>}</Fact>
+      <Fact name="Made">
+        <Ago at={task.createdAt} />
+      </Fact>
+      <Fact name={task.finishedAt === undefined ? 'So far' : 'Took'}>
+        <Duration from={task.createdAt} to={task.finishedAt} />
+      </Fact>
+      <Fact name="Passes">{task.passes}</Fact>
+      {task.childCount > 0 && (
+        <Fact name="Subtasks">
+          {task.liveChildCount > 0
+            ? `${task.liveChildCount} of ${task.childCount} under way`
+            : task.childCount}
+        </Fact>
+      )}
+      {holder && (
+        <Fact name="Held by">
+          <span class="mono">{holder.name}</span>
+        </Fact>
+      )}
+      {task.deadlineAt !== null && task.finishedAt === undefined && (
+        <Fact name="Deadline">
+          <Ago at={task.deadlineAt} />
+        </Fact>
+      )}
+      {story.purgeAt !== null && (
+        <Fact name="Kept until">
+          <Moment at={story.purgeAt} />
+        </Fact>
+      )}
+      <Fact name="Called by">
+        {origin.method} <span class="muted">{origin.dialect}</span>
+      </Fact>
+      <Fact name="Version">{task.toolVersion}</Fact>
+      {retryOf && (
+        <Fact name="Retry of">
+          <TaskLink id={retryOf} />
+        </Fact>
+      )}
+      {retriedAs && (
+        <Fact name="Retried as">
+          <TaskLink id={retriedAs} />
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function TaskLink({ id }: { id: string }) {
+  return (
+    <a class="mono" href={href({ view: 'task', id })} title={id}>
+      {id.length > 14 ? `${id.slice(0, 12)}…` : id}
+    </a>
+  );
+}

@@ -1,0 +1,173 @@
+/** Events and audit entries as tables, closed until somebody wants them. Only what is open is in the page. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import type { TaskEvent } from '../../../src/model/event.ts';
+import type { TaskStory } from '../../../src/operator/api.ts';
+import { plural } from '../format.ts';
+import { Moment } from '../parts/time.tsx';
+import { href } from '../router.ts';
+
+export function Events({ story }: { story: TaskStory }) {
+  const { events, omittedEvents } = story;
+  const half = omittedEvents > 0 ? gapIn(events) : -1;
+  return (
+    <Drawer title="Events" note={plural(events.length + omittedEvents, 'event')}>
+      <thead>
+        <tr>
+          <th scope="col">When</th>
+          <th scope="col">Event</th>
+          <th scope="col">About</th>
+          <th scope="col">Version</th>
+        </tr>
+      </thead>
+      <tbody>
+        {events.map(({ version, at, event }, i) => (
+          <>
+            {i === half && (
+              <tr>
+                <td colSpan={4} class="muted">
+                  {plural(omittedEvents, 'event')} left out
+                </td>
+              </tr>
+            )}
+            <tr>
+              <td>
+                <Moment at={at} />
+              </td>
+              <th scope="row">{event.type}</th>
+              <td>{aboutEvent(event)}</td>
+              <td class="number">{version}</td>
+            </tr>
+          </>
+        ))}
+      </tbody>
+    </Drawer>
+  );
+}
+
+/** Where versions jump the furthest, the left-out ones were. */
+function gapIn(events: TaskStory['events']): number {
+  let at = events.length;
+  let widest = 0;
+  for (let i = 1; i < events.length; i++) {
+    const jump = events[i]!.version - events[i - 1]!.version;
+    if (jump > widest) [at, widest] = [i, jump];
+  }
+  return at;
+}
+
+function aboutEvent(event: TaskEvent): ComponentChildren {
+  switch (event.type) {
+    case 'claimed':
+      return `${event.holder}${event.takenFrom ? ` took over from ${event.takenFrom}` : ''}, pass ${event.epoch}`;
+    case 'recorded':
+      return plural(event.entries, 'entry', 'entries');
+    case 'reported': {
+      const { progress, message } = event;
+      const words =
+        progress && `${progress.done}${progress.total === undefined ? '' : ` of ${progress.total}`}`;
+      return [words, progress?.message, message].filter(Boolean).join(', ');
+    }
+    case 'asked':
+    case 'answered':
+    case 'withdrawn':
+    case 'delivering':
+    case 'undelivered':
+      return <span class="mono">{event.key}</span>;
+    case 'childStarted':
+    case 'childDone':
+      return (
+        <>
+          <a class="mono" href={href({ view: 'task', id: event.childId })}>
+            {event.childId}
+          </a>
+          {event.type === 'childDone' && ` ${event.outcome}`}
+        </>
+      );
+    case 'parked':
+      return event.until === null ? (
+        'until something happens'
+      ) : (
+        <>
+          until <Moment at={event.until} />
+        </>
+      );
+    case 'stuck':
+      return event.message;
+    case 'completed':
+      return event.name;
+    case 'held':
+      return `until ${plural(event.liveChildren, 'subtask')} ended`;
+    case 'finished':
+      return event.outcome;
+    case 'awaited':
+      return (
+        <>
+          until <Moment at={event.until} />
+        </>
+      );
+    default:
+      return '';
+  }
+}
+
+export function Audit({ story }: { story: TaskStory }) {
+  if (story.audit.length === 0) return null;
+  return (
+    <Drawer title="Audit log" note={plural(story.audit.length, 'entry', 'entries')}>
+      <thead>
+        <tr>
+          <th scope="col">When</th>
+          <th scope="col">What</th>
+          <th scope="col">On whose behalf</th>
+          <th scope="col">Details</th>
+        </tr>
+      </thead>
+      <tbody>
+        {story.audit.map((entry, i) => (
+          <tr key={i}>
+            <td>
+              <Moment at={entry.at} />
+            </td>
+            <th scope="row">
+              {entry.action}
+              {entry.times && entry.times > 1 ? ` ×${entry.times}` : ''}
+            </th>
+            <td>
+              {entry.by}
+              {entry.owner && <span class="muted"> {entry.owner}</span>}
+            </td>
+            <td>
+              {[entry.reason, entry.dialect, entry.session && `session ${entry.session}`]
+                .filter(Boolean)
+                .join(', ')}
+              {entry.details && <span class="mono"> {JSON.stringify(entry.details)}</span>}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </Drawer>
+  );
+}
+
+function Drawer({ title, note, children }: { title: string; note: string; children: ComponentChildren }) {
+  const isOpen = useSignal(false);
+  return (
+    <details
+      class="card drawer"
+      onToggle={({ currentTarget }) => {
+        isOpen.value = currentTarget.open;
+      }}
+    >
+      <summary>
+        <h2>{title}</h2> <span class="muted">{note}</span>
+      </summary>
+      {isOpen.value && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+        <div class="scrolls" tabIndex={0}>
+          <table class="facts-table">{children}</table>
+        </div>
+      )}
+    </details>
+  );
+}

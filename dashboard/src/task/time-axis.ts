@@ -1,0 +1,170 @@
+/**
+ * The axis of a timeline: moments to places between 0 and 1. Work is drawn to scale. Stretches in which nobody works
+ * on the task may be hours between seconds of work, so that long ones are squeezed into a short piece of the axis;
+ * each of these is a break that is drawn as such and says how long it really was.
+ */
+
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Break extends Span {
+  /** Where it stands on the axis. */
+  readonly left: number;
+  readonly right: number;
+}
+
+export interface Tick {
+  readonly at: number;
+  readonly place: number;
+  readonly label: string;
+}
+
+export interface Axis {
+  readonly from: number;
+  readonly to: number;
+  readonly breaks: readonly Break[];
+  readonly ticks: readonly Tick[];
+  /** Moments before and after the axis are put at its ends. */
+  place(at: number): number;
+}
+
+interface Piece extends Span {
+  readonly left: number;
+  readonly right: number;
+  readonly isBreak: boolean;
+}
+
+/** Shorter pauses are shown to scale whatever stands beside them. */
+const shortestBreakMs = 2_000;
+/** How much of the axis one break takes, and all of them together. */
+const breakShare = 0.14;
+const breaksShare = 0.5;
+
+/** `busy` are the spans in which somebody works; `moments` other points that must keep their distance to each other. */
+export function axisOf(whole: Span, busy: readonly Span[], moments: readonly number[] = []): Axis {
+  const from = whole.from;
+  const to = Math.max(whole.to, from + 1);
+  const pieces = laidOut(cut(from, to, busy, moments));
+  const place = (at: number) => placeIn(pieces, at);
+  const breaks = pieces.filter((piece) => piece.isBreak);
+  return { from, to, breaks, ticks: ticksOf(pieces, from), place };
+}
+
+/** The axis from moment to moment, each piece with whether somebody works in it. */
+function cut(from: number, to: number, busy: readonly Span[], moments: readonly number[]) {
+  const within = (at: number) => at > from && at < to;
+  const points = [...busy.flatMap((span) => [span.from, span.to]), ...moments].filter(within);
+  const all = [from, ...new Set(points.sort((a, b) => a - b)), to];
+  const merged = mergedSpans(busy);
+  let next = 0;
+  return all.slice(1).map((end, i) => {
+    const start = all[i]!;
+    while (next < merged.length && merged[next]!.to <= start) next++;
+    const isBusy = next < merged.length && merged[next]!.from < end;
+    return { from: start, to: end, isBusy };
+  });
+}
+
+function mergedSpans(spans: readonly Span[]): Span[] {
+  const merged: { from: number; to: number }[] = [];
+  for (const { from, to } of [...spans].sort((a, b) => a.from - b.from)) {
+    const last = merged.at(-1);
+    if (last && from <= last.to) last.to = Math.max(last.to, to);
+    else merged.push({ from, to });
+  }
+  return merged;
+}
+
+function laidOut(cuts: readonly (Span & { isBusy: boolean })[]): Piece[] {
+  const length = ({ from, to }: Span) => to - from;
+  const sum = (spans: readonly Span[]) => spans.reduce((total, span) => total + length(span), 0);
+  // A pause is a break if it is long beside everything that is no break: the shortest pauses are judged first.
+  const pauses = cuts.filter((piece) => !piece.isBusy).sort((a, b) => length(a) - length(b));
+  let toScale = sum(cuts.filter((piece) => piece.isBusy));
+  const isBreak = new Set<Span>();
+  for (const pause of pauses) {
+    if (length(pause) > shortestBreakMs && length(pause) > toScale / 2 && toScale > 0) isBreak.add(pause);
+    else toScale += length(pause);
+  }
+  const share = isBreak.size === 0 ? 0 : Math.min(breakShare, breaksShare / isBreak.size);
+  const scale = (1 - share * isBreak.size) / Math.max(toScale, 1);
+  let left = 0;
+  return cuts.map((piece) => {
+    const right = left + (isBreak.has(piece) ? share : length(piece) * scale);
+    const laid = { from: piece.from, to: piece.to, left, right, isBreak: isBreak.has(piece) };
+    left = right;
+    return laid;
+  });
+}
+
+function placeIn(pieces: readonly Piece[], at: number): number {
+  if (at <= pieces[0]!.from) return 0;
+  let low = 0;
+  let high = pieces.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (pieces[middle]!.to < at) low = middle + 1;
+    else high = middle;
+  }
+  const { from, to, left, right } = pieces[low]!;
+  return at >= to ? Math.min(right, 1) : left + ((at - from) / (to - from)) * (right - left);
+}
+
+// --- Ticks ------------------------------------------------------------------------------------------------
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+const steps = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * second),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * minute),
+  ...[1, 2, 3, 6, 12].map((n) => n * hour),
+  ...[1, 2, 7, 14, 30, 90, 365].map((n) => n * day),
+];
+
+const mostTicks = 7;
+/** Labels nearer to each other than this would touch. */
+const leastDistance = 0.09;
+
+function ticksOf(pieces: readonly Piece[], from: number): Tick[] {
+  const scaled = pieces.filter((piece) => !piece.isBreak);
+  const visible = scaled.reduce((total, piece) => total + piece.to - piece.from, 0);
+  const step = steps.find((ms) => visible / ms <= mostTicks) ?? steps.at(-1)!;
+  const ticks: Tick[] = [];
+  for (const piece of scaled) {
+    const first = Math.ceil((piece.from - from) / step) * step;
+    for (let offset = first; from + offset <= piece.to; offset += step) {
+      const place = placeIn(pieces, from + offset);
+      const last = ticks.at(-1);
+      if (last && place - last.place < leastDistance) continue;
+      ticks.push({ at: from + offset, place, label: offsetLabel(offset, step) });
+    }
+  }
+  return ticks;
+}
+
+/** How long after the start, as precisely as the distance between ticks asks for: `250 ms`, `4 s`, `2:05`, `3 h`. */
+export function offsetLabel(offset: number, step: number): string {
+  if (offset === 0) return '0';
+  if (step < second && offset < minute)
+    return step < 100 && offset < second ? `${offset} ms` : `${offset / second} s`;
+  if (offset < minute) return `${offset / second} s`;
+  const days = Math.floor(offset / day);
+  const hours = Math.floor((offset % day) / hour);
+  const minutes = Math.floor((offset % hour) / minute);
+  const seconds = Math.floor((offset % minute) / second);
+  const two = (n: number) => String(n).padStart(2, '0');
+  if (step >= day) return `${days} d`;
+  if (step >= hour) return days > 0 ? `${days} d ${hours} h` : `${hours} h`;
+  if (step >= minute) {
+    if (days > 0) return `${days} d ${hours}:${two(minutes)} h`;
+    return hours > 0 ? `${hours}:${two(minutes)} h` : `${minutes} min`;
+  }
+  const clock = hours > 0 ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
+  return days > 0 ? `${days} d ${clock}` : clock;
+}

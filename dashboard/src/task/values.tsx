@@ -1,0 +1,115 @@
+/** What a task was given, and what it gave. */
+import { useSignal } from '@preact/signals';
+import type { Outcome } from '../../../src/model/outcome.ts';
+import { redacted } from '../../../src/model/redaction.ts';
+import type { TaskStory } from '../../../src/operator/api.ts';
+import { Content } from '../content/content.tsx';
+import { HiddenWhole } from '../content/hidden.tsx';
+import { JsonTree } from '../content/json-tree.tsx';
+import { sentenceOf } from '../errors.ts';
+import { Button } from '../parts/button.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { desk } from '../session.ts';
+
+export function Arguments({ story }: { story: TaskStory }) {
+  return (
+    <section class="card" aria-labelledby="arguments-title">
+      <header class="part-head">
+        <h2 id="arguments-title">Arguments</h2>
+      </header>
+      {story.arguments === redacted ? (
+        <HiddenWhole />
+      ) : (
+        <JsonTree value={story.arguments} label="Arguments" />
+      )}
+    </section>
+  );
+}
+
+export function Result({ story }: { story: TaskStory }) {
+  const { outcome } = story;
+  return (
+    <section class="card" aria-labelledby="result-title">
+      <header class="part-head">
+        <h2 id="result-title">Result</h2>
+      </header>
+      {outcome ? <OutcomeView story={story} outcome={outcome} /> : <p class="nothing">It has none yet.</p>}
+    </section>
+  );
+}
+
+function OutcomeView({ story, outcome }: { story: TaskStory; outcome: Outcome & { isLarge?: true } }) {
+  switch (outcome.kind) {
+    case 'result':
+      return (
+        <>
+          {outcome.isError && (
+            <p class="trouble">
+              <Icon name="failed" />
+              <span>The tool says that it failed. This is what it gave back.</span>
+            </p>
+          )}
+          {outcome.isLarge ? <LargeResult id={story.task.id} /> : <Content value={outcome.value} />}
+        </>
+      );
+    case 'failure':
+      return (
+        <>
+          <p class="trouble">
+            <Icon name="failed" />
+            <span>
+              {outcome.message}
+              {outcome.code !== undefined && <span class="muted"> (code {outcome.code})</span>}
+            </span>
+          </p>
+          {outcome.data !== undefined && <JsonTree value={outcome.data} label="Details" />}
+        </>
+      );
+    case 'cancelled':
+      return (
+        <p class="nothing">
+          It was cancelled{outcome.reason ? `: ${outcome.reason}` : ', and has no result'}.
+        </p>
+      );
+    case 'lost':
+      return (
+        <p class="trouble">
+          <Icon name="lost" />
+          <span>{outcome.message}</span>
+        </p>
+      );
+  }
+}
+
+/** Results of megabytes are fetched when somebody wants to see them. */
+function LargeResult({ id }: { id: string }) {
+  const whole = useSignal<Outcome | undefined>(undefined);
+  const busy = useSignal(false);
+  const error = useSignal<string | undefined>(undefined);
+  const fetchIt = async () => {
+    busy.value = true;
+    error.value = undefined;
+    try {
+      whole.value = await desk.peek()!.result(id);
+      if (!whole.value) error.value = 'It is not there any more.';
+    } catch (thrown) {
+      error.value = sentenceOf(thrown);
+    } finally {
+      busy.value = false;
+    }
+  };
+  if (whole.value?.kind === 'result') return <Content value={whole.value.value} />;
+  return (
+    <div class="large">
+      <p>The result is large, and was left out.</p>
+      <Button busy={busy.value} onClick={fetchIt}>
+        Show all
+      </Button>
+      {error.value && (
+        <p class="form-error" role="alert">
+          {error.value}
+        </p>
+      )}
+    </div>
+  );
+}
