@@ -64,6 +64,7 @@ export function ago(at: number, from: number): string {
 }
 
 const time = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const shortTime = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const dayAndTime = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
   month: 'short',
@@ -80,9 +81,14 @@ export function moment(at: number, from: number): string {
   return Math.abs(from - at) < 12 * hour ? time.format(at) : dayAndTime.format(at);
 }
 
+/** The same without seconds, for axes. */
+export function hourAndMinute(at: number, from: number): string {
+  return Math.abs(from - at) < 12 * hour ? shortTime.format(at) : dayAndTime.format(at);
+}
+
 /** Everything about a moment, for tooltips. */
 export function fullMoment(at: number): string {
-  return `${full.format(at)}`;
+  return full.format(at);
 }
 
 const numbers = new Intl.NumberFormat('en');

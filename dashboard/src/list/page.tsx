@@ -4,7 +4,7 @@ import { useCallback, useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { count } from '../format.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Failure, Loading } from '../parts/states.tsx';
-import { everything, type ListFilter, navigate } from '../router.ts';
+import { everything, type ListFilter, navigate, route } from '../router.ts';
 import { desk } from '../session.ts';
 import { Filters, isFiltered } from './filters.tsx';
 import './list.css';
@@ -48,6 +48,8 @@ function TaskList({ model, filter }: { model: ListModel; filter: ListFilter }) {
   const active = useSignal<string | undefined>(undefined);
   const onScroll = useCallback(
     (isRead: boolean) => {
+      // The next page is scrolled to its top while this one is still there.
+      if (route.peek().view !== 'tasks') return;
       const wasRead = model.isRead;
       model.isRead = isRead;
       if (wasRead && !isRead) model.settle();
@@ -81,7 +83,6 @@ function TaskList({ model, filter }: { model: ListModel; filter: ListFilter }) {
       <div class="list-head" aria-hidden="true">
         <span>Standing</span>
         <span>Tool</span>
-        <span>Progress</span>
         <span>Owner</span>
         <span>Made</span>
         <span>Took</span>

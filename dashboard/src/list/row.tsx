@@ -50,8 +50,12 @@ function Content({ task, isGone }: { task: TaskSummary; isGone: boolean }) {
       <span class="row-what">
         <span class="row-tool">{task.tool}</span>
         <span class="row-text">{isGone ? 'Purged' : aboutTask(task)}</span>
+        {isLive && task.progress && (
+          <span class="row-progress">
+            <ProgressBar progress={task.progress} />
+          </span>
+        )}
       </span>
-      <span class="row-progress">{isLive && task.progress && <ProgressBar progress={task.progress} />}</span>
       <span class="row-owner" title={task.owner}>
         {task.owner}
       </span>

@@ -66,12 +66,15 @@ export function useViewport(
     };
     const resized = () => {
       viewport.rowHeight.value = height();
-      scrolled();
+      viewport.measure();
     };
     resized();
+    // Whoever comes back is at the top at first, and a moment later where they were.
+    const arrived = setTimeout(scrolled, 100);
     addEventListener('scroll', scrolled, { passive: true });
     addEventListener('resize', resized);
     return () => {
+      clearTimeout(arrived);
       cancelAnimationFrame(frame);
       removeEventListener('scroll', scrolled);
       removeEventListener('resize', resized);

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { OverviewReport } from '../../../src/operator/api.ts';
-import { moment } from '../format.ts';
+import { hourAndMinute } from '../format.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { stretch } from './charts.tsx';
 import type { Scale } from './scale.ts';
@@ -102,7 +102,7 @@ export function ChartFrame({
               y={bottom + 16}
               text-anchor={part === 0 ? 'start' : part === 1 ? 'end' : 'middle'}
             >
-              {moment(report.since + (report.until - report.since) * part, report.now)}
+              {hourAndMinute(report.since + (report.until - report.since) * part, report.now)}
             </text>
           ))}
         </svg>

@@ -1,7 +1,7 @@
 /** Two charts, drawn here. For those who cannot see them each has its summary, and its numbers as a table. */
 import type { EndedCounts } from '../../../src/engine/survey.ts';
 import type { OverviewReport } from '../../../src/operator/api.ts';
-import { compact, count, duration, moment } from '../format.ts';
+import { compact, count, duration, hourAndMinute } from '../format.ts';
 import { ChartFrame, type Plot } from './chart-frame.tsx';
 import { countScale, durationScale } from './scale.ts';
 
@@ -80,7 +80,7 @@ export function DurationsChart({ report }: { report: OverviewReport }) {
     <ChartFrame
       report={report}
       scale={values.length === 0 ? durationScale(1_000, 60_000) : scale}
-      tickText={duration}
+      tickText={(value) => duration(value).replace('.0', '')}
       summary={`How long tasks took that completed or failed: median ${text(ended.medianMs)}, 95th percentile ${text(ended.p95Ms)} over the whole time.`}
       legend={lines.map(({ name }) => ({ name, mark: <span class="line-swatch" data-line={name} /> }))}
       describe={(index) =>
@@ -122,9 +122,9 @@ function linePath(values: readonly (number | null)[], plot: Plot): string {
     .join('');
 }
 
-/** `14:05:00 – 14:06:00` of one stretch. */
+/** `14:05 – 14:06` of one stretch. */
 export function stretch(report: OverviewReport, index: number): string {
   const length = (report.until - report.since) / report.buckets.length;
   const from = report.since + index * length;
-  return `${moment(from, report.now)} – ${moment(from + length, report.now)}`;
+  return `${hourAndMinute(from, report.now)} – ${hourAndMinute(from + length, report.now)}`;
 }
