@@ -17,7 +17,7 @@ const sources = [
 ];
 
 /** Builds it if anything is newer than what was built. */
-export async function buildDashboard(): Promise<void> {
+export async function builtDashboard(): Promise<void> {
   const builtAt = await changedAt(join(dist, 'index.html')).catch(() => 0);
   const times = await Promise.all(sources.map((source) => changedAt(join(root, source))));
   if (Math.max(...times) <= builtAt) return;

@@ -8,7 +8,7 @@ import { serveHttp } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
-import { buildDashboard } from './built.ts';
+import { builtDashboard } from './built.ts';
 
 export const token = 'operator-0123456789abcdef';
 
@@ -41,7 +41,7 @@ export class DashboardServer implements AsyncDisposable {
   #stop: () => Promise<void> = async () => {};
 
   static async start(): Promise<DashboardServer> {
-    await buildDashboard();
+    await builtDashboard();
     const server = new DashboardServer(await mkdtemp(join(tmpdir(), 'holdfast-browser-')));
     await server.start();
     return server;
