@@ -1,13 +1,13 @@
 import { type Signal, useSignal } from '@preact/signals';
 import type { TaskStory } from '../../../src/operator/api.ts';
-import { duration, now } from '../format.ts';
+import { duration, now, plural } from '../format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Moment } from '../parts/time.tsx';
 import { TimelineDrawing } from './timeline.tsx';
 import { type Crash, timelineOf } from './timeline-layout.ts';
 import { TimelineTable } from './timeline-table.tsx';
 import './timeline.css';
-import { notRepeated } from './words.ts';
+import { notRepeated, processName } from './words.ts';
 
 const fewCrashes = 3;
 
@@ -53,6 +53,12 @@ export function TimelineCard({ story, opened }: { story: TaskStory; opened: Sign
           )}
         </ul>
       )}
+      {story.omittedCalls > 0 && (
+        <p class="nothing">
+          {plural(story.omittedCalls, 'call')} in the middle {story.omittedCalls === 1 ? 'is' : 'are'} left
+          out.
+        </p>
+      )}
       {rows.length === 0 ? (
         <p class="nothing">No worker has begun it yet. What happens will be drawn here.</p>
       ) : form.value === 'Table' ? (
@@ -68,12 +74,12 @@ function CrashWords({ crash }: { crash: Crash }) {
   const { at, holder, resumedAt, resumedBy, replayed = 0 } = crash;
   return (
     <span>
-      <strong>{holder}</strong> died at <Moment at={at} />.{' '}
+      <strong title={holder}>{processName(holder)}</strong> died; it was last heard of at <Moment at={at} />.{' '}
       {resumedAt === undefined ? (
         'Nobody has taken over yet.'
       ) : (
         <>
-          <strong>{resumedBy}</strong> resumed{' '}
+          <strong title={resumedBy}>{processName(resumedBy!)}</strong> resumed{' '}
           {resumedAt > at ? `${duration(resumedAt - at)} later` : 'at once'}, {notRepeated(replayed)}.
         </>
       )}

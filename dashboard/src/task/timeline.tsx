@@ -5,14 +5,14 @@
 import { useSignal } from '@preact/signals';
 import { Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { duration, plural } from '../format.ts';
+import { duration, plural, roughly } from '../format.ts';
 import { Icon, type IconName } from '../parts/icons.tsx';
 import { href } from '../router.ts';
 import { type Fold, folded, type Item } from './folding.ts';
 import { RowDetails } from './row-details.tsx';
 import type { Axis } from './time-axis.ts';
 import type { Bar, Crash, Row, RowKind, Timeline } from './timeline-layout.ts';
-import { barSentence, notRepeated, rowSentence, tookWords } from './words.ts';
+import { barSentence, nameOf, notRepeated, rowSentence, tookWords } from './words.ts';
 
 const icons: Readonly<Record<RowKind, IconName>> = {
   process: 'process',
@@ -79,7 +79,7 @@ export function TimelineDrawing({ timeline, opened }: { timeline: Timeline; open
               class="pause-strip"
               style={{ left: percent(pause.left), width: percent(pause.right - pause.left) }}
             >
-              <span>{duration(pause.to - pause.from)}</span>
+              <span>{roughly(pause.to - pause.from)}</span>
             </span>
           ))}
           {crashes.map((crash) => (
@@ -130,7 +130,9 @@ function RowLine({ row, timeline, tabIndex, isOpen, tip }: RowLineProps) {
           aria-label={rowSentence(row, end)}
         >
           <Icon name={icons[row.kind]} />
-          <span class="lane-label">{row.label}</span>
+          <span class="lane-label" title={row.label}>
+            {nameOf(row)}
+          </span>
           <span class="lane-took">{tookWords(row, end)}</span>
         </button>
         <div class="track">
@@ -186,7 +188,7 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
               <span
                 class="flag flag-died"
                 data-side={died > 0.6 ? 'before' : 'after'}
-                style={{ left: percent(died) }}
+                style={{ '--at': percent(died) }}
               >
                 <Icon name="torn" />
                 {!isCrowded && 'process died'}
@@ -196,7 +198,7 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
               <span
                 class="flag flag-resumed"
                 data-side={resumed > 0.4 ? 'before' : 'after'}
-                style={{ left: percent(resumed) }}
+                style={{ '--at': percent(resumed) }}
               >
                 resumed, {notRepeated(crash.replayed ?? 0)}
               </span>
@@ -220,7 +222,7 @@ function TipView({ row, bar, axis, end }: { row: Row; bar: Bar | undefined; axis
       data-side={place > 0.5 ? 'left' : 'right'}
       style={{ left: percent(place) }}
     >
-      <strong>{row.label}</strong>
+      <strong>{nameOf(row)}</strong>
       <span>
         {barSentence(row, bar)} · {took}
         {row.bars.length > 1 && row.kind !== 'process' ? ` of ${tookWords(row, end)}` : ''}
