@@ -78,6 +78,29 @@ describe.each(rounds)('on a $screen in the $colours', ({ ids, ...look }) => {
   });
 });
 
+test('the first sentence says what is going on', async () => {
+  const context = await chromium.context();
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  const sentences = {
+    'task-crashed': 'At step draft chapter 3 for 1 min. It survived a crash.',
+    'task-completed': 'Completed in 9 h 41 min.',
+    'task-asking': 'Has waited for an answer for 25 min.',
+    'task-failed': 'Failed after 1 min 35 s.',
+    'task-queued': 'Has waited for a worker for 7 s.',
+    'task-lost': 'Lost after 1 h: nobody can say whether its work was done.',
+    'task-resting': 'Waits for 1 subtask.',
+    'task-sleeping': 'Sleeps; goes on in 1 min.',
+  };
+  const found: Record<string, string> = {};
+  for (const id of Object.keys(sentences)) {
+    await page.goto('about:blank');
+    await page.goto(telling.pageOf(id));
+    found[id] = await page.locator('.sentence').innerText();
+  }
+  expect(found).toEqual(sentences);
+});
+
 test('the timeline is gone through by keyboard: arrows from row to row, Enter opens, one stop for the tab key', async () => {
   const context = await chromium.context();
   onTestFinished(() => context.close());
