@@ -202,7 +202,7 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
                 data-side={resumed > 0.4 ? 'before' : 'after'}
                 style={{ '--at': percent(resumed) }}
               >
-                resumed, {notRepeated(crash.replayed ?? 0)}
+                resumed<span class="flag-more">, {notRepeated(crash.replayed ?? 0)}</span>
               </span>
             )}
           </Fragment>
