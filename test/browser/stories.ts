@@ -448,4 +448,6 @@ export const stories: readonly TaskStory[] = [
       outcome: { kind: 'lost', message: 'The upstream does not know the call any more.' },
     },
   ),
+  story(summary({ id: 'task-resting', childCount: 3, liveChildCount: 1, passes: 2 })),
+  story(summary({ id: 'task-sleeping' }), { wakeAt: present + 90 * second }),
 ];
