@@ -151,8 +151,14 @@ interface ChipsProps {
 }
 
 function Chips({ chosen, onChange, onClear }: ChipsProps) {
+  const row = useRef<HTMLFieldSetElement>(null);
+  // On phones the row is wider than the screen, and what an address has chosen may be out of sight.
+  useEffect(() => {
+    const first = row.current!.querySelector<HTMLElement>('[aria-pressed="true"]');
+    if (first) row.current!.scrollLeft = first.offsetLeft - 80;
+  }, []);
   return (
-    <fieldset class="chips">
+    <fieldset class="chips" ref={row}>
       <legend class="visually-hidden">Standing</legend>
       {standings.map((standing) => {
         const isChosen = chosen.includes(standing);

@@ -81,7 +81,6 @@ function Report({ report, window }: { report: OverviewReport; window: Span }) {
           value={ended.failed + ended.lost}
           name="Failing"
           icon="failed"
-          age={window}
           note={`in the last ${spans[window].name}`}
         />
         <Figure
@@ -143,17 +142,16 @@ interface FigureProps {
   readonly value: number;
   readonly name: string;
   readonly icon: IconName;
-  readonly age?: Span;
   readonly note?: preact.ComponentChildren;
 }
 
-function Figure({ standings, value, name, icon, age, note = 'now' }: FigureProps) {
+function Figure({ standings, value, name, icon, note = 'now' }: FigureProps) {
   return (
     <a
       class="card figure"
       data-standing={standings[0]}
       data-quiet={value === 0 ? '' : undefined}
-      href={href({ view: 'tasks', filter: { standings, ...(age && { age }) } })}
+      href={href({ view: 'tasks', filter: { ...everything, standings } })}
     >
       <span class="figure-name">
         <Icon name={icon} />
