@@ -6,6 +6,7 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { TaskWrite } from '../src/engine/change.ts';
 import { type Connection, configure, connect } from '../src/stores/sqlite/driver.ts';
+import { standingCodeOf } from '../src/stores/values/standing-codes.ts';
 
 /** A write as the values that its statements take. */
 export interface Bound {
@@ -24,6 +25,7 @@ export function bind({ task, at, events, journal }: TaskWrite): Bound {
       live?.wakeAt ?? null,
       live?.deadlineAt ?? null,
       task.phase === 'done' ? task.purgeAt : null,
+      standingCodeOf(task),
       JSON.stringify(task),
     ],
     place: [
@@ -33,6 +35,7 @@ export function bind({ task, at, events, journal }: TaskWrite): Bound {
       task.toolVersion,
       task.parentId ?? null,
       task.ordinal,
+      task.createdAt,
       task.idempotency?.key ?? null,
     ],
     commit: [null, task.version, at, JSON.stringify(events), journal ? JSON.stringify(journal) : null],
@@ -87,16 +90,17 @@ function prepare(db: Connection) {
       select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),
     insert: db.prepare(insertTask),
     update: db.prepare(`
-      update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?, body = ?
+      update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?, standing = ?,
+        body = ?
       where seq = ?`),
     insertCommit: db.prepare(insertCommit),
   };
 }
 
 export const insertTask = `
-  insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, body,
-    id, owner, tool, tool_version, parent_id, ordinal, idempotency_key)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, standing, body,
+    id, owner, tool, tool_version, parent_id, ordinal, created_at, idempotency_key)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 export const insertCommit =
   'insert into commits (task, removed_id, version, at, events, journal) values (?, ?, ?, ?, ?, ?)';

@@ -148,9 +148,12 @@ test('roots that ended before there was such an order are found in it', async ()
   await before.close();
   const older = new DatabaseSync(file);
   older.exec(`
-    drop index tasks_by_end;
+    drop index tasks_live; drop index tasks_by_end; drop index tasks_ended_by_tool; drop index tasks_ended_badly;
+    drop index tasks_of_unknown_standing;
+    alter table tasks drop column standing; alter table tasks drop column created_at;
     alter table tasks drop column ended_at;
-    delete from holdfast_schema where version = 8`);
+    create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
+    delete from holdfast_schema where version >= 8`);
   older.close();
   const after = await openSqlite(file, { clock });
   expect(await after.store.due('oldest', clock.now(), 9)).toEqual(ids([b!, a!]));

@@ -88,6 +88,14 @@ describe('taking turns', () => {
   });
 });
 
+function warnings(): string[] {
+  const heard: string[] = [];
+  const hear = ({ message }: Error) => void heard.push(message);
+  process.on('warning', hear);
+  onTestFinished(() => void process.off('warning', hear));
+  return heard;
+}
+
 describe('the thread', () => {
   function countThreads(): () => number {
     let started = 0;
@@ -99,6 +107,7 @@ describe('the thread', () => {
 
   test('is started by the first look at a file, and serves all that follow', async () => {
     const started = countThreads();
+    const heard = warnings();
     const { survey, store, close } = await openSqlite(aFile());
     onTestFinished(close);
     await store.create(undefined, () => create(undefined, aTask(), Date.now()));
@@ -106,6 +115,7 @@ describe('the thread', () => {
     await Promise.all([survey.list({ limit: 1 }), survey.count({}, 10)]);
     await survey.overview({ since: 0, until: Date.now(), buckets: 1 });
     expect(started()).toBe(1);
+    expect(heard.filter((message) => message.includes('thread'))).toEqual([]);
   });
 
   test('is not needed in memory', async () => {
@@ -118,6 +128,7 @@ describe('the thread', () => {
 
   test('is done without where none can be started', async () => {
     const file = aFile();
+    const heard = warnings();
     const { survey, store, close } = await openSqlite(file);
     onTestFinished(close);
     const request = aTask();
@@ -126,6 +137,7 @@ describe('the thread', () => {
     rmSync(file);
     for (let look = 0; look < 2; look++)
       expect((await survey.list({ limit: 5 })).tasks).toMatchObject([{ id: request.id }]);
+    await expect.poll(() => heard).toContainEqual(expect.stringContaining('their thread cannot be started'));
   });
 
   test('ends with its store, whoever is still looking', async () => {

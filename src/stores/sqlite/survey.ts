@@ -84,6 +84,7 @@ class SurveyThread implements Survey {
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
   #asked = 0;
+  #isEnded = false;
 
   constructor(data: ThreadData, clock: Clock) {
     this.#data = data;
@@ -109,6 +110,7 @@ class SurveyThread implements Survey {
   }
 
   async end(): Promise<void> {
+    this.#isEnded = true;
     clearTimeout(this.#idle);
     await this.#worker?.terminate();
   }
@@ -139,7 +141,7 @@ class SurveyThread implements Survey {
       // One that was ended because nobody asked has left nothing behind.
       if (this.#worker !== worker) return;
       this.#worker = undefined;
-      if (!hasAnswered) this.isUsable = false;
+      if (!hasAnswered) this.#doWithout(error);
       const reason = hasAnswered ? error : new ThreadNotStarted();
       for (const [id, { reject }] of this.#pending) {
         this.#pending.delete(id);
@@ -149,6 +151,15 @@ class SurveyThread implements Survey {
     worker.on('error', gone);
     worker.on('exit', () => gone(new Error('The thread of surveys ended before it had answered.')));
     return worker;
+  }
+
+  #doWithout(error: unknown): void {
+    this.isUsable = false;
+    if (this.#isEnded) return;
+    const { message } = error as Error;
+    process.emitWarning(
+      `Operators who look at ${this.#data.file} now take turns with everybody else: their thread cannot be started (${message}).`,
+    );
   }
 
   #settle(answer: Answer): void {
