@@ -19,6 +19,8 @@ export interface Tick {
   readonly at: number;
   readonly place: number;
   readonly label: string;
+  /** Left out where there is little room. */
+  readonly isMinor: boolean;
 }
 
 export interface Axis {
@@ -130,6 +132,7 @@ const steps = [
 const mostTicks = 7;
 /** Labels nearer to each other than this would touch. */
 const leastDistance = 0.09;
+const leastDistanceOnPhones = 0.2;
 
 function ticksOf(pieces: readonly Piece[], from: number): Tick[] {
   const scaled = pieces.filter((piece) => !piece.isBreak);
@@ -142,7 +145,11 @@ function ticksOf(pieces: readonly Piece[], from: number): Tick[] {
       const place = placeIn(pieces, from + offset);
       const last = ticks.at(-1);
       if (last && place - last.place < leastDistance) continue;
-      ticks.push({ at: from + offset, place, label: offsetLabel(offset, step) });
+      const major = ticks.findLast(({ isMinor }) => !isMinor);
+      // The label of one at the very end stands before it.
+      const middle = Math.min(place, 0.94);
+      const isMinor = major !== undefined && middle - major.place < leastDistanceOnPhones - 1e-9;
+      ticks.push({ at: from + offset, place, label: offsetLabel(offset, step), isMinor });
     }
   }
   return ticks;
