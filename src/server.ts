@@ -12,6 +12,8 @@ export type { ProtectedResource } from './server/http/metadata.ts';
 export { McpHandler } from './server/http/handler.ts';
 export type { OperationsOptions } from './server/http/operations.ts';
 export type { HttpServer, ServeHttpOptions } from './server/http/serve.ts';
+export type { OperatorAccess, OperatorHandlerOptions } from './server/http/operator.ts';
+export { OperatorExposed, OperatorHandler } from './server/http/operator.ts';
 export { NothingCounted } from './server/http/operations.ts';
 export { serveHttp } from './server/http/serve.ts';
 export type { ServeStdioOptions, StdioServer } from './server/stdio.ts';

@@ -18,3 +18,4 @@ export { testQueue } from './testing/test-queue.ts';
 export { testSecrets } from './testing/test-secrets.ts';
 export { testSessions } from './testing/test-sessions.ts';
 export { testStore } from './testing/test-store.ts';
+export { testSurvey } from './testing/test-survey.ts';

@@ -23,7 +23,7 @@ const architecture = `
   telemetry       | model, engine ports, @opentelemetry/api, node:crypto
 
   hosting         | model, protocol, engine, access, node:*, rate-limiter-flexible
-  server          | model, protocol, requestor, engine, access, hosting, node:*, SDK server
+  server          | model, protocol, requestor, engine, access, hosting, operator, node:*, SDK server
   client          | model, protocol, requestor, SDK client
   receiver        | model, protocol, engine, hosting
   operator        | model, engine, access

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { defaultPort, howToRun } from './demo/how-to-run.ts';
 import { readArguments, WrongUsage } from './usage.ts';
 
-const help = `Serves a few durable tools over MCP on this machine, with a page that shows their tasks.
+const help = `Serves a few durable tools over MCP on this machine, with a dashboard that shows their tasks.
 
 Usage: holdfast demo [--port N] [--data DIR]
        holdfast demo call TOOL [JSON]    call one of them; see holdfast demo call --help

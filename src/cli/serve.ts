@@ -9,14 +9,17 @@ import { version } from './version.ts';
 const help = `Puts durable tasks in front of MCP servers and commands that have none: calls outlive connections and restarts, and
 clients of every revision of MCP can make them.
 
-Usage: holdfast serve [--config FILE] [--port N | --stdio] [--store URL]
-       holdfast serve [--port N | --stdio] [--store URL] -- COMMAND [ARG...]
+Usage: holdfast serve [--config FILE] [--port N [--operator] | --stdio] [--store URL]
+       holdfast serve [--port N [--operator] | --stdio] [--store URL] -- COMMAND [ARG...]
 
 FILE has the servers under "mcpServers", as every MCP host writes them, and programs under "commands". After -- comes
 the command that starts one server.
 
   --config FILE  what is served (default ${usualFile} here)
   --json         say what is said as JSON
+  --operator     also serve the dashboard at /operator/, for this machine only: all tasks, their stories, and ways to
+                 cancel, retry, answer and purge them. Whoever has its token may do all that: HOLDFAST_OPERATOR_TOKEN
+                 of the environment, or one that is made at each start and printed as part of the address
   --port N       the port on 127.0.0.1, 0 for any (default: PORT of the environment, or ${defaultPort})
   --stdio        serve the one client on standard input and output, for hosts that start their servers themselves
   --store URL    where tasks are kept: sqlite:PATH, postgres://... or memory: (default: a file of this config's own in
@@ -40,6 +43,7 @@ async function run(args: readonly string[]): Promise<number> {
     config: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
     json: { type: 'boolean' },
+    operator: { type: 'boolean' },
     port: { type: 'string' },
     stdio: { type: 'boolean' },
     store: { type: 'string' },
@@ -51,6 +55,8 @@ async function run(args: readonly string[]): Promise<number> {
   if (positionals.length > 0) throw new WrongUsage(`serve takes no "${positionals[0]}"`);
   if (values.stdio && values.port !== undefined)
     throw new WrongUsage('a server is either on a port or on standard input and output');
+  if (values.stdio && values.operator)
+    throw new WrongUsage('the dashboard needs a port: --operator and --stdio do not go together');
   const words = end < 0 ? undefined : args.slice(end + 1);
   if (words && values.config !== undefined)
     throw new WrongUsage('what is served stands in a config or after --, not both');
@@ -66,19 +72,31 @@ async function run(args: readonly string[]): Promise<number> {
     ...(lists && { lists }),
     onTrouble: ({ message }) => console.error(`holdfast: ${message}`),
   });
-  await (values.stdio ? onPipe(gateway) : onPort(gateway, port, values.json ?? false));
+  await (values.stdio ? onPipe(gateway) : onPort(gateway, port, values));
   return 0;
 }
 
 type Gateway = import('../gateway/gateway.ts').Gateway;
 
-async function onPort(gateway: Gateway, port: number, isJson: boolean): Promise<void> {
+interface PortOptions {
+  readonly json?: boolean;
+  readonly operator?: boolean;
+}
+
+async function onPort(gateway: Gateway, port: number, { json, operator }: PortOptions): Promise<void> {
   const { serveHttp } = await import('../server/http/serve.ts');
+  const { operatorToken } = await import('./operator-token.ts');
+  const token = operator ? operatorToken() : undefined;
   try {
-    const server = await serveHttp(gateway.tasks, gateway.face.serverFor, { port });
+    const server = await serveHttp(gateway.tasks, gateway.face.serverFor, {
+      port,
+      ...(token && { operator: token }),
+    });
     gateway.face.notifier = server.handler.notify;
     await gateway.work();
-    console.log(isJson ? JSON.stringify({ ready: server.url }) : `ready ${server.url}`);
+    const dashboard = token && `${server.dashboard}${token.fragment}`;
+    if (json) console.log(JSON.stringify({ ready: server.url, ...(dashboard && { dashboard }) }));
+    else console.log(dashboard ? `ready ${server.url}\ndashboard ${dashboard}` : `ready ${server.url}`);
     await server.stopped;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE')

@@ -8,6 +8,7 @@ import type { Task, TaskId } from '../model/task.ts';
 import type { Audit } from './audit.ts';
 import type { Sessions } from './sessions.ts';
 import type { Store } from './store.ts';
+import type { Survey } from './survey.ts';
 
 export interface Queue {
   /** This process, as the others that share the database know it: what it makes, it may claim under this name. */
@@ -76,6 +77,7 @@ export interface Database {
   readonly secrets: Secrets;
   readonly sessions: Sessions;
   readonly audit: Audit;
+  readonly survey: Survey;
   close(): Promise<void>;
 }
 

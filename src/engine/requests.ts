@@ -212,6 +212,11 @@ export class Requests {
   /** Removes a tree with everything that is known of it; what is alive ends first. */
   async remove(rootId: TaskId, by?: Actor): Promise<void> {
     await this.cancel(rootId, 'The requestor removed it.', by);
+    await this.purge(rootId, by);
+  }
+
+  /** Removes a tree that is done; one that is alive is refused. */
+  async purge(rootId: TaskId, by?: Actor): Promise<void> {
     await this.#database.store.update('family', rootId, (family) =>
       onBehalfOf(by, rules.remove(family, this.now)),
     );

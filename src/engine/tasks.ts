@@ -75,7 +75,7 @@ export class Tasks implements AsyncDisposable {
   readonly #open: () => Promise<Database>;
   /** All three, as they are the same to workers. */
   readonly #durable: readonly DurableTool[];
-  readonly #clock: Clock;
+  readonly clock: Clock;
   /** How large, how long, how far. */
   readonly extents: Extents;
   readonly #workers = new Set<Worker>();
@@ -88,11 +88,11 @@ export class Tasks implements AsyncDisposable {
     this.extents = extentsOf(options);
     const { telemetry = unobserved, log } = options;
     this.observer = log ? logged(telemetry, log) : telemetry;
-    this.audit = new AuditLog(async () => (await this.#opened()).audit);
+    this.audit = new AuditLog(async () => (await this.opened()).audit);
     this.#auditRetentionMs = auditRetentionOf(options);
     if (this.#auditRetentionMs !== undefined)
       this.recorder = new AuditRecorder(
-        async (entries) => (await this.#opened()).audit.append(entries),
+        async (entries) => (await this.opened()).audit.append(entries),
         clock,
       );
     this.#open = typeof store === 'function' ? store : async () => store;
@@ -100,7 +100,7 @@ export class Tasks implements AsyncDisposable {
     this.tools = this.#durable.filter(({ method }) => method === 'tools/call');
     this.resources = this.#durable.filter(isResource);
     this.prompts = this.#durable.filter(isPrompt);
-    this.#clock = clock;
+    this.clock = clock;
     const seen = new Set<string>();
     for (const tool of this.#durable) {
       const key = `${tool.name} ${tool.version}`;
@@ -129,24 +129,24 @@ export class Tasks implements AsyncDisposable {
       largestValue: this.extents.largestValue,
       retention,
     });
-    const { store, queue } = await this.#opened();
+    const { store, queue } = await this.opened();
     const wanted: NewTask = {
       ...request,
       deadlineMs: earlier(request.deadlineMs, options.longestDeadlineMs),
       ...(key !== undefined && { idempotency: { key, argumentsDigest: await digestOf(request.arguments) } }),
       ...(unpublished && {
-        unpublished: { servedBy: queue.name, until: this.#clock.now() + requestLeaseMs },
+        unpublished: { servedBy: queue.name, until: this.clock.now() + requestLeaseMs },
       }),
     };
     if (options.id !== undefined) {
       const { id } = options;
-      const decide = (existing: Task | undefined) => rules.create(existing, wanted, this.#clock.now());
+      const decide = (existing: Task | undefined) => rules.create(existing, wanted, this.clock.now());
       return (await store.create({ id }, (existing) => onBehalfOf(by, decide(existing)))).task;
     }
     const scope = key === undefined ? undefined : { owner, tool: tool.name, key };
     return this.#runningHere(tool, request.id, async (leaseMs) => {
       return store.create(scope, (existing) => {
-        const now = this.#clock.now();
+        const now = this.clock.now();
         const holder = leaseMs === undefined ? undefined : { name: queue.name, leaseUntil: now + leaseMs };
         return onBehalfOf(by, rules.create(existing, wanted, now, holder));
       });
@@ -199,11 +199,11 @@ export class Tasks implements AsyncDisposable {
       }
       return undefined;
     };
-    this.#requests ??= this.#opened().then(
+    this.#requests ??= this.opened().then(
       (database) =>
         new Requests(
           database,
-          this.#clock,
+          this.clock,
           headStart,
           this.observer,
           this.extents.largestValue,
@@ -214,11 +214,11 @@ export class Tasks implements AsyncDisposable {
   }
 
   async get(id: TaskId): Promise<Task | undefined> {
-    return (await this.#opened()).store.get(id);
+    return (await this.opened()).store.get(id);
   }
 
   async list(query: ListQuery): Promise<Page> {
-    return (await this.#opened()).store.list(query);
+    return (await this.opened()).store.list(query);
   }
 
   /** Applies answers by key. Those that are not open are ignored; one that does not fit refuses the call. */
@@ -226,29 +226,29 @@ export class Tasks implements AsyncDisposable {
     // A copy: what the caller does to its object later is not what it answered.
     const given = structuredClone(responses);
     checkAnswers(given, this.extents.largestValue);
-    const { store } = await this.#opened();
-    const decide = (task: Task) => rules.answer(task, given, this.#clock.now());
+    const { store } = await this.opened();
+    const decide = (task: Task) => rules.answer(task, given, this.clock.now());
     return (await store.update('task', id, (task) => onBehalfOf(operator, decide(task)))).task;
   }
 
   /** Ends a task and everything below it. */
   async cancel(id: TaskId, reason?: string): Promise<Task> {
-    const { store } = await this.#opened();
-    const decide = (family: Family) => rules.cancel(family, this.#clock.now(), reason);
+    const { store } = await this.opened();
+    const decide = (family: Family) => rules.cancel(family, this.clock.now(), reason);
     return (await store.update('family', id, (family) => onBehalfOf(operator, decide(family)))).task;
   }
 
   /** Completes what a handler waits for with `task.event(name)`: a webhook, an approval. The first value stands. */
   async complete(id: TaskId, name: string, value: Json = null): Promise<Task> {
     const given = carried(value, `The event ${name}`, this.extents.largestValue) ?? null;
-    const { store } = await this.#opened();
-    const decide = (task: Task) => rules.completeEvent(task, name, given, this.#clock.now());
+    const { store } = await this.opened();
+    const decide = (task: Task) => rules.completeEvent(task, name, given, this.clock.now());
     return (await store.update('task', id, (task) => onBehalfOf(operator, decide(task)))).task;
   }
 
   /** Waits until a task is done. */
   async outcome(id: TaskId): Promise<Outcome> {
-    const [{ store }, requests] = await Promise.all([this.#opened(), this.requests()]);
+    const [{ store }, requests] = await Promise.all([this.opened(), this.requests()]);
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
     const look = async () => {
       const task = await store.get(id);
@@ -269,14 +269,14 @@ export class Tasks implements AsyncDisposable {
   }
 
   async subscribe(listener: (commit: CommitNotice) => void): Promise<() => void> {
-    return (await this.#opened()).store.subscribe(listener);
+    return (await this.opened()).store.subscribe(listener);
   }
 
   /** Starts a worker for all tools, resources and prompts. It holds the process open until it is stopped. */
   async work({ concurrency, lease, grace }: WorkOptions = {}): Promise<Worker> {
-    const database = await this.#opened();
+    const database = await this.opened();
     const { usualLeaseMs: leaseMs = workerDefaults.leaseMs } = database.queue;
-    const worker = new Worker(database, this.#clock, this.#durable, {
+    const worker = new Worker(database, this.clock, this.#durable, {
       ...workerDefaults,
       leaseMs,
       observer: this.observer,
@@ -321,7 +321,8 @@ export class Tasks implements AsyncDisposable {
     return this.close();
   }
 
-  #opened(): Promise<Database> {
+  /** For those who stand beside the tasks, as operators do: the database, with all that happens in it seen and noted. */
+  opened(): Promise<Database> {
     this.#database ??= this.#openObserved();
     return this.#database;
   }

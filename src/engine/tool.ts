@@ -1,5 +1,6 @@
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
+import type { Json } from '../model/json.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
 import { type SecretFields, secretFields } from '../model/redaction.ts';
 import type { TaskContext } from './context.ts';
@@ -123,6 +124,8 @@ export interface DurableTool<
   readonly concurrency: number;
   readonly deathsAllowed: number;
   readonly longestJournal: number;
+  /** The arguments with which the same call is made once more, where some of them were good for one time only. */
+  readonly again?: (input: Json) => Json;
   readonly handler: (input: never, task: TaskContext) => Promise<unknown>;
   /** How a task ends whose handler returned. Throws if it returned nothing that could be a result. */
   readonly outcome: (returned: unknown, asked: Asked) => Promise<Outcome>;

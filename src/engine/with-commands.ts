@@ -3,7 +3,7 @@ import type { Store } from './store.ts';
 
 /** The same database, its commands sent another way. */
 export function withCommands(database: Database, commands: Pick<Store, 'create' | 'update'>): Database {
-  const { store, queue, secrets, sessions, audit } = database;
+  const { store, queue, secrets, sessions, audit, survey } = database;
   const commanded: Store = {
     ...commands,
     get: (id, owner) => store.get(id, owner),
@@ -17,5 +17,5 @@ export function withCommands(database: Database, commands: Pick<Store, 'create' 
     subscribe: (listener) => store.subscribe(listener),
     close: () => store.close(),
   };
-  return { store: commanded, queue, secrets, sessions, audit, close: () => database.close() };
+  return { store: commanded, queue, secrets, sessions, audit, survey, close: () => database.close() };
 }

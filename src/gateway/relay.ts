@@ -10,7 +10,7 @@ import type { Schema } from '../engine/schema.ts';
 import { type DurableTool, durable } from '../engine/tool.ts';
 import { outcomeOf } from '../engine/tool-result.ts';
 import { newId } from '../model/id.ts';
-import type { JsonObject } from '../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Head } from '../server/tool-calls.ts';
 import type { Conversation } from './conversation.ts';
@@ -32,10 +32,18 @@ export function relayTool(upstream: Upstream): DurableTool {
     outputSchema: undefined,
     idempotent: false,
     immediately: undefined,
+    again: withoutTicket,
     handler: (call: Call, task) => new Relay(upstream, call, task).run(),
     outcome: (returned, { largest }) => outcomeOf(returned, { name, outputSchema: undefined, largest }),
     failure: failureOfCall,
   };
+}
+
+/** A ticket is for the call that was under way when its task was made, and for no other. */
+function withoutTicket(call: Json): Json {
+  if (!isJsonObject(call)) return call;
+  const { ticket: _, ...rest } = call;
+  return rest;
 }
 
 /** The same, with what is said of one of its tools. */

@@ -65,13 +65,13 @@ export function redactTask<T extends Task>(task: T, fields: SecretFields): T {
 }
 
 /** Messages are texts, and stand. */
-function redactOutcome(outcome: Outcome, fields: SecretFields): Outcome {
+export function redactOutcome(outcome: Outcome, fields: SecretFields): Outcome {
   if (outcome.kind === 'result') return { ...outcome, value: redactResult(outcome.value, fields) };
   if (outcome.kind !== 'failure' || outcome.data === undefined) return outcome;
   return { ...outcome, data: redactValue(outcome.data, fields) };
 }
 
-function redactResponse(response: InputResponse, fields: SecretFields): InputResponse {
+export function redactResponse(response: InputResponse, fields: SecretFields): InputResponse {
   if (fields !== 'all')
     return mapped(response, (part, key) => (key === 'content' ? shown(part, fields) : part));
   const { action } = response;

@@ -28,6 +28,8 @@ export interface Origin {
   readonly named?: { readonly taskId: string; readonly session: string; readonly requestId: string | number };
   /** Where its trace goes on, in whichever process. */
   readonly trace?: TaskTrace;
+  /** The task whose call this one makes again. */
+  readonly retryOf?: TaskId;
 }
 
 /** Whose request a task belongs to as long as its id was sent to nobody. */

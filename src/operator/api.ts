@@ -118,7 +118,9 @@ export interface TaskStory {
   /** In the order of their start; at most 500. */
   readonly children: readonly TaskSummary[];
   readonly passes: readonly PassSpan[];
+  /** In the order in which they were made; of very many those in the middle that have settled are left out. */
   readonly calls: readonly CallSpan[];
+  readonly omittedCalls: number;
   readonly questions: readonly Question[];
   /** What happened, in order; of very long stories the middle is left out. */
   readonly events: readonly StoryEvent[];
@@ -150,7 +152,7 @@ export interface CallSpan {
   /** In which pass it was first made. */
   readonly pass: number;
   readonly from: number;
-  /** Null while it is open. */
+  /** Null while it is open; of one that never settled, the end of its task. */
   readonly to: number | null;
   readonly state: 'open' | 'ok' | 'failed';
   /** Tries that failed before, each with when it is or was repeated. */

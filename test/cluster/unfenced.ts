@@ -8,7 +8,7 @@ import type { Reach, Store } from '../../src/engine/store.ts';
 import type { Database, Holder, Task } from '../../src/index.ts';
 
 function withoutFencing(database: Database): Database {
-  const { store, queue, secrets, sessions, audit } = database;
+  const { store, queue, secrets, sessions, audit, survey } = database;
   const claims = new Map<string, { readonly epoch: number; readonly holder: Holder }>();
   const remember = (change: Change): Change => {
     const { task } = change;
@@ -39,6 +39,7 @@ function withoutFencing(database: Database): Database {
     secrets,
     sessions,
     audit,
+    survey,
     close: () => database.close(),
   };
 }

@@ -6,6 +6,7 @@ import type { Database, Queue, Secrets } from '../../src/engine/queue.ts';
 import type { Sessions } from '../../src/engine/sessions.ts';
 import type { Reach, Store } from '../../src/engine/store.ts';
 import { StoreClosed } from '../../src/engine/store-errors.ts';
+import type { Survey } from '../../src/engine/survey.ts';
 
 export class MortalDatabase implements Database {
   readonly store: Store;
@@ -13,11 +14,12 @@ export class MortalDatabase implements Database {
   readonly secrets: Secrets;
   readonly sessions: Sessions;
   readonly audit: Audit;
+  readonly survey: Survey;
   isDead = false;
 
   /** Dies after so many commits to journals; `onCommit` hears of each before the worker does. */
   constructor(
-    { store, queue, secrets, sessions, audit }: Database,
+    { store, queue, secrets, sessions, audit, survey }: Database,
     commits: number,
     onCommit: (change: Change) => void,
   ) {
@@ -56,6 +58,7 @@ export class MortalDatabase implements Database {
     this.secrets = secrets;
     this.sessions = sessions;
     this.audit = audit;
+    this.survey = survey;
     this.queue = {
       name: queue.name,
       isAlive: (name) => queue.isAlive(name),

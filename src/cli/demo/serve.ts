@@ -1,16 +1,19 @@
-/** The demo while it runs: an MCP server, a worker in the same process, and a page to watch them on. */
+/** The demo while it runs: an MCP server, a worker in the same process, and the dashboard to watch them on. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join, relative } from 'node:path';
 import { McpServer } from '@modelcontextprotocol/server';
+import { dashboardPath } from '../../operator/api.ts';
 import { serveHttp } from '../../server/http/serve.ts';
 import { createTasks, type Tasks } from '../../server/tasks.ts';
 import { sqlite } from '../../sqlite.ts';
+import { operatorToken } from '../operator-token.ts';
 import { CommandFailed } from '../usage.ts';
 import { version } from '../version.ts';
+import { beginFirstWork } from './first-work.ts';
 import { howToRun, urlOption } from './how-to-run.ts';
-import { unfinished } from './overview.ts';
 import { writeSample } from './sample.ts';
 import { demoTools } from './tools.ts';
-import { web } from './web.ts';
+import { unfinished } from './unfinished.ts';
 
 export interface DemoOptions {
   readonly port: number;
@@ -27,10 +30,11 @@ export async function serveDemo({ port, here, data }: DemoOptions): Promise<void
   try {
     const found = await unfinished(tasks);
     await writeSample(sample);
-    const { url, stopped } = await served(tasks, port);
+    const { url, dashboard, stopped } = await served(tasks, port);
     // Not before the port is ours: a second demo on the same store would begin to work, and end at once.
     await tasks.work();
-    greet(url, relative(here, data) || '.', found);
+    await beginFirstWork(tasks);
+    greet({ url, dashboard, data: relative(here, data) || '.', found });
     await stopped;
   } catch (error) {
     await tasks.close().catch(() => {});
@@ -39,32 +43,43 @@ export async function serveDemo({ port, here, data }: DemoOptions): Promise<void
   console.log('Stopped. What is not done goes on at the next start.');
 }
 
-function served(tasks: Tasks, port: number) {
+async function served(tasks: Tasks, port: number) {
   const mcpServer = () => {
     const mcp = new McpServer({ name: 'holdfast-demo', version: version() });
     tasks.attach(mcp);
     return mcp;
   };
-  const server = serveHttp(tasks, mcpServer, {
-    port,
-    elsewhere: web(tasks, async () => {
-      const { url } = await server;
-      return { url, start: howToRun(), call: firstCall(url) };
-    }),
-  });
-  return server;
+  const operator = operatorToken();
+  const server = await serveHttp(tasks, mcpServer, { port, operator, elsewhere });
+  return { ...server, dashboard: `${server.dashboard}${operator.fragment}` };
+}
+
+/** Whoever comes to the door is shown the dashboard, and there asked for the token. */
+function elsewhere(req: IncomingMessage, res: ServerResponse): void {
+  if (req.url === '/') res.writeHead(302, { location: dashboardPath }).end();
+  else
+    res
+      .writeHead(404, { 'content-type': 'text/plain' })
+      .end(`There is nothing here. MCP is at /mcp, the dashboard at ${dashboardPath}.\n`);
 }
 
 function firstCall(url: string): string {
   return howToRun('call', 'count', `'{"to": 30}'`, ...urlOption(url));
 }
 
-function greet(url: string, data: string, found: number): void {
+interface Greeting {
+  readonly url: string;
+  readonly dashboard: string;
+  readonly data: string;
+  readonly found: number;
+}
+
+function greet({ url, dashboard, data, found }: Greeting): void {
   console.log(`Holdfast demo: an MCP server with durable tools. Its tasks are in ${data}.`);
   if (found > 0) console.log(found === 1 ? '1 task goes on.' : `${found} tasks go on.`);
   console.log(`
   MCP server  ${url}
-  page        ${new URL('/', url)}
+  dashboard   ${dashboard}
   process     ${process.pid}
 
 Try this in a second terminal:

@@ -3,11 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
 import { type Duration, toMs } from '../../model/duration.ts';
+import { dashboardPath } from '../../operator/api.ts';
 import type { Tasks } from '../tasks.ts';
 import { Gate } from './gate.ts';
 import { type HandlerOptions, McpHandler } from './handler.ts';
 import { writeResponse } from './node.ts';
 import { Operations, type OperationsOptions } from './operations.ts';
+import { isLoopback, type OperatorAccess, OperatorExposed, OperatorHandler } from './operator.ts';
 
 export interface ServeHttpOptions extends HandlerOptions, OperationsOptions {
   /** Default 7420; 0 takes any that is free. */
@@ -20,12 +22,16 @@ export interface ServeHttpOptions extends HandlerOptions, OperationsOptions {
   readonly grace?: Duration;
   /** Signals that stop the server. Default SIGTERM and SIGINT. */
   readonly stopOn?: readonly NodeJS.Signals[];
+  /** The operator's desk and the dashboard, at `/operator/`. By default there is none. See docs/dashboard.md. */
+  readonly operator?: OperatorAccess;
   /** Answers requests for other paths. Their host and origin have been checked as those of MCP are; no token is. */
   readonly elsewhere?: (req: IncomingMessage, res: ServerResponse) => void;
 }
 
 export interface HttpServer {
   readonly url: string;
+  /** Where the dashboard is, if there is one. */
+  readonly dashboard?: string;
   readonly handler: McpHandler;
   /** Resolves when the server has stopped, whatever stopped it. */
   readonly stopped: Promise<void>;
@@ -40,12 +46,16 @@ export async function serveHttp(
   options: ServeHttpOptions = {},
 ): Promise<HttpServer> {
   const { port = 7420, host = '127.0.0.1', path = '/mcp', grace = '10s', elsewhere } = options;
+  const { operator: access } = options;
+  if (access && !access.allowRemote && !isLoopback(host)) throw new OperatorExposed(host);
+  const operator = access && new OperatorHandler(tasks, { ...options, operator: access });
   const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
   const handler = new McpHandler(tasks, factory, options);
   const gate = new Gate(options);
   const operations = new Operations(tasks, options);
   const server = createServer((req, res) => {
     if (req.url === path || req.url?.startsWith(`${path}?`)) return handler.node(req, res);
+    if (operator?.answers(req.url)) return operator.node(req, res);
     const published = gate.published(req.method ?? 'GET', req.url, req.headers.host);
     if (published) return void writeResponse(res, published);
     const isOperations = operations.answers(req);
@@ -63,6 +73,7 @@ export async function serveHttp(
     stopping ??= (async () => {
       for (const signal of signals) process.off(signal, stop);
       operations.drain();
+      await operator?.close();
       await drain(server, handler, toMs(grace));
       await tasks.close();
     })();
@@ -73,7 +84,9 @@ export async function serveHttp(
   for (const signal of signals) process.on(signal, stop);
   const { port: actual } = server.address() as AddressInfo;
   const name = host.includes(':') ? `[${host}]` : host;
-  return { url: `http://${name}:${actual}${path}`, handler, stopped, stop };
+  const at = `http://${name}:${actual}`;
+  const dashboard = operator && { dashboard: `${at}${dashboardPath}` };
+  return { url: `${at}${path}`, ...dashboard, handler, stopped, stop };
 }
 
 async function listening(server: Server, port: number, host: string): Promise<void> {

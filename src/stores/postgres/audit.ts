@@ -1,9 +1,9 @@
 import type { Audit, AuditEntry, AuditPage } from '../../engine/audit.ts';
+import { InvalidCursor } from '../values/invalid-cursor.ts';
 import { entryOf, type SaidRow, saidOf } from '../values/said.ts';
 import { type Cells, named, name as stored } from './cells.ts';
 import { prepared, worded } from './driver.ts';
 import type { Connections } from './pool.ts';
-import { InvalidCursor } from './rows.ts';
 import { addToSize, bytesOf, rowBytes, type Sizes } from './sizes.ts';
 import type { Vault } from './vault.ts';
 

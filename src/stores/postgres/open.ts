@@ -19,6 +19,7 @@ import { postgresSecrets } from './secrets.ts';
 import { postgresSessions } from './sessions.ts';
 import { Sizes } from './sizes.ts';
 import { PostgresStore } from './store.ts';
+import { postgresSurvey } from './survey.ts';
 import { Vault } from './vault.ts';
 
 export interface PostgresDatabase extends Database {
@@ -141,6 +142,7 @@ async function assemble(parts: {
     secrets: postgresSecrets(vault, schema),
     sessions: postgresSessions(connections, vault, { schema, place }),
     audit: new PostgresAudit({ connections, vault, sizes, schema, place, writer: `${writer}/audit` }),
+    survey: postgresSurvey({ connections, vault, schema, clock, place }),
     close: () => store.close(),
     reencrypt: async () => {
       await rewriting?.finish();

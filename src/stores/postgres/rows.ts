@@ -1,22 +1,16 @@
 /** Tasks as rows: what look-ups read. */
 import type { Family, Lineage } from '../../engine/change.ts';
 import type { Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
-import { HoldfastError } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
 import { hasResultApart, type ResultApart, withLease } from '../values/body.ts';
 import { Damaged } from '../values/damaged.ts';
+import { InvalidCursor } from '../values/invalid-cursor.ts';
 import { type Cells, name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import { Gathering } from './gathering.ts';
 import type { Connections, Transaction } from './pool.ts';
-
-export class InvalidCursor extends HoldfastError {
-  constructor() {
-    super('This cursor was not made by this list. Start again without a cursor.');
-  }
-}
 
 export interface TaskRow {
   readonly seq: number;

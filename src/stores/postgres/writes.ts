@@ -7,6 +7,7 @@ import type { Change, TaskWrite } from '../../engine/change.ts';
 import type { CommitNotice } from '../../engine/store.ts';
 import type { DoneTask, Task, TaskId } from '../../model/task.ts';
 import { bodyOf } from '../values/body.ts';
+import { standingCodeOf } from '../values/standing-codes.ts';
 import { auditRow, insertEntries } from './audit.ts';
 import { type Cells, name } from './cells.ts';
 import { type Job, newJobId } from './jobs.ts';
@@ -206,6 +207,8 @@ export class Writes {
       ended_at: isKeptRoot(task) ? task.finishedAt : null,
       unpublished: task.unpublished ? true : null,
       waiting: task.phase === 'waiting' ? true : null,
+      standing: standingCodeOf(task),
+      created_at: task.createdAt,
       idempotency_key: idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null,
       body: this.#cells.write(body, 'tasks.body', task.id),
     };
@@ -242,9 +245,9 @@ function sum<T>(some: readonly T[], of: (one: T) => number): number {
 
 export function writeStatements(schema: string): { write: string; remove: string; find: string } {
   const state = `epoch integer, holder text, lease_until double precision, wake_at double precision, job uuid,
-    deadline_at double precision, purge_at double precision, ended_at double precision, unpublished boolean, waiting boolean, body text`;
+    deadline_at double precision, purge_at double precision, ended_at double precision, unpublished boolean, waiting boolean, standing integer, body text`;
   const place = `id text, owner text, tool text, tool_version text, parent_id text, root_id text, ordinal integer,
-    idempotency_key text`;
+    created_at double precision, idempotency_key text`;
   const bytesOfCommit = `octet_length(events) + coalesce(octet_length(journal), 0) + ${rowBytes.commit} as bytes`;
   const namesOf = (columns: string) =>
     columns.replace(/ (text|integer|double precision|uuid|boolean)(?=,|$)/g, '');

@@ -1,9 +1,9 @@
 import type { Audit, AuditEntry, AuditPage } from '../../engine/audit.ts';
+import { InvalidCursor } from '../values/invalid-cursor.ts';
 import { entryOf, isWanted, type SaidRow, saidOf } from '../values/said.ts';
 import type { Cells, Stored } from './cells.ts';
 import { type Connection, worded } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
-import { InvalidCursor } from './rows.ts';
 
 /**
  * `said` is all that SQL need not find or compare. The triggers are there for mistakes, in this program and by hand: a

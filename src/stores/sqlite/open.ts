@@ -33,6 +33,7 @@ import { moveSealOn, readSeal, readSealOfFileAlone, renewSeal, sealing } from '.
 import { sqliteSecrets } from './secrets.ts';
 import { sqliteSessions } from './sessions.ts';
 import { SqliteStore } from './store.ts';
+import { sqliteSurvey } from './survey.ts';
 import { Vault } from './vault.ts';
 
 export interface SqliteDatabase extends Database {
@@ -156,6 +157,7 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
     secrets: sqliteSecrets(db, commands, cells),
     sessions: sqliteSessions(db, commands, cells, place),
     audit,
+    survey: sqliteSurvey({ db, cells, clock, place }),
     close: () => store.close(),
     backup: async (target) => {
       if (closed) throw new StoreClosed(place);

@@ -1,24 +1,19 @@
 /** Tasks as rows: every statement on `tasks` and `commits` that a command or a look-up needs, synchronous. */
 import type { Change, Family, Lineage, TaskWrite } from '../../engine/change.ts';
 import type { CommitNotice, Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
-import { HoldfastError } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
 import { bodyOf, hasResultApart, type ResultApart } from '../values/body.ts';
 import { Damaged } from '../values/damaged.ts';
+import { InvalidCursor } from '../values/invalid-cursor.ts';
+import { standingCodeOf } from '../values/standing-codes.ts';
 import { ParsedTasks, type TaskRow, toTask } from './body.ts';
 import type { Cells, Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
 
 /** How long notices of removal wait for other processes to read them. */
 const keepRemovalsMs = 3_600_000;
-
-export class InvalidCursor extends HoldfastError {
-  constructor() {
-    super('This cursor was not made by this list. Start again without a cursor.');
-  }
-}
 
 /** A commit with its number in the order of all. */
 export interface NumberedNotice extends CommitNotice {
@@ -258,6 +253,7 @@ export class Rows {
       isKeptRoot(task) ? task.finishedAt : null,
       task.unpublished ? 1 : null,
       task.phase === 'waiting' ? 1 : null,
+      standingCodeOf(task),
       body,
     ] as const;
     let seq = this.#found.get(task.id)?.seq;
@@ -272,6 +268,7 @@ export class Rows {
         task.parentId ?? null,
         task.parentId === undefined ? null : task.rootId,
         task.ordinal,
+        task.createdAt,
       ] as const;
       const { owner, tool, idempotency } = task;
       const key = idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null;
@@ -360,12 +357,12 @@ function prepare(db: Connection, { areBound }: Cells) {
         coalesce(tasks.root_id, tasks.id, removed_id) as root_id, version, at, events
       from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit ?`),
     insert: db.prepare(`
-      insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, ended_at, unpublished, waiting, body,
-        id, owner, tool, tool_version, parent_id, root_id, ordinal, idempotency_key)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, ended_at, unpublished, waiting, standing,
+        body, id, owner, tool, tool_version, parent_id, root_id, ordinal, created_at, idempotency_key)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     update: db.prepare(`
       update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
-        ended_at = ?, unpublished = ?, waiting = ?, body = ?
+        ended_at = ?, unpublished = ?, waiting = ?, standing = ?, body = ?
       where seq = ?`),
     remove: db.prepare('delete from tasks where seq = ?'),
     commit: db.prepare(

@@ -6,7 +6,7 @@
  * happened (the feed that subscribers read) and what its journal gained. Rowid tables throughout: a primary key
  * on random ids reads several times slower. `ended_at` is that of published roots alone. In an encrypted file `body`,
  * `events`, `journal`, `value`, `opening` and `said` are blobs, and `idempotency_key` is a hash (`vault.ts`). `root_id`
- * is null for roots, `unpublished` and `waiting` null unless the task is.
+ * is null for roots, `unpublished` and `waiting` null unless the task is. `standing` is a code (`standing-codes.ts`).
  */
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
@@ -15,6 +15,7 @@ import { auditTables } from './audit.ts';
 import type { Connection } from './driver.ts';
 import { encryptionTables } from './encryption.ts';
 import { renewSeal, sealTable } from './seal.ts';
+import { surveyColumns } from './survey-schema.ts';
 
 const migrations: readonly string[] = [
   `
@@ -99,6 +100,7 @@ const migrations: readonly string[] = [
     where parent_id is null and purge_at is not null and unpublished is null;
   create index tasks_by_end on tasks (ended_at) where ended_at is not null;
   `,
+  surveyColumns,
 ];
 
 /** How many migrations were applied. Refuses what is not ours to touch, and writes nothing. */

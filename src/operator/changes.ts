@@ -1,0 +1,212 @@
+/**
+ * News of all trees for everybody who looks. One listener on the store's feed notes which roots changed, numbered, the
+ * last ten thousand notes and never more; each viewer only holds the number up to which it was told. What it is told
+ * is read at that moment, and only when it asks for more: a viewer that takes nothing costs nothing, and one that
+ * stayed behind further than the notes go is told to look at everything anew.
+ */
+
+import type { Tasks } from '../engine/tasks.ts';
+import { newId } from '../model/id.ts';
+import type { TaskId } from '../model/task.ts';
+import type { ChangeMessage, TaskSummary, Viewer } from './api.ts';
+import { type SeenRoot, SeenRoots } from './seen-roots.ts';
+
+/** Notes that are kept. */
+export const mostNotes = 10_000;
+/** Roots in one message. */
+export const mostTold = 200;
+const betweenMessagesMs = 250;
+/** Looking at everything anew costs both sides more than news does. */
+const betweenResetsMs = 1_000;
+/** … and is not worth much if only something was removed that may have been another's. */
+const betweenGuessesMs = 5_000;
+/** Looks at the store at the same time. */
+const atOnce = 25;
+
+interface Note {
+  readonly rootId: TaskId;
+  readonly what: 'made' | 'changed' | 'gone';
+}
+
+/** What happened to a root since a viewer was last told. */
+interface Pending {
+  readonly rootId: TaskId;
+  /** The number of the last note about it. */
+  number: number;
+  isMade: boolean;
+  isGone: boolean;
+}
+
+interface Told {
+  readonly tasks: TaskSummary[];
+  readonly removed: TaskId[];
+  /** Something was removed, and nobody knows whose it was. */
+  isUnsure: boolean;
+}
+
+export class Changes {
+  readonly #tasks: Tasks;
+  readonly #seen: SeenRoots;
+  /** Numbers mean something only in the process, and to the object, that gave them. */
+  readonly #incarnation = newId().slice(0, 12);
+  readonly #notes: Note[] = [];
+  /** The number of the last note. */
+  #last = 0;
+  readonly #waiting = new Set<() => void>();
+  #listening: Promise<() => void> | undefined;
+  #isClosed = false;
+
+  constructor(tasks: Tasks) {
+    this.#tasks = tasks;
+    this.#seen = new SeenRoots(tasks);
+  }
+
+  /** How many notes are kept, for tests that they are bounded. */
+  get size(): number {
+    return this.#notes.length;
+  }
+
+  async *follow(
+    viewer: Viewer,
+    { signal, lastId }: { readonly signal: AbortSignal; readonly lastId?: string },
+  ): AsyncGenerator<ChangeMessage, void> {
+    const { clock } = this.#tasks;
+    this.#listening ??= this.#listen();
+    await this.#listening;
+    const known = this.#positionAfter(lastId);
+    let position = known ?? this.#last;
+    // The first message says that from here on nothing is missed, and from where to go on.
+    yield known === undefined ? this.#reset(position) : this.#message(position);
+    let nextAt = clock.now() + betweenMessagesMs;
+    let mayGuessAt = clock.now();
+    let isUnsure = false;
+    for (;;) {
+      if (position === this.#last) await this.#news(signal, isUnsure ? mayGuessAt : undefined);
+      await this.#until(nextAt, signal);
+      if (signal.aborted || this.#isClosed) return;
+      const upTo = this.#last;
+      const pending = this.#since(position);
+      position = upTo;
+      const told = pending && (await this.#tell(viewer, pending));
+      isUnsure ||= told?.isUnsure === true;
+      nextAt = clock.now() + betweenMessagesMs;
+      if (!told || (isUnsure && clock.now() >= mayGuessAt)) {
+        yield this.#reset(upTo);
+        nextAt = clock.now() + betweenResetsMs;
+        mayGuessAt = clock.now() + betweenGuessesMs;
+        isUnsure = false;
+      } else if (told.tasks.length + told.removed.length > 0) yield this.#message(upTo, told);
+    }
+  }
+
+  /** Ends what is told to everybody. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#wake();
+    (await this.#listening?.catch(() => undefined))?.();
+  }
+
+  async #listen(): Promise<() => void> {
+    return this.#tasks.subscribe(({ rootId, taskId, events }) => {
+      const isOfRoot = taskId === rootId;
+      const isGone = isOfRoot && events.some(({ type }) => type === 'removed');
+      const isMade = isOfRoot && events.some(({ type }) => type === 'created');
+      this.#last++;
+      this.#notes[this.#last % mostNotes] = { rootId, what: isGone ? 'gone' : isMade ? 'made' : 'changed' };
+      this.#wake();
+    });
+  }
+
+  #wake(): void {
+    for (const waiting of [...this.#waiting]) waiting();
+  }
+
+  /** Undefined if it cannot be known what happened since. */
+  #positionAfter(lastId: string | undefined): number | undefined {
+    if (lastId === undefined) return this.#last;
+    const [incarnation, number = ''] = lastId.split('.');
+    if (incarnation !== this.#incarnation || !/^\d{1,15}$/.test(number)) return undefined;
+    const position = Number(number);
+    return position <= this.#last && this.#last - position <= mostNotes ? position : undefined;
+  }
+
+  /** Which roots changed; undefined if that is more than is known, or than is told at once. */
+  #since(position: number): Pending[] | undefined {
+    if (this.#last - position > mostNotes) return undefined;
+    const pending = new Map<TaskId, Pending>();
+    for (let number = position + 1; number <= this.#last; number++) {
+      const { rootId, what } = this.#notes[number % mostNotes]!;
+      const one = pending.get(rootId) ?? { rootId, number, isMade: false, isGone: false };
+      one.number = number;
+      one.isMade ||= what === 'made';
+      one.isGone ||= what === 'gone';
+      pending.set(rootId, one);
+    }
+    // Calls that were answered directly come and go in between, and nobody has heard of them.
+    const heardOf = [...pending.values()].filter(({ isMade, isGone }) => !(isMade && isGone));
+    return heardOf.length > mostTold ? undefined : heardOf;
+  }
+
+  async #tell({ owner }: Viewer, pending: readonly Pending[]): Promise<Told> {
+    const told: Told = { tasks: [], removed: [], isUnsure: false };
+    const mayTell = (root: SeenRoot) =>
+      root.isPublished && (owner === undefined || root.summary.owner === owner);
+    for (let from = 0; from < pending.length; from += atOnce) {
+      const some = pending.slice(from, from + atOnce);
+      const read = await Promise.all(
+        some.map(({ rootId, number, isGone }) =>
+          isGone ? this.#seen.last(rootId) : this.#seen.at(rootId, number),
+        ),
+      );
+      for (const [n, { rootId, isGone }] of some.entries()) {
+        const root = read[n];
+        if (!isGone) {
+          if (root && mayTell(root)) told.tasks.push(root.summary);
+        } else if (root ? mayTell(root) : owner === undefined) told.removed.push(rootId);
+        else if (!root) told.isUnsure = true;
+      }
+    }
+    return told;
+  }
+
+  #message(
+    number: number,
+    told: Pick<Told, 'tasks' | 'removed'> = { tasks: [], removed: [] },
+  ): ChangeMessage {
+    const { tasks, removed } = told;
+    return { type: 'changes', id: `${this.#incarnation}.${number}`, tasks, removed };
+  }
+
+  #reset(number: number): ChangeMessage {
+    return { type: 'reset', id: `${this.#incarnation}.${number}` };
+  }
+
+  /** Something was noted, or that moment has come. */
+  #news(signal: AbortSignal, at: number | undefined): Promise<void> {
+    return this.#wait(signal, (done) => {
+      this.#waiting.add(done);
+      const forget = at === undefined ? () => {} : this.#tasks.clock.schedule(at, done);
+      return () => {
+        this.#waiting.delete(done);
+        forget();
+      };
+    });
+  }
+
+  #until(at: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#tasks;
+    if (clock.now() >= at) return Promise.resolve();
+    return this.#wait(signal, (done) => clock.schedule(at, done));
+  }
+
+  async #wait(signal: AbortSignal, begin: (done: () => void) => () => void): Promise<void> {
+    if (signal.aborted || this.#isClosed) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const done = () => resolve();
+    const forget = begin(done);
+    signal.addEventListener('abort', done);
+    await promise;
+    signal.removeEventListener('abort', done);
+    forget();
+  }
+}

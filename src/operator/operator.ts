@@ -1,0 +1,319 @@
+/**
+ * The operator's desk on a `Tasks`. A viewer with an owner sees that owner's tasks as if there were no others: every
+ * look goes through `#known`. What is shown has its secret fields hidden.
+ */
+import type { Actor } from '../engine/audit.ts';
+import { checkAnswers } from '../engine/carried.ts';
+import { onBehalfOf } from '../engine/change.ts';
+import type { Database } from '../engine/queue.ts';
+import type { HistoryPage, SurveyCount, SurveyFilter } from '../engine/survey.ts';
+import type { Tasks } from '../engine/tasks.ts';
+import * as rules from '../engine/transitions.ts';
+import { HoldfastError, Refusal, TaskNotFound } from '../model/errors.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Outcome } from '../model/outcome.ts';
+import { redactTask, type SecretFields } from '../model/redaction.ts';
+import { openInputs, type Task, type TaskId } from '../model/task.ts';
+import type {
+  About,
+  ChangeMessage,
+  ListOfTasks,
+  OperatorDesk,
+  OverviewReport,
+  TaskPage,
+  TaskStory,
+  TaskSummary,
+  Viewer,
+} from './api.ts';
+import { Changes } from './changes.ts';
+import { isRetryable, retry, retryIdOf } from './retry.ts';
+import { isLargerThan } from './shorten.ts';
+import { StoryReader } from './story.ts';
+import { summaryOf } from './summary.ts';
+
+/** What was asked for cannot be: the query says so, not the tasks. */
+export class BadQuery extends HoldfastError {}
+
+export class QuestionNotOpen extends Refusal {
+  constructor(taskId: TaskId, key: string) {
+    super(`Task ${taskId} has no open question "${key}": it was answered or taken back, or never asked.`);
+  }
+}
+
+const mostListed = 500;
+const usuallyListed = 50;
+const mostCounted = 10_000;
+const mostChildren = 500;
+const mostAudit = 500;
+/** Stretches of time in an overview. */
+const buckets = 60;
+const shortestWindowMs = 60_000;
+const longestWindowMs = 90 * 24 * 3_600_000;
+/** How many tasks an overview names. */
+const few = 5;
+/** Pages that may be read for those few: one may be empty and not the last. */
+const patience = 5;
+/** Commits of a history that are read at a time. */
+const historyPage = 200;
+/** In characters of JSON: larger results come only when they are asked for. */
+const largeResult = 50_000;
+const longestReason = 1_000;
+const atOnce = 25;
+
+export interface OperatorOptions {
+  /** By default whoever sees everything. */
+  readonly viewer?: Viewer;
+  readonly version?: string;
+  /** Shared by all who look through the same process. */
+  readonly changes?: Changes;
+}
+
+export class Operator implements OperatorDesk {
+  readonly #tasks: Tasks;
+  readonly #viewer: Viewer;
+  readonly #version: string;
+  readonly #changes: Changes;
+  readonly #by: Actor;
+
+  constructor(tasks: Tasks, { viewer = {}, version = '', changes }: OperatorOptions = {}) {
+    this.#tasks = tasks;
+    this.#viewer = viewer;
+    this.#version = version;
+    this.#changes = changes ?? new Changes(tasks);
+    this.#by = { by: viewer.owner === undefined ? 'operator' : 'caller' };
+  }
+
+  async about(): Promise<About> {
+    const { tools, resources, prompts, clock, recorder } = this.#tasks;
+    return {
+      version: this.#version,
+      ...this.#viewer,
+      now: clock.now(),
+      tools: [...new Set([...tools, ...resources, ...prompts].map(({ name }) => name))],
+      audit: recorder !== undefined,
+    };
+  }
+
+  async list({ limit = usuallyListed, cursor, ...filter }: ListOfTasks): Promise<TaskPage> {
+    if (!Number.isInteger(limit) || limit < 1 || limit > mostListed)
+      throw new BadQuery(`"limit" must be a whole number from 1 to ${mostListed}.`);
+    const query = { ...this.#own(filter), limit, ...(cursor !== undefined && { cursor }) };
+    if (this.#sees(filter) === 'nothing') return { tasks: [] };
+    const { survey } = await this.#tasks.opened();
+    const { tasks, nextCursor } = await survey.list(query);
+    return {
+      tasks: tasks.map((task) => this.#summary(task)),
+      ...(nextCursor !== undefined && { nextCursor }),
+    };
+  }
+
+  async count(filter: SurveyFilter): Promise<SurveyCount> {
+    if (this.#sees(filter) === 'nothing') return { count: 0, isMore: false };
+    const { survey } = await this.#tasks.opened();
+    return survey.count(this.#own(filter), mostCounted);
+  }
+
+  async overview({ windowMs }: { readonly windowMs: number }): Promise<OverviewReport> {
+    if (!Number.isInteger(windowMs) || windowMs < shortestWindowMs || windowMs > longestWindowMs)
+      throw new BadQuery(
+        `"window" must be a whole number of milliseconds from ${shortestWindowMs} (a minute) to ${longestWindowMs} (90 days).`,
+      );
+    const { survey } = await this.#tasks.opened();
+    const now = this.#tasks.clock.now();
+    const since = now - windowMs;
+    const [overview, waiting, failing] = await Promise.all([
+      survey.overview({ ...this.#viewer, since, until: now, buckets }),
+      this.#few({ standings: ['waiting'] }),
+      this.#few({ standings: ['failed', 'lost'] }),
+    ]);
+    return { ...overview, now, since, until: now, waiting, failing };
+  }
+
+  async story(id: TaskId): Promise<TaskStory | undefined> {
+    const found = await this.#find(id, 'story');
+    if (!found) return undefined;
+    const database = await this.#tasks.opened();
+    const { ancestors } = found;
+    const children = await this.#children(database, id);
+    const reader = new StoryReader({
+      own: this.#tasks.secretsOf(found.task),
+      of: (childId) => children.secrets.get(childId) ?? 'all',
+    });
+    if (!(await this.#readHistory(database, id, reader))) return undefined;
+    // Read last, so that it is no older than its story.
+    const task = await database.store.get(id, this.#viewer.owner);
+    if (!task) return undefined;
+    const audit = await this.#tasks.audit.read({ taskId: id, ...this.#viewer, limit: mostAudit });
+    const retriedAs = isRetryable(task) ? await this.#retriedAs(database, id) : undefined;
+    const shown = redactTask(task, this.#tasks.secretsOf(task));
+    const { dialect, method, retryOf } = task.origin;
+    const live = task.phase === 'done' ? undefined : task;
+    this.#noteRead(task);
+    return {
+      task: summaryOf(shown),
+      origin: { dialect, method },
+      ...reader.told(shown),
+      ...(shown.phase === 'done' && { outcome: withoutLarge(shown.outcome) }),
+      purgeAt: task.phase === 'done' ? task.purgeAt : null,
+      wakeAt: live?.wakeAt ?? null,
+      ...(live?.holder && { holder: live.holder }),
+      ...(retryOf !== undefined && { retryOf }),
+      ...(retriedAs !== undefined && { retriedAs }),
+      ancestors: ancestors.map((one) => ({ id: one.id, tool: one.tool })),
+      children: children.summaries,
+      audit: audit.entries,
+    };
+  }
+
+  async result(id: TaskId): Promise<Outcome | undefined> {
+    const found = await this.#find(id, 'result');
+    if (found?.task.phase !== 'done') return undefined;
+    this.#noteRead(found.task);
+    return redactTask(found.task, this.#tasks.secretsOf(found.task)).outcome;
+  }
+
+  async cancel(id: TaskId, reason = `The ${this.#by.by} cancelled it.`): Promise<TaskSummary> {
+    if (reason.length > longestReason)
+      throw new BadQuery(`"reason" has ${reason.length} characters; use at most ${longestReason}.`);
+    await this.#known(id, 'cancel');
+    const { store } = await this.#tasks.opened();
+    const { task } = await store.update('family', id, (family) =>
+      onBehalfOf(this.#by, rules.cancel(family, this.#tasks.clock.now(), reason)),
+    );
+    return this.#summary(task);
+  }
+
+  async retry(id: TaskId): Promise<TaskSummary> {
+    return this.#summary(await retry(this.#tasks, await this.#known(id, 'retry'), this.#by));
+  }
+
+  async answer(id: TaskId, key: string, response: JsonObject): Promise<TaskSummary> {
+    await this.#known(id, 'answer');
+    checkAnswers({ [key]: response }, this.#tasks.extents.largestValue);
+    const { store } = await this.#tasks.opened();
+    const { task } = await store.update('task', id, (one) => {
+      if (!openInputs(one).some((input) => input.key === key)) return new QuestionNotOpen(id, key);
+      return onBehalfOf(this.#by, rules.answer(one, { [key]: response }, this.#tasks.clock.now()));
+    });
+    return this.#summary(task);
+  }
+
+  async purge(id: TaskId): Promise<void> {
+    await this.#known(id, 'purge');
+    await (await this.#tasks.requests()).purge(id, this.#by);
+  }
+
+  changes(options: { readonly signal: AbortSignal; readonly lastId?: string }): AsyncIterable<ChangeMessage> {
+    return this.#changes.follow(this.#viewer, options);
+  }
+
+  // --- Who may see what -----------------------------------------------------------------------------------
+
+  #own(filter: SurveyFilter): SurveyFilter {
+    return { ...filter, ...this.#viewer };
+  }
+
+  #sees({ owner }: SurveyFilter): 'nothing' | 'something' {
+    const { owner: own } = this.#viewer;
+    return own !== undefined && owner !== undefined && owner !== own ? 'nothing' : 'something';
+  }
+
+  async #known(id: TaskId, what: string): Promise<Task> {
+    const found = await this.#find(id, what);
+    if (!found) throw new TaskNotFound(id);
+    return found.task;
+  }
+
+  /** With those above it, from the root down. Calls that were never published belong to their request alone. */
+  async #find(id: TaskId, what: string): Promise<{ task: Task; ancestors: Task[] } | undefined> {
+    const { store } = await this.#tasks.opened();
+    const task = await store.get(id, this.#viewer.owner);
+    const ancestors: Task[] = [];
+    for (let above = task?.parentId; above !== undefined; above = ancestors[0]?.parentId) {
+      const parent = await store.get(above);
+      if (!parent) return undefined;
+      ancestors.unshift(parent);
+    }
+    if (task && !(ancestors[0] ?? task).unpublished) return { task, ancestors };
+    this.#noteDenied(id, what);
+    return undefined;
+  }
+
+  // --- Reading --------------------------------------------------------------------------------------------
+
+  #summary(task: Task): TaskSummary {
+    return summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
+  }
+
+  async #few(filter: SurveyFilter): Promise<TaskSummary[]> {
+    const found: TaskSummary[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < patience && found.length < few; page++) {
+      const { tasks, nextCursor } = await this.list({ ...filter, limit: few, ...(cursor && { cursor }) });
+      found.push(...tasks);
+      if (nextCursor === undefined) break;
+      cursor = nextCursor;
+    }
+    return found.slice(0, few);
+  }
+
+  /** Page by page, others taking their turns in between. False if there is no such task. */
+  async #readHistory({ survey }: Database, id: TaskId, reader: StoryReader): Promise<boolean> {
+    for (let afterVersion: number | undefined = 0; afterVersion !== undefined; ) {
+      const page: HistoryPage | undefined = await survey.history(id, { afterVersion, limit: historyPage });
+      if (!page) return false;
+      for (const commit of page.commits) reader.read(commit);
+      afterVersion = page.nextVersion;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return true;
+  }
+
+  async #children(
+    { store }: Database,
+    id: TaskId,
+  ): Promise<{ summaries: TaskSummary[]; secrets: Map<TaskId, SecretFields> }> {
+    const ids = (await store.childIds(id)).slice(0, mostChildren);
+    const summaries: TaskSummary[] = [];
+    const secrets = new Map<TaskId, SecretFields>();
+    for (let from = 0; from < ids.length; from += atOnce) {
+      const read = await Promise.all(ids.slice(from, from + atOnce).map((one) => store.get(one)));
+      for (const child of read) {
+        if (!child) continue;
+        summaries.push(this.#summary(child));
+        secrets.set(child.id, this.#tasks.secretsOf(child));
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return { summaries, secrets };
+  }
+
+  async #retriedAs(database: Database, id: TaskId): Promise<TaskId | undefined> {
+    return (await database.store.get(await retryIdOf(database, id), this.#viewer.owner))?.id;
+  }
+
+  // --- The audit log --------------------------------------------------------------------------------------
+
+  #noteRead(task: Task): void {
+    const { recorder } = this.#tasks;
+    if (!recorder || task.phase !== 'done' || task.outcome.kind === 'cancelled') return;
+    const { id, owner, tool } = task;
+    recorder.note(`${this.#by.by} ${id}`, { action: 'result-read', owner, taskId: id, tool, ...this.#by });
+  }
+
+  #noteDenied(id: TaskId, what: string): void {
+    const { owner = null } = this.#viewer;
+    const reason = `operator ${what}: there is no such task${owner === null ? '' : ' of this owner'}.`;
+    this.#tasks.recorder?.refuse({ action: 'denied', owner, taskId: storable(id), reason, ...this.#by });
+  }
+}
+
+/** What was asked for may be anything, of any length; half a character or a zero not every database can hold. */
+function storable(id: string): string {
+  return id.slice(0, 128).toWellFormed().replaceAll('\0', '\ufffd');
+}
+
+function withoutLarge(outcome: Outcome): NonNullable<TaskStory['outcome']> {
+  if (outcome.kind !== 'result' || !isLargerThan(outcome.value, largeResult)) return outcome;
+  return { ...outcome, value: null, isLarge: true };
+}

@@ -1,0 +1,78 @@
+/**
+ * The same call once more. The new task's id is computed from the old one's, under a secret of the database: a second
+ * request finds the task that the first one made, from whichever process, and there is no index to keep.
+ */
+import type { Actor } from '../engine/audit.ts';
+import type { Database } from '../engine/queue.ts';
+import type { Tasks } from '../engine/tasks.ts';
+import type { CreateOptions } from '../engine/tasks-options.ts';
+import { NotARoot, Refusal, TaskExists, TaskNotFound } from '../model/errors.ts';
+import { idFrom } from '../model/id.ts';
+import { isJsonObject, type Json } from '../model/json.ts';
+import { type Standing, standingOf } from '../model/standing.ts';
+import type { DoneTask, Task, TaskId } from '../model/task.ts';
+
+export class NotRetryable extends Refusal {
+  constructor(taskId: TaskId, standing: Standing) {
+    super(
+      standing === 'completed'
+        ? `Task ${taskId} has completed. Only what failed, was lost or was cancelled can be retried.`
+        : `Task ${taskId} is ${standing}: cancel it first, or wait for its end. Only what failed, was lost or was cancelled can be retried.`,
+    );
+  }
+}
+
+const retryable: ReadonlySet<Standing> = new Set<Standing>(['failed', 'lost', 'cancelled']);
+
+export function isRetryable(task: Task): task is DoneTask {
+  return retryable.has(standingOf(task));
+}
+
+/** The id of the task that a retry makes, or has made. */
+export async function retryIdOf({ secrets }: Database, id: TaskId): Promise<TaskId> {
+  const secret = await secrets.get('retries');
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', new Uint8Array(secret), algorithm, false, ['sign']);
+  const mac = await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(id));
+  return idFrom(new Uint8Array(mac).subarray(0, 20));
+}
+
+/** The task that is or was made of the same call; refused unless there is reason to. */
+export async function retry(tasks: Tasks, task: Task, by: Actor): Promise<Task> {
+  if (task.parentId !== undefined) throw new NotARoot(task.id, task.rootId);
+  if (!isRetryable(task)) throw new NotRetryable(task.id, standingOf(task));
+  const database = await tasks.opened();
+  const id = await retryIdOf(database, task.id);
+  const made = await database.store.get(id);
+  if (made) return made;
+  const tool = tasks.tool(task.tool);
+  const input = await argumentsOf(database, task.id);
+  try {
+    const options = { ...inheritance(task), id, owner: task.owner, by };
+    return await tasks.create(tool, tool.again ? tool.again(input) : input, options);
+  } catch (error) {
+    // Two who retried at the same time.
+    const winner = error instanceof TaskExists ? await database.store.get(id) : undefined;
+    if (!winner) throw error;
+    return winner;
+  }
+}
+
+/** Whoever called may find it and be asked as before; it lives, and is kept, no longer than its forerunner might have. */
+function inheritance({ id, origin, retention, createdAt, deadlineAt }: DoneTask): CreateOptions {
+  const { dialect, method, answers } = origin;
+  return {
+    origin: { dialect, method, ...(answers && { answers }), retryOf: id },
+    ...(retention.ms !== null &&
+      (retention.from === 'creation' ? { ttlMs: retention.ms } : { longestRetentionMs: retention.ms })),
+    ...(deadlineAt !== null && { longestDeadlineMs: deadlineAt - createdAt }),
+  };
+}
+
+/** A journal opens with them; the rest of it may be long, and is not read. */
+async function argumentsOf({ survey }: Database, id: TaskId): Promise<Json> {
+  const page = await survey.history(id, { afterVersion: 0, limit: 1 });
+  const opening = page?.commits[0]?.journal[0];
+  if (!isJsonObject(opening) || opening.arguments === undefined) throw new TaskNotFound(id);
+  return opening.arguments;
+}

@@ -1,0 +1,70 @@
+/** What a survey asks for: whether a row fits, and in which lanes such rows are. */
+import type { SurveyFilter } from '../../engine/survey.ts';
+import { standingOf } from '../../model/standing.ts';
+import { codeOf, isLive, standingAt, unknown } from './standing-codes.ts';
+import { gathered, type Reader } from './survey-lanes.ts';
+import type { Lane, PassedRow, SurveySource } from './survey-source.ts';
+
+/** By how much clocks of different machines may differ: tasks are numbered nearly in the order of their making. */
+export const clockSlackMs = 60_000;
+
+/** A filter, its text ready to be compared. */
+export interface Asked extends SurveyFilter {
+  readonly needle?: string;
+}
+
+export function asked(filter: SurveyFilter): Asked {
+  const text = filter.text?.trim();
+  if (text === undefined || text === '') {
+    const { text: _, ...rest } = filter;
+    return rest;
+  }
+  return { ...filter, text, needle: text.toLowerCase() };
+}
+
+type Compared = Pick<PassedRow, 'id' | 'owner' | 'tool' | 'standing' | 'createdAt' | 'read'>;
+
+/** What stands in columns is compared first: the body is opened only if nothing else decides. */
+export function fits(asked: Asked, row: Compared): boolean {
+  const { owner, tool, standings, since, until, needle } = asked;
+  if (owner !== undefined && row.owner !== owner) return false;
+  if (tool !== undefined && row.tool !== tool) return false;
+  if (standings && !standings.includes(standingAt(row.standing) ?? standingOf(row.read()))) return false;
+  if (since !== undefined || until !== undefined) {
+    const at = row.createdAt ?? row.read().createdAt;
+    if (at < (since ?? at) || at >= (until ?? Number.POSITIVE_INFINITY)) return false;
+  }
+  return needle === undefined || isFound(needle, row);
+}
+
+function isFound(needle: string, { id, tool, owner, read }: Compared): boolean {
+  if ([id, tool, owner].some((text) => text.toLowerCase().includes(needle))) return true;
+  return read().statusMessage?.toLowerCase().includes(needle) ?? false;
+}
+
+/** Live tasks that are too many to be gathered are found by going back through all, like those that completed. */
+export async function lanesFor(query: Asked, source: SurveySource, before: number): Promise<Reader[]> {
+  const { owner, tool, standings } = query;
+  const reader =
+    (lane: Lane): Reader =>
+    (below, limit) =>
+      source.rows(lane, below, limit);
+  const widest = reader(owner === undefined ? { of: 'all' } : { of: 'owner', owner });
+  const isRare = standings !== undefined && !standings.includes('completed');
+  if (!isRare && tool === undefined) return [widest];
+  const live = standings ? standings.filter(isLive) : (['queued', 'running', 'waiting'] as const);
+  const seqs = live.length > 0 ? await source.live([unknown, ...live.map(codeOf)], owner) : [];
+  if (!seqs) return [widest];
+  const ended: Lane[] = isRare
+    ? standings.filter((one) => !isLive(one)).map((standing) => ({ of: 'standing', standing }))
+    : [{ of: 'tool', tool: tool! }];
+  const readers = [
+    gathered(
+      source,
+      seqs.filter((seq) => seq < before).sort((a, b) => b - a),
+    ),
+  ];
+  readers.push(...ended.map(reader));
+  if (isRare) readers.push(reader({ of: 'unknown' }));
+  return readers;
+}

@@ -1,0 +1,86 @@
+/** What a database gives to its surveyor: rows in small portions, so that nobody has to wait for a large one. */
+import type { HistoryCommit } from '../../engine/survey.ts';
+import type { Standing } from '../../model/standing.ts';
+import type { Owner, Task, TaskId } from '../../model/task.ts';
+
+/** Which rows, each the newest first. `tool` and `standing` are of roots that have ended. */
+export type Lane =
+  | { readonly of: 'all' }
+  | { readonly of: 'owner'; readonly owner: Owner }
+  | { readonly of: 'tool'; readonly tool: string }
+  | { readonly of: 'standing'; readonly standing: Standing }
+  /** Those of which only the body tells how they stand. */
+  | { readonly of: 'unknown' };
+
+/** A row that is looked at. What stands in columns costs little; `read` opens the body. */
+export interface PassedRow {
+  readonly seq: number;
+  /** Neither a subtask nor unpublished. Of others nothing but the number is told. */
+  readonly isSeen: boolean;
+  readonly id: TaskId;
+  readonly owner: Owner;
+  readonly tool: string;
+  /** A code; see `standing-codes.ts`. */
+  readonly standing: number;
+  readonly createdAt: number | null;
+  /** How long the body is. */
+  readonly length: number;
+  readonly read: () => Task;
+}
+
+/** Tasks that ended, as far as an overview counts them: one, or several that differ in nothing that it tells. */
+export interface EndedRow {
+  readonly endedAt: number;
+  readonly tool: string;
+  readonly standing: Standing;
+  readonly durationMs: number;
+  readonly count: number;
+}
+
+/** Some rows of a lane, the newest first. */
+export interface Portion {
+  readonly rows: readonly PassedRow[];
+  /** There are no more. */
+  readonly isEnd: boolean;
+}
+
+export interface LiveGroup {
+  readonly tool: string;
+  readonly standing: number;
+  readonly count: number;
+}
+
+export interface SurveySource {
+  /** Lets others have their turn, where there are others. */
+  turn(): Promise<void>;
+  /** Rows of a lane below a number, at most `limit`, and fewer if they are long. */
+  rows(lane: Lane, before: number, limit: number): Promise<Portion>;
+  /** These rows, as far as they are there; the newest first. */
+  rowsAt(seqs: readonly number[]): Promise<Portion['rows']>;
+  /** Numbers of live roots with one of these standings; undefined if there are more than can be gathered. */
+  live(standings: readonly number[], owner: Owner | undefined): Promise<number[] | undefined>;
+  liveGroups(owner: Owner | undefined): Promise<readonly LiveGroup[]>;
+  find(id: TaskId): Promise<{ readonly seq: number; readonly task: Task } | undefined>;
+  /** The youngest of those up to this number, whoever may see it; undefined if there is none. */
+  youngestUpTo(seq: number): Promise<{ readonly seq: number; readonly createdAt: number } | undefined>;
+  /** Roots that ended from a moment on and before another, in whichever order. */
+  ended(query: {
+    readonly owner: Owner | undefined;
+    readonly from: number;
+    readonly until: number;
+    readonly take: (row: EndedRow) => void;
+  }): Promise<void>;
+  /** Since when the task that has been ready for longest could have run. */
+  readySince(owner: Owner | undefined, now: number): Promise<number | null>;
+  /** Commits of a task after a version, in order, as many as fit; undefined if there is no such task. */
+  history(
+    id: TaskId,
+    afterVersion: number,
+    limit: number,
+  ): Promise<{ readonly commits: readonly HistoryCommit[]; readonly version: number } | undefined>;
+}
+
+/** How much text one portion may hold: what is parsed at once holds up everybody else. */
+export const portionLength = 256 * 1024;
+/** How much text a page of a history may hold. */
+export const historyLength = 1024 * 1024;

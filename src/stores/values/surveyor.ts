@@ -1,0 +1,175 @@
+/**
+ * The `Survey` of any database. Tasks are passed the newest first, in one lane or in several at once; which ones depends
+ * on the filter, so that what is rare is found by an index and what is common simply by going back. Whatever a lane
+ * gives is compared with the whole filter again. A look that takes too long ends, and its cursor goes on.
+ */
+import type {
+  HistoryPage,
+  Overview,
+  OverviewQuery,
+  Survey,
+  SurveyCount,
+  SurveyFilter,
+  SurveyPage,
+} from '../../engine/survey.ts';
+import type { Clock } from '../../model/clock.ts';
+import type { Task, TaskId } from '../../model/task.ts';
+import { InvalidCursor } from './invalid-cursor.ts';
+import { Overviews } from './overview.ts';
+import { type Asked, asked, clockSlackMs, fits, lanesFor } from './survey-filter.ts';
+import { merged } from './survey-lanes.ts';
+import type { PassedRow, SurveySource } from './survey-source.ts';
+
+/** How long one page, or one count, may take. */
+const usualBudgetMs = 150;
+/** Results of longer tasks are left out of lists. */
+const longBody = 8 * 1024;
+/** How much text a page may hold before it ends early. */
+const pageLength = 1024 * 1024;
+const mostCommits = 1_000;
+
+export interface SurveyorOptions {
+  readonly clock: Clock;
+  /** Gives what tells whether a look that begins now has taken too long. */
+  readonly budget?: () => () => boolean;
+}
+
+export function timeBudget(ms = usualBudgetMs): () => boolean {
+  const started = performance.now();
+  return () => performance.now() - started > ms;
+}
+
+export class Surveyor implements Survey {
+  readonly #source: SurveySource;
+  readonly #budget: () => () => boolean;
+  readonly #overviews: Overviews;
+
+  constructor(source: SurveySource, { clock, budget = timeBudget }: SurveyorOptions) {
+    this.#source = source;
+    this.#budget = budget;
+    this.#overviews = new Overviews(source, clock);
+  }
+
+  async list({
+    limit,
+    cursor,
+    ...filter
+  }: SurveyFilter & { readonly limit: number; readonly cursor?: string }): Promise<SurveyPage> {
+    const query = asked(filter);
+    const whole = await this.#withWholeId(query);
+    if (whole) return { tasks: cursor === undefined ? [...whole] : [] };
+    const tasks: Task[] = [];
+    let length = 0;
+    const end = await this.#pass(query, numberOf(cursor), (row) => {
+      if (tasks.length === limit) return 'stop';
+      const task = slim(row);
+      tasks.push(task);
+      length += Math.min(row.length, longBody);
+      return length > pageLength ? 'last' : 'on';
+    });
+    return end === undefined ? { tasks } : { tasks, nextCursor: String(end) };
+  }
+
+  async count(filter: SurveyFilter, upTo: number): Promise<SurveyCount> {
+    const query = asked(filter);
+    const whole = await this.#withWholeId(query);
+    if (whole) return { count: whole.length, isMore: false };
+    let count = 0;
+    const end = await this.#pass(query, Number.MAX_SAFE_INTEGER, () => {
+      if (count === upTo) return 'stop';
+      count++;
+      return 'on';
+    });
+    return { count, isMore: end !== undefined };
+  }
+
+  overview(query: OverviewQuery): Promise<Overview> {
+    return this.#overviews.look(query);
+  }
+
+  async history(
+    id: TaskId,
+    { afterVersion, limit }: { readonly afterVersion: number; readonly limit: number },
+  ): Promise<HistoryPage | undefined> {
+    const found = await this.#source.history(id, afterVersion, Math.min(limit, mostCommits));
+    if (!found) return undefined;
+    const last = found.commits.at(-1)?.version ?? found.version;
+    return last < found.version ? { commits: found.commits, nextVersion: last } : { commits: found.commits };
+  }
+
+  /** A text that is the whole id of a task asks for that task, a subtask too, and for nothing else. */
+  async #withWholeId(query: Asked): Promise<Task[] | undefined> {
+    if (query.text === undefined) return undefined;
+    const found = await this.#source.find(query.text);
+    if (!found || found.task.unpublished) return undefined;
+    return fits(query, { ...found.task, standing: 0, read: () => found.task }) ? [slimTask(found.task)] : [];
+  }
+
+  /**
+   * Goes through what fits, the newest first, until `take` stops it or time is up. Gives the number below which to go
+   * on; none if everything was passed.
+   */
+  async #pass(
+    query: Asked,
+    before: number,
+    take: (row: PassedRow) => 'on' | 'last' | 'stop',
+  ): Promise<number | undefined> {
+    const isOver = this.#budget();
+    const { since, until } = query;
+    const start = until === undefined ? before : Math.min(before, await this.#boundary(until + clockSlackMs));
+    const lanes = await lanesFor(query, this.#source, start);
+    let reached = start;
+    for await (const portion of merged(lanes, start)) {
+      for (const row of portion.rows) {
+        if (row.isSeen) {
+          if (since !== undefined && createdAt(row) < since - clockSlackMs) return undefined;
+          if (fits(query, row)) {
+            const next = take(row);
+            if (next === 'stop') return reached;
+            if (next === 'last') return row.seq;
+          }
+        }
+        reached = row.seq;
+      }
+      if (portion.isLast) return undefined;
+      reached = Math.min(reached, portion.passedTo);
+      if (isOver()) return reached;
+    }
+    return undefined;
+  }
+
+  /** All tasks from this number on were made at that moment or later. */
+  async #boundary(at: number): Promise<number> {
+    const newest = await this.#source.youngestUpTo(Number.MAX_SAFE_INTEGER);
+    if (!newest || newest.createdAt < at) return Number.MAX_SAFE_INTEGER;
+    let low = 0;
+    let high = newest.seq;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const found = await this.#source.youngestUpTo(middle);
+      if (!found || found.createdAt < at) low = middle + 1;
+      else high = found.seq;
+    }
+    return low;
+  }
+}
+
+function createdAt(row: PassedRow): number {
+  return row.createdAt ?? row.read().createdAt;
+}
+
+function numberOf(cursor: string | undefined): number {
+  if (cursor === undefined) return Number.MAX_SAFE_INTEGER;
+  if (!/^\d{1,16}$/.test(cursor) || !Number.isSafeInteger(Number(cursor))) throw new InvalidCursor();
+  return Number(cursor);
+}
+
+function slim(row: PassedRow): Task {
+  const task = row.read();
+  return row.length > longBody ? slimTask(task) : task;
+}
+
+function slimTask(task: Task): Task {
+  if (task.phase !== 'done' || task.outcome.kind !== 'result') return task;
+  return { ...task, outcome: { ...task.outcome, value: null } };
+}

@@ -1,0 +1,380 @@
+/** The examination that the `Survey` of every database takes. */
+import assert from 'node:assert/strict';
+import type { Store } from '../engine/store.ts';
+import type { Survey, SurveyFilter } from '../engine/survey.ts';
+import * as rules from '../engine/transitions.ts';
+import { newId } from '../model/id.ts';
+import type { Failed } from '../model/outcome.ts';
+import type { Standing } from '../model/standing.ts';
+import { standings } from '../model/standing.ts';
+import type { NewTask, Task, TaskId } from '../model/task.ts';
+import { aTask } from './fixtures.ts';
+import type { ManualClock } from './manual-clock.ts';
+import { claimed, claimOne, create, end, holder, ids, startChild } from './store-commands.ts';
+import { checks, type SuiteOptions } from './suite.ts';
+
+const success = { kind: 'result', isError: false, value: { content: [] } } as const;
+
+/** A published root that stands like that. */
+async function standing(
+  store: Store,
+  clock: ManualClock,
+  how: Standing,
+  given: Partial<NewTask> = {},
+): Promise<TaskId> {
+  const request = aTask(given);
+  const { id } = request;
+  await create(store, clock, request);
+  if (how === 'queued') return id;
+  const claim = await claimOne(store, clock, id);
+  if (how === 'waiting') {
+    const question = { key: 'colour', request: { kind: 'roots' } } as const;
+    await store.update('task', id, (task) => rules.ask(task, claim, question, clock.now()));
+  } else if (how === 'completed') {
+    await store.update('lineage', id, (around) => rules.complete(around, claim, success, clock.now()));
+  } else if (how !== 'running') {
+    await store.update('family', id, (family) => rules.fail(family, claim, outcomes[how], clock.now()));
+  }
+  return id;
+}
+
+const outcomes: Readonly<Record<'failed' | 'cancelled' | 'lost', Failed>> = {
+  failed: { kind: 'failure', message: 'Out of ink.' },
+  cancelled: { kind: 'cancelled' },
+  lost: { kind: 'lost', message: 'Nobody knows.' },
+};
+
+/** Everything that fits, page by page. */
+async function found(survey: Survey, filter: SurveyFilter = {}, limit = 100): Promise<TaskId[]> {
+  const tasks: Task[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await survey.list({ ...filter, limit, ...(cursor !== undefined && { cursor }) });
+    assert.ok(page.tasks.length <= limit);
+    tasks.push(...page.tasks);
+    if (page.nextCursor === undefined) return ids(tasks);
+    cursor = page.nextCursor;
+  }
+}
+
+/** Counts are told together with lists: where one is wrong the other is too. */
+async function expectFound(survey: Survey, filter: SurveyFilter, wanted: readonly TaskId[]): Promise<void> {
+  assert.deepEqual(await found(survey, filter), wanted);
+  assert.deepEqual(await survey.count(filter, 1_000), { count: wanted.length, isMore: false });
+}
+
+export function testSurvey(options: SuiteOptions): void {
+  const { check, checkShared } = checks(options);
+
+  check('published roots are listed, the newest first', async ({ database: { store, survey }, clock }) => {
+    await expectFound(survey, {}, []);
+    const first = await standing(store, clock, 'completed');
+    const { claim } = await claimed(store, clock);
+    await startChild(store, clock, claim);
+    const unpublished = { servedBy: 'here', until: clock.now() + 60_000 };
+    const request = aTask({ unpublished });
+    await create(store, clock, request);
+    const last = await standing(store, clock, 'queued');
+    await expectFound(survey, {}, [last, claim.taskId, first]);
+    await store.update('task', request.id, (task) => rules.publish(task, clock.now()));
+    await expectFound(survey, {}, [last, request.id, claim.taskId, first]);
+    await expectFound(survey, { standings: ['queued'] }, [last, request.id]);
+  });
+
+  check('a listed task is the task itself', async ({ database: { store, survey }, clock }) => {
+    const { task } = await claimed(store, clock);
+    assert.deepEqual((await survey.list({ limit: 1 })).tasks, [task]);
+  });
+
+  check('a page ends where its cursor goes on', async ({ database: { store, survey }, clock }) => {
+    const made: TaskId[] = [];
+    for (let n = 0; n < 7; n++) made.unshift(await standing(store, clock, n % 2 ? 'failed' : 'queued'));
+    assert.deepEqual(await found(survey, {}, 3), made);
+    assert.deepEqual(await found(survey, {}, 7), made);
+    assert.deepEqual(await found(survey, { standings: ['queued', 'failed'] }, 2), made);
+    assert.deepEqual(
+      await found(survey, { standings: ['failed'] }, 2),
+      made.filter((_, n) => n % 2 === 1),
+    );
+    await assert.rejects(survey.list({ limit: 3, cursor: 'made up' }), /cursor/);
+  });
+
+  check('counting ends where it is told to', async ({ database: { store, survey }, clock }) => {
+    for (let n = 0; n < 5; n++) await standing(store, clock, 'queued');
+    assert.deepEqual(await survey.count({}, 3), { count: 3, isMore: true });
+    assert.deepEqual(await survey.count({}, 5), { count: 5, isMore: false });
+    assert.deepEqual(await survey.count({ standings: ['queued'] }, 3), { count: 3, isMore: true });
+  });
+
+  check('tasks are found by how they stand', async ({ database: { store, survey }, clock }) => {
+    const byStanding = new Map<Standing, TaskId[]>();
+    for (const how of [...standings, ...standings])
+      byStanding.set(how, [await standing(store, clock, how), ...(byStanding.get(how) ?? [])]);
+    for (const how of standings) await expectFound(survey, { standings: [how] }, byStanding.get(how)!);
+    const newest = await found(survey);
+    for (const some of [
+      ['failed', 'lost', 'cancelled'],
+      ['running', 'lost'],
+      ['completed', 'waiting'],
+    ] as const) {
+      const wanted = newest.filter((id) => some.some((how) => byStanding.get(how)!.includes(id)));
+      await expectFound(survey, { standings: some }, wanted);
+    }
+    await expectFound(survey, { standings: [] }, []);
+  });
+
+  check('and move with every commit', async ({ database: { store, survey }, clock }) => {
+    const { task, claim } = await claimed(store, clock);
+    await expectFound(survey, { standings: ['running'] }, [task.id]);
+    const question = { key: 'colour', request: { kind: 'roots' } } as const;
+    await store.update('task', task.id, (now) => rules.ask(now, claim, question, clock.now()));
+    await expectFound(survey, { standings: ['running'] }, []);
+    await expectFound(survey, { standings: ['waiting'] }, [task.id]);
+    await end(store, clock, task);
+    await expectFound(survey, { standings: ['waiting'] }, []);
+    await expectFound(survey, { standings: ['cancelled'] }, [task.id]);
+  });
+
+  check('they are found by owner and by tool', async ({ database: { store, survey }, clock }) => {
+    const names = { owner: 'bob \u0000\\ 𝄞', tool: "print's" };
+    const a = await standing(store, clock, 'completed', { tool: names.tool });
+    const b = await standing(store, clock, 'completed', { owner: names.owner });
+    const c = await standing(store, clock, 'failed', names);
+    const d = await standing(store, clock, 'running', names);
+    await expectFound(survey, { owner: names.owner }, [d, c, b]);
+    await expectFound(survey, { tool: names.tool }, [d, c, a]);
+    await expectFound(survey, names, [d, c]);
+    await expectFound(survey, { ...names, standings: ['failed', 'completed'] }, [c]);
+    await expectFound(survey, { owner: 'alice', standings: ['failed', 'running'] }, []);
+    await expectFound(survey, { owner: 'nobody' }, []);
+    await expectFound(survey, { tool: 'nothing' }, []);
+  });
+
+  check('they are found by when they were made', async ({ database: { store, survey }, clock }) => {
+    const made: { id: TaskId; at: number }[] = [];
+    for (let n = 0; n < 8; n++) {
+      made.unshift({ id: await standing(store, clock, n % 2 ? 'completed' : 'failed'), at: clock.now() });
+      clock.advance(50_000);
+    }
+    const since = made[5]!.at;
+    const until = made[2]!.at;
+    const between = made.slice(3, 6).map(({ id }) => id);
+    await expectFound(survey, { since, until }, between);
+    await expectFound(
+      survey,
+      { since: since + 1, until: until + 1 },
+      made.slice(2, 5).map(({ id }) => id),
+    );
+    await expectFound(survey, { since, until, standings: ['failed'] }, [between[0]!, between[2]!]);
+    await expectFound(survey, { since: clock.now() }, []);
+    await expectFound(survey, { until: made[7]!.at }, []);
+  });
+
+  check('they are found by a part of what is said of them', async ({ database, clock }) => {
+    const { store, survey } = database;
+    const { task: told, claim } = await claimed(store, clock, aTask({ tool: 'Print' }));
+    const message = 'Waiting for "MAGENTA" ink…';
+    await store.update('task', told.id, (task) => rules.report(task, claim, { message }, clock.now()));
+    const owned = await standing(store, clock, 'completed', { owner: 'carol@inks.example' });
+    await standing(store, clock, 'completed');
+    await expectFound(survey, { text: '"magenta" INK' }, [told.id]);
+    await expectFound(survey, { text: 'inks.EXAMPLE' }, [owned]);
+    await expectFound(survey, { text: 'print' }, [told.id]);
+    await expectFound(survey, { text: told.id.slice(3, 25).toUpperCase() }, [told.id]);
+    await expectFound(survey, { text: 'ink', owner: 'alice' }, [told.id]);
+    await expectFound(survey, { text: 'nothing of the kind' }, []);
+  });
+
+  check('a whole id finds a subtask too', async ({ database: { store, survey }, clock }) => {
+    const { claim } = await claimed(store, clock);
+    const child = await startChild(store, clock, claim);
+    await expectFound(survey, { text: child.id }, [child.id]);
+    await expectFound(survey, { text: child.id, owner: 'bob' }, []);
+    await expectFound(survey, { text: child.id, standings: ['running'] }, []);
+    const unpublished = { servedBy: 'here', until: clock.now() + 60_000 };
+    const request = aTask({ unpublished });
+    await create(store, clock, request);
+    await expectFound(survey, { text: request.id }, []);
+  });
+
+  check('what is removed is gone from every list', async ({ database: { store, survey }, clock }) => {
+    const kept = await standing(store, clock, 'failed');
+    const id = await standing(store, clock, 'failed');
+    await store.update('family', id, (family) => rules.remove(family, clock.now()));
+    await expectFound(survey, { standings: ['failed'] }, [kept]);
+    await expectFound(survey, {}, [kept]);
+  });
+
+  check('an overview counts what lives and what has ended', async ({ database, clock }) => {
+    const { store, survey } = database;
+    const since = clock.now();
+    for (const how of ['queued', 'running', 'waiting', 'waiting'] as const)
+      await standing(store, clock, how, { tool: 'print' });
+    const { claim } = await claimed(store, clock, aTask({ tool: 'collect' }));
+    await startChild(store, clock, claim);
+    for (const how of ['completed', 'completed', 'failed', 'cancelled', 'lost'] as const)
+      await standing(store, clock, how, { tool: 'scan' });
+    const told = await survey.overview({ since, until: since + 10_000, buckets: 2 });
+    assert.deepEqual(told.live, { queued: 1, running: 2, waiting: 2 });
+    const ended = { completed: 2, failed: 1, cancelled: 1, lost: 1, medianMs: 0, p95Ms: 0 };
+    const none = { completed: 0, failed: 0, cancelled: 0, lost: 0, medianMs: null, p95Ms: null };
+    assert.deepEqual(told.ended, ended);
+    assert.deepEqual(told.buckets, [ended, none]);
+    assert.deepEqual(told.tools, [
+      { tool: 'scan', queued: 0, running: 0, waiting: 0, ...ended },
+      { tool: 'print', queued: 1, running: 1, waiting: 2, ...none },
+      { tool: 'collect', queued: 0, running: 1, waiting: 0, ...none },
+    ]);
+  });
+
+  check('what ended is in the bucket of its end', async ({ database: { store, survey }, clock }) => {
+    const since = clock.now();
+    for (let n = 0; n < 4; n++) {
+      await standing(store, clock, 'completed');
+      clock.advance(2_500);
+    }
+    await standing(store, clock, 'failed');
+    const counts = async (until: number, buckets: number) => {
+      const told = await survey.overview({ since, until, buckets });
+      return told.buckets.map(({ completed, failed }) => completed + failed);
+    };
+    assert.deepEqual(await counts(since + 10_000, 2), [2, 2]);
+    assert.deepEqual(await counts(since + 10_002, 2), [3, 2]);
+    assert.deepEqual(await counts(since + 2_500, 1), [1]);
+    // Long after, from memory, and with other borders.
+    clock.advance(3_600_000);
+    for (let look = 0; look < 2; look++) {
+      assert.deepEqual(await counts(since + 10_000, 2), [2, 2]);
+      assert.deepEqual(await counts(since + 10_000, 4), [1, 1, 1, 1]);
+      assert.deepEqual(await counts(since + 10_000_000, 2), [5, 0]);
+    }
+    await standing(store, clock, 'completed');
+    assert.deepEqual(await counts(since + 10_000_000, 2), [6, 0]);
+  });
+
+  check('durations are right to a few per cent', async ({ database: { store, survey }, clock }) => {
+    const since = clock.now();
+    for (let n = 1; n <= 20; n++) {
+      const { task, claim } = await claimed(store, clock);
+      clock.advance(n * 100);
+      await store.update('lineage', task.id, (around) => rules.complete(around, claim, success, clock.now()));
+    }
+    const { ended } = await survey.overview({ since, until: clock.now() + 1, buckets: 3 });
+    assert.equal(ended.completed, 20);
+    assert.ok(Math.abs(ended.medianMs! - 1_000) < 50, `the median is ${ended.medianMs}`);
+    assert.ok(Math.abs(ended.p95Ms! - 1_900) < 90, `95 % is ${ended.p95Ms}`);
+  });
+
+  check('it tells since when the oldest task is ready', async ({ database, clock }) => {
+    const { store, survey } = database;
+    const readySince = async (owner?: string) => {
+      const query = { since: clock.now() - 1, until: clock.now(), buckets: 1 };
+      return (await survey.overview({ ...query, ...(owner !== undefined && { owner }) })).readySince;
+    };
+    assert.equal(await readySince(), null);
+    const { claim } = await claimed(store, clock);
+    assert.equal(await readySince(), null);
+    clock.advance(1_000);
+    const began = clock.now();
+    await standing(store, clock, 'queued', { tool: 'print', owner: 'bob' });
+    clock.advance(1_000);
+    await standing(store, clock, 'queued');
+    assert.equal(await readySince(), began);
+    assert.equal(await readySince('alice'), began + 1_000);
+    assert.equal(await readySince('carol'), null);
+    clock.advance(holder(clock).leaseUntil - clock.now());
+    assert.ok((await readySince())! <= began, `the lease on ${claim.taskId} is over`);
+  });
+
+  check('nobody is told of the tasks of others', async ({ database: { store, survey }, clock }) => {
+    const since = clock.now();
+    for (const how of standings) await standing(store, clock, how, { owner: 'bob' });
+    const own = await standing(store, clock, 'failed', { tool: 'print' });
+    const told = await survey.overview({ since, until: since + 1_000, buckets: 1, owner: 'alice' });
+    assert.deepEqual(told.live, { queued: 0, running: 0, waiting: 0 });
+    assert.equal(told.readySince, null);
+    assert.deepEqual(
+      [told.ended.completed, told.ended.failed, told.ended.cancelled, told.ended.lost],
+      [0, 1, 0, 0],
+    );
+    assert.deepEqual(
+      told.tools.map(({ tool, failed }) => ({ tool, failed })),
+      [{ tool: 'print', failed: 1 }],
+    );
+    for (const how of standings)
+      await expectFound(survey, { owner: 'alice', standings: [how] }, how === 'failed' ? [own] : []);
+    const all = await survey.overview({ since, until: since + 1_000, buckets: 1 });
+    assert.equal(all.ended.failed, 2);
+  });
+
+  check('a history is read in pages, in the order of versions', async ({ database, clock }) => {
+    const { store, survey } = database;
+    const { task, claim } = await claimed(store, clock);
+    for (let n = 0; n < 3; n++) {
+      clock.advance(10);
+      await store.update('task', task.id, (now) => rules.record(now, claim, [{ n }], clock.now()));
+    }
+    const whole = (await survey.history(task.id, { afterVersion: 0, limit: 100 }))!;
+    assert.equal(whole.nextVersion, undefined);
+    assert.deepEqual(
+      whole.commits.map(({ version }) => version),
+      [1, 2, 3, 4, 5],
+    );
+    assert.deepEqual(
+      whole.commits.flatMap(({ journal }) => journal),
+      await store.journal(task.id),
+    );
+    assert.deepEqual(whole.commits[0]!.events, [{ type: 'created' }]);
+    assert.equal(whole.commits[4]!.at, clock.now());
+    const first = (await survey.history(task.id, { afterVersion: 0, limit: 2 }))!;
+    assert.deepEqual(first, { commits: whole.commits.slice(0, 2), nextVersion: 2 });
+    const rest = (await survey.history(task.id, { afterVersion: 2, limit: 10 }))!;
+    assert.deepEqual(rest, { commits: whole.commits.slice(2) });
+    const none = await survey.history(task.id, { afterVersion: 5, limit: 10 });
+    assert.deepEqual(none, { commits: [] });
+  });
+
+  check('a history of large commits comes in small pages', async ({ database, clock }) => {
+    const { store, survey } = database;
+    const { task, claim } = await claimed(store, clock);
+    const large = 'x'.repeat(700_000);
+    for (let n = 0; n < 3; n++)
+      await store.update('task', task.id, (now) => rules.record(now, claim, [large], clock.now()));
+    const versions: number[] = [];
+    let pages = 0;
+    for (let afterVersion: number | undefined = 0; afterVersion !== undefined; pages++) {
+      const page: Awaited<ReturnType<Survey['history']>> = await survey.history(task.id, {
+        afterVersion,
+        limit: 100,
+      });
+      versions.push(...page!.commits.map(({ version }) => version));
+      afterVersion = page!.nextVersion;
+    }
+    assert.deepEqual(versions, [1, 2, 3, 4, 5]);
+    assert.equal(pages, 3);
+  });
+
+  check('a subtask has a history; what is not there has none', async ({ database, clock }) => {
+    const { store, survey } = database;
+    const { claim } = await claimed(store, clock);
+    const child = await startChild(store, clock, claim);
+    const history = await survey.history(child.id, { afterVersion: 0, limit: 10 });
+    assert.deepEqual(history!.commits[0]!.events, [{ type: 'created' }]);
+    assert.equal(await survey.history(newId(), { afterVersion: 0, limit: 10 }), undefined);
+  });
+
+  check('large results are left out of lists', async ({ database: { store, survey }, clock }) => {
+    const { task, claim } = await claimed(store, clock);
+    const outcome = { ...success, value: { content: [{ type: 'text', text: 'x'.repeat(100_000) }] } };
+    await store.update('lineage', task.id, (around) => rules.complete(around, claim, outcome, clock.now()));
+    const [listed] = (await survey.list({ limit: 1 })).tasks;
+    assert.deepEqual(listed?.phase === 'done' && listed.outcome, { ...success, value: null });
+  });
+
+  checkShared('what another process commits is seen', async ({ database, clock, again }) => {
+    const other = await again();
+    await expectFound(database.survey, {}, []);
+    const id = await standing(other.store, clock, 'failed');
+    await expectFound(database.survey, { standings: ['failed'] }, [id]);
+    await expectFound(other.survey, {}, [id]);
+  });
+}

@@ -1,0 +1,81 @@
+/** A viewer with an owner: everything of others is not there. */
+import { describe, expect, test } from 'vitest';
+import type { OverviewReport } from '../../src/operator/api.ts';
+import { logOf } from '../audit/log.ts';
+import { kinds } from '../stores/kinds.ts';
+import { ada, adasToken, bob, bobsToken, Listener, stage } from './stage.ts';
+
+describe.each(kinds)('on $name', ({ place }) => {
+  test('lists, counts, overviews and changes tell of nobody else', async () => {
+    const { tasks, list, ask, api } = await stage({ place: await place() });
+    const adas = await Listener.open(api, adasToken);
+    const operators = await Listener.open(api);
+    const mine = await tasks.create('greet', { name: 'Ada' }, { owner: ada });
+    const other = await tasks.create('break', {}, { owner: bob });
+    await Promise.all([tasks.outcome(mine.id), tasks.outcome(other.id)]);
+
+    expect((await list('', adasToken)).tasks.map(({ id }) => id)).toEqual([mine.id]);
+    for (const query of [`?owner=${encodeURIComponent(bob)}`, `?text=${other.id}`, '?status=failed'])
+      expect((await list(query, adasToken)).tasks).toEqual([]);
+    expect((await ask('/count', { token: adasToken })).body).toEqual({ count: 1, isMore: false });
+    expect((await ask(`/count?owner=${encodeURIComponent(bob)}`, { token: adasToken })).body).toEqual({
+      count: 0,
+      isMore: false,
+    });
+    const { body } = await ask<OverviewReport>('/overview', { token: adasToken });
+    expect(body).toMatchObject({ ended: { completed: 1, failed: 0 }, failing: [] });
+    expect(JSON.stringify(body)).not.toContain('break');
+
+    await operators.until(() => operators.tasks.has(mine.id) && operators.tasks.has(other.id));
+    await adas.until(() => adas.tasks.has(mine.id));
+    expect(adas.tasks.has(other.id)).toBe(false);
+  });
+
+  test('another owner’s task is answered like one that is not there, and nothing can be done to it', async () => {
+    const { tasks, ask } = await stage({ place: await place() });
+    const { id } = await tasks.create('approve', {}, { owner: bob });
+    await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
+    const as = (one: string, text: string) => text.replaceAll(one, 'ID');
+    for (const path of ['', '/result', '/cancel', '/retry', '/answer', '/purge']) {
+      const isRead = path === '' || path === '/result';
+      const body = { key: 'approval', response: { action: 'decline' } };
+      const sent = { token: adasToken, ...(!isRead && { method: 'POST', body }) };
+      const others = await ask(`/tasks/${id}${path}`, sent);
+      const none = await ask(`/tasks/${'a'.repeat(32)}${path}`, sent);
+      expect(others.status).toBe(404);
+      expect(as(id, others.text)).toBe(as('a'.repeat(32), none.text));
+    }
+    expect((await tasks.get(id))!.phase).toBe('waiting');
+    const [denied] = await logOf(tasks, { action: 'denied' });
+    expect(denied).toMatchObject({ owner: ada, taskId: id });
+  });
+
+  test('an owner acts on its own tasks as a caller', async () => {
+    const { tasks, act } = await stage({ place: await place() });
+    const { id } = await tasks.create('break', {}, { owner: bob });
+    await tasks.outcome(id);
+    const { body } = await act(id, 'retry', {}, bobsToken);
+    expect(body.owner).toBe(bob);
+    expect(await logOf(tasks, { taskId: body.id, action: 'created' })).toMatchObject([
+      { by: 'caller', owner: bob },
+    ]);
+  });
+});
+
+test('what was removed is told only to those who may know that it was there', async () => {
+  const { tasks, act, api } = await stage();
+  const { id } = await tasks.create('greet', { name: 'Bob' }, { owner: bob });
+  await tasks.outcome(id);
+  const [adas, bobs, operators] = await Promise.all([
+    Listener.open(api, adasToken),
+    Listener.open(api, bobsToken),
+    Listener.open(api),
+  ]);
+  await act(id, 'purge');
+  const heard = ({ messages }: Listener) =>
+    messages.some((one) => one.type === 'reset' || one.removed.includes(id));
+  await operators.until(() => heard(operators));
+  expect(operators.messages.some((one) => one.type === 'changes' && one.removed.includes(id))).toBe(true);
+  await bobs.until(() => heard(bobs));
+  expect(JSON.stringify(adas.messages)).not.toContain(id);
+});

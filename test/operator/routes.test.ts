@@ -1,0 +1,260 @@
+/** Every request of the API over real HTTP, on both stores. */
+import type { Tasks } from 'holdfast';
+import { describe, expect, test } from 'vitest';
+import type { OverviewReport, TaskSummary } from '../../src/operator/api.ts';
+import { logOf } from '../audit/log.ts';
+import { kinds } from '../stores/kinds.ts';
+import { ada, stage } from './stage.ts';
+
+/** Until a task waits for an answer. */
+async function asked(tasks: Tasks, id: string): Promise<void> {
+  await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
+}
+
+describe.each(kinds)('on $name', ({ place }) => {
+  test('tasks are listed, the newest first, by pages and by filters', async () => {
+    const { tasks, list, ask } = await stage({ place: await place(), works: false });
+    const ids: string[] = [];
+    for (const name of ['a', 'b', 'c', 'd', 'e'])
+      ids.unshift((await tasks.create('greet', { name }, { owner: name })).id);
+    await tasks.cancel(ids[0]!, 'Not wanted.');
+
+    const seen: string[] = [];
+    let cursor = '';
+    do {
+      const page = await list(`?limit=2${cursor && `&cursor=${encodeURIComponent(cursor)}`}`);
+      seen.push(...page.tasks.map(({ id }) => id));
+      cursor = page.nextCursor ?? '';
+    } while (cursor);
+    expect(seen).toEqual(ids);
+
+    expect((await list('?status=cancelled&status=failed')).tasks).toMatchObject([
+      { id: ids[0], standing: 'cancelled', problem: 'Not wanted.' },
+    ]);
+    expect((await list('?owner=b')).tasks.map(({ id }) => id)).toEqual([ids[3]]);
+    expect((await list(`?text=${ids[2]}`)).tasks.map(({ id }) => id)).toEqual([ids[2]]);
+    expect((await list('?tool=nothing')).tasks).toEqual([]);
+    expect((await ask('/count?status=queued')).body).toEqual({ count: 4, isMore: false });
+  });
+
+  test('the story of a task tells of its passes, calls, result and audit log', async () => {
+    const { tasks, story } = await stage({ place: await place() });
+    const { id } = await tasks.create('greet', { name: 'Ada' });
+    await tasks.outcome(id);
+    await tasks.recorder!.flush();
+    const told = await story(id);
+    expect(told).toMatchObject({
+      task: { id, standing: 'completed', tool: 'greet', passes: 1 },
+      origin: { dialect: 'direct', method: 'tools/call' },
+      arguments: { name: 'Ada' },
+      outcome: {
+        kind: 'result',
+        isError: false,
+        value: { content: [{ type: 'text', text: 'Hello, Ada.' }] },
+      },
+      passes: [{ number: 1, end: 'ended', replayed: 0 }],
+      calls: [{ kind: 'step', name: 'think', state: 'ok', value: 'Hello', pass: 1 }],
+      questions: [],
+      children: [],
+      ancestors: [],
+      omittedEvents: 0,
+      wakeAt: null,
+    });
+    expect(told.events.map(({ event }) => event.type)).toEqual(
+      expect.arrayContaining(['created', 'claimed', 'recorded', 'finished']),
+    );
+    expect(told.audit.map(({ action }) => action)).toEqual(expect.arrayContaining(['created', 'ended']));
+  });
+
+  test('subtasks are told of in the story of their parent, and have stories of their own', async () => {
+    const { tasks, story } = await stage({ place: await place() });
+    const { id } = await tasks.create('family');
+    await tasks.outcome(id);
+    const { children, calls } = await story(id);
+    expect(children.map(({ tool, standing, parentId }) => ({ tool, standing, parentId }))).toEqual([
+      { tool: 'line', standing: 'completed', parentId: id },
+      { tool: 'line', standing: 'completed', parentId: id },
+    ]);
+    expect(calls.filter(({ kind }) => kind === 'start').map(({ childId }) => childId)).toEqual(
+      children.map((child) => child.id),
+    );
+    expect(await story(children[1]!.id)).toMatchObject({
+      arguments: { in: 'b' },
+      ancestors: [{ id, tool: 'family' }],
+    });
+  });
+
+  test('a question is answered once, with what fits it', async () => {
+    const { tasks, act, story } = await stage({ place: await place() });
+    const { id } = await tasks.create('approve');
+    await asked(tasks, id);
+    expect((await story(id)).questions).toMatchObject([{ key: 'approval', state: 'open' }]);
+    const accept = { action: 'accept', content: { go: true } };
+
+    expect(
+      await act(id, 'answer', { key: 'approval', response: { action: 'accept', content: { go: 3 } } }),
+    ).toMatchObject({ status: 400 });
+    expect(await act(id, 'answer', { key: 'other', response: accept })).toMatchObject({ status: 409 });
+    expect(await act(id, 'answer', { key: 'approval', response: accept })).toMatchObject({ status: 200 });
+    await tasks.outcome(id);
+    expect(await act(id, 'answer', { key: 'approval', response: accept })).toMatchObject({ status: 409 });
+    expect(await story(id)).toMatchObject({
+      task: { standing: 'completed' },
+      questions: [{ key: 'approval', state: 'answered', response: accept }],
+    });
+    expect(await logOf(tasks, { taskId: id, action: 'answered' })).toMatchObject([{ by: 'operator' }]);
+  });
+
+  test('a tree is cancelled from any place in it, and what is done is refused', async () => {
+    const { tasks, act, ask } = await stage({ place: await place() });
+    const { id } = await tasks.create('approve');
+    await asked(tasks, id);
+    expect(await act(id, 'cancel', { reason: 'Too late.' })).toMatchObject({
+      status: 200,
+      body: { id, standing: 'cancelled', problem: 'Too late.' },
+    });
+    expect(await act(id, 'cancel')).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringContaining('done') } },
+    });
+    expect(await logOf(tasks, { taskId: id, action: 'cancelled' })).toMatchObject([
+      { by: 'operator', reason: 'Too late.' },
+    ]);
+    expect((await ask('/tasks/nobody/cancel', { method: 'POST', body: {} })).status).toBe(404);
+  });
+
+  test('what failed is retried once, however often it is asked for, with the same arguments', async () => {
+    const { tasks, act, story, list } = await stage({ place: await place() });
+    const { id } = await tasks.create('break', { any: 'thing' }, { owner: ada });
+    await tasks.outcome(id);
+    expect((await story(id)).task).toMatchObject({ standing: 'failed', problem: 'It broke.' });
+
+    const answers = await Promise.all([1, 2, 3].map(() => act(id, 'retry')));
+    const [again] = answers.map(({ body }) => body.id);
+    expect(answers.map(({ status, body }) => [status, body.id])).toEqual(
+      [200, 200, 200].map((ok) => [ok, again]),
+    );
+    await tasks.outcome(again!);
+    expect((await act(id, 'retry')).body.id).toBe(again);
+    expect((await list()).tasks.map((task) => task.id)).toEqual([again, id]);
+    expect(await story(id)).toMatchObject({ retriedAs: again });
+    expect(await story(again!)).toMatchObject({
+      retryOf: id,
+      arguments: { any: 'thing' },
+      task: { owner: ada, tool: 'break', standing: 'failed' },
+      audit: expect.arrayContaining([expect.objectContaining({ action: 'created', by: 'operator' })]),
+    });
+    expect((await act(again!, 'retry')).body.id).not.toBe(again);
+  });
+
+  test('what is done well, alive, a subtask, or of an unknown tool is not retried, and it is said why', async () => {
+    const at = await place();
+    const { tasks, act } = await stage({ place: at });
+    const done = await tasks.create('greet', { name: 'Ada' });
+    const waiting = await tasks.create('approve');
+    const broken = await tasks.create('break');
+    await Promise.all([tasks.outcome(done.id), tasks.outcome(broken.id), asked(tasks, waiting.id)]);
+    expect(await act(done.id, 'retry')).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringContaining('has completed') } },
+    });
+    expect(await act(waiting.id, 'retry')).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringContaining('is waiting') } },
+    });
+    const other = await stage({ place: at, tools: [], works: false });
+    expect(await other.act(broken.id, 'retry')).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringContaining('no durable tool "break"') } },
+    });
+  });
+
+  test('a tree that is done is purged, and nothing of it is left', async () => {
+    const { tasks, act, ask, list } = await stage({ place: await place() });
+    const { id } = await tasks.create('family');
+    await tasks.outcome(id);
+    const [child] = (await list(`?text=${id}`)).tasks as [TaskSummary];
+    expect(child.id).toBe(id);
+    const waiting = await tasks.create('approve');
+    await asked(tasks, waiting.id);
+    expect(await act(waiting.id, 'purge')).toMatchObject({ status: 409 });
+    expect(await act(id, 'purge')).toMatchObject({ status: 200, body: {} });
+    expect((await ask(`/tasks/${id}`)).status).toBe(404);
+    expect((await ask(`/tasks/${id}/result`)).status).toBe(404);
+    expect(await logOf(tasks, { taskId: id, action: 'deleted' })).toMatchObject([{ by: 'operator' }]);
+  });
+
+  test('an overview counts what there is and what ended, and names a few', async () => {
+    const { tasks, ask } = await stage({ place: await place() });
+    const greeted = await tasks.create('greet', { name: 'Ada' });
+    const broken = await tasks.create('break');
+    const waiting = await tasks.create('approve');
+    await Promise.all([tasks.outcome(greeted.id), tasks.outcome(broken.id), asked(tasks, waiting.id)]);
+    const { body } = await ask<OverviewReport>('/overview?window=600000');
+    expect(body).toMatchObject({
+      live: { queued: 0, running: 0, waiting: 1 },
+      ended: { completed: 1, failed: 1, cancelled: 0, lost: 0 },
+      waiting: [{ id: waiting.id }],
+      failing: [{ id: broken.id }],
+    });
+    expect(body.until - body.since).toBe(600_000);
+    expect(body.buckets).toHaveLength(60);
+  });
+});
+
+test('a large result is left out of the story, and comes when it is asked for', async () => {
+  const { tasks, story, ask } = await stage();
+  const { id } = await tasks.create('greet', { name: 'x'.repeat(100_000) });
+  expect((await ask(`/tasks/${id}/result`)).status).toBeOneOf([200, 409]);
+  await tasks.outcome(id);
+  expect(await story(id)).toMatchObject({ outcome: { kind: 'result', value: null, isLarge: true } });
+  const { text } = await ask(`/tasks/${id}/result`);
+  expect(text.length).toBeGreaterThan(100_000);
+});
+
+test.each([
+  ['/tasks?status=done', '"status" is "done"; use some of: queued, running'],
+  ['/tasks?limit=0', '"limit" must be a whole number from 1 to 500.'],
+  ['/tasks?limit=many', '"limit" is "many"; use a whole number.'],
+  ['/tasks?since=yesterday', '"since" is "yesterday"; use a whole number, milliseconds since 1970.'],
+  ['/tasks?state=failed', 'There is no "state" here; use some of: status, tool'],
+  ['/tasks?tool=a&tool=b', '"tool" is said 2 times; say it once.'],
+  ['/tasks?cursor=rubbish', 'cursor'],
+  ['/overview?window=1', '"window" must be a whole number of milliseconds'],
+  ['/about?x=1', 'There is no "x" here; leave it out.'],
+])('GET %s says what is wrong with it', async (path, message) => {
+  const { ask } = await stage({ works: false });
+  expect(await ask(path)).toMatchObject({
+    status: 400,
+    body: { error: { message: expect.stringContaining(message) } },
+  });
+});
+
+test('bodies that cannot be are refused with what to do', async () => {
+  const { tasks, ask } = await stage({ works: false });
+  const { id } = await tasks.create('approve');
+  const post = (text: string, action = 'cancel') => ask(`/tasks/${id}/${action}`, { method: 'POST', text });
+  expect((await post('{')).status).toBe(400);
+  expect((await post('[]')).status).toBe(400);
+  expect((await post('{"reason": 3}')).status).toBe(400);
+  expect((await post('{}', 'answer')).status).toBe(400);
+  expect((await post('{"key": "approval", "response": true}', 'answer')).status).toBe(400);
+  expect((await post(JSON.stringify({ reason: 'x'.repeat(2 ** 20) }))).status).toBe(413);
+  expect((await tasks.get(id))!.phase).toBe('queued');
+});
+
+test('other methods and other paths are refused', async () => {
+  const { ask } = await stage({ works: false });
+  expect(await ask('/tasks', { method: 'DELETE' })).toMatchObject({ status: 405, headers: { allow: 'GET' } });
+  expect(await ask('/tasks/abc/cancel')).toMatchObject({ status: 405, headers: { allow: 'POST' } });
+  for (const path of [
+    '',
+    '/',
+    '/nowhere',
+    '/tasks/abc/explode',
+    '/tasks/abc/cancel/now',
+    '/tasks/%ff',
+    '/about/x',
+  ])
+    expect((await ask(path)).status, path).toBe(404);
+});

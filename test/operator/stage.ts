@@ -1,0 +1,210 @@
+/** A server with the operator's desk on a store, and somebody who speaks HTTP to it. */
+import { request } from 'node:http';
+import { McpServer } from '@modelcontextprotocol/server';
+import { createTasks, durableTool, type Tasks, type TasksOptions, TerminalError } from 'holdfast';
+import { type ServeHttpOptions, serveHttp, staticTokens } from 'holdfast/server';
+import { openSqlite } from 'holdfast/sqlite';
+import { onTestFinished } from 'vitest';
+import { z } from 'zod';
+import type { ChangeMessage, TaskPage, TaskStory, TaskSummary } from '../../src/operator/api.ts';
+import { open } from '../stores/kinds.ts';
+
+export const operatorToken = 'operator-0123456789abcdef';
+export const adasToken = 'ada-0123456789abcdef-ada';
+export const bobsToken = 'bob-0123456789abcdef-bob';
+export const ada = 'token:["","","ada"]';
+export const bob = 'token:["","","bob"]';
+
+const line = durableTool('line', { inputSchema: z.object({ in: z.string() }) }, async ({ in: file }, task) =>
+  task.step('count', () => ({ file })),
+);
+
+export const tools = [
+  durableTool('greet', { inputSchema: z.object({ name: z.string() }) }, async ({ name }, task) => {
+    await task.step('think', () => 'Hello');
+    task.progress(1, 1, 'Thought');
+    return `Hello, ${name}.`;
+  }),
+  durableTool('approve', { description: 'Asks.' }, async (_, task) => {
+    const answer = await task.ask('approval', { message: 'Go?', schema: z.object({ go: z.boolean() }) });
+    return answer.action === 'accept' && answer.content.go ? 'Went.' : 'Stayed.';
+  }),
+  durableTool('break', {}, async (_, task) => {
+    await task.step('try', () => {
+      throw new TerminalError('It broke.\nIn two lines.');
+    });
+  }),
+  durableTool('family', {}, async (_, task) => {
+    const both = await Promise.all(['a', 'b'].map((file) => task.start(line, { in: file })));
+    for (const one of both) await one.result();
+    return 'All of them.';
+  }),
+  durableTool(
+    'pay',
+    { secrets: ['card.number', 'pin'], inputSchema: z.object({ card: z.object({ number: z.string() }) }) },
+    async ({ card }, task) => {
+      const answer = await task.ask('pin', { message: 'PIN?', schema: z.object({ pin: z.string() }) });
+      const pin = answer.action === 'accept' ? answer.content.pin : '';
+      return task.step('charge', () => ({ card, pin, sum: 3 }));
+    },
+  ),
+  line,
+] as const;
+
+export interface Sent {
+  readonly token?: string | undefined;
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly text?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Answered<T = unknown> {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: T;
+  readonly text: string;
+}
+
+/** As `fetch`, which does not let us choose host and origin. */
+export function send<T = unknown>(url: string, { token, method = 'GET', body, text, headers }: Sent = {}) {
+  const sent = text ?? (body === undefined ? undefined : JSON.stringify(body));
+  return new Promise<Answered<T>>((resolve, reject) => {
+    const req = request(
+      url,
+      {
+        method,
+        headers: {
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          ...(sent !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+      },
+      async (res) => {
+        let given = '';
+        for await (const chunk of res.setEncoding('utf8')) given += chunk;
+        const isJson = res.headers['content-type'] === 'application/json' && given !== '';
+        resolve({
+          status: res.statusCode!,
+          headers: res.headers,
+          text: given,
+          body: (isJson ? JSON.parse(given) : undefined) as T,
+        });
+      },
+    );
+    req.on('error', reject);
+    req.end(sent);
+  });
+}
+
+export interface Stage {
+  readonly tasks: Tasks;
+  readonly origin: string;
+  readonly api: string;
+  ask<T>(path: string, sent?: Sent): Promise<Answered<T>>;
+  list(query?: string, token?: string): Promise<TaskPage>;
+  story(id: string, token?: string): Promise<TaskStory>;
+  act(id: string, action: string, body?: unknown, token?: string): Promise<Answered<TaskSummary>>;
+}
+
+export interface StageOptions extends Partial<Omit<TasksOptions, 'store'>> {
+  /** By default a database in memory. */
+  readonly place?: string;
+  readonly works?: boolean;
+  readonly http?: Partial<ServeHttpOptions>;
+}
+
+export async function stage({ place, works = true, http, ...options }: StageOptions = {}): Promise<Stage> {
+  const store = () => (place === undefined ? openSqlite('memory:') : open(place));
+  const tasks = createTasks({ tools, audit: true, ...options, store });
+  const factory = () => {
+    const mcp = new McpServer({ name: 'stage', version: '1' });
+    tasks.attach(mcp);
+    return mcp;
+  };
+  const server = await serveHttp(tasks, factory, {
+    port: 0,
+    stopOn: [],
+    operator: { token: operatorToken },
+    auth: staticTokens({ [adasToken]: { clientId: 'ada' }, [bobsToken]: { clientId: 'bob' } }),
+    ...http,
+  });
+  onTestFinished(() => server.stop());
+  if (works) await tasks.work();
+  const { origin } = new URL(server.url);
+  const api = `${origin}/operator/api`;
+  const ask = <T>(path: string, sent: Sent = {}) => send<T>(api + path, { token: operatorToken, ...sent });
+  return {
+    tasks,
+    origin,
+    api,
+    ask,
+    list: async (query = '', token = operatorToken) =>
+      (await ask<TaskPage>(`/tasks${query}`, { token })).body,
+    story: async (id, token = operatorToken) => (await ask<TaskStory>(`/tasks/${id}`, { token })).body,
+    act: (id, action, body = {}, token = operatorToken) =>
+      ask<TaskSummary>(`/tasks/${id}/${action}`, { token, method: 'POST', body }),
+  };
+}
+
+/** What a stream of changes says. */
+export class Listener {
+  readonly messages: ChangeMessage[] = [];
+  readonly comments: string[] = [];
+  readonly #abort = new AbortController();
+  #news = Promise.withResolvers<void>();
+
+  static async open(api: string, token = operatorToken, lastId?: string): Promise<Listener> {
+    const listener = new Listener();
+    const response = await fetch(`${api}/changes`, {
+      signal: listener.#abort.signal,
+      headers: { authorization: `Bearer ${token}`, ...(lastId !== undefined && { 'last-event-id': lastId }) },
+    });
+    if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
+    onTestFinished(() => listener.close());
+    void listener.#read(response.body!).catch(() => {});
+    await listener.until((messages) => messages.length > 0);
+    return listener;
+  }
+
+  get lastId(): string {
+    return this.messages.at(-1)!.id;
+  }
+
+  async until(holds: (messages: readonly ChangeMessage[]) => boolean): Promise<void> {
+    while (!holds(this.messages)) {
+      await this.#news.promise;
+    }
+  }
+
+  /** The tasks that it was told of, each as it was told of last. */
+  get tasks(): Map<string, TaskSummary> {
+    return new Map(
+      this.messages.flatMap((one) =>
+        one.type === 'changes' ? one.tasks.map((task) => [task.id, task] as const) : [],
+      ),
+    );
+  }
+
+  close(): void {
+    this.#abort.abort();
+  }
+
+  async #read(body: ReadableStream<Uint8Array>): Promise<void> {
+    let text = '';
+    for await (const chunk of body.pipeThrough(
+      new TextDecoderStream() as never,
+    ) as unknown as AsyncIterable<string>) {
+      text += chunk;
+      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+        const frame = text.slice(0, end);
+        text = text.slice(end + 2);
+        const data = /^data: (.*)$/m.exec(frame)?.[1];
+        if (data === undefined) this.comments.push(frame);
+        else this.messages.push(JSON.parse(data));
+      }
+      this.#news.resolve();
+      this.#news = Promise.withResolvers();
+    }
+  }
+}

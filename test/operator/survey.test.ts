@@ -1,0 +1,57 @@
+/** Every survey takes the same examination: on both databases, plain and encrypted, in a file and in memory. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { openSqlite } from '../../src/sqlite.ts';
+import { testSurvey } from '../../src/testing/test-survey.ts';
+import type { Place } from '../../src/testing.ts';
+import { encryption } from '../encryption/keys.ts';
+import { freshDatabase } from '../postgres/database.ts';
+import { placeIn } from '../postgres/place.ts';
+
+type Options = Parameters<typeof openSqlite>[1];
+
+const file = (options: () => Options) => async (): Promise<Place> => {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-survey-'));
+  return {
+    open: (clock) => openSqlite(join(folder, 'tasks.db'), { clock, ...options() }),
+    remove: () => rm(folder, { recursive: true }),
+  };
+};
+
+const memory = (options: Options) => async (): Promise<Place> => ({
+  open: (clock) => openSqlite('memory:', { clock, ...options }),
+  remove: async () => {},
+});
+
+const notShared = 'a database in memory belongs to one connection';
+const encrypted = { encryption: encryption('first') };
+
+/** Every opening begins another key. */
+function rotating(): () => { readonly encryption: ReturnType<typeof encryption> } {
+  const ids = ['first', 'second', 'third', 'fourth'];
+  let opened = 0;
+  return () => ({ encryption: { ...encryption(...ids), current: ids[Math.min(opened++, 3)]! } });
+}
+
+describe('the survey of a SQLite file', () => testSurvey({ test, place: file(() => ({})) }));
+describe('the survey of an encrypted file', () => testSurvey({ test, place: file(() => encrypted) }));
+describe('the survey of a file whose keys rotate', () =>
+  testSurvey({ test, place: async () => file(rotating())() }));
+describe('the survey in memory', () => testSurvey({ test, place: memory({}), notShared }));
+describe('the survey in memory, encrypted', () => testSurvey({ test, place: memory(encrypted), notShared }));
+
+describe('on Postgres', () => {
+  let database: Awaited<ReturnType<typeof freshDatabase>>;
+  beforeAll(async () => {
+    database = await freshDatabase();
+  });
+  afterAll(() => database.remove());
+
+  describe('the survey', () => testSurvey({ test, place: async () => placeIn(database.url) }));
+  describe('the survey, encrypted', () =>
+    testSurvey({ test, place: async () => placeIn(database.url, () => encrypted) }));
+  describe('the survey while keys rotate', () =>
+    testSurvey({ test, place: async () => placeIn(database.url, rotating()) }));
+});
