@@ -9,7 +9,6 @@ import { lookOn, viewOptions } from './live/look-on.ts';
 import { PlainView } from './live/plain-view.ts';
 import { oneLine } from './live/width.ts';
 import { answer, cancel } from './one-look.ts';
-import { isForOperators, operatorTasks } from './operator/command.ts';
 import { operatorHelp } from './operator/help.ts';
 import { openRegistry, recordOf } from './registry.ts';
 import { show } from './show.ts';
@@ -86,13 +85,19 @@ const onOne: Readonly<Record<string, OnOne>> = {
 export async function tasks(args: readonly string[]): Promise<number> {
   try {
     if (!isForOperators(args)) return await run(args);
-    if (!args.includes('--help') && !args.includes('-h')) return await operatorTasks(args);
+    if (!args.includes('--help') && !args.includes('-h'))
+      return await (await import('./operator/command.ts')).operatorTasks(args);
     console.log(help);
     return 0;
   } catch (error) {
     if (error instanceof WrongUsage) error.help = 'holdfast tasks --help';
     throw error;
   }
+}
+
+/** Of whole stores and servers, not of what was called here. */
+function isForOperators(args: readonly string[]): boolean {
+  return args.some((arg) => /^--(store|url)(=|$)/.test(arg));
 }
 
 async function run(args: readonly string[]): Promise<number> {

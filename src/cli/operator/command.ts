@@ -17,11 +17,6 @@ const fewestLetters = 8;
 const wholeLength = 32;
 const mostPages = 20;
 
-/** Whether these words are for operators. */
-export function isForOperators(args: readonly string[]): boolean {
-  return args.some((arg) => /^--(store|url)(=|$)/.test(arg));
-}
-
 type OnOne = (at: At, id: string, more: readonly string[]) => Promise<number>;
 
 const onOne: Readonly<Record<string, OnOne>> = {

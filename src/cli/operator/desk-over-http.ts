@@ -75,8 +75,12 @@ export class DeskOverHttp implements OperatorDesk {
     return this.#ask<TaskStory>(`/tasks/${encodeURIComponent(id)}`);
   }
 
-  result(id: string): Promise<Outcome | undefined> {
-    return this.#ask<Outcome>(`/tasks/${encodeURIComponent(id)}/result`);
+  async result(id: string): Promise<Outcome | undefined> {
+    const response = await this.#get(`/tasks/${encodeURIComponent(id)}/result`);
+    // It is there, and not done.
+    if (response.status !== 409) return this.#answered<Outcome>(response);
+    await response.body?.cancel();
+    return undefined;
   }
 
   cancel(id: string, reason?: string): Promise<TaskSummary> {
@@ -124,7 +128,11 @@ export class DeskOverHttp implements OperatorDesk {
 
   /** What is asked for, or undefined if there is none of it. */
   async #ask<T>(path: string): Promise<T | undefined> {
-    return this.#answered<T>(await this.#fetch(path, { signal: AbortSignal.timeout(patienceMs) }));
+    return this.#answered<T>(await this.#get(path));
+  }
+
+  #get(path: string): Promise<Response> {
+    return this.#fetch(path, { signal: AbortSignal.timeout(patienceMs) });
   }
 
   async #tell<T>(id: string, what: string, body: JsonObject): Promise<T> {

@@ -1,5 +1,6 @@
 /** The desk that a command line names: of a store that is opened here, or of a server elsewhere. */
 import type { OperatorDesk } from '../../operator/api.ts';
+import { storePlace } from '../store-url.ts';
 import { WrongUsage } from '../usage.ts';
 import type { OperatorValues } from './at.ts';
 import { DeskOverHttp, serverAddress } from './desk-over-http.ts';
@@ -21,7 +22,9 @@ export async function openDesk({ store, url, token, reveal }: OperatorValues): P
     return elsewhere(url, token);
   }
   if (token !== undefined) throw new WrongUsage('--token is for --url');
-  throw new WrongUsage('give --store or --url');
+  if (store === undefined) throw new WrongUsage('give --store or --url');
+  const { deskOfStore } = await import('./desk-of-store.ts');
+  return deskOfStore(storePlace(store), reveal ?? false);
 }
 
 function elsewhere(url: string, token: string | undefined): OpenDesk {

@@ -125,7 +125,7 @@ function passRow(
   }
   if (end === 'released') notes.push({ text: 'handed over', colour: 'dim' });
   return {
-    label: `pass ${number}  ${oneLine(holder)}`,
+    label: `pass ${number}  ${shortName(holder)}`,
     depth: 0,
     bar: {
       from,
@@ -139,6 +139,12 @@ function passRow(
     notes,
     weight: end === 'crashed' || before?.end === 'crashed' ? 4 : end === 'running' ? 3 : 1,
   };
+}
+
+/** Of names that are ids, as much as tells processes apart at a glance. */
+function shortName(holder: string): string {
+  const name = oneLine(holder);
+  return /^[a-z2-7]{32}$/.test(name) ? name.slice(0, 8) : name;
 }
 
 /** What the death of the pass before cost: nothing that had been settled is done again. */

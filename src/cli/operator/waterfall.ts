@@ -50,6 +50,8 @@ export function waterfall(story: TaskStory, look: Look, mostLines = usualLines):
     lines.push(...linesOf(row, axis, labelColumns, look));
   }
   sayWhatIsLeftOut();
+  if (story.omittedCalls > 0)
+    lines.push(line([[`… and ${story.omittedCalls} calls that are not told any more`, 'dim']], look));
   return lines;
 }
 

@@ -58,6 +58,7 @@ export function story(some: Partial<TaskStory> = {}): TaskStory {
     children: [],
     passes: [],
     calls: [],
+    omittedCalls: 0,
     questions: [],
     events: [],
     omittedEvents: 0,
