@@ -14,6 +14,9 @@ interface Segment extends Stretch {
   readonly isShortened: boolean;
 }
 
+/** Sums of fractions may fall short of a whole column by a hair. */
+const rounding = 1e-9;
+
 export class Axis {
   readonly columns: number;
   readonly #segments: readonly Segment[];
@@ -43,7 +46,10 @@ export class Axis {
   columnOf(moment: number): number {
     const found = this.#segments.find(({ to }) => moment < to) ?? this.#segments[this.#segments.length - 1]!;
     const part = Math.max(0, Math.min(1, (moment - found.from) / Math.max(1, found.to - found.from)));
-    return Math.max(0, Math.min(this.columns - 1, Math.floor((found.at + part * found.room) * this.columns)));
+    return Math.max(
+      0,
+      Math.min(this.columns - 1, Math.floor((found.at + part * found.room) * this.columns + rounding)),
+    );
   }
 
   /** The axis itself: where it is shortened it shows. */

@@ -63,19 +63,21 @@ function endOf({ task, passes, calls, children }: TaskStory, now: number): numbe
 
 /** Deaths and what is open stay, then what is new; the rest makes room. */
 function mostImportant(rows: readonly Row[], mostLines: number): Set<Row> {
-  const kept = new Set<Row>();
-  let lines = 0;
   const byInterest = rows
     .map((row, i) => ({ row, i }))
-    .sort((a, b) => b.row.weight - a.row.weight || b.i - a.i);
-  for (const { row } of byInterest) {
-    // A line says what was left out.
-    const isLast = kept.size === rows.length - 1;
-    lines += 1 + row.notes.length;
-    if (lines > mostLines - (isLast ? 0 : 1)) break;
-    kept.add(row);
-  }
+    .sort((a, b) => b.row.weight - a.row.weight || b.i - a.i)
+    .map(({ row }) => row);
+  const kept = new Set(byInterest.slice(0, mostLines));
+  while (kept.size > 1 && linesWith(kept, rows) > mostLines) kept.delete(byInterest[kept.size - 1]!);
   return kept;
+}
+
+/** A line says of each gap how many are left out. */
+function linesWith(kept: ReadonlySet<Row>, rows: readonly Row[]): number {
+  return rows.reduce((lines, row, i) => {
+    if (kept.has(row)) return lines + 1 + row.notes.length;
+    return i === 0 || kept.has(rows[i - 1]!) ? lines + 1 : lines;
+  }, 0);
 }
 
 function linesOf(row: Row, axis: Axis, labelColumns: number, look: Look): string[] {
