@@ -41,7 +41,10 @@ process.on('uncaughtException', (error) => {
   tell(error);
   process.exit(1);
 });
+// A command is over when it says so: connections to Postgres do not hold a process, not even while they are closed.
+const holding = setInterval(() => {}, 2 ** 30);
 process.exitCode = await run(process.argv.slice(2));
+clearInterval(holding);
 
 async function run(args: readonly string[]): Promise<number> {
   const name = args.find((arg) => !arg.startsWith('-'));

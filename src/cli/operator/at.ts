@@ -19,6 +19,6 @@ export interface At {
   now(): number;
   /** Of a drawing this wide; by default as wide as the terminal, or as a page in a pipe. */
   look(columns?: number): Drawn;
-  /** On stderr, once, where values may have been shown. */
+  /** On stderr, and once, where values would have been shown. */
   sayWhatIsHidden(): void;
 }

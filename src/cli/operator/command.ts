@@ -67,13 +67,14 @@ async function standingAt(
   const about = await desk.about();
   const begun = Date.now();
   const sight = sightOf(values);
+  let isSaid = false;
   // A drawing that is drawn once is of one moment.
   const now = () => (isLive ? about.now + Date.now() - begun : about.now);
   return {
     desk,
     sight,
     values,
-    name,
+    name: hides ? `${name} (values hidden)` : name,
     place,
     now,
     look: (columns = sight.columns ?? pageColumns) => ({
@@ -84,7 +85,9 @@ async function standingAt(
       place,
     }),
     sayWhatIsHidden: () => {
-      if (hides)
+      const isNews = hides && !isSaid;
+      isSaid = true;
+      if (isNews)
         console.error(
           'Values are hidden: only a server that has the tools knows what is secret in them. --reveal shows everything.',
         );

@@ -1,4 +1,5 @@
 /** `holdfast tasks list`: tasks of everybody, the newest first. */
+import { redacted } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
 import type { At } from './at.ts';
 import { drawList } from './draw-list.ts';
@@ -27,6 +28,7 @@ export async function list(at: At): Promise<number> {
       cursor = page.nextCursor;
     } while (cursor !== undefined && tasks.length < room);
     print(tasks, at, shown === 0);
+    if (tasks.some(({ problem }) => problem === redacted)) at.sayWhatIsHidden();
     shown += tasks.length;
   } while (cursor !== undefined && shown < most);
   if (shown === 0) console.error('There are no such tasks.');

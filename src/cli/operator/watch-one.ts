@@ -44,7 +44,9 @@ export async function watchOne(at: At, first: TaskStory): Promise<number> {
     }),
   });
   if (how === 'left') return leftByKey;
-  if (sight.terminal && !values.json) sight.print(drawStory(story, at.look()));
-  at.sayWhatIsHidden();
+  if (sight.terminal && !values.json) {
+    sight.print(drawStory(story, at.look()));
+    at.sayWhatIsHidden();
+  }
   return story.task.standing === 'completed' ? 0 : 1;
 }

@@ -1,14 +1,18 @@
 /** The same commands on real tasks, at both desks: of the store itself, and of the server that works on it. */
 import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sqlite } from 'holdfast/sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { TaskStory, TaskSummary } from '../../../src/operator/api.ts';
 import { operatorToken, stage } from '../../operator/stage.ts';
+import { kinds } from '../../stores/kinds.ts';
+import { Fixture } from '../fixture.ts';
 import { Home, temporaryFolder, tidyUp } from '../terminal.ts';
 
 afterAll(tidyUp);
 
+const postgres = kinds.find(({ name }) => name === 'Postgres');
 const env = { HOLDFAST_OPERATOR_TOKEN: operatorToken, TZ: 'UTC', LC_ALL: 'C.UTF-8' };
 
 /** A server with its store in a file, and both ways to it. */
@@ -39,8 +43,7 @@ describe.each(['store', 'url'] as const)('with --%s', (way) => {
     ];
     const home = new Home(env);
     const listed = async (...args: string[]) => {
-      const { stdout, stderr } = await home.run('tasks', 'list', '--json', ...args, ...ways[way]);
-      expect(stderr).toBe('');
+      const { stdout } = await home.run('tasks', 'list', '--json', ...args, ...ways[way]);
       const lines = stdout.split('\n').filter((line) => line !== '');
       return lines.map((line): TaskSummary => JSON.parse(line)).map(({ id }) => id);
     };
@@ -73,14 +76,14 @@ describe.each(['store', 'url'] as const)('with --%s', (way) => {
     });
     const { code, stdout } = await watch.ended;
     expect(code).toBe(0);
-    expect(stdout).toMatch(/"approval" is answered\n[^]*ended: result\n$/);
+    expect(stdout).toMatch(/"approval" is answered\n[\s\S]*ended: result\n$/);
   });
 
   test('a form is filled in at the terminal', async () => {
     const { ways, waiting, tasks } = await opened();
     const id = await waiting();
     const terminal = new Home(env).open(['tasks', 'answer', id, ...ways[way]]);
-    await terminal.shows(/Go\?\n[^]*go \(y\/n\):$/);
+    await terminal.shows(/Go\?\n[\s\S]*go \(y\/n\):$/);
     terminal.types('y\r');
     expect(await terminal.ended).toBe(0);
     expect(terminal.screen.text).toMatch(/Answered "approval"\.$/);
@@ -118,7 +121,7 @@ describe.each(['store', 'url'] as const)('with --%s', (way) => {
     await terminal.shows(/✔ 1 completed/);
     const after = await done('break');
     await terminal.shows(new RegExp(`goes wrong\\n✖ ${after.slice(0, 8)}`));
-    await terminal.shows(new RegExp(`changes\\n[^]*✖ ${after.slice(0, 8)} .*It broke|\\[redacted`));
+    await terminal.shows(new RegExp(`changes\\n[\\s\\S]*✖ ${after.slice(0, 8)} (.*It broke|.*redacted)`));
     expect(terminal.screen.text).not.toContain(before.slice(0, 8));
     terminal.types('q');
     expect(await terminal.ended).toBe(0);
@@ -143,6 +146,55 @@ test('a server knows what is secret; over the store everything is hidden unless 
   const revealed = await shown(...ways.store, '--reveal');
   expect(revealed.story.arguments).toEqual({ card: { number: '4711-xyzzy' } });
   expect(revealed.stderr).toBe('');
+});
+
+test('a list says so too where it hides why something failed', async () => {
+  const { ways, done } = await opened();
+  await done('break');
+  const home = new Home(env);
+  const { stdout, stderr } = await home.run('tasks', 'list', ...ways.store);
+  expect(stdout).toMatch(/failed .* \[redacted\]\n$/);
+  expect(stderr).toMatch(/^Values are hidden/);
+  const revealed = await home.run('tasks', 'list', '--reveal', ...ways.store);
+  expect(revealed.stdout).toMatch(/failed .* It broke\./);
+  expect(revealed.stderr).toBe('');
+});
+
+test('a store on Postgres is looked into as well, and its password is not repeated', async () => {
+  const url = await postgres!.place();
+  const { tasks } = await stage({ place: url });
+  const { id } = await tasks.create('approve');
+  await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
+  const { code, stdout } = await new Home(env).run('tasks', 'show', id.slice(0, 12), '--store', url);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^\? approve {2}waiting\n/);
+  expect(stdout).toMatch(/ --store '?postgres/);
+  const { password } = new URL(url);
+  if (password !== '') expect(stdout).not.toContain(password);
+});
+
+test('a server that was killed in the middle of a call is seen at a glance', async () => {
+  const server = await new Fixture().start();
+  const home = new Home(env);
+  try {
+    const ledger = join(temporaryFolder(), 'ledger');
+    const input = JSON.stringify({ file: ledger, steps: 12, delayMs: 200 });
+    await home.run('call', server.url, 'ledger', input, '--detach');
+    const lines = () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').length - 1 : 0);
+    await expect.poll(lines).toBeGreaterThan(3);
+    await server.kill();
+    await server.start();
+    const [listed] = (await home.run('tasks', 'list', '--json', '--store', server.store)).stdout.split('\n');
+    const { id }: TaskSummary = JSON.parse(listed!);
+    expect((await home.run('tasks', 'watch', id, '--store', server.store)).code).toBe(0);
+    const { stdout } = await home.run('tasks', 'show', id, '--store', server.store);
+    expect(stdout).toMatch(/^✔ ledger {2}completed/);
+    expect(stdout).toMatch(/^passes +2, ✗ 1 process died, ↻ resumed, \d+ steps? not repeated$/m);
+    expect(stdout).toMatch(/^pass 1 .*✗.*\n {2}✗ process died; taken over .* later$/m);
+    expect(stdout).toMatch(/^pass 2 .*\n {2}↻ resumed, \d+ steps? not repeated$/m);
+  } finally {
+    await server.kill();
+  }
 });
 
 test('a call is made again by a server that has the tool, and once only', async () => {
