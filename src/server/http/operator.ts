@@ -104,8 +104,9 @@ export class OperatorHandler {
 
   async #answer(req: NodeRequest, res: ServerResponse): Promise<Response> {
     const { headers, method = 'GET' } = req;
-    const url = new URL(req.originalUrl ?? req.url ?? '/', 'http://localhost');
     this.#admitPlace(req);
+    const url = URL.parse(req.originalUrl ?? req.url ?? '/', 'http://localhost');
+    if (!url) throw new HttpRefusal(400, 'The address of the request cannot be read.');
     const { pathname } = url;
     if (pathname === apiPath || pathname.startsWith(`${apiPath}/`)) {
       const viewer = await this.#viewer(headers.authorization);
@@ -192,9 +193,10 @@ export class OperatorHandler {
 
   #worded(error: unknown, isAction: boolean): Response {
     if (error instanceof HttpRefusal) return refused(error.status, error.message, error.headers);
-    if (error instanceof BodyRefused || error instanceof OverLimit) {
-      const status = error instanceof BodyRefused ? error.status : 429;
-      return refused(status, error.message, status === 429 ? { 'retry-after': '10' } : {});
+    if (error instanceof BodyRefused) return refused(error.status, error.message);
+    if (error instanceof OverLimit) {
+      const { retryAfterMs = 10_000 } = error;
+      return refused(429, error.message, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) });
     }
     if (error instanceof TaskNotFound) return refused(404, error.message);
     if (error instanceof BadQuery || error instanceof BadAnswer) return refused(400, error.message);

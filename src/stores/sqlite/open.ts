@@ -136,8 +136,10 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
   const queue = new SqliteQueue({ db, rows, commands, feed, instance, clock, file: place });
   const rewriting = vault && new Rewriting({ db, vault, manner, commands, clock, file, place });
   rewriting?.start();
+  const survey = sqliteSurvey({ db, file, cells, keys, clock, place });
   let closed = false;
   const close = async () => {
+    await survey.close();
     await rewriting?.stop();
     await commands.close();
     closed = true;
@@ -157,7 +159,7 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
     secrets: sqliteSecrets(db, commands, cells),
     sessions: sqliteSessions(db, commands, cells, place),
     audit,
-    survey: sqliteSurvey({ db, cells, clock, place }),
+    survey,
     close: () => store.close(),
     backup: async (target) => {
       if (closed) throw new StoreClosed(place);

@@ -16,6 +16,7 @@ import type { Clock } from '../../model/clock.ts';
 import type { Task, TaskId } from '../../model/task.ts';
 import { InvalidCursor } from './invalid-cursor.ts';
 import { Overviews } from './overview.ts';
+import { codeOf, isLive, standingAt, unknown } from './standing-codes.ts';
 import { type Asked, asked, clockSlackMs, fits, lanesFor } from './survey-filter.ts';
 import { merged } from './survey-lanes.ts';
 import type { PassedRow, SurveySource } from './survey-source.ts';
@@ -27,6 +28,8 @@ const longBody = 8 * 1024;
 /** How much text a page may hold before it ends early. */
 const pageLength = 1024 * 1024;
 const mostCommits = 1_000;
+/** How many rows are compared before others have their turn. */
+const rowsPerTurn = 64;
 
 export interface SurveyorOptions {
   readonly clock: Clock;
@@ -60,7 +63,7 @@ export class Surveyor implements Survey {
     if (whole) return { tasks: cursor === undefined ? [...whole] : [] };
     const tasks: Task[] = [];
     let length = 0;
-    const end = await this.#pass(query, numberOf(cursor), (row) => {
+    const end = await this.#pass(query, { before: numberOf(cursor), bodies: true }, (row) => {
       if (tasks.length === limit) return 'stop';
       const task = slim(row);
       tasks.push(task);
@@ -74,13 +77,55 @@ export class Surveyor implements Survey {
     const query = asked(filter);
     const whole = await this.#withWholeId(query);
     if (whole) return { count: whole.length, isMore: false };
+    if (query.text === undefined && !(await this.#source.hasUnknown()))
+      return this.#countByIndex(query, upTo);
     let count = 0;
-    const end = await this.#pass(query, Number.MAX_SAFE_INTEGER, () => {
+    const visit = () => {
       if (count === upTo) return 'stop';
       count++;
       return 'on';
-    });
+    };
+    const end = await this.#pass(
+      query,
+      { before: Number.MAX_SAFE_INTEGER, bodies: query.text !== undefined },
+      visit,
+    );
     return { count, isMore: end !== undefined };
+  }
+
+  /** No row of an ended task is read: the index of ends says all that a filter without a text asks for. */
+  async #countByIndex(query: Asked, upTo: number): Promise<SurveyCount> {
+    const isOver = this.#budget();
+    const live = await this.#countLive(query);
+    const some =
+      live > upTo
+        ? { count: 0, isAll: false }
+        : await this.#source.countEnded(query, (count) => live + count > upTo || isOver());
+    const count = live + some.count;
+    return { count: Math.min(count, upTo), isMore: !some.isAll || count > upTo };
+  }
+
+  async #countLive(query: Asked): Promise<number> {
+    const { owner, tool, standings, since, until } = query;
+    const codes = (standings ?? (['queued', 'running', 'waiting'] as const)).filter(isLive).map(codeOf);
+    if (codes.length === 0) return 0;
+    if (since === undefined && until === undefined) {
+      const groups = await this.#source.liveGroups(owner);
+      const fitting = groups.filter((one) => codes.includes(one.standing) && (tool ?? one.tool) === one.tool);
+      return fitting.reduce((sum, one) => sum + one.count, 0);
+    }
+    let count = 0;
+    const visit = (row: PassedRow) => {
+      if (codes.includes(row.standing)) count++;
+      return 'on' as const;
+    };
+    const alive = codes.map((code) => standingAt(code)!);
+    await this.#pass(
+      { ...query, standings: alive },
+      { before: Number.MAX_SAFE_INTEGER, bodies: false },
+      visit,
+    );
+    return count;
   }
 
   overview(query: OverviewQuery): Promise<Overview> {
@@ -101,8 +146,9 @@ export class Surveyor implements Survey {
   async #withWholeId(query: Asked): Promise<Task[] | undefined> {
     if (query.text === undefined) return undefined;
     const found = await this.#source.find(query.text);
-    if (!found || found.task.unpublished) return undefined;
-    return fits(query, { ...found.task, standing: 0, read: () => found.task }) ? [slimTask(found.task)] : [];
+    if (!found || found.unpublished) return undefined;
+    const row = { ...found, standing: unknown, read: () => found, statusMessage: () => found.statusMessage };
+    return fits(query, row) ? [slimTask(found)] : [];
   }
 
   /**
@@ -111,14 +157,15 @@ export class Surveyor implements Survey {
    */
   async #pass(
     query: Asked,
-    before: number,
+    { before, bodies }: { readonly before: number; readonly bodies: boolean },
     take: (row: PassedRow) => 'on' | 'last' | 'stop',
   ): Promise<number | undefined> {
     const isOver = this.#budget();
     const { since, until } = query;
     const start = until === undefined ? before : Math.min(before, await this.#boundary(until + clockSlackMs));
-    const lanes = await lanesFor(query, this.#source, start);
+    const lanes = await lanesFor(query, this.#source, { before: start, bodies });
     let reached = start;
+    let passed = 0;
     for await (const portion of merged(lanes, start)) {
       for (const row of portion.rows) {
         if (row.isSeen) {
@@ -130,6 +177,7 @@ export class Surveyor implements Survey {
           }
         }
         reached = row.seq;
+        if (++passed % rowsPerTurn === 0) await this.#source.turn();
       }
       if (portion.isLast) return undefined;
       reached = Math.min(reached, portion.passedTo);
