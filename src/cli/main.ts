@@ -23,7 +23,7 @@ Usage: holdfast COMMAND [OPTION...]
   serve          put durable tasks in front of MCP servers and commands that have none
   worker         carry out the tasks of gateways on the same store, in another process or on another machine
   call           call a tool of any MCP server; its tasks survive this terminal
-  tasks          list calls made here, come back to them, answer and cancel them
+  tasks          list calls made here, come back to them, answer and cancel them; for operators, all tasks of a server
   audit          say who did what to which task, from the audit log of a store
   demo           serve a few durable tools, to try them; also has a client for the terminal
 

@@ -24,6 +24,7 @@ const shown = (screen: string) => `${screen.replace(/127\.0\.0\.1:[\d\n]*\d/g, '
 const unhurried = (screen: string) =>
   shown(screen)
     .replace(/^12:0\d:\d\d/, '12:00:00')
+    .replace(/PORT +q/, 'PORT  q')
     .replace(/(?<![.\d])\d+ s\b/g, 'N s');
 
 test.concurrent.for([80, 40, 160])('a list of tasks, %i columns wide', async (columns, { expect }) => {
