@@ -1,14 +1,14 @@
 /** Everything that is known of one task, drawn: `show`, and `watch` of one task. */
 import { isJsonObject, type Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
-import type { Question, TaskStory } from '../../operator/api.ts';
+import type { Question, TaskStory, TaskSummary } from '../../operator/api.ts';
 import { exampleOf } from '../given-answers.ts';
 import { clean, oneLine, truncate } from '../live/width.ts';
 import { command } from '../registry.ts';
 import { textOf } from '../result-text.ts';
 import { age, dayAndTime, timeOfDay, took } from '../time.ts';
 import { eventLine } from './event-line.ts';
-import { farOf, type Look, line, type Piece, paragraph, signOf } from './look.ts';
+import { farOf, type Look, line, type Piece, paragraph, saying, signOf } from './look.ts';
 import { resumed } from './timeline.ts';
 import { waterfall } from './waterfall.ts';
 
@@ -25,6 +25,7 @@ export function drawStory(story: TaskStory, look: Drawn): string[] {
     ...head(story, look),
     ...valueSection('arguments', story.arguments, look),
     ...section('', waterfall(story, look)),
+    ...section('', children(story, look)),
     ...section('', conversation(story, look)),
     ...section('', outcome(story, look)),
     ...(look.isFull ? [...section('', events(story, look)), ...section('', audit(story, look))] : []),
@@ -78,7 +79,8 @@ function head(story: TaskStory, look: Drawn): string[] {
     ],
     ['kept', purgeAt !== null ? `until ${dayAndTime(purgeAt)}` : ''],
     ['below', ancestors.map(({ id, tool }) => `${oneLine(tool)} ${id.slice(0, 8)}`).join(' → ')],
-    ['root', ancestors.length > 0 ? task.rootId : ''],
+    ['parent', task.parentId],
+    ['root', task.rootId === (task.parentId ?? task.id) ? '' : task.rootId],
     ['subtasks', subtasks(story)],
     ['retry of', retryOf],
     ['retried as', retriedAs],
@@ -173,6 +175,35 @@ export function whyEnded(outcome: Exclude<Outcome, { readonly kind: 'result' }>)
       : `It was cancelled: ${oneLine(outcome.reason)}`;
   const code = outcome.kind === 'failure' && outcome.code !== undefined ? ` (${outcome.code})` : '';
   return `${oneLine(outcome.message)}${code}`;
+}
+
+// --- Subtasks ---------------------------------------------------------------------------------------------
+
+/** With their whole ids, by which alone they are found. Those that go on or went wrong are looked for first. */
+function children({ children, task }: TaskStory, look: Look): string[] {
+  if (children.length === 0) return [];
+  const isDull = ({ standing }: TaskSummary) => standing === 'completed';
+  const byInterest = [...children.filter((child) => !isDull(child)), ...children.filter(isDull)];
+  const shown = look.isFull ? children : byInterest.slice(0, fewLines);
+  const more = task.childCount - shown.length;
+  return [
+    look.paint('bold', 'subtasks'),
+    ...shown.map((child) => {
+      const words = look.columns < 60 ? '' : `  ${oneLine(child.tool)}  ${saying(child)}`;
+      return line([['  '], signOf(child), [` ${child.id}${words}`]], look).trimEnd();
+    }),
+    ...(more > 0
+      ? [
+          line(
+            [
+              [`  … ${more} more`, 'dim'],
+              [look.isFull ? '' : '; --full shows them', 'dim'],
+            ],
+            look,
+          ),
+        ]
+      : []),
+  ];
 }
 
 // --- What was said ----------------------------------------------------------------------------------------

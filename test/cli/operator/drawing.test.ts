@@ -122,6 +122,36 @@ test.for([20, 33, 40, 59, 60, 80, 200])('no line is wider than %i columns', (col
   for (const line of lines) expect(width(line), line).toBeLessThan(columns);
 });
 
+test('subtasks stand there with the ids by which they are found, those that need somebody first', () => {
+  const child = (n: number, some: object) => summary({ id: idOf(`sub${'abcdefghijklmnop'[n]}`), ...some });
+  const children = [
+    ...Array.from({ length: 15 }, (_, n) => child(n, { standing: 'completed', finishedAt: now })),
+    child(15, { standing: 'waiting', openQuestions: 1 }),
+  ];
+  const parent = story({ task: summary({ childCount: 16 }), children });
+  const lines = drawStory(parent, look);
+  expect(lines[lines.indexOf('subtasks') + 1]).toBe(`  ? ${idOf('subp')}  publish_report  1 question`);
+  expect(lines.at(-1)).toBe('  … 4 more; --full shows them');
+  expect(drawStory(parent, { ...look, isFull: true }).at(-1)).toContain(idOf('subp'));
+});
+
+test('a subtask says where it hangs', () => {
+  const task = summary({ parentId: idOf('parent'), rootId: idOf('root') });
+  const lines = drawStory(
+    story({
+      task,
+      ancestors: [
+        { id: idOf('root'), tool: 'plan' },
+        { id: idOf('parent'), tool: 'do' },
+      ],
+    }),
+    look,
+  );
+  expect(lines).toContain(`below      plan rootkkkk → do parentkk`);
+  expect(lines).toContain(`parent     ${idOf('parent')}`);
+  expect(lines).toContain(`root       ${idOf('root')}`);
+});
+
 test.for([3, 8, 24])('a live story fits into %i rows', (rows) => {
   expect(drawLive(killed, look, rows).length).toBeLessThanOrEqual(rows);
 });
