@@ -9,6 +9,7 @@ export default defineConfig({
     env: { HOLDFAST_LANE: 'long' },
     include: ['src/**/*.long.test.ts', 'test/**/*.long.test.ts', 'test/properties/*.test.ts'],
     exclude: ['**/node_modules/**'],
+    retry: 0,
     testTimeout: 30 * 60_000,
   },
 });
