@@ -1,16 +1,11 @@
 /** Every request of the API over real HTTP, on both stores. */
-import { durableTool, type Tasks } from 'holdfast';
+import { durableTool } from 'holdfast';
 import { describe, expect, test } from 'vitest';
 import type { OverviewReport, TaskSummary } from '../../src/operator/api.ts';
 import { Operator } from '../../src/operator/operator.ts';
 import { logOf } from '../audit/log.ts';
 import { kinds } from '../stores/kinds.ts';
-import { ada, stage } from './stage.ts';
-
-/** Until a task waits for an answer. */
-async function asked(tasks: Tasks, id: string): Promise<void> {
-  await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
-}
+import { ada, asked, stage } from './stage.ts';
 
 describe.each(kinds)('on $name', ({ place }) => {
   test('tasks are listed, the newest first, by pages and by filters', async () => {

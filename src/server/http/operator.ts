@@ -7,9 +7,11 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { staticTokens } from '../../access/tokens.ts';
 import { StoreError } from '../../engine/store-errors.ts';
+import { anonymous } from '../../hosting/caller.ts';
 import { noteTurnedAway } from '../../hosting/recording.ts';
 import { BadAnswer, HoldfastError, TaskNotFound } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { Owner } from '../../model/task.ts';
 import { apiPath, dashboardPath, type Viewer } from '../../operator/api.ts';
 import { Changes } from '../../operator/changes.ts';
 import { BadQuery, Operator } from '../../operator/operator.ts';
@@ -137,7 +139,7 @@ export class OperatorHandler {
     const { recorder, binding } = this.#tasks;
     if (!this.#gate.isOpen) {
       const admission = await this.#gate.admit(authorization);
-      if (!('refusal' in admission)) return { owner: binding.ownerOf(admission.authInfo) };
+      if (!('refusal' in admission)) return { owner: known(binding.ownerOf(admission.authInfo)) };
       const { status } = admission.refusal;
       // Of those whose token could not be checked nothing is known.
       if (status === 503)
@@ -210,6 +212,15 @@ export class OperatorHandler {
     this.#onError(error as Error);
     return refused(500, 'Something went wrong here; the log of the server says what.');
   }
+}
+
+/** Those who share a name have nothing but their ids to keep them apart, and lists would show these. */
+function known(owner: Owner): Owner {
+  if (owner !== anonymous) return owner;
+  throw new HttpRefusal(
+    403,
+    'The token does not say whose it is, so there is nothing that it may look over.',
+  );
 }
 
 /** Forms of other pages cannot send JSON without asking first; and nobody here answers such a question. */

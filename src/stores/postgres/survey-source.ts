@@ -1,12 +1,12 @@
 /** Rows for surveys, out of short statements: the server counts and sums, and what it gives comes in portions. */
 import type { EndedCounts, HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
-import { standingOf } from '../../model/standing.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import { Damaged } from '../values/damaged.ts';
 import { endedRowOf, passedRow, type RowGiven } from '../values/passed-row.ts';
-import { codeOf, codes, standingAt } from '../values/standing-codes.ts';
+import { codeOf, codes, standingAt, standingCodeOf, unknown } from '../values/standing-codes.ts';
 import {
   type EndedRow,
+  few,
   historyLength,
   type Lane,
   type LiveGroup,
@@ -18,7 +18,7 @@ import {
   type SurveySource,
   type Wanted,
 } from '../values/survey-source.ts';
-import { columnsWith, conditionOf, isUnknown, passedColumns } from '../values/survey-sql.ts';
+import { columnsWith, conditionOf, firstEnd, isUnknown, passedColumns } from '../values/survey-sql.ts';
 import { type Cells, named, name as stored } from './cells.ts';
 import type { Connections } from './pool.ts';
 
@@ -28,6 +28,7 @@ const mostLive = 50_000;
 const perStatement = 20_000;
 /** How many of them are taken in before others have their turn. */
 const perTurn = 2_000;
+const bodiesPerTurn = 100;
 /** Stretches up to this length are read together. */
 const shortMs = 60_000;
 
@@ -103,6 +104,15 @@ export class PostgresSurveySource implements SurveySource {
     return row && { seq: row.seq, createdAt: row.created_at ?? this.#passed(row).read().createdAt };
   }
 
+  async hasFew(owner: Owner): Promise<boolean> {
+    const [row] = await this.#ask<{ count: number }>(
+      `select count(*) as count from (
+        select 1 from ${this.#tasks} where parent_id is null and owner = $1 limit ${few}) own`,
+      new Values(stored(owner)),
+    );
+    return row!.count < few;
+  }
+
   async hasUnknown(): Promise<boolean> {
     const rows = await this.#ask(`select 1 from ${this.#tasks} where ${isUnknown} limit 1`, new Values());
     return rows.length > 0;
@@ -121,24 +131,22 @@ export class PostgresSurveySource implements SurveySource {
 
   async liveGroups(owner: Owner | undefined): Promise<readonly LiveGroup[]> {
     const values = new Values();
-    const where = `parent_id is null and purge_at is null ${ownedBy(owner, values)}`;
-    const rows = await this.#ask<LiveGroup>(
-      `select tool, standing, count(*) as count from ${this.#tasks}
-      where ${where} and standing > 0 group by tool, standing`,
+    const rows = await this.#ask<LiveGroup & { unknowns: string | null }>(
+      `select tool, standing, count(*) as count,
+        string_agg(seq::text, ' ') filter (where standing = ${unknown}) as unknowns
+      from ${this.#tasks} where parent_id is null and purge_at is null ${ownedBy(owner, values)}
+      group by tool, standing`,
       values,
     );
-    const unknowns = await this.#ask<Row>(
-      `select ${columnsWith('body')} from ${this.#tasks}
-      where ${where} and standing = 0 and unpublished is null limit ${mostLive}`,
-      values,
-    );
-    return [
-      ...rows.map((row) => ({ ...row, tool: named(row.tool) })),
-      ...unknowns.map((row) => {
-        const task = this.#passed(row).read();
-        return { tool: task.tool, standing: codeOf(standingOf(task)), count: 1 };
-      }),
-    ];
+    const groups: LiveGroup[] = [];
+    for (const { tool, standing, count, unknowns } of rows) {
+      if (unknowns === null) groups.push({ tool: named(tool), standing, count });
+      else
+        await this.#readAll(unknowns.split(' ').map(Number), (task) =>
+          groups.push({ tool: task.tool, standing: standingCodeOf(task), count: 1 }),
+        );
+    }
+    return groups;
   }
 
   async readySince(owner: Owner | undefined, now: number): Promise<number | null> {
@@ -168,7 +176,7 @@ export class PostgresSurveySource implements SurveySource {
 
   async countEnded(filter: SurveyFilter, isEnough: (count: number) => boolean): Promise<SurveyedCount> {
     let count = 0;
-    for (let from = Number.MIN_SAFE_INTEGER; ; ) {
+    for (let from = firstEnd(filter); ; ) {
       const values = new Values(from, perStatement);
       const condition = conditionOf(filter, (value) => values.bindName(value));
       const [row] = await this.#ask<{ count: number; next: number | null }>(
@@ -250,8 +258,11 @@ export class PostgresSurveySource implements SurveySource {
     let taken = 0;
     for (const group of groups) {
       const ends = group.ends.split(' ');
-      if (group.standing < codes.completed) {
-        await this.#takeByBodies(ends.map(Number), take);
+      if (group.standing === unknown) {
+        // Of those that columns say nothing of, their numbers are given in the place of their moments.
+        await this.#readAll(ends.map(Number), (task) => {
+          if (task.phase === 'done') take(endedRowOf(task));
+        });
         continue;
       }
       const durations = group.durations.split(' ');
@@ -264,15 +275,11 @@ export class PostgresSurveySource implements SurveySource {
     }
   }
 
-  /** Of those that columns say nothing of, their numbers are given in the place of their moments. */
-  async #takeByBodies(seqs: readonly number[], take: Take): Promise<void> {
-    const everything: Wanted = { filter: {}, bodies: true };
-    const portion = 100;
-    for (let from = 0; from < seqs.length; from += portion) {
-      for (const row of await this.rowsAt(seqs.slice(from, from + portion), everything)) {
-        const task = row.read();
-        if (task.phase === 'done') take(endedRowOf(task));
-      }
+  async #readAll(seqs: readonly number[], take: (task: Task) => void): Promise<void> {
+    for (let from = 0; from < seqs.length; from += bodiesPerTurn) {
+      const some = seqs.slice(from, from + bodiesPerTurn);
+      for (const row of await this.rowsAt(some, { filter: {}, bodies: true }))
+        if (row.isSeen) take(row.read());
     }
   }
 
@@ -334,10 +341,10 @@ function grouped(rows: string): string {
     with e as materialized (${rows}),
     last as (select ended_at, seq from e order by ended_at desc, seq desc limit 1),
     told as (
-      select tool, case when created_at is null or standing < ${codes.completed} then 0 else standing end as standing,
+      select tool, case when created_at is null or standing < ${codes.completed} then ${unknown} else standing end as standing,
         ended_at, created_at, seq from e)
     select tool, standing, count(*) as count,
-      string_agg(case when standing = 0 then seq::text else ended_at::text end, ' ') as ends,
+      string_agg(case when standing = ${unknown} then seq::text else ended_at::text end, ' ') as ends,
       string_agg((ended_at - created_at)::text, ' ') as durations,
       (select ended_at from last) as last_at, (select seq from last) as last_seq
     from told group by tool, standing`;

@@ -7,6 +7,7 @@ import { endedRowOf, passedRow, type RowGiven } from '../values/passed-row.ts';
 import { codeOf, codes, standingAt, unknown } from '../values/standing-codes.ts';
 import {
   type EndedRow,
+  few,
   historyLength,
   type Lane,
   type LiveGroup,
@@ -17,7 +18,7 @@ import {
   type SurveySource,
   type Wanted,
 } from '../values/survey-source.ts';
-import { columnsWith, conditionOf, isUnknown, passedColumns } from '../values/survey-sql.ts';
+import { columnsWith, conditionOf, firstEnd, isUnknown, passedColumns } from '../values/survey-sql.ts';
 import type { Cells, Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
 
@@ -120,6 +121,13 @@ export class SqliteSurveySource implements SurveySource {
     return row && { seq: row.seq, createdAt: row.created_at ?? this.#passed(row).read().createdAt };
   }
 
+  async hasFew(owner: Owner): Promise<boolean> {
+    const sql = `
+      select count(*) as count from (
+        select 1 from tasks indexed by tasks_by_owner where parent_id is null and owner = ? limit ${few})`;
+    return (this.#prepared(sql).get(owner) as { count: number }).count < few;
+  }
+
   async hasUnknown(): Promise<boolean> {
     const sql = `select 1 from tasks indexed by tasks_of_unknown_standing where ${isUnknown} limit 1`;
     return this.#prepared(sql).get() !== undefined;
@@ -173,13 +181,10 @@ export class SqliteSurveySource implements SurveySource {
     const counting = this.#prepared(`
       select count(*) as count from tasks indexed by tasks_by_end
       where ended_at is not null and ended_at >= ?1 and ended_at < ?2 and ${condition}`);
-    const next = this.#prepared(`
-      select ended_at as at from tasks indexed by tasks_by_end
-      where ended_at is not null and ended_at > ? order by ended_at limit 1 offset ?`);
     let count = 0;
-    for (let from = Number.MIN_SAFE_INTEGER; ; ) {
+    for (let from = firstEnd(filter); ; ) {
       await this.turn();
-      const until = (next.get(from, this.#pace.entries) as { at: number } | undefined)?.at;
+      const until = this.#border(from);
       count += (counting.get(from, until ?? Number.MAX_SAFE_INTEGER, ...values) as { count: number }).count;
       if (until === undefined) return { count, isAll: true };
       if (isEnough(count)) return { count, isAll: false };
@@ -190,26 +195,17 @@ export class SqliteSurveySource implements SurveySource {
   async ended({ owner, stretches, take }: Parameters<SurveySource['ended']>[0]): Promise<void> {
     const statement = this.#prepared(
       `select ended_at, seq, tool, standing, created_at from tasks indexed by tasks_by_end
-      where ended_at is not null and ended_at >= ?1 and ended_at < ?2 and (ended_at > ?1 or seq > ?3)
-        ${owner === undefined ? '' : 'and owner = ?5'}
-      order by ended_at, seq limit ?4`,
+      where ended_at is not null and ended_at >= ? and ended_at < ? ${owner === undefined ? '' : 'and owner = ?'}`,
       'arrays',
     );
     const own = owner === undefined ? [] : [owner];
-    for (const { from, until } of stretches) {
-      let last: { readonly at: number; readonly seq: number } | undefined = { at: from, seq: 0 };
-      while (last) {
+    for (const stretch of stretches) {
+      for (let { from } = stretch; from < stretch.until; ) {
         await this.turn();
-        const rows = statement.all(
-          last.at,
-          until,
-          last.seq,
-          this.#pace.entries,
-          ...own,
-        ) as unknown as EndedEntry[];
-        for (const entry of rows) this.#takeEnded(entry, take);
-        const end: EndedEntry | undefined = rows.length < this.#pace.entries ? undefined : rows.at(-1);
-        last = end && { at: end[0], seq: end[1] };
+        const until = Math.min(this.#border(from) ?? stretch.until, stretch.until);
+        for (const entry of statement.all(from, until, ...own))
+          this.#takeEnded(entry as unknown as EndedEntry, take);
+        from = until;
       }
     }
   }
@@ -308,6 +304,14 @@ export class SqliteSurveySource implements SurveySource {
       if (length > portionLength) return { rows, isCut: true };
     }
     return { rows, isCut: false };
+  }
+
+  /** The end of as many ended tasks as may be gone through at once; none if those are all. */
+  #border(from: number): number | undefined {
+    const sql = `
+      select ended_at as at from tasks indexed by tasks_by_end
+      where ended_at is not null and ended_at > ? order by ended_at limit 1 offset ?`;
+    return (this.#prepared(sql).get(from, this.#pace.entries) as { at: number } | undefined)?.at;
   }
 
   #takeEnded([endedAt, seq, tool, code, createdAt]: EndedEntry, take: (row: EndedRow) => void): void {

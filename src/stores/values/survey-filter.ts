@@ -5,9 +5,6 @@ import { codeOf, isLive, standingAt, unknown } from './standing-codes.ts';
 import { gathered, type Reader } from './survey-lanes.ts';
 import type { Lane, PassedRow, SurveySource, Wanted } from './survey-source.ts';
 
-/** By how much clocks of different machines may differ: tasks are numbered nearly in the order of their making. */
-export const clockSlackMs = 60_000;
-
 /** A filter, its text ready to be compared. */
 export interface Asked extends SurveyFilter {
   readonly needle?: string;
@@ -60,6 +57,7 @@ export async function lanesFor(
   const widest = reader(owner === undefined ? { of: 'all' } : { of: 'owner', owner });
   const isRare = standings !== undefined && !standings.includes('completed');
   if (!isRare && tool === undefined) return [widest];
+  if (owner !== undefined && (await source.hasFew(owner))) return [widest];
   const live = (standings ?? (['queued', 'running', 'waiting'] as const)).filter(isLive);
   const seqs = live.length > 0 ? await source.live([unknown, ...live.map(codeOf)], owner) : [];
   if (!seqs) return [widest];
@@ -67,6 +65,7 @@ export async function lanesFor(
     ? standings.filter((one) => !isLive(one)).map((standing) => ({ of: 'standing', standing }))
     : [{ of: 'tool', tool: tool! }];
   const newestFirst = seqs.filter((seq) => seq < before).sort((a, b) => b - a);
-  const readers = [gathered(source, newestFirst, wanted), ...ended.map(reader)];
-  return isRare ? [...readers, reader({ of: 'unknown' })] : readers;
+  // In the order in which tasks go from one lane to another: those that move meanwhile are met twice, and never missed.
+  const unknowns = isRare ? [reader({ of: 'unknown' })] : [];
+  return [...unknowns, gathered(source, newestFirst, wanted), ...ended.map(reader)];
 }

@@ -74,6 +74,8 @@ export interface SurveySource {
   find(id: TaskId): Promise<Task | undefined>;
   /** The youngest of those up to this number, whoever may see it; undefined if there is none. */
   youngestUpTo(seq: number): Promise<{ readonly seq: number; readonly createdAt: number } | undefined>;
+  /** Whether an owner has few enough tasks to go through all of them. */
+  hasFew(owner: Owner): Promise<boolean>;
   /** Whether there are rows of which only the body tells how they stand. */
   hasUnknown(): Promise<boolean>;
 
@@ -106,6 +108,8 @@ export interface SurveyedCount {
   readonly isAll: boolean;
 }
 
+/** So many rows are gone through at any time. */
+export const few = 10_000;
 /** How much text one portion may hold: what is parsed at once holds up everybody else. */
 export const portionLength = 256 * 1024;
 /** How much text a page of a history may hold. */

@@ -34,3 +34,11 @@ export function columnsWith(body: string): string {
   return `seq, id, owner, tool, case when ${isUnknown} then ${unknown} else standing end as standing, created_at,
     lease_until, parent_id is not null or unpublished is not null as hidden, ${body} as body`;
 }
+
+/** By how much clocks of different machines may differ: tasks are numbered nearly in the order of their making. */
+export const clockSlackMs = 60_000;
+
+/** No task that fits ended earlier. */
+export function firstEnd({ since }: SurveyFilter): number {
+  return since === undefined ? Number.MIN_SAFE_INTEGER : since - clockSlackMs;
+}
