@@ -89,7 +89,7 @@ class Live {
         if ((await this.#view.look()) === 'over') return;
       } catch (error) {
         if (signal.aborted) return;
-        // The first look must succeed; later ones are tried again.
+        // What cannot be seen now is looked at again; what is drawn stays as it was.
         if (!(error instanceof ServerAway)) throw error;
       }
       this.#draw();
