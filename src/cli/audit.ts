@@ -1,9 +1,9 @@
 /** `holdfast audit`: who did what to which task, from the audit log of a store. */
 import { type AuditAction, type AuditEntry, type AuditQuery, auditActions } from '../engine/audit.ts';
 import { AuditLog } from '../engine/audit-log.ts';
-import { type Duration, InvalidDuration, toMs } from '../model/duration.ts';
 import { oneLine, pad, width } from './live/width.ts';
 import { existingStore, storePlace } from './store-url.ts';
+import { momentFrom } from './time.ts';
 import { readArguments, WrongUsage } from './usage.ts';
 
 const usualStore = 'sqlite:.holdfast/demo.db';
@@ -69,17 +69,6 @@ function actionFrom(text: string): AuditAction {
   const action = auditActions.find((one) => one === text);
   if (!action) throw new WrongUsage(`there is no action "${text}"`);
   return action;
-}
-
-function momentFrom(text: string): number {
-  try {
-    if (/^\d+(\.\d+)?[a-z]+$/.test(text)) return Date.now() - toMs(text as Duration);
-  } catch (error) {
-    if (!(error instanceof InvalidDuration)) throw error;
-  }
-  const moment = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(moment)) throw new WrongUsage(`"${text}" is neither a moment nor a length of time`);
-  return moment;
 }
 
 const heads = ['TIME', 'ACTION', 'BY', 'OWNER', 'TASK', 'TOOL', 'MORE'];

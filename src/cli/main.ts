@@ -23,7 +23,7 @@ Usage: holdfast COMMAND [OPTION...]
   serve          put durable tasks in front of MCP servers and commands that have none
   worker         carry out the tasks of gateways on the same store, in another process or on another machine
   call           call a tool of any MCP server; its tasks survive this terminal
-  tasks          list calls made here, come back to them, answer and cancel them
+  tasks          list calls made here, come back to them, answer and cancel them; for operators, all tasks of a server
   audit          say who did what to which task, from the audit log of a store
   demo           serve a few durable tools, to try them; also has a client for the terminal
 
@@ -41,7 +41,10 @@ process.on('uncaughtException', (error) => {
   tell(error);
   process.exit(1);
 });
+// A command is over when it says so: connections to Postgres do not hold a process, not even while they are closed.
+const holding = setInterval(() => {}, 2 ** 30);
 process.exitCode = await run(process.argv.slice(2));
+clearInterval(holding);
 
 async function run(args: readonly string[]): Promise<number> {
   const name = args.find((arg) => !arg.startsWith('-'));

@@ -59,10 +59,12 @@ export function comeBackWith(
   ].join(' ');
 }
 
-function command(): string {
+/** As whoever started this process would call it. */
+export function command(): string {
   return process.env.npm_command === 'exec' ? 'npx holdfast' : 'holdfast';
 }
 
-function quoted(word: string): string {
+/** As a word of a shell. */
+export function quoted(word: string): string {
   return /^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

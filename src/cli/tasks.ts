@@ -9,6 +9,7 @@ import { lookOn, viewOptions } from './live/look-on.ts';
 import { PlainView } from './live/plain-view.ts';
 import { oneLine } from './live/width.ts';
 import { answer, cancel } from './one-look.ts';
+import { operatorHelp } from './operator/help.ts';
 import { openRegistry, recordOf } from './registry.ts';
 import { show } from './show.ts';
 import { printTable, statusOf, toolOf } from './table.ts';
@@ -33,7 +34,9 @@ The first 6 letters of an ID will do if no other begins with them.
   --header HEADER  'Name: value' for the server; headers are never written down and have to be given again
   --json           tell everything as JSON, one object per line, and ask nothing
   --no-color       no colours; NO_COLOR in the environment does the same
-  -h, --help       say this`;
+  -h, --help       say this
+
+${operatorHelp}`;
 
 const options = {
   all: { type: 'boolean' },
@@ -81,11 +84,20 @@ const onOne: Readonly<Record<string, OnOne>> = {
 
 export async function tasks(args: readonly string[]): Promise<number> {
   try {
-    return await run(args);
+    if (!isForOperators(args)) return await run(args);
+    if (!args.includes('--help') && !args.includes('-h'))
+      return await (await import('./operator/command.ts')).operatorTasks(args);
+    console.log(help);
+    return 0;
   } catch (error) {
     if (error instanceof WrongUsage) error.help = 'holdfast tasks --help';
     throw error;
   }
+}
+
+/** Of whole stores and servers, not of what was called here. */
+function isForOperators(args: readonly string[]): boolean {
+  return args.some((arg) => /^--(store|url)(=|$)/.test(arg));
 }
 
 async function run(args: readonly string[]): Promise<number> {
@@ -98,7 +110,12 @@ async function run(args: readonly string[]): Promise<number> {
   if (verb === undefined) throw new WrongUsage('tasks takes a command, such as list or watch');
   const isList = verb === 'list';
   const command = Object.hasOwn(onOne, verb) ? onOne[verb] : undefined;
-  if (!isList && !command) throw new WrongUsage(`tasks has no command "${verb}"`);
+  if (!isList && !command)
+    throw new WrongUsage(
+      verb === 'retry' || verb === 'purge'
+        ? `${verb} is for operators: say --store URL or --url URL too`
+        : `tasks has no command "${verb}"`,
+    );
   if (!isList && id === undefined) throw new WrongUsage(`${verb} takes the id of a call`);
   const extra = isList ? id : verb === 'answer' ? rest[0] : more;
   if (extra !== undefined) throw new WrongUsage(`${verb} takes no "${extra}"`);

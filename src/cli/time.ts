@@ -1,4 +1,6 @@
-/** Times as people read them. */
+/** Times as people read and write them. */
+import { type Duration, InvalidDuration, toMs } from '../model/duration.ts';
+import { WrongUsage } from './usage.ts';
 
 /** `0:07`, `12:05`, `3:20:00`. */
 export function clock(ms: number): string {
@@ -14,4 +16,36 @@ export function age(ms: number): string {
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
   return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
+}
+
+/** How long something took: `40 ms`, `1.2 s`, `48 s`, `3:20`, `2:05:00`, `3 d 4 h`. */
+export function took(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 10_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  if (ms < 60_000) return `${Math.floor(ms / 1_000)} s`;
+  if (ms < 86_400_000) return clock(ms);
+  const hours = Math.floor(ms / 3_600_000);
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** The time of day here. */
+export function timeOfDay(at: number): string {
+  return new Date(at).toLocaleTimeString('sv');
+}
+
+/** The day and the time of day here. */
+export function dayAndTime(at: number): string {
+  return new Date(at).toLocaleString('sv');
+}
+
+/** A moment (`2026-07-28`, `2026-07-28T12:00:00Z`), or how long ago (`30m`, `12h`, `7d`). */
+export function momentFrom(text: string, now = Date.now()): number {
+  try {
+    if (/^\d+(\.\d+)?[a-z]+$/.test(text)) return now - toMs(text as Duration);
+  } catch (error) {
+    if (!(error instanceof InvalidDuration)) throw error;
+  }
+  const moment = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(moment)) throw new WrongUsage(`"${text}" is neither a moment nor a length of time`);
+  return moment;
 }

@@ -31,6 +31,11 @@ export class Fixture {
     return this;
   }
 
+  /** Where its tasks are. */
+  get store(): string {
+    return `sqlite:${join(this.#folder!, 'tasks.db')}`;
+  }
+
   signal(name: 'SIGSTOP' | 'SIGCONT'): void {
     this.#child!.kill(name);
   }

@@ -21,10 +21,17 @@ export class Screen {
   /** Colours that were asked for. */
   readonly colours = new Set<string>();
   isCursorShown = true;
+  /** What stood there before a program took the whole screen for a while. */
+  #before: { readonly lines: Row[]; readonly row: number; readonly column: number } | undefined;
 
   constructor(columns: number, rows: number) {
     this.#columns = columns;
     this.#rows = rows;
+  }
+
+  /** Whether a program has the whole screen to itself. */
+  get isTaken(): boolean {
+    return this.#before !== undefined;
   }
 
   /** Without what is right of the text and below it. */
@@ -60,8 +67,13 @@ export class Screen {
     }
   }
 
-  /** As terminals do that break lines anew when they become narrower or wider. */
+  /** As terminals do that break lines anew when they become narrower or wider; a screen that was taken is cut. */
   resize(columns: number): void {
+    if (this.#before) {
+      this.#columns = columns;
+      for (const { cells } of this.#lines) cells.length = Math.min(cells.length, columns);
+      return;
+    }
     const whole: { cells: string[]; cursor?: number }[] = [];
     for (const [i, { cells, isBroken }] of this.#lines.entries()) {
       const goesOn = this.#lines[i - 1]?.isBroken ?? false;
@@ -118,6 +130,15 @@ export class Screen {
     if (this.#row === this.#lines.length) this.#lines.push({ cells: [], isBroken: false });
   }
 
+  #take(isTaken: boolean): void {
+    if (isTaken) this.#before ??= { lines: this.#lines, row: this.#row, column: this.#column };
+    else if (!this.#before) return;
+    this.#lines = isTaken ? [{ cells: [], isBroken: false }] : this.#before!.lines;
+    this.#row = isTaken ? 0 : this.#before!.row;
+    this.#column = isTaken ? 0 : this.#before!.column;
+    if (!isTaken) this.#before = undefined;
+  }
+
   #obey(sequence: string): void {
     const command = sequence.at(-1);
     const parameters = sequence.slice(1, -1);
@@ -139,6 +160,11 @@ export class Screen {
       case 'G':
         this.#column = count - 1;
         return;
+      case 'H':
+        if (parameters !== '') throw new Error(`It wrote ${JSON.stringify(sequence)}.`);
+        this.#row = this.#top;
+        this.#column = 0;
+        return;
       case 'J':
         this.#lines.length = this.#row + 1;
         row.cells.length = Math.min(row.cells.length, this.#column);
@@ -151,6 +177,7 @@ export class Screen {
       case 'h':
       case 'l':
         if (parameters === '?25') this.isCursorShown = command === 'h';
+        else if (parameters === '?1049') this.#take(command === 'h');
         // Readline asks that what is pasted be marked.
         else if (parameters !== '?2004') throw new Error(`It wrote ${JSON.stringify(sequence)}.`);
         return;

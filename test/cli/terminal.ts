@@ -42,7 +42,7 @@ export class Home {
   readonly folder = temporaryFolder();
   readonly #environment: NodeJS.ProcessEnv;
 
-  constructor() {
+  constructor(env: NodeJS.ProcessEnv = {}) {
     mkdirSync(join(this.folder, 'data'));
     const kept = Object.entries(process.env).filter(
       ([name]) => !/^(npm_|VITEST|NODE_|NO_COLOR|FORCE_COLOR)/.test(name),
@@ -53,6 +53,7 @@ export class Home {
       HOME: this.folder,
       XDG_DATA_HOME: join(this.folder, 'data'),
       TERM: 'xterm-256color',
+      ...env,
     };
   }
 

@@ -1,15 +1,26 @@
-/** Ctrl-C, as a key of a terminal whose keys do not echo, and as a signal. A second one ends everything at once. */
+/**
+ * Ctrl-C, as a key of a terminal whose keys do not echo, and as a signal; a second one ends everything at once. Other
+ * keys are for whoever wants them.
+ */
 import type { ReadStream } from 'node:tty';
+
+export interface OtherKeys {
+  pressed?(key: string): void;
+  /** Ctrl-Z: the shell is about to have the terminal for a while. */
+  suspends?(): void;
+}
 
 export class Keys {
   readonly #input: ReadStream | undefined;
   readonly #onInterrupt: () => void;
+  readonly #others: OtherKeys;
   #isInterrupted = false;
   #isListening = false;
 
-  constructor(input: ReadStream | undefined, onInterrupt: () => void) {
+  constructor(input: ReadStream | undefined, onInterrupt: () => void, others: OtherKeys = {}) {
     this.#input = input;
     this.#onInterrupt = onInterrupt;
+    this.#others = others;
     process.on('SIGINT', this.interrupt);
     process.once('SIGTERM', ends).once('SIGHUP', ends);
   }
@@ -42,10 +53,12 @@ export class Keys {
     for (const key of keys)
       if (key === 0x03) this.interrupt();
       else if (key === 0x1a) this.#suspend();
+      else this.#others.pressed?.(String.fromCharCode(key));
   };
 
   #suspend(): void {
     this.rest();
+    this.#others.suspends?.();
     process.once('SIGCONT', () => this.listen());
     process.kill(process.pid, 'SIGTSTP');
   }

@@ -1,0 +1,121 @@
+/** `holdfast tasks … --store URL` and `--url URL`: the tasks of a whole store or server, for those who operate it. */
+import { oneLine } from '../live/width.ts';
+import { CommandFailed, readArguments, WrongUsage } from '../usage.ts';
+import { answer, cancel, purge, result, retry, storyOf } from './acts.ts';
+import type { At, OperatorValues } from './at.ts';
+import { drawStory } from './draw-story.ts';
+import { list } from './list.ts';
+import { sightOf } from './look.ts';
+import { type OpenDesk, openDesk } from './open-desk.ts';
+import { operatorOptions, refuseStrayOptions, verbs } from './options.ts';
+import { watchAll } from './watch-all.ts';
+import { watchOne } from './watch-one.ts';
+
+/** In a pipe drawings are as wide as a page. */
+const pageColumns = 100;
+const fewestLetters = 8;
+const wholeLength = 32;
+const mostPages = 20;
+
+type OnOne = (at: At, id: string, more: readonly string[]) => Promise<number>;
+
+const onOne: Readonly<Record<string, OnOne>> = {
+  show: async (at, id) => {
+    const story = await storyOf(at, id);
+    at.sayWhatIsHidden();
+    if (at.values.json) console.log(JSON.stringify(story));
+    else at.sight.print(drawStory(story, at.look()));
+    return 0;
+  },
+  watch: async (at, id) => watchOne(at, await storyOf(at, id)),
+  result,
+  cancel,
+  retry,
+  answer,
+  purge,
+};
+
+export async function operatorTasks(args: readonly string[]): Promise<number> {
+  const { values, positionals } = readArguments(args, operatorOptions);
+  const [verb, id, ...more] = positionals;
+  if (verb === undefined) throw new WrongUsage('tasks takes a command, such as list or watch');
+  if (!verbs.includes(verb))
+    throw new WrongUsage(
+      `tasks has no command "${verb}" with --store or --url: there are ${verbs.join(', ')}`,
+    );
+  refuseStrayOptions(verb, values);
+  if (verb === 'list' && id !== undefined) throw new WrongUsage(`list takes no "${id}": --text finds tasks`);
+  if (id === undefined && verb !== 'list' && verb !== 'watch')
+    throw new WrongUsage(`${verb} takes the id of a task`);
+  const extra = more[verb === 'answer' ? 2 : 0];
+  if (extra !== undefined) throw new WrongUsage(`${verb} takes no "${extra}"`);
+  if (verb === 'purge' && !values.yes)
+    throw new WrongUsage('purge removes a task and its results for good: say --yes too');
+
+  await using opened = await openDesk(values);
+  const at = await standingAt(opened, values, verb === 'watch');
+  if (verb === 'list') return await list(at);
+  if (id === undefined) return await watchAll(at);
+  return await onOne[verb]!(at, await wholeId(at, id), more);
+}
+
+async function standingAt(
+  { desk, name, place, hides }: OpenDesk,
+  values: OperatorValues,
+  isLive: boolean,
+): Promise<At> {
+  const about = await desk.about();
+  const begun = Date.now();
+  const sight = sightOf(values);
+  let isSaid = false;
+  // A drawing that is drawn once is of one moment.
+  const now = () => (isLive ? about.now + Date.now() - begun : about.now);
+  return {
+    desk,
+    sight,
+    values,
+    name: hides ? `${name} (values hidden)` : name,
+    place,
+    now,
+    look: (columns = sight.columns ?? pageColumns) => ({
+      columns,
+      paint: sight.paint,
+      now: now(),
+      isFull: values.full ?? false,
+      place,
+    }),
+    sayWhatIsHidden: () => {
+      const isNews = hides && !isSaid;
+      isSaid = true;
+      if (isNews)
+        console.error(
+          'Values are hidden: only a server that has the tools knows what is secret in them. --reveal shows everything.',
+        );
+    },
+  };
+}
+
+/** A beginning will do if it is one of a call and no other has it; subtasks are found by their whole id only. */
+async function wholeId({ desk }: At, id: string): Promise<string> {
+  if (id.length >= wholeLength || !/^[a-z2-7]+$/.test(id)) return id;
+  if (id.length < fewestLetters)
+    throw new WrongUsage(`"${oneLine(id)}" is too short: give ${fewestLetters} letters or more of an id`);
+  const found = new Set<string>();
+  let cursor: string | undefined;
+  for (let pages = 0; pages < mostPages; pages++) {
+    const page = await desk.list({ text: id, limit: 100, ...(cursor !== undefined && { cursor }) });
+    for (const task of page.tasks) if (task.id.startsWith(id)) found.add(task.id);
+    cursor = page.nextCursor;
+    if (cursor === undefined || found.size > 1) break;
+  }
+  if (found.size > 1)
+    throw new WrongUsage(`several tasks have an id that begins with ${id}: give more of it`);
+  const [only] = found;
+  // Whether there is another cannot be known before the end is reached.
+  if (only !== undefined && cursor === undefined) return only;
+  throw new CommandFailed(
+    cursor === undefined
+      ? `No task has an id that begins with ${id}; of a subtask the whole id is needed.`
+      : `There are too many tasks to look for ${id} in all of them: give the whole id.`,
+  );
+}

@@ -1,0 +1,283 @@
+/** Everything that is known of one task, drawn: `show`, and `watch` of one task. */
+import { isJsonObject, type Json } from '../../model/json.ts';
+import type { Outcome } from '../../model/outcome.ts';
+import type { Question, TaskStory, TaskSummary } from '../../operator/api.ts';
+import { exampleOf } from '../given-answers.ts';
+import { clean, oneLine, truncate } from '../live/width.ts';
+import { command } from '../registry.ts';
+import { textOf } from '../result-text.ts';
+import { age, dayAndTime, timeOfDay, took } from '../time.ts';
+import { eventLine } from './event-line.ts';
+import { farOf, type Look, line, type Piece, paragraph, saying, signOf } from './look.ts';
+import { resumed } from './timeline.ts';
+import { waterfall } from './waterfall.ts';
+
+/** More lines of a value than that are for `--full`. */
+const fewLines = 12;
+
+export interface Drawn extends Look {
+  /** The options that lead back here: `--store sqlite:tasks.db`. */
+  readonly place: string;
+}
+
+export function drawStory(story: TaskStory, look: Drawn): string[] {
+  return [
+    ...head(story, look),
+    ...valueSection('arguments', story.arguments, look),
+    ...section('', waterfall(story, look)),
+    ...section('', children(story, look)),
+    ...section('', conversation(story, look)),
+    ...section('', outcome(story, look)),
+    ...(look.isFull ? [...section('', events(story, look)), ...section('', audit(story, look))] : []),
+  ];
+}
+
+/** What fits into so many lines while it goes on: how it stands, and what happens now. */
+export function drawLive(story: TaskStory, look: Drawn, rows: number): string[] {
+  const top = head(story, look);
+  const open = story.questions.some(({ state }) => state === 'open')
+    ? section(
+        '',
+        conversation({ ...story, questions: story.questions.filter((one) => one.state === 'open') }, look),
+      )
+    : [];
+  const room = Math.max(2, rows - top.length - open.length - 1);
+  return [...top, ...section('', waterfall(story, look, room)), ...open].slice(0, rows);
+}
+
+// --- The head ---------------------------------------------------------------------------------------------
+
+function head(story: TaskStory, look: Drawn): string[] {
+  const { task, origin, holder, ancestors, retryOf, retriedAs, purgeAt, wakeAt } = story;
+  const { now } = look;
+  const title: Piece[] = [
+    signOf(task),
+    [' '],
+    [oneLine(task.tool), 'bold'],
+    ['  '],
+    [task.standing, signOf(task)[1]],
+    [task.progress ? `  ${farOf(task.progress)}` : ''],
+  ];
+  const rows: [string, string | undefined][] = [
+    ['id', task.id],
+    ['owner', oneLine(task.owner) || 'nobody in particular'],
+    ['called', `${dayAndTime(task.createdAt)}, ${age(now - task.createdAt)} ago`],
+    ['by', `${oneLine(origin.method)}, ${oneLine(origin.dialect)}`],
+    ['ended', ended(story, now)],
+    [
+      'says',
+      task.finishedAt === undefined ? oneLine(task.statusMessage ?? task.progress?.message ?? '') : '',
+    ],
+    ['problem', oneLine(task.problem ?? '')],
+    ['set aside', oneLine(task.stuck ?? '')],
+    ['held by', holder && `${oneLine(holder.name)}, its lease ends ${within(holder.leaseUntil, now)}`],
+    ['passes', passes(story)],
+    ['wakes', wakeAt !== null && wakeAt > now ? `in ${took(wakeAt - now)}` : ''],
+    [
+      'deadline',
+      task.deadlineAt !== null && task.finishedAt === undefined ? within(task.deadlineAt, now) : '',
+    ],
+    ['kept', purgeAt !== null ? `until ${dayAndTime(purgeAt)}` : ''],
+    ['below', ancestors.map(({ id, tool }) => `${oneLine(tool)} ${id.slice(0, 8)}`).join(' → ')],
+    ['parent', task.parentId],
+    ['root', task.rootId === (task.parentId ?? task.id) ? '' : task.rootId],
+    ['subtasks', subtasks(story)],
+    ['retry of', retryOf],
+    ['retried as', retriedAs],
+  ];
+  const width = look.columns < 60 ? 10 : 11;
+  return [
+    line(title, look),
+    ...rows.flatMap(([name, value]) => {
+      if (value === undefined || value === '') return [];
+      // An id is never broken, so that it can be copied.
+      if (!value.includes(' ') && value.length + width >= look.columns)
+        return [look.paint('dim', name), line([[`  ${value}`]], look)];
+      const [first = '', ...more] = paragraph(value, ' '.repeat(width), undefined, look);
+      return [`${look.paint('dim', name.padEnd(width))}${first.slice(width)}`, ...more];
+    }),
+  ];
+}
+
+function ended({ task }: TaskStory, now: number): string {
+  if (task.finishedAt === undefined) return '';
+  const { finishedAt, createdAt } = task;
+  return `${dayAndTime(finishedAt)}, ${age(now - finishedAt)} ago, after ${took(finishedAt - createdAt)}`;
+}
+
+function within(moment: number, now: number): string {
+  return moment > now ? `in ${age(moment - now)}` : `${age(now - moment)} ago`;
+}
+
+function subtasks({ task: { childCount, liveChildCount } }: TaskStory): string {
+  if (childCount === 0) return '';
+  return `${childCount}, ${liveChildCount === 0 ? 'all over' : `${liveChildCount} not over yet`}`;
+}
+
+/** That a process died is the first thing to be seen. */
+function passes(story: TaskStory): string {
+  const { passes } = story;
+  if (passes.length < 2) return '';
+  const deaths = passes.filter(({ end }) => end === 'crashed').length;
+  if (deaths === 0) return String(passes.length);
+  const last = passes.findLast((_, i) => passes[i - 1]?.end === 'crashed');
+  const died = `✗ ${deaths} ${deaths === 1 ? 'process' : 'processes'} died`;
+  return `${passes.length}, ${died}${last ? `, ↻ ${resumed(last, story)}` : ''}`;
+}
+
+// --- Values -----------------------------------------------------------------------------------------------
+
+function section(title: string, lines: readonly string[]): string[] {
+  if (lines.length === 0) return [];
+  return ['', ...(title === '' ? [] : [title]), ...lines];
+}
+
+function valueSection(title: string, value: Json, look: Look): string[] {
+  if (isJsonObject(value) && Object.keys(value).length === 0) return [];
+  return section(look.paint('bold', title), textLines(JSON.stringify(value, undefined, 2), look));
+}
+
+/** Cut at the right and below, unless everything was asked for. */
+function textLines(text: string, look: Look): string[] {
+  const all = clean(text).replaceAll('\t', '  ').split('\n');
+  const shown = look.isFull ? all : all.slice(0, fewLines);
+  const cut = look.isFull ? (one: string) => one : (one: string) => truncate(one, look.columns - 3);
+  const left = all.length - shown.length;
+  return [
+    ...shown.map((one) => `  ${cut(one)}`),
+    ...(left > 0 ? [line([[`  … ${left} lines more; --full shows them`, 'dim']], look)] : []),
+  ];
+}
+
+function outcome({ outcome }: TaskStory, look: Drawn): string[] {
+  if (!outcome) return [];
+  if (outcome.kind === 'result') {
+    const title = outcome.isError ? look.paint('red', 'error') : look.paint('bold', 'result');
+    const text = outcome.isLarge
+      ? `It is large: ${command()} tasks result prints it.`
+      : resultText(outcome.value);
+    return [title, ...textLines(text, look)];
+  }
+  return [look.paint('red', outcome.kind), ...paragraph(whyEnded(outcome), '  ', undefined, look)];
+}
+
+export function resultText(value: Json): string {
+  if (typeof value === 'string') return value;
+  const text = isJsonObject(value) ? textOf(value) : '';
+  return text === '' ? JSON.stringify(value, undefined, 2) : text;
+}
+
+/** Why there is no result. */
+export function whyEnded(outcome: Exclude<Outcome, { readonly kind: 'result' }>): string {
+  if (outcome.kind === 'cancelled')
+    return outcome.reason === undefined
+      ? 'It was cancelled.'
+      : `It was cancelled: ${oneLine(outcome.reason)}`;
+  const code = outcome.kind === 'failure' && outcome.code !== undefined ? ` (${outcome.code})` : '';
+  return `${oneLine(outcome.message)}${code}`;
+}
+
+// --- Subtasks ---------------------------------------------------------------------------------------------
+
+/** With their whole ids, by which alone they are found. Those that go on or went wrong are looked for first. */
+function children({ children, task }: TaskStory, look: Look): string[] {
+  if (children.length === 0) return [];
+  const isDull = ({ standing }: TaskSummary) => standing === 'completed';
+  const byInterest = [...children.filter((child) => !isDull(child)), ...children.filter(isDull)];
+  const shown = look.isFull ? children : byInterest.slice(0, fewLines);
+  const more = task.childCount - shown.length;
+  return [
+    look.paint('bold', 'subtasks'),
+    ...shown.map((child) => {
+      const words = look.columns < 60 ? '' : `  ${oneLine(child.tool)}  ${saying(child)}`;
+      return line([['  '], signOf(child), [` ${child.id}${words}`]], look).trimEnd();
+    }),
+    ...(more > 0
+      ? [
+          line(
+            [
+              [`  … ${more} more`, 'dim'],
+              [look.isFull ? '' : '; --full shows them', 'dim'],
+            ],
+            look,
+          ),
+        ]
+      : []),
+  ];
+}
+
+// --- What was said ----------------------------------------------------------------------------------------
+
+function conversation({ task, questions }: TaskStory, look: Drawn): string[] {
+  if (questions.length === 0) return [];
+  return [
+    look.paint('bold', 'conversation'),
+    ...questions.flatMap((question) => [
+      line(
+        [
+          ['  '],
+          ['? ', 'yellow'],
+          [oneLine(question.key), 'bold'],
+          [`  ${timeOfDay(question.askedAt)}`, 'dim'],
+        ],
+        look,
+      ),
+      ...paragraph(wordsOf(question), '    ', undefined, look),
+      ...answerOf(question, task.id, look),
+    ]),
+  ];
+}
+
+function wordsOf({ request }: Question): string {
+  if (request.kind === 'roots') return 'Which roots are there?';
+  if (request.kind === 'sampling')
+    return `A model is to say something: ${oneLine(JSON.stringify(request.params))}`;
+  const message = clean(request.message);
+  return request.kind === 'url' ? `${message} ${oneLine(request.url)}` : message;
+}
+
+function answerOf(question: Question, taskId: string, look: Drawn): string[] {
+  const { key, state, settledAt, response, request } = question;
+  const time = settledAt === undefined ? '' : `  ${timeOfDay(settledAt)}`;
+  if (state === 'withdrawn')
+    return [
+      line(
+        [
+          ['  ↳ nobody needs the answer any more', 'dim'],
+          [time, 'dim'],
+        ],
+        look,
+      ),
+    ];
+  if (state === 'answered') {
+    const { action, content } = response ?? {};
+    const said = content === undefined ? '' : ` ${oneLine(JSON.stringify(content))}`;
+    return [line([['  ↳ '], [oneLine(String(action ?? 'answered')), 'green'], [said], [time, 'dim']], look)];
+  }
+  const example = exampleOf({ taskId, key, ...request });
+  const answer = `${command()} tasks answer ${taskId} ${oneLine(key)} ${example} ${look.place}`;
+  // In one piece, however wide, so that it can be copied.
+  return [`    ${look.paint('dim', 'answer with:')} ${answer}`];
+}
+
+// --- Everything else --------------------------------------------------------------------------------------
+
+function events({ events, omittedEvents }: TaskStory, look: Look): string[] {
+  if (events.length === 0) return [];
+  const left = omittedEvents > 0 ? [line([[`  … ${omittedEvents} left out`, 'dim']], look)] : [];
+  return [look.paint('bold', 'events'), ...events.map((event) => `  ${eventLine(event)}`), ...left];
+}
+
+function audit({ audit }: TaskStory, look: Look): string[] {
+  if (audit.length === 0) return [];
+  return [
+    look.paint('bold', 'audit'),
+    ...audit
+      .map(({ at, action, by, owner, reason }) =>
+        oneLine(
+          `${timeOfDay(at)} ${action} by ${by}${owner === null ? '' : ` ${owner}`}${reason ? `: ${reason}` : ''}`,
+        ),
+      )
+      .map((text) => `  ${text}`),
+  ];
+}

@@ -1,0 +1,20 @@
+/** What `holdfast tasks --help` says to operators. */
+export const operatorHelp = `For operators: the same commands with --store URL (a store that can be reached from here) or --url URL (a server with
+an operator's view) are about all tasks there, whoever called them.
+
+       holdfast tasks list      --status failed,lost  --tool NAME  --owner OWNER  --since 2h  --until WHEN
+                                --text WORDS  --limit N (default 50), or --all
+       holdfast tasks show ID   its timeline, what was said, what came of it; --full leaves nothing out
+       holdfast tasks watch     everything, live; with an ID one task until its end (exit code 0 if it completed)
+       holdfast tasks result ID
+       holdfast tasks cancel ID [--reason WHY]
+       holdfast tasks answer ID [KEY] [JSON | --decline]
+       holdfast tasks retry ID  make the same call again
+       holdfast tasks purge ID --yes
+
+  --store URL      sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE
+  --url URL        the address of a server, such as http://127.0.0.1:7420, or of its dashboard as it printed it
+  --token TOKEN    for --url; better in HOLDFAST_OPERATOR_TOKEN, which others on the machine cannot see
+  --reveal         with --store: values too, which are hidden because only servers know what is secret in them
+  --ascii          no signs beyond ASCII; usual where the locale is not UTF-8
+  --json           what is told, as JSON: one document, or one per line`;

@@ -1,0 +1,119 @@
+/**
+ * A view that is looked at anew whenever something changed, drawn in place at a terminal until somebody leaves it or
+ * it is over. What it looks at and how it is drawn is for others to say.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ChangeMessage, OperatorDesk } from '../../operator/api.ts';
+import { Keys } from '../live/keys.ts';
+import { ServerAway } from './desk-over-http.ts';
+import { follow } from './follow.ts';
+import { FullScreen } from './full-screen.ts';
+import type { Sight } from './look.ts';
+
+/** Changes that come close together are looked at together. */
+const calmMs = 250;
+/** Looked at all the same, in case that nobody told. */
+const restMs = 10_000;
+const drawMs = 1_000;
+
+export interface LiveView {
+  /** Whether the view is to be looked at anew. */
+  heard(message: ChangeMessage): boolean;
+  /** Looks; says whether it is over. */
+  look(): Promise<'over' | 'goes on'>;
+  /** Undefined where nothing is drawn. */
+  draw?(size: { readonly columns: number; readonly rows: number; readonly isAway: boolean }): string[];
+  away?(): void;
+  back?(): void;
+}
+
+export async function live(desk: OperatorDesk, sight: Sight, view: LiveView): Promise<'over' | 'left'> {
+  return new Live(desk, sight, view).run();
+}
+
+class Live {
+  readonly #desk: OperatorDesk;
+  readonly #view: LiveView;
+  readonly #screen: FullScreen | undefined;
+  readonly #keys: Keys;
+  /** Somebody leaves, it is over, or something failed. */
+  readonly #end = new AbortController();
+  #isLeft = false;
+  #isAway = false;
+  #news = Promise.withResolvers<void>();
+
+  constructor(desk: OperatorDesk, { terminal, keys, spell }: Sight, view: LiveView) {
+    this.#desk = desk;
+    this.#view = view;
+    this.#screen = terminal && view.draw && new FullScreen(terminal, spell);
+    const leaves = () => {
+      this.#isLeft = true;
+      this.#end.abort();
+    };
+    this.#keys = new Keys(this.#screen && keys, leaves, {
+      pressed: (key) => key === 'q' && leaves(),
+      suspends: () => this.#screen?.leave(),
+    });
+  }
+
+  async run(): Promise<'over' | 'left'> {
+    const { stdout } = process;
+    const timer = this.#screen && setInterval(this.#draw, drawMs);
+    if (this.#screen) stdout.on('resize', this.#draw);
+    this.#keys.listen();
+    try {
+      await Promise.all(
+        [this.#listening(), this.#looking()].map((part) => part.finally(() => this.#end.abort())),
+      );
+      return this.#isLeft ? 'left' : 'over';
+    } finally {
+      clearInterval(timer);
+      stdout.off('resize', this.#draw);
+      this.#screen?.leave();
+      this.#keys.close();
+    }
+  }
+
+  async #listening(): Promise<void> {
+    const { signal } = this.#end;
+    for await (const message of follow(this.#desk, { signal, onAway: this.#onAway, onBack: this.#onBack }))
+      if (this.#view.heard(message)) this.#news.resolve();
+  }
+
+  async #looking(): Promise<void> {
+    const { signal } = this.#end;
+    while (!signal.aborted) {
+      // What is told from here on may be newer than what is seen.
+      this.#news = Promise.withResolvers();
+      try {
+        if ((await this.#view.look()) === 'over') return;
+      } catch (error) {
+        if (signal.aborted) return;
+        // What cannot be seen now is looked at again; what is drawn stays as it was.
+        if (!(error instanceof ServerAway)) throw error;
+      }
+      this.#draw();
+      const rest = pause(restMs, undefined, { signal }).catch(() => {});
+      await Promise.race([this.#news.promise, rest]);
+      await pause(calmMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  readonly #onAway = () => {
+    this.#isAway = true;
+    this.#view.away?.();
+    this.#draw();
+  };
+
+  readonly #onBack = () => {
+    this.#isAway = false;
+    this.#view.back?.();
+    this.#news.resolve();
+  };
+
+  readonly #draw = () => {
+    if (!this.#screen || this.#end.signal.aborted) return;
+    const { columns, rows } = this.#screen;
+    this.#screen.draw(this.#view.draw!({ columns, rows: rows - 1, isAway: this.#isAway }));
+  };
+}

@@ -1,0 +1,92 @@
+/** How a drawing is to look: how wide, in which colours, and at which moment. */
+import { ReadStream, WriteStream } from 'node:tty';
+import type { TaskSummary } from '../../operator/api.ts';
+import { type Colour, type Paint, paintWith, wantsColours } from '../live/colours.ts';
+import { number } from '../live/lines.ts';
+import { oneLine, truncate, width, wrap } from '../live/width.ts';
+import { asciiOnly, speaksUtf8, standingSigns } from './signs.ts';
+
+export interface Look {
+  readonly columns: number;
+  readonly paint: Paint;
+  /** By the clock of whoever tells of the tasks. */
+  readonly now: number;
+  /** Nothing is left out. */
+  readonly isFull: boolean;
+}
+
+/** Pieces of a line with their colours, cut where the line ends. */
+export type Piece = readonly [text: string, colour?: Colour | undefined];
+
+/** Never as wide as the terminal: what fills its last column makes some of them go to the next line. */
+export function line(pieces: readonly Piece[], { columns, paint }: Pick<Look, 'columns' | 'paint'>): string {
+  let left = columns - 1;
+  let text = '';
+  for (const [piece, colour] of pieces) {
+    const kept = truncate(piece, left);
+    left -= width(kept);
+    text += colour && kept !== '' ? paint(colour, kept) : kept;
+    if (kept !== piece) break;
+  }
+  return text;
+}
+
+/** A text as lines of the whole width, all of them indented. */
+export function paragraph(text: string, indent: string, colour: Colour | undefined, look: Look): string[] {
+  return wrap(text, Math.max(10, look.columns - 1 - width(indent))).map((words) =>
+    line([[indent], [words, colour]], look),
+  );
+}
+
+/** What a task says of itself: how far it is, or why it ended, in one line. */
+export function saying(task: TaskSummary): string {
+  const { progress, statusMessage, problem, stuck, openQuestions, standing } = task;
+  if (problem !== undefined) return oneLine(problem);
+  if (stuck !== undefined) return `set aside: ${oneLine(stuck)}`;
+  const isOver = task.finishedAt !== undefined;
+  const far = progress && !isOver ? farOf(progress) : '';
+  const asks =
+    standing === 'waiting' ? `${openQuestions} ${openQuestions === 1 ? 'question' : 'questions'}` : '';
+  const said = oneLine(progress?.message ?? statusMessage ?? '');
+  return [far, asks, isOver ? '' : said].filter((part) => part !== '').join(' · ');
+}
+
+export function farOf({ done, total }: { readonly done: number; readonly total?: number }): string {
+  return total === undefined ? number(done) : `${number(done)}/${number(total)}`;
+}
+
+export function signOf({ standing }: Pick<TaskSummary, 'standing'>): Piece {
+  return standingSigns[standing];
+}
+
+// --- Whoever looks ----------------------------------------------------------------------------------------
+
+/** Where drawings go: a terminal or a pipe, with colours or without. */
+export interface Sight {
+  readonly paint: Paint;
+  /** Undefined in a pipe, where nothing need be cut. */
+  readonly columns: number | undefined;
+  /** Present if drawings can be drawn anew in place. */
+  readonly terminal: WriteStream | undefined;
+  /** Present if somebody can press keys. */
+  readonly keys: ReadStream | undefined;
+  /** What a line becomes before it is written. */
+  spell(line: string): string;
+  print(lines: readonly string[]): void;
+}
+
+export function sightOf(values: { readonly ascii?: boolean; readonly 'no-color'?: boolean }): Sight {
+  const { stdin, stdout } = process;
+  const isTerminal = stdout instanceof WriteStream;
+  const spell = values.ascii || !speaksUtf8(process.env) ? asciiOnly : (line: string) => line;
+  return {
+    paint: paintWith(isTerminal && wantsColours(values['no-color'] ?? false)),
+    columns: isTerminal ? stdout.columns || 80 : undefined,
+    terminal: isTerminal && process.env.TERM !== 'dumb' ? stdout : undefined,
+    keys: stdin instanceof ReadStream ? stdin : undefined,
+    spell,
+    print: (lines) => {
+      for (const one of lines) console.log(spell(one));
+    },
+  };
+}

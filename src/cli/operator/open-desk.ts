@@ -1,0 +1,40 @@
+/** The desk that a command line names: of a store that is opened here, or of a server elsewhere. */
+import type { OperatorDesk } from '../../operator/api.ts';
+import { storePlace } from '../store-url.ts';
+import { WrongUsage } from '../usage.ts';
+import type { OperatorValues } from './at.ts';
+import { DeskOverHttp, serverAddress } from './desk-over-http.ts';
+
+export interface OpenDesk extends AsyncDisposable {
+  readonly desk: OperatorDesk;
+  /** For people. */
+  readonly name: string;
+  /** The options that lead here again, without anything secret. */
+  readonly place: string;
+  /** Whether values are hidden because nobody here knows what is secret. */
+  readonly hides: boolean;
+}
+
+export async function openDesk({ store, url, token, reveal }: OperatorValues): Promise<OpenDesk> {
+  if (store !== undefined && url !== undefined) throw new WrongUsage('give --store or --url, not both');
+  if (url !== undefined) {
+    if (reveal) throw new WrongUsage('--reveal is for --store: with --url the server knows what is secret');
+    return elsewhere(url, token);
+  }
+  if (token !== undefined) throw new WrongUsage('--token is for --url');
+  if (store === undefined) throw new WrongUsage('give --store or --url');
+  const { deskOfStore } = await import('./desk-of-store.ts');
+  return deskOfStore(storePlace(store), reveal ?? false);
+}
+
+function elsewhere(url: string, token: string | undefined): OpenDesk {
+  const address = serverAddress(url);
+  const given = token ?? address.token ?? process.env.HOLDFAST_OPERATOR_TOKEN;
+  return {
+    desk: new DeskOverHttp({ ...address, token: given || undefined }),
+    name: address.base,
+    place: `--url ${address.base}`,
+    hides: false,
+    [Symbol.asyncDispose]: async () => {},
+  };
+}

@@ -1,0 +1,225 @@
+/** The story of a task as rows: passes by process, and below each what the handler did in it for the first time. */
+import type { CallSpan, PassSpan, TaskStory, TaskSummary } from '../../operator/api.ts';
+import type { Colour } from '../live/colours.ts';
+import { oneLine } from '../live/width.ts';
+import { took } from '../time.ts';
+import { saying } from './look.ts';
+import { standingSigns } from './signs.ts';
+
+export interface Row {
+  readonly label: string;
+  readonly depth: 0 | 1;
+  readonly bar: Bar;
+  readonly time: string;
+  readonly notes: readonly Note[];
+  /** What is kept where there is no room for everything: the higher first. */
+  readonly weight: number;
+}
+
+export interface Bar {
+  readonly from: number;
+  readonly to: number;
+  readonly sign: string;
+  readonly colour: Colour;
+  readonly goesOn: boolean;
+  /** Moments on it: attempts that failed, a death. */
+  readonly points: readonly { readonly at: number; readonly sign: string; readonly colour: Colour }[];
+}
+
+export interface Note {
+  readonly text: string;
+  readonly colour: Colour;
+}
+
+const fewAttempts = 3;
+
+export function rowsOf(story: TaskStory, { now, isFull }: { now: number; isFull: boolean }): Row[] {
+  const children = new Map(story.children.map((child) => [child.id, child]));
+  const started = new Set(story.calls.filter(({ kind }) => kind === 'start').map(({ childId }) => childId));
+  const calls = Map.groupBy(
+    // Whoever waits for a subtask is told by the subtask's own row.
+    story.calls.filter(({ kind, childId }) => !(kind === 'result' && started.has(childId))),
+    ({ pass }) => pass,
+  );
+  const rows = queuedRow(story, now);
+  const { passes } = story;
+  for (let i = 0; i < passes.length; i++) {
+    const idle = isFull ? 0 : idlePasses(passes, i, calls);
+    if (idle > 1) {
+      rows.push(severalPasses(passes.slice(i, i + idle)));
+      i += idle - 1;
+      continue;
+    }
+    const pass = passes[i]!;
+    rows.push(passRow(pass, { before: passes[i - 1], after: passes[i + 1], story, now }));
+    for (const call of (calls.get(pass.number) ?? []).toSorted((a, b) => a.from - b.from))
+      rows.push(callRow(call, { child: children.get(call.childId ?? ''), now, isFull }));
+  }
+  return rows;
+}
+
+/** From the call to the first pass, if anybody could notice. */
+function queuedRow({ task, passes }: TaskStory, now: number): Row[] {
+  const to = passes[0]?.from ?? task.finishedAt ?? now;
+  const goesOn = passes.length === 0 && task.finishedAt === undefined;
+  if (to - task.createdAt < 1_000 && !goesOn) return [];
+  return [
+    {
+      label: 'queued',
+      depth: 0,
+      bar: { from: task.createdAt, to, sign: '░', colour: 'dim', goesOn, points: [] },
+      time: took(to - task.createdAt),
+      notes:
+        task.stuck === undefined ? [] : [{ text: `set aside: ${oneLine(task.stuck)}`, colour: 'yellow' }],
+      weight: goesOn ? 3 : 0,
+    },
+  ];
+}
+
+// --- Passes -----------------------------------------------------------------------------------------------
+
+/** How many passes from here on only woke, found nothing new and parked again. */
+function idlePasses(passes: readonly PassSpan[], first: number, calls: ReadonlyMap<number, unknown>): number {
+  let count = 0;
+  while (first + count < passes.length) {
+    const { end, number } = passes[first + count]!;
+    const resumes = passes[first + count - 1]?.end === 'crashed';
+    if (end !== 'parked' || calls.has(number) || resumes) break;
+    count++;
+  }
+  return count;
+}
+
+function severalPasses(passes: readonly PassSpan[]): Row {
+  const [first, last] = [passes[0]!, passes[passes.length - 1]!];
+  const to = last.to ?? last.from;
+  return {
+    label: `passes ${first.number} to ${last.number}`,
+    depth: 0,
+    bar: {
+      from: first.from,
+      to,
+      sign: '░',
+      colour: 'dim',
+      goesOn: false,
+      points: passes.map(({ from }) => ({ at: from, sign: '━', colour: 'dim' as const })),
+    },
+    time: took(to - first.from),
+    notes: [{ text: 'looked, and parked again', colour: 'dim' }],
+    weight: 0,
+  };
+}
+
+function passRow(
+  pass: PassSpan,
+  on: { before: PassSpan | undefined; after: PassSpan | undefined; story: TaskStory; now: number },
+): Row {
+  const { before, after, story, now } = on;
+  const { number, holder, from, end } = pass;
+  const to = pass.to ?? now;
+  const notes: Note[] = [];
+  if (before?.end === 'crashed') notes.push({ text: `↻ ${resumed(pass, story)}`, colour: 'green' });
+  if (end === 'crashed') {
+    const taken = after ? `; taken over ${took(after.from - to)} later` : '';
+    notes.push({ text: `✗ process died${taken}`, colour: 'red' });
+  }
+  if (end === 'released') notes.push({ text: 'handed over', colour: 'dim' });
+  return {
+    label: `pass ${number}  ${shortName(holder)}`,
+    depth: 0,
+    bar: {
+      from,
+      to,
+      sign: '━',
+      colour: end === 'crashed' ? 'red' : 'dim',
+      goesOn: end === 'running',
+      points: end === 'crashed' ? [{ at: to, sign: '✗', colour: 'red' }] : [],
+    },
+    time: took(to - from),
+    notes,
+    weight: end === 'crashed' || before?.end === 'crashed' ? 4 : end === 'running' ? 3 : 1,
+  };
+}
+
+/** Of names that are ids, as much as tells processes apart at a glance. */
+function shortName(holder: string): string {
+  const name = oneLine(holder);
+  return /^[a-z2-7]{32}$/.test(name) ? name.slice(0, 8) : name;
+}
+
+/** What the death of the pass before cost: nothing that had been settled is done again. */
+export function resumed({ replayed, from }: PassSpan, { calls }: TaskStory): string {
+  if (replayed === 0) return 'begun again';
+  const settled = calls.filter(({ to }) => to !== null && to <= from);
+  const what = settled.every(({ kind }) => kind === 'step') ? 'step' : 'call';
+  return `resumed, ${replayed} ${what}${replayed === 1 ? '' : 's'} not repeated`;
+}
+
+// --- Calls of the handler ---------------------------------------------------------------------------------
+
+const waits: readonly CallSpan['kind'][] = ['ask', 'sleep', 'until', 'event', 'result'];
+
+function callRow(
+  call: CallSpan,
+  { child, now, isFull }: { child: TaskSummary | undefined; now: number; isFull: boolean },
+): Row {
+  if (call.kind === 'start' && child) return childRow(call, child, now);
+  const { kind, from, state, attempts, error, due } = call;
+  const to = call.to ?? now;
+  const notes: Note[] = [];
+  const shown = isFull ? attempts : attempts.slice(-fewAttempts);
+  if (shown.length < attempts.length)
+    notes.push({ text: `${attempts.length - shown.length} attempts more failed before`, colour: 'yellow' });
+  for (const [i, { message, retryAt }] of shown.entries()) {
+    const number = attempts.length - shown.length + i + 1;
+    const again = retryAt > now ? `; again in ${took(retryAt - now)}` : '';
+    notes.push({ text: `✖ attempt ${number}: ${oneLine(message)}${again}`, colour: 'yellow' });
+  }
+  if (error !== undefined) notes.push({ text: `✖ ${oneLine(error)}`, colour: 'red' });
+  if (state === 'open' && due !== undefined && due > now && kind !== 'step')
+    notes.push({ text: `until ${took(due - now)} from now`, colour: 'dim' });
+  if (isFull && call.value !== undefined && kind !== 'ask')
+    notes.push({ text: `→ ${oneLine(JSON.stringify(call.value))}`, colour: 'dim' });
+  return {
+    label: labelOf(call),
+    depth: 1,
+    bar: {
+      from,
+      to,
+      sign: waits.includes(kind) ? '░' : '█',
+      colour: state === 'failed' ? 'red' : kind === 'ask' ? 'yellow' : state === 'open' ? 'cyan' : 'green',
+      goesOn: state === 'open',
+      points: attempts.map(({ at }) => ({ at, sign: '✖', colour: 'red' as const })),
+    },
+    time: took(to - from),
+    notes,
+    weight: state === 'open' ? 3 : state === 'failed' || attempts.length > 0 ? 2 : 0,
+  };
+}
+
+function labelOf({ kind, name, key }: CallSpan): string {
+  const said = oneLine(name);
+  if (kind === 'step') return said;
+  if (kind === 'ask') return `? ${oneLine(key ?? name)}`;
+  if (kind === 'start') return `▸ ${said}`;
+  if (kind === 'result') return `result of ${said}`;
+  return said === '' || said === kind ? kind : `${kind} ${said}`;
+}
+
+/** A subtask: its whole life, not the moment of its start. */
+function childRow({ from }: CallSpan, child: TaskSummary, now: number): Row {
+  const to = child.finishedAt ?? now;
+  const [sign, colour] = standingSigns[child.standing];
+  const isBad = child.standing === 'failed' || child.standing === 'lost';
+  return {
+    label: `▸ ${oneLine(child.tool)} ${child.id.slice(0, 8)}`,
+    depth: 1,
+    bar: { from, to, sign: '▒', colour, goesOn: child.finishedAt === undefined, points: [] },
+    time: took(to - from),
+    notes:
+      child.standing === 'completed' || child.standing === 'running'
+        ? []
+        : [{ text: [`${sign} ${child.standing}`, saying(child)].filter(Boolean).join(': '), colour }],
+    weight: isBad || child.finishedAt === undefined ? 2 : 0,
+  };
+}

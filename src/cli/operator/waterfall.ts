@@ -1,0 +1,114 @@
+/** Rows as a waterfall: names, bars below an axis of time, and how long each took. */
+import type { TaskStory } from '../../operator/api.ts';
+import type { Colour } from '../live/colours.ts';
+import { oneLine, pad, truncate, width } from '../live/width.ts';
+import { took } from '../time.ts';
+import { Axis } from './axis.ts';
+import { type Look, line, type Piece } from './look.ts';
+import { type Bar, type Row, rowsOf } from './timeline.ts';
+
+/** As many lines as people look at; `isFull` has them all. */
+const usualLines = 60;
+
+const timeColumns = 8;
+
+export function waterfall(story: TaskStory, look: Look, mostLines = usualLines): string[] {
+  const rows = rowsOf(story, look);
+  if (rows.length === 0) return [];
+  const { task } = story;
+  const whole = { from: task.createdAt, to: endOf(story, look.now) };
+  const labelColumns = Math.min(
+    Math.max(...rows.map(({ label, depth }) => width(label) + 2 * depth), 8),
+    Math.floor((look.columns - 1) * (look.columns < 60 ? 0.4 : 0.34)),
+  );
+  const busy = [
+    ...story.passes.map(({ from, to }) => ({ from, to: to ?? look.now })),
+    ...story.children.map(({ createdAt, finishedAt }) => ({ from: createdAt, to: finishedAt ?? look.now })),
+  ];
+  const axis = new Axis(whole, busy, Math.max(6, look.columns - labelColumns - timeColumns - 4));
+
+  const head = [
+    [pad('timeline', labelColumns), 'bold'],
+    [' '],
+    [axis.drawn(), 'dim'],
+    [' '],
+    [took(whole.to - whole.from).padStart(timeColumns), 'dim'],
+  ] as const;
+  const lines = [line(head, look)];
+  const kept = look.isFull ? new Set(rows) : mostImportant(rows, mostLines - 1);
+  let left = 0;
+  const sayWhatIsLeftOut = () => {
+    if (left > 0) lines.push(line([[`… ${left} more`, 'dim']], look));
+    left = 0;
+  };
+  for (const row of rows) {
+    if (!kept.has(row)) {
+      left++;
+      continue;
+    }
+    sayWhatIsLeftOut();
+    lines.push(...linesOf(row, axis, labelColumns, look));
+  }
+  sayWhatIsLeftOut();
+  if (story.omittedCalls > 0)
+    lines.push(line([[`… and ${story.omittedCalls} calls that are not told any more`, 'dim']], look));
+  return lines;
+}
+
+function endOf({ task, passes, calls, children }: TaskStory, now: number): number {
+  if (task.finishedAt === undefined) return now;
+  const ends = [...passes, ...calls].map(({ to }) => to ?? 0);
+  return Math.max(task.finishedAt, ...ends, ...children.map(({ finishedAt }) => finishedAt ?? 0));
+}
+
+/** Deaths and what is open stay, then what is new; the rest makes room. */
+function mostImportant(rows: readonly Row[], mostLines: number): Set<Row> {
+  const byInterest = rows
+    .map((row, i) => ({ row, i }))
+    .sort((a, b) => b.row.weight - a.row.weight || b.i - a.i)
+    .map(({ row }) => row);
+  const kept = new Set(byInterest.slice(0, mostLines));
+  while (kept.size > 1 && linesWith(kept, rows) > mostLines) kept.delete(byInterest[kept.size - 1]!);
+  return kept;
+}
+
+/** A line says of each gap how many are left out. */
+function linesWith(kept: ReadonlySet<Row>, rows: readonly Row[]): number {
+  return rows.reduce((lines, row, i) => {
+    if (kept.has(row)) return lines + 1 + row.notes.length;
+    return i === 0 || kept.has(rows[i - 1]!) ? lines + 1 : lines;
+  }, 0);
+}
+
+function linesOf(row: Row, axis: Axis, labelColumns: number, look: Look): string[] {
+  const indent = '  '.repeat(row.depth);
+  const label = pad(truncate(`${indent}${row.label}`, labelColumns), labelColumns);
+  const first: Piece[] = [
+    row.depth === 0 ? [label, 'bold'] : [label],
+    [' '],
+    ...drawn(row.bar, axis),
+    [' '],
+    [row.time.padStart(timeColumns), 'dim'],
+  ];
+  const notes = row.notes.map(({ text, colour }) => line([[`${indent}  `], [oneLine(text), colour]], look));
+  return [line(first, look), ...notes];
+}
+
+/** Cells of the same colour are one piece. */
+function drawn({ from, to, sign, colour, goesOn, points }: Bar, axis: Axis): Piece[] {
+  const cells: [string, Colour?][] = Array.from({ length: axis.columns }, () => [' ']);
+  const [first, last] = [axis.columnOf(from), axis.columnOf(Math.max(from, to - 1))];
+  for (let column = first; column <= last; column++) cells[column] = [sign, colour];
+  if (goesOn) cells[last] = ['▸', colour];
+  for (const point of points) {
+    const column = axis.columnOf(Math.max(from, Math.min(point.at, to) - 1));
+    cells[column] = [point.sign, point.colour];
+  }
+  const pieces: [string, Colour?][] = [];
+  for (const [text, colour] of cells) {
+    const before = pieces.at(-1);
+    if (before && before[1] === colour) before[0] += text;
+    else pieces.push(colour ? [text, colour] : [text]);
+  }
+  return pieces;
+}

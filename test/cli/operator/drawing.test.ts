@@ -1,0 +1,223 @@
+/** How stories become lines: what is drawn where, what is shortened, and what never gets lost. */
+import { describe, expect, test } from 'vitest';
+import { paintWith } from '../../../src/cli/live/colours.ts';
+import { width } from '../../../src/cli/live/width.ts';
+import { Axis } from '../../../src/cli/operator/axis.ts';
+import { drawList, shortIds } from '../../../src/cli/operator/draw-list.ts';
+import { drawLive, drawStory } from '../../../src/cli/operator/draw-story.ts';
+import { asciiOnly, speaksUtf8 } from '../../../src/cli/operator/signs.ts';
+import { waterfall } from '../../../src/cli/operator/waterfall.ts';
+import { took } from '../../../src/cli/time.ts';
+import { ago, idOf, killed, now, pass, several, step, story, summary } from './stories.ts';
+
+const look = { columns: 80, now, paint: paintWith(false), isFull: false, place: '--store sqlite:tasks.db' };
+
+describe('the axis of time', () => {
+  test('is straight where work takes most of the time', () => {
+    const axis = new Axis({ from: 0, to: 100 }, [{ from: 0, to: 60 }], 10);
+    expect([0, 10, 55, 99, 100].map((at) => axis.columnOf(at))).toEqual([0, 1, 5, 9, 9]);
+    expect(axis.drawn()).toBe('├────────┤');
+  });
+
+  test('shortens what nobody worked in, until it takes no more room than the work', () => {
+    const axis = new Axis(
+      { from: 0, to: 1_000_000 },
+      [
+        { from: 0, to: 10 },
+        { from: 999_990, to: 1_000_000 },
+      ],
+      20,
+    );
+    expect([0, 9, 10, 999_989, 999_990, 999_999].map((at) => axis.columnOf(at))).toEqual([
+      0, 4, 5, 14, 15, 19,
+    ]);
+    expect(axis.drawn()).toBe('├────⋯⋯⋯⋯⋯⋯⋯⋯⋯⋯────┤');
+  });
+
+  test('has a place for every moment, also those outside of it', () => {
+    const axis = new Axis({ from: 10, to: 10 }, [], 5);
+    expect([0, 10, 99].map((at) => axis.columnOf(at))).toEqual([0, 0, 4]);
+  });
+});
+
+describe('a waterfall', () => {
+  const long = (calls: number) =>
+    story({
+      passes: [
+        pass({ number: 1, to: ago(190), end: 'crashed' }),
+        pass({ number: 2, from: ago(189), to: null, end: 'running', replayed: 1 }),
+      ],
+      calls: [
+        step('first', 199, 195),
+        ...Array.from({ length: calls }, (_, i) =>
+          step(`step ${i}`, 180 - i / 100, 180 - (i + 1) / 100, { pass: 2 }),
+        ),
+        step('last', 10, null, { pass: 2 }),
+      ],
+    });
+
+  test('of a long story keeps the death, the resumption, what is open and what is new', () => {
+    const lines = waterfall(long(1_000), look, 20);
+    expect(lines.length).toBeLessThanOrEqual(20);
+    const text = lines.join('\n');
+    expect(text).toMatch(/✗ process died; taken over 1\.0 s later/);
+    expect(text).toMatch(/↻ resumed, 1 step not repeated/);
+    expect(text).toMatch(/^ {2}last .*▸/m);
+    expect(text).toMatch(/step 999/);
+    expect(text).toMatch(/… 9\d\d more/);
+  });
+
+  test('leaves nothing out if everything is asked for', () => {
+    expect(waterfall(long(1_000), { ...look, isFull: true })).toHaveLength(1 + 2 + 2 + 1_002);
+  });
+
+  test('says in one line that a task looked and parked again many times', () => {
+    const passes = Array.from({ length: 30 }, (_, i) =>
+      pass({ number: i + 1, from: ago(200 - 5 * i), to: ago(199 - 5 * i) }),
+    );
+    const lines = waterfall(
+      story({ passes, calls: [step('until ready', 199, null, { kind: 'until' })] }),
+      look,
+    );
+    expect(lines.map((line) => line.trimEnd().split(/ {2,}/)[0])).toEqual([
+      'timeline',
+      'pass 1',
+      '',
+      'passes 2 to 30',
+      '',
+    ]);
+  });
+
+  test('says of a step that failed how often, and when it is tried again', () => {
+    const attempts = [1, 2, 3, 4, 5].map((n) => ({
+      at: ago(50 - n),
+      message: `no. ${n}`,
+      retryAt: ago(49 - n),
+    }));
+    const last = { at: ago(1), message: 'no. 6', retryAt: now + 4_000 };
+    const text = waterfall(
+      story({
+        passes: [pass({ to: null, end: 'running' })],
+        calls: [step('dial', 60, null, { attempts: [...attempts, last] })],
+      }),
+      look,
+    ).join('\n');
+    expect(text).toMatch(/3 attempts more failed before\n/);
+    expect(text).toMatch(/✖ attempt 6: no\. 6; again in 4\.0 s/);
+  });
+
+  test('has a row for a task that nobody has begun', () => {
+    expect(waterfall(story({ task: summary({ standing: 'queued' }) }), look).join('\n')).toMatch(
+      /^queued .*░▸/m,
+    );
+  });
+});
+
+test.for([20, 33, 40, 59, 60, 80, 200])('no line is wider than %i columns', (columns) => {
+  const narrow = { ...look, columns };
+  const lines = [
+    ...drawList(several, narrow),
+    ...drawStory(killed, narrow).filter((line) => !line.includes('answer with:')),
+  ];
+  for (const line of lines) expect(width(line), line).toBeLessThan(columns);
+});
+
+test('subtasks stand there with the ids by which they are found, those that need somebody first', () => {
+  const child = (n: number, some: object) => summary({ id: idOf(`sub${'abcdefghijklmnop'[n]}`), ...some });
+  const children = [
+    ...Array.from({ length: 15 }, (_, n) => child(n, { standing: 'completed', finishedAt: now })),
+    child(15, { standing: 'waiting', openQuestions: 1 }),
+  ];
+  const parent = story({ task: summary({ childCount: 16 }), children });
+  const lines = drawStory(parent, look);
+  expect(lines[lines.indexOf('subtasks') + 1]).toBe(`  ? ${idOf('subp')}  publish_report  1 question`);
+  expect(lines.at(-1)).toBe('  … 4 more; --full shows them');
+  expect(drawStory(parent, { ...look, isFull: true }).at(-1)).toContain(idOf('subp'));
+});
+
+test('a subtask says where it hangs', () => {
+  const task = summary({ parentId: idOf('parent'), rootId: idOf('root') });
+  const lines = drawStory(
+    story({
+      task,
+      ancestors: [
+        { id: idOf('root'), tool: 'plan' },
+        { id: idOf('parent'), tool: 'do' },
+      ],
+    }),
+    look,
+  );
+  expect(lines).toContain(`below      plan rootkkkk → do parentkk`);
+  expect(lines).toContain(`parent     ${idOf('parent')}`);
+  expect(lines).toContain(`root       ${idOf('root')}`);
+});
+
+test.for([3, 8, 24])('a live story fits into %i rows', (rows) => {
+  expect(drawLive(killed, look, rows).length).toBeLessThanOrEqual(rows);
+});
+
+test('what a task says cannot steer the terminal', () => {
+  const nasty = '\x1b[2Jgone\r\nand\u202eback';
+  const text = [
+    ...drawStory(
+      story({
+        task: summary({ tool: nasty, owner: nasty, statusMessage: nasty, stuck: nasty }),
+        arguments: { [nasty]: nasty },
+        origin: { dialect: nasty, method: nasty },
+        passes: [pass({ holder: nasty })],
+        calls: [step(nasty, 100, 50, { error: nasty, state: 'failed' })],
+        questions: [
+          {
+            key: nasty,
+            request: { kind: 'form', message: nasty, schema: {} },
+            state: 'answered',
+            askedAt: now,
+            response: { action: nasty, content: nasty },
+          },
+        ],
+        outcome: { kind: 'failure', message: nasty },
+      }),
+      { ...look, isFull: true },
+    ),
+    ...drawList([summary({ tool: nasty, owner: nasty, problem: nasty })], look),
+  ].join('\n');
+  expect(text).not.toMatch(/(?!\n)\p{Cc}|\u202e/u);
+});
+
+test('ids are as short as tells them apart, and never shorter than eight letters', () => {
+  const short = shortIds([idOf('abcdefghijk'), idOf('abcdefghijx'), idOf('other')]);
+  expect(short(idOf('abcdefghijk'))).toBe('abcdefghijk');
+  expect(short(idOf('abcdefghijx'))).toBe('abcdefghijx');
+  expect(short(idOf('other'))).toBe('otherkkk');
+  expect(short('a stranger')).toBe('a stranger');
+});
+
+test('in ASCII everything is as wide as before', () => {
+  for (const line of drawStory(killed, look)) {
+    expect(asciiOnly(line)).toMatch(/^[\x20-\x7e]*$/);
+    expect(asciiOnly(line)).toHaveLength(width(line));
+  }
+  expect(asciiOnly('海藻 é ✔')).toBe('???? ? +');
+});
+
+test.for([
+  [{ LC_ALL: 'C', LANG: 'de_DE.UTF-8' }, false],
+  [{ LC_ALL: '', LANG: 'de_DE.UTF-8' }, true],
+  [{ LC_CTYPE: 'C.utf8' }, true],
+  [{ LANG: 'de_DE.ISO-8859-1' }, false],
+  [{}, true],
+] as const)('the locale %o speaks UTF-8: %s', ([env, speaks]) => {
+  expect(speaksUtf8(env)).toBe(speaks);
+});
+
+test('lengths of time are read at a glance', () => {
+  expect([0, 40, 1_250, 48_000, 200_000, 7_500_000, 273_600_000].map(took)).toEqual([
+    '0 ms',
+    '40 ms',
+    '1.2 s',
+    '48 s',
+    '3:20',
+    '2:05:00',
+    '3 d 4 h',
+  ]);
+});

@@ -1,0 +1,165 @@
+/** The operator's terminal at a real pseudo-terminal, 80 and 40 columns wide, on tasks that never change. */
+import { afterAll, beforeAll, test, vi } from 'vitest';
+import { Home, tidyUp } from '../terminal.ts';
+import { DeskServer, token } from './desk-server.ts';
+import { ago, idOf, killed, now, pass, patient, several, step, story, summary } from './stories.ts';
+
+// A machine that does several things at once is slow, not wrong.
+vi.setConfig({ testTimeout: 120_000 });
+const slow = { timeout: 20_000 };
+
+const server = new DeskServer();
+beforeAll(async () => {
+  server.tasks = several;
+  for (const one of [killed, patient]) server.story = one;
+  await server.start();
+});
+afterAll(async () => {
+  await server.stop();
+  await tidyUp();
+});
+
+const env = { HOLDFAST_OPERATOR_TOKEN: token, TZ: 'UTC', LC_ALL: 'C.UTF-8' };
+const open = (args: string[], size: { columns?: number; rows?: number } = {}, more: NodeJS.ProcessEnv = {}) =>
+  new Home({ ...env, ...more }).open(['tasks', ...args, '--url', server.url], size);
+const shown = (screen: string) => `${screen.replace(/127\.0\.0\.1:[\d\n]*\d/g, '127.0.0.1:PORT')}\n`;
+
+/** A live view goes on, however slow the machine. */
+const unhurried = (screen: string) =>
+  shown(screen)
+    .replace(/^12:0\d:\d\d/, '12:00:00')
+    .replace(/PORT +q/, 'PORT  q')
+    .replace(/(?<![.\d])\d+ s\b/g, 'N s');
+
+test.concurrent.for([80, 40, 160])('a list of tasks, %i columns wide', async (columns, { expect }) => {
+  const terminal = open(['list'], { columns });
+  expect(await terminal.ended).toBe(0);
+  await expect(shown(terminal.screen.text)).toMatchFileSnapshot(`screens/list-${columns}.txt`);
+  expect(terminal.screen.hasBrokenLines).toBe(false);
+});
+
+test.concurrent.for([80, 40])(
+  'a process that died and what came after it, %i columns wide',
+  async (columns, { expect }) => {
+    const terminal = open(['show', killed.task.id], { columns, rows: 80 });
+    expect(await terminal.ended).toBe(0);
+    await expect(shown(terminal.screen.text)).toMatchFileSnapshot(`screens/killed-${columns}.txt`);
+    expect(terminal.screen.text).toMatch(/✗ process died/);
+    expect(terminal.screen.text).toMatch(/↻ resumed, 2 steps not repeated/);
+    expect([...terminal.screen.colours]).toEqual(expect.arrayContaining(['31', '32', '33']));
+  },
+);
+
+test.concurrent.for([80, 40])(
+  'days of waiting leave room for seconds of work, %i columns wide',
+  async (columns, { expect }) => {
+    const terminal = open(['show', patient.task.id], { columns, rows: 40 });
+    expect(await terminal.ended).toBe(0);
+    await expect(shown(terminal.screen.text)).toMatchFileSnapshot(`screens/patient-${columns}.txt`);
+    expect(terminal.screen.hasBrokenLines).toBe(false);
+  },
+);
+
+test.concurrent.for([
+  ['--ascii', ['--ascii'], {}],
+  ['a locale without UTF-8', [], { LC_ALL: 'C' }],
+] as const)('nothing but ASCII with %s', async ([, options, more], { expect }) => {
+  const terminal = open(['show', killed.task.id, ...options], { rows: 80 }, more);
+  expect(await terminal.ended).toBe(0);
+  await expect(shown(terminal.screen.text)).toMatchFileSnapshot('screens/ascii.txt');
+  // The example of an answer too.
+  expect(terminal.screen.text).toMatch(/^[\x20-\x7e\n]*$/);
+});
+
+test.concurrent('NO_COLOR and --no-color leave the same without colours', async ({ expect }) => {
+  const [usual, byEnvironment, byOption] = [
+    open(['list']),
+    open(['list'], {}, { NO_COLOR: '1' }),
+    open(['list', '--no-color']),
+  ];
+  await Promise.all([usual.ended, byEnvironment.ended, byOption.ended]);
+  expect([...usual.screen.colours]).toContain('31');
+  expect([...byEnvironment.screen.colours]).toEqual([]);
+  expect([...byOption.screen.colours]).toEqual([]);
+  expect(byOption.screen.text).toBe(usual.screen.text);
+});
+
+test.concurrent.for([80, 40])(
+  'everything at once, live, %i columns wide; q leaves the terminal as it was',
+  async (columns, { expect }) => {
+    const desk = await new DeskServer().start();
+    try {
+      desk.tasks = several;
+      const home = new Home(env);
+      const terminal = home.open(['tasks', 'watch', '--url', desk.url], { columns, rows: 30 });
+      await terminal.shows(/runs/);
+      await expect.poll(() => desk.listeners, slow).toBe(1);
+      desk.tell({
+        type: 'changes',
+        id: '1',
+        tasks: [
+          summary({
+            id: idOf('abalone'),
+            progress: { done: 4, total: 8 },
+            createdAt: ago(3_600),
+            updatedAt: now,
+          }),
+        ],
+        removed: [],
+      });
+      await terminal.shows(/changes\n.*4\/8/);
+      expect(terminal.screen.isTaken).toBe(true);
+      expect(terminal.screen.isCursorShown).toBe(false);
+      await expect(unhurried(terminal.screen.text)).toMatchFileSnapshot(`screens/watch-${columns}.txt`);
+      terminal.types('q');
+      expect(await terminal.ended).toBe(0);
+      expect(terminal.screen.isTaken).toBe(false);
+      expect(terminal.screen.isCursorShown).toBe(true);
+      expect(terminal.screen.text).toBe('');
+    } finally {
+      await desk.stop();
+    }
+  },
+);
+
+test.concurrent('a live view is drawn anew when the terminal becomes narrower', async ({ expect }) => {
+  const terminal = open(['watch'], { columns: 80, rows: 30 });
+  await terminal.shows(/130 completed/);
+  terminal.resize(40);
+  await terminal.shows(/last hour {2}✔ 130 {2}✖/);
+  expect(terminal.screen.hasBrokenLines).toBe(false);
+  terminal.types('\x03');
+  expect(await terminal.ended).toBe(0);
+  expect(terminal.screen.text).toBe('');
+});
+
+test.concurrent('a task that is watched is drawn live, and stays on the screen once it is over', async ({
+  expect,
+}) => {
+  const desk = await new DeskServer().start();
+  try {
+    const id = idOf('mussel');
+    const begun = story({
+      task: summary({ id, progress: { done: 1, total: 2 }, createdAt: ago(10) }),
+      passes: [pass({ from: ago(10), to: null, end: 'running' })],
+      calls: [step('gather', 9, 4), step('cook', 4, null)],
+    });
+    desk.story = begun;
+    const terminal = new Home(env).open(['tasks', 'watch', id, '--url', desk.url]);
+    await terminal.shows(/cook .*▸/);
+    await expect.poll(() => desk.listeners, slow).toBe(1);
+    const over = summary({ ...begun.task, standing: 'completed', finishedAt: now, version: 6 });
+    desk.story = story({
+      task: over,
+      passes: [pass({ from: ago(10), to: now, end: 'ended' })],
+      calls: [step('gather', 9, 4), step('cook', 4, 0)],
+      outcome: { kind: 'result', isError: false, value: { content: [{ type: 'text', text: 'Served.' }] } },
+    });
+    desk.tell({ type: 'changes', id: '1', tasks: [over], removed: [] });
+    expect(await terminal.ended).toBe(0);
+    expect(terminal.screen.isTaken).toBe(false);
+    await expect(unhurried(terminal.screen.text)).toMatchFileSnapshot('screens/watched.txt');
+  } finally {
+    await desk.stop();
+  }
+});
