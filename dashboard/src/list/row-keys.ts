@@ -1,7 +1,7 @@
 /** j, k, the arrows, Home and End go from row to row; / goes to the search. Enter is the link's own. */
 import type { Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { isTyping } from '../keys.ts';
 import type { ListModel } from './model.ts';
 import type { Viewport } from './viewport.ts';
@@ -14,6 +14,15 @@ interface RowKeys {
 }
 
 export function useRowKeys({ model, list, active, viewport }: RowKeys): void {
+  /** Takes the focus as soon as its row exists. */
+  const wanted = useRef<string>(undefined);
+  const focusWanted = useCallback(() => {
+    const link = wanted.current === undefined ? undefined : linkOf(list.current, wanted.current);
+    if (!link) return;
+    wanted.current = undefined;
+    link.focus({ preventScroll: true });
+  }, [list]);
+  useLayoutEffect(focusWanted);
   useEffect(() => {
     let lastIndex = -1;
     const goTo = (index: number) => {
@@ -22,8 +31,8 @@ export function useRowKeys({ model, list, active, viewport }: RowKeys): void {
       active.value = id;
       lastIndex = index;
       viewport.reveal(index);
-      // Once it exists.
-      requestAnimationFrame(() => linkOf(list.current, id)?.focus({ preventScroll: true }));
+      wanted.current = id;
+      focusWanted();
     };
     const onKey = (event: KeyboardEvent) => {
       if (isTyping(event)) return;
@@ -55,7 +64,7 @@ export function useRowKeys({ model, list, active, viewport }: RowKeys): void {
       removeEventListener('keydown', onKey);
       removeEventListener('focusin', onFocus);
     };
-  }, [model, list, active, viewport]);
+  }, [model, active, viewport, focusWanted]);
 }
 
 function nextIndex(key: string, current: number, length: number): number | undefined {
