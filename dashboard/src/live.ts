@@ -6,13 +6,14 @@
 import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import type { ChangeMessage, TaskSummary } from '../../src/operator/api.ts';
 import { type HttpDesk, Offline, Unauthorized } from './api.ts';
+import { sentenceOf } from './errors.ts';
 import { signOut } from './session.ts';
 
 export type Connection =
   | { readonly state: 'connecting' }
   | { readonly state: 'live' }
-  /** `retryAt` is by the browser's own clock. */
-  | { readonly state: 'offline'; readonly retryAt: number };
+  /** `retryAt` is by the browser's own clock; `because` is what the server says, if it answers at all. */
+  | { readonly state: 'offline'; readonly retryAt: number; readonly because?: string };
 
 export const connection = signal<Connection>({ state: 'connecting' });
 
@@ -58,7 +59,10 @@ export function remember(task: TaskSummary): void {
 
 let connected = Promise.withResolvers<void>();
 
-/** Fulfilled once the stream is open, or could not be opened: whoever loads after it misses nothing in between. */
+/**
+ * Fulfilled once everything is told that happens from then on, or if nothing can be: whoever loads after it misses
+ * nothing in between.
+ */
 export function whenConnected(): Promise<void> {
   return connected.promise;
 }
@@ -86,43 +90,39 @@ export function reconnect(): void {
 async function run(desk: HttpDesk, signal: AbortSignal): Promise<void> {
   let lastId: string | undefined;
   let backOff = firstBackOffMs;
-  let wasOpen = false;
+  let isFirst = true;
+  const onHeard = () => {
+    lastHeard.value = Date.now();
+    backOff = firstBackOffMs;
+    if (connection.peek().state !== 'live') connection.value = { state: 'live' };
+  };
   while (!signal.aborted) {
-    let isOpen = false;
-    const onHeard = () => {
-      lastHeard.value = Date.now();
-      if (isOpen) return;
-      isOpen = true;
-      backOff = firstBackOffMs;
-      // Without a place to go on from, nobody knows what happened in the meantime.
-      if (wasOpen && lastId === undefined) gather({ type: 'reset', id: '' });
-      wasOpen = true;
-      connection.value = { state: 'live' };
-      connected.resolve();
-    };
+    let because: string | undefined;
     try {
       for await (const message of desk.changes({
         signal,
         onHeard,
         ...(lastId !== undefined && { lastId }),
       })) {
-        lastId = message.id ?? lastId;
-        gather(message);
+        lastId = message.id;
+        // Nobody has loaded anything that the first message could make stale.
+        if (!isFirst || message.type !== 'reset') gather(message);
+        isFirst = false;
+        connected.resolve();
       }
     } catch (error) {
       if (error instanceof Unauthorized) {
         connected.resolve();
         return signOut('refused');
       }
-      if (!(error instanceof Offline)) console.error(error);
+      if (!(error instanceof Offline)) because = sentenceOf(error);
     }
     if (signal.aborted) return;
-    // The first connection that could not be made may be made later: what was loaded before it may lack something.
-    wasOpen = true;
+    isFirst = false;
     connected.resolve();
     // Many dashboards lose the same server at the same time: they should not all come back in the same moment.
     const wait = backOff * (0.75 + Math.random() / 2);
-    connection.value = { state: 'offline', retryAt: Date.now() + wait };
+    connection.value = { state: 'offline', retryAt: Date.now() + wait, ...(because && { because }) };
     backOff = Math.min(backOff * 2, longestBackOffMs);
     await pause(wait, signal);
   }

@@ -39,6 +39,7 @@ function story(task: TaskSummary, given: Partial<TaskStory> = {}): TaskStory {
     children: [],
     passes: [],
     calls: [],
+    omittedCalls: 0,
     questions: [],
     events: [
       { version: 1, at: task.createdAt, event: { type: 'created' } },

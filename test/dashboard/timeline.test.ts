@@ -34,6 +34,7 @@ function story(given: Partial<TaskStory> = {}): TaskStory {
     children: [],
     passes: [],
     calls: [],
+    omittedCalls: 0,
     questions: [],
     events: [],
     omittedEvents: 0,

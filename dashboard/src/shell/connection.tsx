@@ -48,11 +48,12 @@ export function ConnectionBanner() {
     return ms < 1_000 ? 'Trying again …' : `Next try in ${roughly(ms + 999)}`;
   });
   if (!isShown.value) return null;
+  const state = connection.value;
   return (
     <div class="banner">
       <Icon name="warning" />
       <p>
-        <strong>The server does not answer.</strong>{' '}
+        <strong>{(state.state === 'offline' && state.because) || 'The server does not answer.'}</strong>{' '}
         {lastHeard.value === undefined
           ? 'Nothing was heard of it yet.'
           : `It was last heard at ${moment(lastHeard.value, Date.now())}; what is shown is as of then.`}{' '}

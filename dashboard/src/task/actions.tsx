@@ -25,7 +25,9 @@ export function Actions({ story, onDone }: ActionsProps) {
     asked.value = undefined;
   };
   const isDone = task.finishedAt !== undefined;
-  const canRetry = task.standing === 'failed' || task.standing === 'lost' || task.standing === 'cancelled';
+  const isRoot = task.parentId === undefined;
+  const hasEndedBadly =
+    task.standing === 'failed' || task.standing === 'lost' || task.standing === 'cancelled';
   const retry = async () => {
     busy.value = true;
     error.value = undefined;
@@ -52,7 +54,7 @@ export function Actions({ story, onDone }: ActionsProps) {
           Cancel
         </Button>
       )}
-      {canRetry && !retriedAs && (
+      {isRoot && hasEndedBadly && !retriedAs && (
         <Button kind="primary" icon="again" busy={busy.value} onClick={retry}>
           Retry
         </Button>
@@ -62,7 +64,7 @@ export function Actions({ story, onDone }: ActionsProps) {
           Go to its retry
         </a>
       )}
-      {isDone && task.parentId === undefined && (
+      {isDone && isRoot && (
         <Button
           icon="bin"
           onClick={() => {
@@ -111,9 +113,10 @@ export function Actions({ story, onDone }: ActionsProps) {
           }}
         >
           <p>
-            Its result, its story
-            {task.childCount > 0 ? ` and its ${plural(task.childCount, 'subtask')}` : ''} are removed for
-            good. Whoever called it cannot fetch the result any more.
+            {task.childCount > 0
+              ? `Its result, its story and its ${plural(task.childCount, 'subtask')} are`
+              : 'Its result and its story are'}{' '}
+            removed for good. Whoever called it cannot fetch the result any more.
           </p>
         </Confirm>
       )}

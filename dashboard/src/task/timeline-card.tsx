@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals';
 import type { TaskStory } from '../../../src/operator/api.ts';
-import { duration, now } from '../format.ts';
+import { duration, now, plural } from '../format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Moment } from '../parts/time.tsx';
 import { TimelineDrawing } from './timeline.tsx';
@@ -53,6 +53,12 @@ export function TimelineCard({ story, opened }: { story: TaskStory; opened: Sign
           )}
         </ul>
       )}
+      {story.omittedCalls > 0 && (
+        <p class="nothing">
+          {plural(story.omittedCalls, 'call')} in the middle {story.omittedCalls === 1 ? 'is' : 'are'} left
+          out.
+        </p>
+      )}
       {rows.length === 0 ? (
         <p class="nothing">No worker has begun it yet. What happens will be drawn here.</p>
       ) : form.value === 'Table' ? (
@@ -68,7 +74,7 @@ function CrashWords({ crash }: { crash: Crash }) {
   const { at, holder, resumedAt, resumedBy, replayed = 0 } = crash;
   return (
     <span>
-      <strong>{holder}</strong> died at <Moment at={at} />.{' '}
+      <strong>{holder}</strong> died; it was last heard of at <Moment at={at} />.{' '}
       {resumedAt === undefined ? (
         'Nobody has taken over yet.'
       ) : (

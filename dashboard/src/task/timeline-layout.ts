@@ -118,6 +118,8 @@ const kinds: Readonly<Record<CallSpan['kind'], RowKind>> = {
 function callRows(story: TaskStory, crashes: readonly Crash[], end: number): Row[] {
   const children = new Map(story.children.map((child) => [child.id, child]));
   const told = new Set<string>();
+  // What is left out is in the middle, and may grow: the later ones are counted with it.
+  const half = story.calls.length / 2;
   const rows: Row[] = [];
   for (const [i, call] of story.calls.entries()) {
     // A subtask is one row, however often its parent speaks of it: its start, its result.
@@ -125,7 +127,7 @@ function callRows(story: TaskStory, crashes: readonly Crash[], end: number): Row
       if (told.has(call.childId)) continue;
       told.add(call.childId);
       rows.push(subtaskRow(call.childId, children.get(call.childId), call, story.calls, end));
-    } else rows.push(callRow(call, i, crashes, end));
+    } else rows.push(callRow(call, i < half ? i : i + story.omittedCalls, crashes, end));
   }
   for (const child of story.children)
     if (!told.has(child.id)) rows.push(subtaskRow(child.id, child, undefined, [], end));

@@ -5,7 +5,7 @@
 import { useSignal } from '@preact/signals';
 import { Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { duration, plural } from '../format.ts';
+import { duration, plural, roughly } from '../format.ts';
 import { Icon, type IconName } from '../parts/icons.tsx';
 import { href } from '../router.ts';
 import { type Fold, folded, type Item } from './folding.ts';
@@ -79,7 +79,7 @@ export function TimelineDrawing({ timeline, opened }: { timeline: Timeline; open
               class="pause-strip"
               style={{ left: percent(pause.left), width: percent(pause.right - pause.left) }}
             >
-              <span>{duration(pause.to - pause.from)}</span>
+              <span>{roughly(pause.to - pause.from)}</span>
             </span>
           ))}
           {crashes.map((crash) => (
@@ -186,7 +186,7 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
               <span
                 class="flag flag-died"
                 data-side={died > 0.6 ? 'before' : 'after'}
-                style={{ left: percent(died) }}
+                style={{ '--at': percent(died) }}
               >
                 <Icon name="torn" />
                 {!isCrowded && 'process died'}
@@ -196,7 +196,7 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
               <span
                 class="flag flag-resumed"
                 data-side={resumed > 0.4 ? 'before' : 'after'}
-                style={{ left: percent(resumed) }}
+                style={{ '--at': percent(resumed) }}
               >
                 resumed, {notRepeated(crash.replayed ?? 0)}
               </span>

@@ -32,6 +32,7 @@ export function notRepeated(replayed: number): string {
 /** How it went, in a few words. */
 export function stateWords(row: Row): string {
   const { kind, state, call, child } = row;
+  if (call && !child && state === 'open' && row.to !== null) return 'cut short by the end of the task';
   switch (kind) {
     case 'process':
       return processWords(row);
