@@ -104,6 +104,8 @@ test('the public entries export exactly these names', async () => {
         "InvalidTokenOptions",
         "McpHandler",
         "NothingCounted",
+        "OperatorExposed",
+        "OperatorHandler",
         "jwtTokens",
         "serveHttp",
         "serveStdio",

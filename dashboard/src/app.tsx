@@ -1,5 +1,5 @@
 /** The frame around every page: where one is, how the connection stands, and who may look at all. */
-import { useSignalEffect } from '@preact/signals';
+import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { sentenceOf } from './errors.ts';
 import { startClock } from './format.ts';
@@ -34,13 +34,6 @@ function SignedIn() {
     );
     return stop;
   }, [current]);
-  useSignalEffect(() => {
-    if (arrivals.value === 0) return;
-    // What was come to is said by its heading, and the next key goes on from there.
-    requestAnimationFrame(() =>
-      main.current?.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true }),
-    );
-  });
   return (
     <>
       {/* biome-ignore lint/a11y/useValidAnchor: it is a link within the page, but must not become part of its address. */}
@@ -57,16 +50,43 @@ function SignedIn() {
       <Header />
       <ConnectionBanner />
       <main id="main" class="page" tabIndex={-1} ref={main}>
-        <Page />
+        <Page main={main} />
       </main>
       <KeyboardHelp />
     </>
   );
 }
 
-function Page() {
+function Page({ main }: { main: RefObject<HTMLElement | null> }) {
   const to = route.value;
+  const place = to.view === 'task' ? to.id : to.view;
+  useEffect(() => (arrivals.peek() > 0 ? focusHeading(main.current!) : undefined), [main, place]);
   if (to.view === 'task') return <TaskPage key={to.id} id={to.id} />;
   if (to.view === 'tasks') return <ListPage filter={to.filter} />;
   return <OverviewPage window={to.window} />;
+}
+
+/**
+ * What was come to is said by its heading, and the next key goes on from there. Some pages are loaded first, and have
+ * another heading then: until somebody does something, the focus goes along.
+ */
+function focusHeading(main: HTMLElement): () => void {
+  const focus = () => {
+    const heading = main.querySelector<HTMLElement>('h1');
+    if (heading) heading.tabIndex = -1;
+    (heading ?? main).focus({ preventScroll: true });
+  };
+  const observer = new MutationObserver(() => {
+    if (document.activeElement === main || document.activeElement === document.body) focus();
+  });
+  const leave = () => {
+    observer.disconnect();
+    removeEventListener('keydown', leave);
+    removeEventListener('pointerdown', leave);
+  };
+  focus();
+  observer.observe(main, { childList: true, subtree: true });
+  addEventListener('keydown', leave);
+  addEventListener('pointerdown', leave);
+  return leave;
 }

@@ -109,6 +109,18 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** Whose a task is, in as few words as tell them apart: of a token its subject and client, without the issuer. */
+export function ownerName(owner: string): string {
+  if (owner === '') return '–';
+  if (!owner.startsWith('token:')) return owner;
+  try {
+    const [, subject, client] = JSON.parse(owner.slice('token:'.length)) as string[];
+    return subject && client && subject !== client ? `${subject} (${client})` : subject || client || owner;
+  } catch {
+    return owner;
+  }
+}
+
 function two(ms: number, unit: number, name: string, smaller: number, smallerName: string): string {
   const whole = Math.round(ms / smaller);
   const each = unit / smaller;

@@ -9,8 +9,8 @@ import { version } from './version.ts';
 const help = `Puts durable tasks in front of MCP servers and commands that have none: calls outlive connections and restarts, and
 clients of every revision of MCP can make them.
 
-Usage: holdfast serve [--config FILE] [--port N [--operator] | --stdio] [--store URL]
-       holdfast serve [--port N [--operator] | --stdio] [--store URL] -- COMMAND [ARG...]
+Usage: holdfast serve [--config FILE] [--port N | --stdio] [--store URL] [--operator]
+       holdfast serve [--port N | --stdio] [--store URL] [--operator] -- COMMAND [ARG...]
 
 FILE has the servers under "mcpServers", as every MCP host writes them, and programs under "commands". After -- comes
 the command that starts one server.

@@ -181,6 +181,7 @@ function asTold(text: string): string[] {
     .replace(/^> .*\n/gm, '')
     .replace(/\b[a-z2-7]{32}\b/g, 'TASK')
     .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
+    .replace(/#token=[\w-]+/g, '#token=TOKEN')
     .replace(/ --url http:\/\/127\.0\.0\.1:PORT\/mcp/g, '')
     .replace(/1 to \d+ in process \d+, \d+ to/g, '1 to N in process PID, N to')
     .replace(/\bprocess( +)\d+/g, 'process$1PID')

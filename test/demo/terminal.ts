@@ -98,9 +98,9 @@ function ownEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('npm_')));
 }
 
-/** The `holdfast` command of this repository. */
-export function holdfast(args: string, place: Place): Terminal {
-  return new Terminal(`exec "${process.execPath}" "${join(root, 'bin/holdfast.js')}" ${args}`, place);
+/** The `holdfast` command of this repository; `env` stands before it as in a shell, such as `NAME=value`. */
+export function holdfast(args: string, place: Place, env = ''): Terminal {
+  return new Terminal(`${env} exec "${process.execPath}" "${join(root, 'bin/holdfast.js')}" ${args}`, place);
 }
 
 /** A demo that accepts work. */

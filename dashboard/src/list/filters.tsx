@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { type Standing, standings } from '../../../src/model/standing.ts';
+import { ownerName } from '../format.ts';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { meanings } from '../parts/standing.tsx';
@@ -28,9 +29,9 @@ export function Filters({ filter, model }: { filter: ListFilter; model: ListMode
     <search class="filters">
       <Search filter={filter} onChange={(text) => show({ ...filter, text }, { replace: true })} />
       <div class="filters-more" data-open={isOpen.value ? '' : undefined}>
-        <label class="filter">
-          <span class="visually-hidden">Tool</span>
+        <div class="filter">
           <select
+            aria-label="Tool"
             class="select"
             value={filter.tool ?? ''}
             onChange={(event) => show({ ...filter, tool: event.currentTarget.value })}
@@ -42,11 +43,11 @@ export function Filters({ filter, model }: { filter: ListFilter; model: ListMode
               </option>
             ))}
           </select>
-        </label>
+        </div>
         {about.value?.owner === undefined && (
-          <label class="filter">
-            <span class="visually-hidden">Owner</span>
+          <div class="filter">
             <input
+              aria-label="Owner"
               key={filter.owner ?? ''}
               class="input"
               list="owners"
@@ -58,14 +59,14 @@ export function Filters({ filter, model }: { filter: ListFilter; model: ListMode
             />
             <datalist id="owners">
               {seen.owners.map((owner) => (
-                <option key={owner} value={owner} />
+                <option key={owner} value={owner} label={ownerName(owner)} />
               ))}
             </datalist>
-          </label>
+          </div>
         )}
-        <label class="filter">
-          <span class="visually-hidden">Age</span>
+        <div class="filter">
           <select
+            aria-label="Age"
             class="select"
             value={filter.age ?? ''}
             onChange={(event) => {
@@ -81,7 +82,7 @@ export function Filters({ filter, model }: { filter: ListFilter; model: ListMode
               </option>
             ))}
           </select>
-        </label>
+        </div>
       </div>
       <button
         type="button"
@@ -183,7 +184,7 @@ function seenIn(model: ListModel): { tools: string[]; owners: string[] } {
   for (const task of model.rows.values()) {
     if (++looked > 500) break;
     tools.add(task.tool);
-    owners.add(task.owner);
+    if (task.owner) owners.add(task.owner);
   }
   return { tools: [...tools], owners: [...owners].sort() };
 }

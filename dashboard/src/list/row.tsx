@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import type { TaskSummary } from '../../../src/operator/api.ts';
-import { plural } from '../format.ts';
+import { ownerName, plural } from '../format.ts';
 import { remember } from '../live.ts';
 import { ProgressBar } from '../parts/progress.tsx';
 import { StandingBadge } from '../parts/standing.tsx';
@@ -57,7 +57,7 @@ function Content({ task, isGone }: { task: TaskSummary; isGone: boolean }) {
         )}
       </span>
       <span class="row-owner" title={task.owner}>
-        {task.owner}
+        {ownerName(task.owner)}
       </span>
       <span class="row-made">
         <span class="visually-hidden">made </span>

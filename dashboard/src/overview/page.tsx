@@ -47,8 +47,8 @@ function WindowChoice({ chosen }: { chosen: Span }) {
           key={span}
           href={href({ view: 'overview', window: span })}
           aria-current={span === chosen ? 'true' : undefined}
-          aria-label={`The last ${spans[span].name}`}
         >
+          <span class="visually-hidden">Last </span>
           {spans[span].short}
         </a>
       ))}

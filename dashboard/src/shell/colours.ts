@@ -12,7 +12,7 @@ export function startColours(): void {
   const kept = localStorage.getItem(key);
   scheme.value = schemes.find((known) => known === kept) ?? 'system';
   effect(() => {
-    document.documentElement.style.colorScheme = scheme.value === 'system' ? '' : scheme.value;
+    document.documentElement.dataset.colours = scheme.value;
     if (scheme.value === 'system') localStorage.removeItem(key);
     else localStorage.setItem(key, scheme.value);
   });

@@ -1,3 +1,4 @@
+import { ownerName } from '../format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { everything, href, route } from '../router.ts';
 import { signOut } from '../session.ts';
@@ -33,8 +34,8 @@ export function Header() {
           </a>
         </nav>
         {owner !== undefined && (
-          <span class="header-owner" title="Only this owner’s tasks are shown">
-            {owner}
+          <span class="header-owner" title={`Only the tasks of ${owner} are shown`}>
+            {ownerName(owner)}
           </span>
         )}
         <div class="header-tools">

@@ -9,6 +9,7 @@ import { Ago, Duration, Moment } from '../parts/time.tsx';
 import { everything, href } from '../router.ts';
 import { Actions } from './actions.tsx';
 import { sentenceAbout } from './sentence.ts';
+import { processName } from './words.ts';
 
 export function Head({ story, onDone }: { story: TaskStory; onDone: () => Promise<void> }) {
   const { task } = story;
@@ -86,7 +87,9 @@ function Facts({ story }: { story: TaskStory }) {
       )}
       {holder && (
         <Fact name="Held by">
-          <span class="mono">{holder.name}</span>
+          <span class="mono" title={holder.name}>
+            {processName(holder.name)}
+          </span>
         </Fact>
       )}
       {task.deadlineAt !== null && task.finishedAt === undefined && (

@@ -6,6 +6,7 @@ import type { TaskStory } from '../../../src/operator/api.ts';
 import { plural } from '../format.ts';
 import { Moment } from '../parts/time.tsx';
 import { href } from '../router.ts';
+import { processName } from './words.ts';
 
 export function Events({ story }: { story: TaskStory }) {
   const { events, omittedEvents } = story;
@@ -59,7 +60,7 @@ function gapIn(events: TaskStory['events']): number {
 function aboutEvent(event: TaskEvent): ComponentChildren {
   switch (event.type) {
     case 'claimed':
-      return `${event.holder}${event.takenFrom ? ` took over from ${event.takenFrom}` : ''}, pass ${event.epoch}`;
+      return `${processName(event.holder)}${event.takenFrom ? ` took over from ${processName(event.takenFrom)}` : ''}, pass ${event.epoch}`;
     case 'recorded':
       return plural(event.entries, 'entry', 'entries');
     case 'reported': {

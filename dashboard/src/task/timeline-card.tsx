@@ -7,7 +7,7 @@ import { TimelineDrawing } from './timeline.tsx';
 import { type Crash, timelineOf } from './timeline-layout.ts';
 import { TimelineTable } from './timeline-table.tsx';
 import './timeline.css';
-import { notRepeated } from './words.ts';
+import { notRepeated, processName } from './words.ts';
 
 const fewCrashes = 3;
 
@@ -74,12 +74,12 @@ function CrashWords({ crash }: { crash: Crash }) {
   const { at, holder, resumedAt, resumedBy, replayed = 0 } = crash;
   return (
     <span>
-      <strong>{holder}</strong> died; it was last heard of at <Moment at={at} />.{' '}
+      <strong title={holder}>{processName(holder)}</strong> died; it was last heard of at <Moment at={at} />.{' '}
       {resumedAt === undefined ? (
         'Nobody has taken over yet.'
       ) : (
         <>
-          <strong>{resumedBy}</strong> resumed{' '}
+          <strong title={resumedBy}>{processName(resumedBy!)}</strong> resumed{' '}
           {resumedAt > at ? `${duration(resumedAt - at)} later` : 'at once'}, {notRepeated(replayed)}.
         </>
       )}

@@ -3,7 +3,7 @@ import { duration } from '../format.ts';
 import { Moment } from '../parts/time.tsx';
 import { href } from '../router.ts';
 import type { Timeline } from './timeline-layout.ts';
-import { kindWords, passWords, stateWords, tookWords } from './words.ts';
+import { kindWords, nameOf, passWords, stateWords, tookWords } from './words.ts';
 
 export function TimelineTable({ timeline }: { timeline: Timeline }) {
   return (
@@ -26,7 +26,11 @@ export function TimelineTable({ timeline }: { timeline: Timeline }) {
             <tr key={row.id} data-state={row.state}>
               <td>{kindWords[row.kind]}</td>
               <th scope="row">
-                {row.childId ? <a href={href({ view: 'task', id: row.childId })}>{row.label}</a> : row.label}
+                {row.childId ? (
+                  <a href={href({ view: 'task', id: row.childId })}>{row.label}</a>
+                ) : (
+                  nameOf(row)
+                )}
               </th>
               <td>
                 <Moment at={row.from} />

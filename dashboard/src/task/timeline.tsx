@@ -12,7 +12,7 @@ import { type Fold, folded, type Item } from './folding.ts';
 import { RowDetails } from './row-details.tsx';
 import type { Axis } from './time-axis.ts';
 import type { Bar, Crash, Row, RowKind, Timeline } from './timeline-layout.ts';
-import { barSentence, notRepeated, rowSentence, tookWords } from './words.ts';
+import { barSentence, nameOf, notRepeated, rowSentence, tookWords } from './words.ts';
 
 const icons: Readonly<Record<RowKind, IconName>> = {
   process: 'process',
@@ -130,7 +130,9 @@ function RowLine({ row, timeline, tabIndex, isOpen, tip }: RowLineProps) {
           aria-label={rowSentence(row, end)}
         >
           <Icon name={icons[row.kind]} />
-          <span class="lane-label">{row.label}</span>
+          <span class="lane-label" title={row.label}>
+            {nameOf(row)}
+          </span>
           <span class="lane-took">{tookWords(row, end)}</span>
         </button>
         <div class="track">
@@ -220,7 +222,7 @@ function TipView({ row, bar, axis, end }: { row: Row; bar: Bar | undefined; axis
       data-side={place > 0.5 ? 'left' : 'right'}
       style={{ left: percent(place) }}
     >
-      <strong>{row.label}</strong>
+      <strong>{nameOf(row)}</strong>
       <span>
         {barSentence(row, bar)} · {took}
         {row.bars.length > 1 && row.kind !== 'process' ? ` of ${tookWords(row, end)}` : ''}

@@ -3,6 +3,11 @@ import type { PassSpan } from '../../../src/operator/api.ts';
 import { duration, plural } from '../format.ts';
 import type { Bar, Row, RowKind } from './timeline-layout.ts';
 
+/** Processes call themselves by long random names: their beginning tells them apart well enough. */
+export function processName(holder: string): string {
+  return holder.length > 20 ? `${holder.slice(0, 8)}…` : holder;
+}
+
 export const kindWords: Readonly<Record<RowKind, string>> = {
   process: 'Process',
   step: 'Step',
@@ -69,11 +74,16 @@ export function tookWords({ kind, from, to }: Row, now: number): string {
   return kind === 'process' ? '' : duration(Math.max(0, (to ?? now) - from));
 }
 
+/** What stands before its bars. */
+export function nameOf({ kind, label }: Row): string {
+  return kind === 'process' ? processName(label) : label;
+}
+
 /** Everything in one sentence, for those who do not see the drawing. */
 export function rowSentence(row: Row, now: number): string {
   const took = tookWords(row, now);
   const error = row.call?.error ? `: ${row.call.error}` : '';
-  return `${kindWords[row.kind]} ${row.label}, ${stateWords(row)}${error}${took && `, ${took}`}`;
+  return `${kindWords[row.kind]} ${nameOf(row)}, ${stateWords(row)}${error}${took && `, ${took}`}`;
 }
 
 const barWords: Readonly<Record<Bar['look'], string>> = {

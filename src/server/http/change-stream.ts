@@ -5,13 +5,14 @@
 import type { ChangeMessage } from '../../operator/api.ts';
 import { slowReaderMs } from '../subscription.ts';
 
-const heartbeatMs = 15_000;
+const usualHeartbeatMs = 15_000;
 
 export class ChangeStream {
   readonly body: ReadableStream<Uint8Array>;
   readonly #messages: AsyncIterator<ChangeMessage>;
   readonly #abort: AbortController;
   readonly #onClose: () => void;
+  readonly #heartbeatMs: number;
   readonly #encoder = new TextEncoder();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   /** Asked for, and not there yet. */
@@ -19,7 +20,12 @@ export class ChangeStream {
   #patience: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(changes: (signal: AbortSignal) => AsyncIterable<ChangeMessage>, onClose: () => void) {
+  constructor(
+    changes: (signal: AbortSignal) => AsyncIterable<ChangeMessage>,
+    onClose: () => void,
+    heartbeatMs = usualHeartbeatMs,
+  ) {
+    this.#heartbeatMs = heartbeatMs;
     this.#abort = new AbortController();
     this.#onClose = onClose;
     this.#messages = changes(this.#abort.signal)[Symbol.asyncIterator]();
@@ -43,7 +49,7 @@ export class ChangeStream {
     clearTimeout(this.#patience);
     try {
       this.#next ??= this.#messages.next();
-      const next = await orAfter(this.#next, heartbeatMs);
+      const next = await orAfter(this.#next, this.#heartbeatMs);
       if (this.#isClosed) return;
       if (next) this.#next = undefined;
       if (next?.done) return this.end();

@@ -1,0 +1,107 @@
+/** What everybody must be able to read and reach, on every screen and in both colours. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type Chromium, looks, startChromium } from './chromium.ts';
+import { DashboardServer } from './server.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+let chromium: Chromium;
+let server: DashboardServer;
+beforeAll(async () => {
+  [chromium, server] = await Promise.all([startChromium(), DashboardServer.start()]);
+  const { tasks } = server;
+  await tasks.work();
+  const made = await Promise.all([
+    ...['Ada', 'Grace', 'Lin'].map((name) => tasks.create('greet', { name }, { owner: name })),
+    ...['1', '2'].map((owner) => tasks.create('break', {}, { owner })),
+  ]);
+  await Promise.all(made.map(({ id }) => tasks.outcome(id)));
+  const { id } = await tasks.create('approve', {}, { owner: 'somebody-with-a-rather-long-name@example.com' });
+  await tasks.create('sleep');
+  await tasks.cancel((await tasks.create('sleep')).id, 'Not wanted.');
+  await vi.waitUntil(async () => (await tasks.get(id))?.phase === 'waiting', { timeout: 30_000 });
+}, 120_000);
+afterAll(async () => {
+  await chromium?.close();
+  await server?.[Symbol.asyncDispose]();
+});
+
+const pages = {
+  'the overview': {
+    query: '',
+    ready: (page: Page) => page.getByRole('heading', { name: 'Tools' }).waitFor(),
+  },
+  'the list': { query: '?view=tasks', ready: (page: Page) => page.locator('.row-link').first().waitFor() },
+  'a list without tasks': {
+    query: '?view=tasks&text=nothing-like-this&age=7d',
+    ready: (page: Page) => page.getByText('No task matches').waitFor(),
+  },
+};
+
+describe.each(looks)('$screen, $colours', (look) => {
+  test.each(Object.entries(pages))(
+    '%s has no serious trouble',
+    { timeout: 120_000 },
+    async (_, { query, ready }) => {
+      const context = await chromium.context(look);
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+      });
+      page.on('pageerror', (error) => complaints.push(String(error)));
+      const hosts = new Set<string>();
+      page.on('request', (request) => hosts.add(new URL(request.url()).host));
+
+      await page.goto(server.address(query));
+      await ready(page);
+      expect(await serious(page)).toEqual([]);
+      // Nothing sticks out sideways.
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+      expect(complaints).toEqual([]);
+      expect([...hosts]).toEqual([new URL(server.address()).host]);
+      await context.close();
+    },
+  );
+
+  test('the sign-in has no serious trouble', { timeout: 120_000 }, async () => {
+    const context = await chromium.context(look);
+    const page = await context.newPage();
+    await page.goto(server.address('', { withToken: false }));
+    await page.getByLabel('Token').waitFor();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Paste the token first.').waitFor();
+    expect(await serious(page)).toEqual([]);
+    await context.close();
+  });
+});
+
+test('colours can be chosen, and the choice is kept', { timeout: 120_000 }, async () => {
+  const context = await chromium.context({ colours: 'light' });
+  const page = await context.newPage();
+  await page.goto(server.address());
+  const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+  const light = await background();
+  await page.getByRole('button', { name: /Colours: system/ }).click();
+  await page.getByRole('button', { name: /Colours: light/ }).click();
+  await page.getByRole('button', { name: /Colours: dark/ }).waitFor();
+  const dark = await background();
+  expect(dark).not.toBe(light);
+  await page.reload();
+  await page.getByRole('button', { name: /Colours: dark/ }).waitFor();
+  expect(await background()).toBe(dark);
+  await context.close();
+});
+
+/** What axe finds that keeps people out. */
+async function serious(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
+}

@@ -1,0 +1,186 @@
+/** What an operator does on the page of a task, in a real browser, against a real server. */
+import { durableTool, TerminalError } from 'holdfast';
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { type Chromium, startChromium } from './chromium.ts';
+import { startDesk } from './desk.ts';
+
+let chromium: Chromium;
+beforeAll(async () => {
+  chromium = await startChromium();
+});
+afterAll(() => chromium.close());
+
+async function context(): Promise<BrowserContext> {
+  const made = await chromium.context();
+  onTestFinished(() => made.close());
+  return made;
+}
+
+const badge = (page: Page) => page.locator('.title-line .badge');
+
+const order = durableTool('print', { description: 'Asks how to print.' }, async (_, task) => {
+  const answer = await task.ask('order', {
+    message: 'How should it be printed?',
+    schema: z.object({
+      title: z.string().min(3),
+      copies: z.number().int().min(1).max(500),
+      colour: z.boolean(),
+      paper: z.enum(['plain', 'fine']),
+      remark: z.string().optional(),
+    }),
+  });
+  return answer.action === 'accept' ? JSON.stringify(answer.content) : `It was ${answer.action}.`;
+});
+
+test('a question is answered in place: mistakes are named at their fields, and the task goes on', async () => {
+  const { tasks, open } = await startDesk({ tools: [order] });
+  const { id } = await tasks.create(order);
+  const page = await open(await context(), id);
+  await page.getByRole('button', { name: 'Send answer' }).click();
+  await page.getByText('4 fields need another look').waitFor();
+
+  await page.getByLabel('title').fill('Ti');
+  await page.getByLabel('copies').fill('many');
+  await page.getByRole('radio', { name: 'Yes' }).check();
+  await page.getByRole('radio', { name: 'fine' }).check();
+  await page.getByText('2 fields need another look').waitFor();
+  await page.locator('.form-field-problem', { hasText: 'This must have at least 3 characters.' }).waitFor();
+  await page.locator('.form-field-problem', { hasText: 'This is not a number.' }).waitFor();
+
+  await page.getByLabel('title').fill('Tides');
+  await page.getByLabel('copies').fill('20');
+  await page.getByRole('button', { name: 'Send answer' }).click();
+  await expect.poll(() => badge(page).innerText(), { timeout: 20_000 }).toBe('completed');
+  const result = page.getByRole('region', { name: 'Result' });
+  await result.getByText('Tides').waitFor();
+  expect(await result.innerText()).toMatch(/copies\s+20[\s\S]*colour\s+true[\s\S]*paper\s+fine/);
+  await page.getByText('Accepted').waitFor();
+});
+
+test('a question can be declined', async () => {
+  const { tasks, open } = await startDesk({ tools: [order] });
+  const { id } = await tasks.create(order);
+  const page = await open(await context(), id);
+  await page.getByRole('button', { name: 'Decline' }).click();
+  await page.getByText('It was decline.').waitFor();
+});
+
+const twoQuestions = durableTool('interview', {}, async (_, task) => {
+  const schema = z.object({ name: z.string() });
+  await Promise.all([
+    task.ask('first', { message: 'Who is the first?', schema }),
+    task.ask('second', { message: 'Who is the second?', schema }),
+  ]);
+  return 'Thank you.';
+});
+
+test('what was typed survives what happens meanwhile, and an answer of somebody else is said to be one', async () => {
+  const { tasks, open, act, story } = await startDesk({ tools: [twoQuestions] });
+  const { id } = await tasks.create(twoQuestions);
+  await expect.poll(async () => (await story(id)).questions.length).toBe(2);
+  const page = await open(await context(), id);
+  const [first, second] = [page.locator('.turn').nth(0), page.locator('.turn').nth(1)];
+  await second.getByLabel('name').fill('Grace');
+  await page.getByRole('button', { name: /^Question second/ }).click();
+  const answered = await act(id, 'answer', {
+    key: 'first',
+    response: { action: 'accept', content: { name: 'Ada' } },
+  });
+  expect(answered.status).toBe(200);
+  await first.getByText('Somebody else answered this meanwhile.').waitFor();
+  expect(await second.getByLabel('name').inputValue()).toBe('Grace');
+  expect(await page.locator('.lane-details').count()).toBe(1);
+  await second.getByRole('button', { name: 'Send answer' }).click();
+  await page.getByText('Thank you.').waitFor();
+});
+
+const leaf = durableTool('leaf', {}, async (_, task) => {
+  await task.event('never');
+});
+const branch = durableTool('branch', {}, async (_, task) => {
+  await (await task.start(leaf)).result();
+});
+const tree = durableTool('tree', {}, async (_, task) => {
+  const both = await Promise.all([task.start(branch), task.start(branch)]);
+  for (const one of both) await one.result();
+});
+
+test('a subtree is cancelled with everything below it, after a question that says how much that is', async () => {
+  const { tasks, open, story } = await startDesk({ tools: [leaf, branch, tree] });
+  const { id } = await tasks.create(tree);
+  await expect
+    .poll(async () => (await story(id)).children.map(({ liveChildCount }) => liveChildCount))
+    .toEqual([1, 1]);
+  const [child] = (await story(id)).children;
+  const page = await open(await context(), child!.id);
+  await page.getByRole('navigation', { name: 'Where this task is' }).getByText('tree').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('1 subtask under way is cancelled with it').waitFor();
+  await dialog.getByRole('button', { name: 'Keep it' }).click();
+  expect(await badge(page).innerText()).toBe('running');
+
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await dialog.getByRole('button', { name: 'Cancel the task' }).click();
+  await expect.poll(() => badge(page).innerText(), { timeout: 20_000 }).toBe('cancelled');
+  await page.getByRole('button', { name: /^Subtask leaf, cancelled/ }).waitFor();
+  expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(0);
+});
+
+let isBroken = true;
+const fragile = durableTool(
+  'fragile',
+  { inputSchema: z.object({ what: z.string() }) },
+  async ({ what }, task) =>
+    task.step('try', () => {
+      if (isBroken) throw new TerminalError('It broke.');
+      return `${what} is whole.`;
+    }),
+);
+
+test('a retry leads to the new task, and both know of each other', async () => {
+  const { tasks, open } = await startDesk({ tools: [fragile] });
+  const { id } = await tasks.create(fragile, { what: 'The pier' });
+  const page = await open(await context(), id);
+  await page.locator('.task-head .trouble', { hasText: 'It broke.' }).waitFor();
+  await page.getByRole('button', { name: /^Step try, failed/ }).waitFor();
+  isBroken = false;
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.getByText('The pier is whole.').waitFor();
+  const retried = new URL(page.url()).searchParams.get('task');
+  expect(retried).not.toBe(id);
+  await page.locator('.head-facts').getByRole('link').click();
+  await page.getByRole('link', { name: 'Go to its retry' }).click();
+  await page.getByText('The pier is whole.').waitFor();
+  expect(new URL(page.url()).searchParams.get('task')).toBe(retried);
+});
+
+test('a task that is purged is gone: its page says so, and so does one that was open elsewhere', async () => {
+  isBroken = false;
+  const { tasks, open } = await startDesk({ tools: [fragile] });
+  const { id } = await tasks.create(fragile, { what: 'The pier' });
+  const seen = await context();
+  const page = await open(seen, id);
+  const other = await open(seen, id);
+  await page.getByRole('button', { name: 'Purge' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Purge the task' }).click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('view')).toBe('tasks');
+  await other.getByText('This task was purged.').waitFor();
+  await page.goBack();
+  await page.getByText('There is no such task').waitFor();
+});
+
+test('while the server is away the page keeps what it knows, and says that it may be old', async () => {
+  const { tasks, open, stop } = await startDesk({ tools: [twoQuestions] });
+  const { id } = await tasks.create(twoQuestions);
+  const page = await open(await context(), id);
+  const field = page.locator('.turn').nth(0).getByLabel('name');
+  await field.fill('Ada');
+  await stop();
+  await page.locator('.turn').nth(0).getByRole('button', { name: 'Send answer' }).click();
+  await page.getByText('What you see may be old').waitFor();
+  await page.locator('.form-error', { hasText: 'The server does not answer.' }).waitFor();
+  expect(await field.inputValue()).toBe('Ada');
+});

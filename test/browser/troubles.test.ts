@@ -1,0 +1,98 @@
+/** What the dashboard does when the server is gone, or does not want us. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type Chromium, startChromium } from './chromium.ts';
+import { DashboardServer, rowOf, token } from './server.ts';
+
+let chromium: Chromium;
+beforeAll(async () => {
+  chromium = await startChromium();
+}, 120_000);
+afterAll(() => chromium?.close());
+
+const patience = 120_000;
+
+async function stage() {
+  const server = await DashboardServer.start();
+  const context = await chromium.context();
+  onTestFinished(async () => {
+    await context.close();
+    await server[Symbol.asyncDispose]();
+  });
+  return { server, page: await context.newPage() };
+}
+
+test('while the server is gone the list stays, and it goes on by itself', { timeout: patience }, async () => {
+  const { server, page } = await stage();
+  const before = await server.tasks.create('greet', { name: 'before' });
+  await page.goto(server.address('?view=tasks'));
+  await rowOf(page, before.id).waitFor();
+
+  await server.stop();
+  await page.getByText('The server does not answer.').waitFor();
+  await page.getByText(/It was last heard at \d\d:\d\d:\d\d/).waitFor();
+  expect(await page.getByRole('status').filter({ hasText: 'Offline' }).count()).toBe(1);
+  expect(await rowOf(page, before.id).isVisible()).toBe(true);
+
+  await server.start();
+  // It happened before the browser is back: nobody told it.
+  const meanwhile = await server.tasks.create('greet', { name: 'meanwhile' });
+  await rowOf(page, meanwhile.id).waitFor();
+  await page.getByText('The server does not answer.').waitFor({ state: 'detached' });
+  const after = await server.tasks.create('greet', { name: 'after' });
+  await rowOf(page, after.id).waitFor();
+});
+
+test('a page that is opened while the server is gone fills itself later', { timeout: patience }, async () => {
+  const { server, page } = await stage();
+  const { id } = await server.tasks.create('greet', { name: 'Ada' });
+  await page.goto(server.address());
+  await page.getByRole('link', { name: /^Queued/ }).waitFor();
+  await server.stop();
+  await page.getByText('The server does not answer.').waitFor();
+  await page.getByRole('link', { name: 'Tasks', exact: true }).click();
+  await page.getByText('As soon as it is back').waitFor();
+  await server.start();
+  await rowOf(page, id).waitFor();
+});
+
+test('without a token one is asked for it, and it is kept out of the address', {
+  timeout: patience,
+}, async () => {
+  const { server, page } = await stage();
+  await page.goto(server.address('?view=tasks', { withToken: false }));
+  await page.getByText('The server prints it when it starts').waitFor();
+
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('Paste the token first.').waitFor();
+  await page.getByLabel('Token').fill(token);
+  await page.keyboard.press('Enter');
+  await page.getByText('No task yet').waitFor();
+  expect(page.url()).toBe(server.address('?view=tasks', { withToken: false }));
+
+  await page.reload();
+  await page.getByText('No task yet').waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Token').waitFor();
+});
+
+test('a wrong token is said to be wrong, in a link and in the field', { timeout: patience }, async () => {
+  const { server, page } = await stage();
+  await page.goto(`${server.address('', { withToken: false })}#token=wrong`);
+  await page.getByText('The server does not accept this token.').waitFor();
+  expect(page.url()).not.toContain('wrong');
+  await page.getByLabel('Token').fill('also wrong');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('The server does not accept this token.').waitFor();
+  await page.getByLabel('Token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('No task yet').waitFor();
+});
+
+test('a token that is not good any more leads back to the beginning', { timeout: patience }, async () => {
+  const { server, page } = await stage();
+  await page.goto(server.address());
+  await page.getByText('No task yet').waitFor();
+  await server.stop();
+  await server.start('another-0123456789abcdef');
+  await page.getByText('The server does not accept this token.').waitFor();
+});

@@ -1,0 +1,61 @@
+/** What the demo shows of itself: the dashboard behind a token, and work of its own on an empty store. */
+import { afterAll, expect, test } from 'vitest';
+import type { TaskPage, TaskStory } from '../../src/operator/api.ts';
+import { holdfast, temporaryFolder, tidyUp } from './terminal.ts';
+
+afterAll(tidyUp);
+
+async function started(cwd: string) {
+  const demo = holdfast('demo', { cwd });
+  const [, origin, token] = await demo.says(/(http:\S+)\/operator\/#token=(\S+)[\s\S]*second terminal/);
+  const api = async <T>(path: string) => {
+    const response = await fetch(`${origin}/operator/api${path}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    return (await response.json()) as T;
+  };
+  return { demo, origin: origin!, token: token!, api };
+}
+
+test('the first start begins work of every kind, and a later one does not', async () => {
+  const cwd = temporaryFolder();
+  const first = await started(cwd);
+  const standings = async (api: typeof first.api) => {
+    const { tasks } = await api<TaskPage>('/tasks');
+    return tasks.map(({ tool, standing }) => `${tool} ${standing}`).toSorted();
+  };
+  await expect
+    .poll(() => standings(first.api), { timeout: 30_000 })
+    .toEqual([
+      'count completed',
+      'count running',
+      'report_on_folder waiting',
+      'run_tests completed',
+      'run_tests failed',
+    ]);
+  const { tasks } = await first.api<TaskPage>('/tasks?tool=report_on_folder');
+  const story = await first.api<TaskStory>(`/tasks/${tasks[0]!.id}`);
+  expect(story.children.map(({ standing }) => standing)).toEqual(Array(6).fill('completed'));
+  expect(story.questions).toMatchObject([{ key: 'approval', state: 'open' }]);
+
+  first.demo.signal('SIGKILL');
+  await first.demo.ended;
+  const second = await started(cwd);
+  expect(second.token).not.toBe(first.token);
+  expect(await standings(second.api)).toHaveLength(5);
+  const [counting] = (await second.api<TaskPage>('/tasks?status=running')).tasks;
+  await expect
+    .poll(async () => (await second.api<TaskStory>(`/tasks/${counting!.id}`)).passes.map(({ end }) => end), {
+      timeout: 30_000,
+    })
+    .toEqual(['crashed', 'running']);
+}, 120_000);
+
+test('at the door one is led to the dashboard, and no token is given away', async () => {
+  const { origin, token } = await started(temporaryFolder());
+  const door = await fetch(origin, { redirect: 'manual' });
+  expect([door.status, door.headers.get('location')]).toEqual([302, '/operator/']);
+  expect(await (await fetch(`${origin}/operator/`)).text()).not.toContain(token);
+  expect((await fetch(`${origin}/operator/api/tasks`)).status).toBe(401);
+  expect((await fetch(`${origin}/tasks.json`)).status).toBe(404);
+});

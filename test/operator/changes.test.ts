@@ -1,0 +1,206 @@
+/** News of all tasks: told, gone on with, and bounded whatever a reader does. */
+import { createServer, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { createTasks } from 'holdfast';
+import { OperatorHandler } from 'holdfast/server';
+import { openSqlite } from 'holdfast/sqlite';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { ChangeMessage } from '../../src/operator/api.ts';
+import { Changes, mostNotes, mostTold } from '../../src/operator/changes.ts';
+import { ChangeStream } from '../../src/server/http/change-stream.ts';
+import { kinds } from '../stores/kinds.ts';
+import { Listener, operatorToken, send, stage, tools } from './stage.ts';
+
+describe.each(kinds)('on $name', ({ place }) => {
+  test('the first message says where to go on, and each change is told as its root stands then', async () => {
+    const { tasks, api } = await stage({ place: await place() });
+    const listener = await Listener.open(api);
+    expect(listener.messages).toEqual([
+      { type: 'changes', id: expect.stringMatching(/^\w+\.\d+$/), tasks: [], removed: [] },
+    ]);
+    const { id } = await tasks.create('family');
+    await listener.until(() => listener.tasks.get(id)?.standing === 'completed');
+    // Subtasks are news of their root.
+    expect([...listener.tasks.keys()]).toEqual([id]);
+  });
+
+  test('after a break the reader goes on behind what it has heard', async () => {
+    const { tasks, api } = await stage({ place: await place(), works: false });
+    const first = await Listener.open(api);
+    const heard = await tasks.create('greet', { name: 'heard' });
+    await first.until(() => first.tasks.has(heard.id));
+    first.close();
+    const missed = await tasks.create('greet', { name: 'missed' });
+    const second = await Listener.open(api, operatorToken, first.lastId);
+    await second.until(() => second.tasks.has(missed.id));
+    expect(second.messages.every(({ type }) => type === 'changes')).toBe(true);
+    expect(second.tasks.has(heard.id)).toBe(false);
+  });
+
+  test('what another process does is told too', async () => {
+    const at = await place();
+    const here = await stage({ place: at, works: false });
+    const elsewhere = await stage({ place: at, works: false });
+    const listener = await Listener.open(here.api);
+    const { id } = await elsewhere.tasks.create('greet', { name: 'Ada' });
+    await listener.until(() => listener.tasks.has(id));
+    await elsewhere.act(id, 'cancel');
+    await listener.until(() => listener.tasks.get(id)?.standing === 'cancelled');
+    await elsewhere.act(id, 'purge');
+    await listener.until((messages) =>
+      messages.some((one) => one.type === 'changes' && one.removed.includes(id)),
+    );
+  });
+});
+
+test.each(['another.3', 'rubbish', '.', `${'a'.repeat(12)}.1`])(
+  'a reader that last heard "%s" is told to look at everything anew',
+  async (lastId) => {
+    const { api } = await stage({ works: false });
+    expect((await Listener.open(api, operatorToken, lastId)).messages).toEqual([
+      { type: 'reset', id: expect.any(String) },
+    ]);
+  },
+);
+
+test('a number from before a restart, or from the future, leads to a reset', async () => {
+  const { api } = await stage({ works: false });
+  const [incarnation] = (await Listener.open(api)).lastId.split('.');
+  const future = await Listener.open(api, operatorToken, `${incarnation}.999`);
+  expect(future.messages[0]!.type).toBe('reset');
+  const next = await stage({ works: false });
+  const restarted = await Listener.open(next.api, operatorToken, `${incarnation}.0`);
+  expect(restarted.messages[0]!.type).toBe('reset');
+});
+
+/** Changes without HTTP, so that the test decides when more is asked for. */
+async function followed() {
+  const tasks = createTasks({ store: () => openSqlite('memory:'), tools });
+  onTestFinished(() => tasks.close());
+  const changes = new Changes(tasks);
+  const abort = new AbortController();
+  onTestFinished(() => abort.abort());
+  const messages = changes.follow({}, { signal: abort.signal });
+  const next = async () => (await messages.next()).value as ChangeMessage;
+  await next();
+  const make = (count: number) =>
+    Promise.all(Array.from({ length: count }, () => tasks.create('greet', { name: 'Ada' })));
+  return { tasks, changes, next, make, abort, messages };
+}
+
+test('many changes of one task are one, and so many tasks as fit come in one message', async () => {
+  const { tasks, next, make } = await followed();
+  const made = await make(mostTold);
+  for (const { id } of made) await tasks.cancel(id);
+  const message = await next();
+  if (message.type !== 'changes') throw new Error('It was a reset.');
+  expect(message.tasks.map(({ id, standing }) => [id, standing])).toEqual(
+    made.map(({ id }) => [id, 'cancelled']),
+  );
+});
+
+test('more than fit are told as a reset, and after it news comes again', async () => {
+  const { next, make } = await followed();
+  await make(mostTold + 1);
+  expect((await next()).type).toBe('reset');
+  const [one] = await make(1);
+  expect(await next()).toMatchObject({ type: 'changes', tasks: [{ id: one!.id }] });
+});
+
+test('a reader that asks for nothing holds nothing: notes are bounded, and it is told a reset', async () => {
+  const { changes, next, make } = await followed();
+  for (let n = 0; n < 12; n++) await make(1_000);
+  expect(changes.size).toBe(mostNotes);
+  expect((await next()).type).toBe('reset');
+});
+
+test('who leaves is not waited for', async () => {
+  const { abort, messages } = await followed();
+  const next = messages.next();
+  abort.abort();
+  expect(await next).toEqual({ done: true, value: undefined });
+});
+
+test('a reader that takes nothing gets no more than one message in its buffer, whatever happens meanwhile', async () => {
+  const tasks = createTasks({ store: () => openSqlite('memory:'), tools });
+  const handler = new OperatorHandler(tasks, { operator: { token: operatorToken } });
+  let response: ServerResponse | undefined;
+  const server = createServer((req, res) => {
+    response = res;
+    handler.node(req, res);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  const reader = connect(port, '127.0.0.1').pause();
+  onTestFinished(async () => {
+    reader.destroy();
+    await handler.close();
+    server.close();
+    await tasks.close();
+  });
+  reader.write(
+    `GET /operator/api/changes HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`,
+  );
+  await expect.poll(() => response?.headersSent).toBe(true);
+  // Large rows, so that what the machine itself buffers for a connection is soon full.
+  const owner = 'x'.repeat(20_000);
+  const round = async () => {
+    await Promise.all(Array.from({ length: 100 }, () => tasks.create('greet', { name: 'Ada' }, { owner })));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    return response!.socket!.bytesWritten;
+  };
+  let handedOver = -1;
+  for (let now = 0; now !== handedOver || !response!.writableNeedDrain; ) {
+    handedOver = now;
+    now = await round();
+  }
+  // Twenty megabytes of news, of which at most one message is made.
+  const oneMessage = mostTold * 25_000;
+  for (let more = 0; more < 10; more++) {
+    expect((await round()) - handedOver).toBeLessThan(oneMessage);
+    expect(response!.writableLength).toBeLessThan(oneMessage);
+  }
+});
+
+test('a stream with nothing to say says that it is still there', async () => {
+  const silent = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+  const stream = new ChangeStream(
+    () => silent,
+    () => {},
+    1,
+  );
+  const { value } = await stream.body.getReader().read();
+  expect(new TextDecoder().decode(value)).toBe(': still here\n\n');
+  stream.end();
+});
+
+test('so many may listen, and no more', async () => {
+  const { api } = await stage({ works: false });
+  const listeners = await Promise.all(Array.from({ length: 64 }, () => Listener.open(api)));
+  const changes = () => send(`${api}/changes`, { token: operatorToken });
+  expect(await changes()).toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
+  listeners[0]!.close();
+  await expect
+    .poll(() =>
+      Listener.open(api).then(
+        () => 'open',
+        () => 'refused',
+      ),
+    )
+    .toBe('open');
+});
+
+test('a server that stops ends the streams', async () => {
+  const tasks = createTasks({ store: () => openSqlite('memory:'), tools });
+  const handler = new OperatorHandler(tasks, { operator: { token: operatorToken } });
+  const server = createServer(handler.node).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  const ended = send(`http://127.0.0.1:${port}/operator/api/changes`, { token: operatorToken });
+  await expect.poll(() => handler.streams).toBe(1);
+  await handler.close();
+  expect((await ended).status).toBe(200);
+  expect(handler.streams).toBe(0);
+  server.close();
+  await tasks.close();
+});

@@ -1,0 +1,62 @@
+/** The desk in front of a gateway: how it is switched on, and a call of another server that is made again. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { Operator } from '../../src/operator/operator.ts';
+import { holdfast, tidyUp } from '../demo/terminal.ts';
+import { notes, openGateway, toy } from '../gateway/stage.ts';
+import { connectOurClient } from '../interop/our-client.ts';
+import { send } from './stage.ts';
+
+vi.setConfig({ testTimeout: 90_000 });
+
+function served(options: string, env = '') {
+  const home = mkdtempSync(join(tmpdir(), 'holdfast-operator-'));
+  onTestFinished(async () => {
+    await tidyUp();
+    rmSync(home, { recursive: true, force: true });
+  });
+  const words = [process.execPath, ...toy.args].map((word) => `'${word}'`).join(' ');
+  const command = `serve --store memory: ${options} -- ${words}`;
+  return holdfast(command, { cwd: home }, env);
+}
+
+test('holdfast serve --operator prints where the dashboard is, with a token that is good', async () => {
+  const [, url, token] = await served('--operator').says(/^dashboard (http:\S+)#token=([\w-]{22,})$/m);
+  expect((await send(`${url}api/about`, { token: token! })).status).toBe(200);
+  expect((await send(`${url}api/about`)).status).toBe(401);
+});
+
+test('a token of the environment is taken, and not printed', async () => {
+  const token = 'from-the-environment-0123456789';
+  const gateway = served('--operator --json', `HOLDFAST_OPERATOR_TOKEN=${token}`);
+  const [line, url] = await gateway.says(/^\{"ready":.*"dashboard":"([^"]*)"\}$/m);
+  expect(line).not.toContain(token);
+  expect((await send(`${url}api/about`, { token })).status).toBe(200);
+});
+
+test('without --operator there is no dashboard', async () => {
+  const [, url] = await served('').says(/^ready (http:\S+)\/mcp$/m);
+  expect((await send(`${url}/operator/`)).status).toBe(404);
+});
+
+test('a call of another server that was cancelled is begun anew by a retry', async () => {
+  await using stage = await openGateway({ mcpServers: { toy } });
+  const { tasks } = stage.gateway;
+  const client = await connectOurClient(stage.url, { isModern: true });
+  onTestFinished(() => client.tasks.close());
+  const { file, lines } = notes();
+  const handle = await client.tasks.call('write', { file, ms: 600_000 });
+  await expect.poll(lines).toEqual(['begun']);
+  const desk = new Operator(tasks);
+  const [call] = (await desk.list({})).tasks;
+  expect(call!.standing).toBe('running');
+  await desk.cancel(call!.id);
+  await handle.result().catch(() => {});
+  const again = await desk.retry(call!.id);
+  // It did begin, though nobody can know how far the first one had come.
+  await expect.poll(() => lines().filter((line) => line === 'begun').length).toBe(2);
+  expect((await desk.story(again.id))!.retryOf).toBe(call!.id);
+  await desk.cancel(again.id);
+});
