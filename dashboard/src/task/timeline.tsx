@@ -133,8 +133,10 @@ function RowLine({ row, timeline, tabIndex, isOpen, tip }: RowLineProps) {
           <span class="lane-label" title={row.label}>
             {nameOf(row)}
           </span>
-          <span class="lane-took">{tookWords(row, end)}</span>
         </button>
+        <span class="lane-took" aria-hidden="true">
+          {tookWords(row, end)}
+        </span>
         <div class="track">
           {row.bars.map((bar, i) => (
             <BarView key={i} bar={bar} index={i} axis={axis} childId={row.childId} label={row.label} />
@@ -254,8 +256,10 @@ function FoldLine({ fold, axis, tabIndex }: { fold: Fold; axis: Axis; tabIndex: 
         >
           <Icon name="chevron" />
           <span class="lane-label">{fold.rows.length} that went well</span>
-          <span class="lane-took">{duration(to - from)}</span>
         </button>
+        <span class="lane-took" aria-hidden="true">
+          {duration(to - from)}
+        </span>
         <div class="track">
           <span
             class="bar bar-fold"
