@@ -22,7 +22,7 @@ let pictures = 0;
 for (const screen of screens.filter(({ name }) => isWanted(name)))
   for (const look of screen.looks) {
     const file = pictureName(screen, look);
-    const picture = smaller(await studio.show(screen, look, (page) => stillPicture(page, screen.extent)));
+    const picture = smaller(await studio.show(screen, look, (page) => stillPicture(page, screen)));
     writeFileSync(join(folder, file), picture);
     bytes += picture.length;
     pictures++;

@@ -29,6 +29,16 @@ const seconds = {
 };
 const tools = Object.keys(seconds) as (keyof typeof seconds)[];
 
+const problems: Readonly<Record<keyof typeof seconds, string>> = {
+  publish_report: 'HTTP 409: a report of this name exists already',
+  summarise_pages: 'HTTP 503: the tide office is closed',
+  transcribe_audio: 'connect ETIMEDOUT 203.0.113.7:443',
+  translate_book: 'The dictionary has no entry for “Watt”.',
+  nightly_backup: 'The disk of vault-2 is full: 0 bytes are free',
+  pay_invoice: 'pay: the bank answered 402: the limit is used up',
+  print_report: 'The printer is out of paper.',
+};
+
 /** How the newest stand; the older ones have ended. */
 const newest: readonly (Partial<TaskSummary> & { tool: keyof typeof seconds; standing: Standing })[] = [
   { tool: 'summarise_pages', standing: 'queued' },
@@ -92,10 +102,11 @@ function fleet(): readonly TaskSummary[] {
     const chance = next();
     const standing = said?.standing ?? (chance < 0.08 ? 'failed' : chance < 0.12 ? 'cancelled' : 'completed');
     const isLive = standing === 'queued' || standing === 'running' || standing === 'waiting';
-    const took = Math.round(seconds[tool] * (0.5 + next()) * second);
     createdAt -= Math.round((10 + next() * 150) * second);
+    const age = present - createdAt;
+    const took = Math.min(Math.round(seconds[tool] * (0.5 + next()) * second), Math.round(age * next()));
     const id = `${(1_000 + index * 37).toString(36)}${(present + index * 7_919).toString(36)}`;
-    const end = Math.min(createdAt + took, present - second);
+    const end = createdAt + took;
     return summary({
       id,
       tool,
@@ -105,7 +116,7 @@ function fleet(): readonly TaskSummary[] {
       updatedAt: isLive ? present - Math.round(next() * 9 * second) : end,
       passes: standing === 'queued' ? 0 : 1,
       ...(!isLive && { finishedAt: end }),
-      ...(standing === 'failed' && { problem: 'HTTP 503: the tide office is closed' }),
+      ...(standing === 'failed' && { problem: problems[tool] }),
       ...said,
     });
   });
@@ -170,11 +181,19 @@ function overview(tasks: readonly TaskSummary[]): World['overview'] {
           p95Ms: Math.round(seconds[tool] * second * 3.4),
         };
       }),
-      waiting: tasks.filter(({ standing }) => standing === 'waiting').slice(0, 5),
-      failing: tasks.filter(({ standing }) => standing === 'failed' || standing === 'lost').slice(0, 5),
+      waiting: tasks
+        .filter(({ standing }) => standing === 'waiting')
+        .toSorted(newestFirst)
+        .slice(0, 5),
+      failing: tasks
+        .filter(({ standing }) => standing === 'failed' || standing === 'lost')
+        .toSorted(newestFirst)
+        .slice(0, 5),
     };
   };
 }
+
+const newestFirst = (a: TaskSummary, b: TaskSummary) => b.updatedAt - a.updatedAt;
 
 const tasks = fleet();
 export const busy = { tasks, overview: overview(tasks) };

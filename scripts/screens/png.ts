@@ -1,6 +1,6 @@
 /**
- * Makes pictures small enough for a repository. Screens have few colours: those that are used most become a palette of
- * at most 256, and every other one, which only softens the edge of a letter, takes the nearest of them. The same
+ * Makes pictures small enough for a repository. Screens have few colours: 256 of them become a palette, and every
+ * other one, which only softens the edge of a letter, takes the nearest of these. The same
  * picture always gives the same bytes.
  */
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
@@ -99,6 +99,7 @@ function paeth(left: number, up: number, corner: number): number {
   return toUp <= toCorner ? up : corner;
 }
 
+/** The commonest colour first, then each time the one that would be missed most: common, and unlike those chosen. */
 function paletteOf(colours: Uint32Array): readonly number[] {
   const counts = new Map<number, number>();
   // Most of a screen is one colour for a long stretch: each stretch is counted as one.
@@ -107,10 +108,23 @@ function paletteOf(colours: Uint32Array): readonly number[] {
     while (colours[to] === colour) to++;
     counts.set(colour, (counts.get(colour) ?? 0) + to - from);
   }
-  return [...counts]
-    .toSorted(([a, many], [b, others]) => others - many || a - b)
-    .slice(0, mostColours)
-    .map(([colour]) => colour);
+  const left = [...counts]
+    .toSorted(([a], [b]) => a - b)
+    .map(([colour, count]) => ({ colour, count, far: 1e9 }));
+  const palette: number[] = [];
+  while (palette.length < mostColours) {
+    const missed = left.reduce((a, b) => (b.count * b.far > a.count * a.far ? b : a));
+    if (missed.far === 0) break;
+    palette.push(missed.colour);
+    for (const other of left) other.far = Math.min(other.far, distance(other.colour, missed.colour));
+  }
+  return palette;
+}
+
+function distance(a: number, b: number): number {
+  return (
+    ((a >> 16) - (b >> 16)) ** 2 + (((a >> 8) & 255) - ((b >> 8) & 255)) ** 2 + ((a & 255) - (b & 255)) ** 2
+  );
 }
 
 /** The place of the nearest colour of a palette. */
@@ -122,14 +136,10 @@ function indexesIn(palette: readonly number[]): (colour: number) => number {
     let nearest = 0;
     let least = Number.POSITIVE_INFINITY;
     palette.forEach((other, index) => {
-      const distance =
-        ((colour >> 16) - (other >> 16)) ** 2 +
-        (((colour >> 8) & 255) - ((other >> 8) & 255)) ** 2 +
-        ((colour & 255) - (other & 255)) ** 2;
-      if (distance < least) {
-        least = distance;
-        nearest = index;
-      }
+      const far = distance(colour, other);
+      if (far >= least) return;
+      least = far;
+      nearest = index;
     });
     known.set(colour, nearest);
     return nearest;

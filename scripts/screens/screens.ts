@@ -20,6 +20,8 @@ export interface Screen {
   readonly arrange?: (page: Page, server: PictureServer) => Promise<void>;
   /** All of the page, or what the window shows of it. */
   readonly extent: 'page' | 'window';
+  /** The picture is cut to these elements. */
+  readonly parts?: readonly string[];
   readonly looks: readonly Required<Look>[];
 }
 
@@ -32,9 +34,10 @@ export const worlds: Readonly<Record<'busy' | 'idle', World>> = {
   idle: { now: present, ...idle, stories: [] },
 };
 
-const [desktopLight] = looks;
-const plain = [desktopLight!];
 const everywhere = looks;
+const plain = looks.slice(0, 1);
+/** A desktop in the light and a phone in the dark. */
+const both = looks.filter(({ screen, colours }) => (screen === 'desktop') === (colours === 'light'));
 
 const window = 'window';
 const page = 'page';
@@ -46,7 +49,7 @@ const signIn: readonly Screen[] = [
     isSignedOut: true,
     shows: 'h1:text("Sign in")',
     extent: window,
-    looks: everywhere,
+    looks: both,
   },
   {
     name: 'sign-in-wrong-token',
@@ -75,7 +78,7 @@ const overview: readonly Screen[] = [
     },
     shows: '.banner:has-text("Next try in 2 s")',
     extent: window,
-    looks: everywhere,
+    looks: both,
   },
   { name: 'overview-error', at: '', trouble: 'broken', shows: '[role=alert]', extent: window, looks: plain },
 ];
@@ -164,7 +167,7 @@ const task: readonly Screen[] = [
     extent: page,
     looks: everywhere,
   },
-  { name: 'task-failed', at: '?task=task-exhausted', shows: '.timeline', extent: page, looks: everywhere },
+  { name: 'task-failed', at: '?task=task-exhausted', shows: '.timeline', extent: page, looks: both },
   { name: 'task-subtasks', at: '?task=task-family', shows: '.timeline', extent: page, looks: plain },
   { name: 'task-many-steps', at: '?task=task-many', shows: '.timeline', extent: page, looks: plain },
   { name: 'task-cancelled', at: '?task=task-cancelled', shows: '.timeline', extent: page, looks: plain },
@@ -189,9 +192,19 @@ const task: readonly Screen[] = [
   },
 ];
 
-export const screens: readonly Screen[] = [...signIn, ...overview, ...list, ...task];
+/** What tells strangers what all this is for. */
+const readme: Screen = {
+  name: 'readme',
+  at: '?task=task-crashed',
+  shows: '.timeline',
+  extent: page,
+  parts: ['.task-head', '.timeline'],
+  looks: plain,
+};
 
-/** The files that the pictures of a screen are in. */
-export function pictureName({ name }: Screen, { screen, colours }: Required<Look>): string {
-  return `${name}.${screen}-${colours}.png`;
+export const screens: readonly Screen[] = [...signIn, ...overview, ...list, ...task, readme];
+
+/** The file that the picture of a screen is in. */
+export function pictureName(of: Screen, { screen, colours }: Required<Look>): string {
+  return of === readme ? 'readme.png' : `${of.name}.${screen}-${colours}.png`;
 }

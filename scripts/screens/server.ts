@@ -32,9 +32,8 @@ export interface PictureServer extends AsyncDisposable {
   trouble(now: Trouble): void;
 }
 
-/** Serves the dashboard that was built into `folder`. */
-export async function servePictures(world: World, folder: string, first?: Trouble): Promise<PictureServer> {
-  const files = new DashboardFiles(folder);
+export async function servePictures(world: World, first?: Trouble): Promise<PictureServer> {
+  const files = new DashboardFiles();
   const desk = new PictureDesk(world);
   const streams = new Set<ServerResponse>();
   let trouble = first;

@@ -61,8 +61,12 @@ export function TimelineDrawing({ timeline, opened }: { timeline: Timeline; open
     <div class="drawing" ref={box}>
       <div class="lane-axis" aria-hidden="true">
         <div class="track">
-          {axis.ticks.map(({ at, place, label }) => (
-            <span key={at} class={`tick${place > 0.94 ? ' tick-last' : ''}`} style={{ left: percent(place) }}>
+          {axis.ticks.map(({ at, place, label, isDense }) => (
+            <span
+              key={at}
+              class={`tick${place > 0.94 ? ' tick-last' : ''}${isDense ? ' tick-dense' : ''}`}
+              style={{ left: percent(place) }}
+            >
               {label}
             </span>
           ))}
@@ -202,7 +206,9 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
                 data-side={resumed > 0.4 ? 'before' : 'after'}
                 style={{ '--at': percent(resumed) }}
               >
-                resumed, {notRepeated(crash.replayed ?? 0)}
+                <span>
+                  resumed<span class="flag-more">, {notRepeated(crash.replayed ?? 0)}</span>
+                </span>
               </span>
             )}
           </Fragment>
