@@ -1,10 +1,10 @@
 /** The frame around every page: where one is, how the connection stands, and who may look at all. */
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { sentenceOf } from './errors.ts';
+import type { About } from '../../src/operator/api.ts';
 import { startClock } from './format.ts';
 import { ListPage } from './list/page.tsx';
-import { follow } from './live.ts';
+import { connection, follow } from './live.ts';
 import { OverviewPage } from './overview/page.tsx';
 import { arrivals, route } from './router.ts';
 import { desk, token } from './session.ts';
@@ -24,15 +24,15 @@ function SignedIn() {
   const current = desk.value!;
   useEffect(() => {
     const stop = follow(current);
-    current.about().then(
-      (told) => {
-        about.value = told;
-        startClock(told.now);
-      },
-      // The stream meets the same trouble and shows it; about is asked for again with the next page.
-      (error) => console.warn(sentenceOf(error)),
-    );
-    return stop;
+    // A server that is back may be another one, with other tools and another clock.
+    const stopAsking = connection.subscribe(({ state }) => {
+      if (state === 'live') current.about().then(learn, () => {});
+    });
+    return () => {
+      stopAsking();
+      stop();
+      about.value = undefined;
+    };
   }, [current]);
   return (
     <>
@@ -55,6 +55,11 @@ function SignedIn() {
       <KeyboardHelp />
     </>
   );
+}
+
+function learn(told: About): void {
+  about.value = told;
+  startClock(told.now);
 }
 
 function Page({ main }: { main: RefObject<HTMLElement | null> }) {

@@ -1,5 +1,6 @@
 /** Durations, moments and counts as people read them, and the clock that everything on the page goes by. */
 import { signal } from '@preact/signals';
+import type { TaskSummary } from '../../src/operator/api.ts';
 
 /** The server's time, to the second. It advances only while the page is visible. */
 export const now = signal(Date.now());
@@ -119,6 +120,13 @@ export function ownerName(owner: string): string {
   } catch {
     return owner;
   }
+}
+
+/** One line about a task beside its tool: what is wrong, what it says, or else its id. */
+export function aboutTask(task: TaskSummary): string {
+  const told = task.stuck ?? task.problem ?? task.statusMessage ?? task.progress?.message;
+  if (told) return told;
+  return task.childCount > 0 ? plural(task.childCount, 'subtask') : task.id;
 }
 
 function two(ms: number, unit: number, name: string, smaller: number, smallerName: string): string {

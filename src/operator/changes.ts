@@ -72,7 +72,10 @@ export class Changes {
   ): AsyncGenerator<ChangeMessage, void> {
     const { clock } = this.#tasks;
     this.#listening ??= this.#listen();
-    await this.#listening;
+    await this.#listening.catch((error) => {
+      this.#listening = undefined;
+      throw error;
+    });
     const known = this.#positionAfter(lastId);
     let position = known ?? this.#last;
     // The first message says that from here on nothing is missed, and from where to go on.

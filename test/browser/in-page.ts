@@ -54,3 +54,8 @@ export const overflow = 'document.documentElement.scrollWidth - document.documen
 
 /** The name of what has the focus. */
 export const focused = 'document.activeElement?.getAttribute("aria-label")';
+
+/** As if the browser's own back button led to a task: nothing is loaded anew. */
+export function goTo(id: string): string {
+  return `history.pushState(null, '', '?task=${encodeURIComponent(id)}'); dispatchEvent(new PopStateEvent('popstate'))`;
+}

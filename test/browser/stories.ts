@@ -449,3 +449,10 @@ export const stories: readonly TaskStory[] = [
     },
   ),
 ];
+
+/** As they look in the middle of other things: their sentences differ, their pages do not. */
+export const restingStories: readonly TaskStory[] = [
+  story(summary({ id: 'task-resting', childCount: 3, liveChildCount: 1, passes: 2 })),
+  story(summary({ id: 'task-sleeping' }), { wakeAt: present + 90 * second }),
+  story(summary({ id: 'task-silent' }), { holder: { name: 'harbour-7', leaseUntil: present - 40 * second } }),
+];

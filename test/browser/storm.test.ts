@@ -31,10 +31,10 @@ test('no task of the main thread takes more than 200 ms of its time', { timeout:
   let longest = Number.POSITIVE_INFINITY;
   for (let attempt = 0; attempt < 3 && longest > mostMs; attempt++) {
     const messages = listen(server);
-    let last = '';
     longest = await longestTask(page, async () => {
-      last = await storm(server);
-      await rowOf(page, last).waitFor();
+      await storm(server);
+      const { id } = await server.tasks.create('greet', { name: 'after the storm' });
+      await rowOf(page, id).waitFor();
     });
     const { count, largest, ms } = await messages.stop();
     // What is told is gathered where it happens: a few messages a second, each of so many tasks at most.
@@ -56,25 +56,22 @@ test('what measures it sees a task that takes long', { timeout: 120_000 }, async
   expect(longest).toBeGreaterThan(100);
 });
 
-/** Tasks are made, and every other one is cancelled at once; gives the last. No worker takes any. */
-async function storm({ tasks }: DashboardServer): Promise<string> {
+/** Tasks are made, and every other one is cancelled at once. No worker takes any. */
+async function storm({ tasks }: DashboardServer): Promise<void> {
   const begun = performance.now();
   let changes = 0;
-  let last = '';
   while (changes < perSecond * seconds) {
     const due = Math.min(perSecond * seconds, Math.floor(((performance.now() - begun) / 1_000) * perSecond));
     await Promise.all(
       Array.from({ length: Math.ceil(Math.max(0, due - changes) / 2) }, async () => {
         changes += 2;
         const { id } = await tasks.create('sleep');
-        last = id;
         if (changes % 4 === 0) await tasks.cancel(id);
         else await tasks.create('sleep');
       }),
     );
     await pause(20);
   }
-  return last;
 }
 
 /** Hears what the dashboard hears. */

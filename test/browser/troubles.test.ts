@@ -42,6 +42,28 @@ test('while the server is gone the list stays, and it goes on by itself', { time
   await rowOf(page, after.id).waitFor();
 });
 
+test('whoever reads further down keeps their place over a restart', { timeout: patience }, async () => {
+  const { server, page } = await stage();
+  await Promise.all(
+    Array.from({ length: 90 }, (_, name) => server.tasks.create('greet', { name: `${name}` })),
+  );
+  await page.goto(server.address('?view=tasks'));
+  await page.locator('.row-link').first().waitFor();
+  await page.evaluate('scrollTo(0, 1200)');
+  const inSight = () =>
+    page.evaluate(`document.elementFromPoint(300, 500)?.closest('.row-link')?.getAttribute('data-id')`);
+  await expect.poll(inSight).toBeTruthy();
+  const before = await inSight();
+
+  await server.stop();
+  await page.getByText('The server does not answer.').waitFor();
+  await server.start();
+  await server.tasks.create('greet', { name: 'meanwhile' });
+  await page.getByRole('button', { name: '1 new task' }).waitFor();
+  await page.getByText('The server does not answer.').waitFor({ state: 'detached' });
+  expect(await inSight()).toBe(before);
+});
+
 test('a page that is opened while the server is gone fills itself later', { timeout: patience }, async () => {
   const { server, page } = await stage();
   const { id } = await server.tasks.create('greet', { name: 'Ada' });
@@ -85,13 +107,13 @@ test('a wrong token is said to be wrong, in a link and in the field', { timeout:
   await page.getByText('The server does not accept this token.').waitFor();
   await page.getByLabel('Token').fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('No task yet').waitFor();
+  await page.getByText('No task in the last hour').waitFor();
 });
 
 test('a token that is not good any more leads back to the beginning', { timeout: patience }, async () => {
   const { server, page } = await stage();
   await page.goto(server.address());
-  await page.getByText('No task yet').waitFor();
+  await page.getByText('No task in the last hour').waitFor();
   await server.stop();
   await server.start('another-0123456789abcdef');
   await page.getByText('The server does not accept this token.').waitFor();

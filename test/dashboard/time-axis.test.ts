@@ -97,6 +97,13 @@ test.each([
   expect(offsetLabel(offset, step)).toBe(label);
 });
 
+test('where there is little room, ticks that stand close to each other give way', () => {
+  const { ticks } = axisOf({ from: 0, to: 7 * second }, [{ from: 0, to: 7 * second }]);
+  const major = ticks.filter(({ isMinor }) => !isMinor).map(({ place }) => place);
+  expect(major.length).toBeGreaterThan(2);
+  for (const [i, place] of major.slice(1).entries()) expect(place - major[i]!).toBeGreaterThan(0.199);
+});
+
 test('a task that has only just been made has an axis too', () => {
   const axis = axisOf({ from: 7, to: 7 }, []);
   expect(axis.place(7)).toBe(0);

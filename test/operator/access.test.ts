@@ -144,6 +144,23 @@ test.runIf(outside)('a request that did not come from this machine itself gets 4
   expect(status).toBe(403);
 });
 
+test('a token that does not tell its bearer from others looks over nothing', async () => {
+  const { ask, tasks } = await stage({ works: false, owner: () => 'anonymous' });
+  await tasks.create('greet', { name: 'Ada' }, { owner: 'anonymous' });
+  expect((await ask('/tasks', { token: adasToken })).status).toBe(403);
+});
+
+test('callers are held to their limits here too, and the operator is not', async () => {
+  const { ask } = await stage({ works: false, limits: { looksPerMinute: 3 } });
+  const statuses = async (token: string) => {
+    const answers: number[] = [];
+    for (let n = 0; n < 5; n++) answers.push((await ask('/tasks', { token })).status);
+    return answers;
+  };
+  expect(await statuses(adasToken)).toEqual([200, 200, 200, 429, 429]);
+  expect(await statuses(operatorToken)).toEqual([200, 200, 200, 200, 200]);
+});
+
 test('the desk is off unless it is switched on', async () => {
   const { origin } = await stage({ works: false, http: { operator: undefined as never } });
   expect((await send(`${origin}/operator/`)).status).toBe(404);

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { createTasks } from 'holdfast';
 import { OperatorHandler } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ChangeMessage } from '../../src/operator/api.ts';
 import { Changes, mostNotes, mostTold } from '../../src/operator/changes.ts';
 import { ChangeStream } from '../../src/server/http/change-stream.ts';
@@ -114,6 +114,36 @@ test('a reader that asks for nothing holds nothing: notes are bounded, and it is
   expect((await next()).type).toBe('reset');
 });
 
+test('calls that were answered directly come and go, and are no news', async () => {
+  const { tasks, next, make } = await followed();
+  await tasks.work();
+  const requests = await tasks.requests();
+  for (let n = 0; n < 10; n++) {
+    const { id } = await tasks.create('greet', { name: 'Ada' }, { unpublished: true });
+    await tasks.outcome(id);
+    await requests.discard(id);
+  }
+  const open = await tasks.create('approve', {}, { unpublished: true });
+  const [published] = await make(1);
+  const message = await next();
+  expect(message).toMatchObject({ type: 'changes', removed: [] });
+  expect(JSON.stringify(message)).toContain(published!.id);
+  expect(JSON.stringify(message)).not.toContain(open.id);
+});
+
+test('what many are told of is read once', async () => {
+  const { tasks, changes, next, make } = await followed();
+  const { signal } = new AbortController();
+  const others = Array.from({ length: 9 }, () => changes.follow({}, { signal }));
+  for (const other of others) await other.next();
+  const made = await make(20);
+  const reads = vi.spyOn(tasks, 'get');
+  const messages = await Promise.all([next(), ...others.map(async (other) => (await other.next()).value)]);
+  for (const message of messages) expect(message).toMatchObject({ type: 'changes' });
+  expect(messages[9]).toEqual(messages[0]);
+  expect(reads).toHaveBeenCalledTimes(made.length);
+});
+
 test('who leaves is not waited for', async () => {
   const { abort, messages } = await followed();
   const next = messages.next();
@@ -141,7 +171,7 @@ test('a reader that takes nothing gets no more than one message in its buffer, w
   reader.write(
     `GET /operator/api/changes HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`,
   );
-  await expect.poll(() => response?.headersSent).toBe(true);
+  await expect.poll(() => response?.headersSent, { timeout: 30_000 }).toBe(true);
   // Large rows, so that what the machine itself buffers for a connection is soon full.
   const owner = 'x'.repeat(20_000);
   const round = async () => {
@@ -197,7 +227,7 @@ test('a server that stops ends the streams', async () => {
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as { port: number };
   const ended = send(`http://127.0.0.1:${port}/operator/api/changes`, { token: operatorToken });
-  await expect.poll(() => handler.streams).toBe(1);
+  await expect.poll(() => handler.streams, { timeout: 30_000 }).toBe(1);
   await handler.close();
   expect((await ended).status).toBe(200);
   expect(handler.streams).toBe(0);

@@ -46,5 +46,5 @@ describe.each(kinds)('on $name', ({ place: fresh }) => {
       ['step 4', 2, 'ok', 4],
       ['step 5', 2, 'ok', 5],
     ]);
-  }, 60_000);
+  });
 });

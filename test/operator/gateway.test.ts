@@ -2,14 +2,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Operator } from '../../src/operator/operator.ts';
 import { holdfast, tidyUp } from '../demo/terminal.ts';
 import { notes, openGateway, toy } from '../gateway/stage.ts';
 import { connectOurClient } from '../interop/our-client.ts';
 import { send } from './stage.ts';
-
-vi.setConfig({ testTimeout: 90_000 });
 
 function served(options: string, env = '') {
   const home = mkdtempSync(join(tmpdir(), 'holdfast-operator-'));
@@ -48,7 +46,7 @@ test('a call of another server that was cancelled is begun anew by a retry', asy
   onTestFinished(() => client.tasks.close());
   const { file, lines } = notes();
   const handle = await client.tasks.call('write', { file, ms: 600_000 });
-  await expect.poll(lines).toEqual(['begun']);
+  await expect.poll(lines, { timeout: 30_000 }).toEqual(['begun']);
   const desk = new Operator(tasks);
   const [call] = (await desk.list({})).tasks;
   expect(call!.standing).toBe('running');
@@ -56,7 +54,7 @@ test('a call of another server that was cancelled is begun anew by a retry', asy
   await handle.result().catch(() => {});
   const again = await desk.retry(call!.id);
   // It did begin, though nobody can know how far the first one had come.
-  await expect.poll(() => lines().filter((line) => line === 'begun').length).toBe(2);
+  await expect.poll(() => lines().filter((line) => line === 'begun').length, { timeout: 30_000 }).toBe(2);
   expect((await desk.story(again.id))!.retryOf).toBe(call!.id);
   await desk.cancel(again.id);
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { OverviewReport } from '../../src/operator/api.ts';
 import { logOf } from '../audit/log.ts';
 import { kinds } from '../stores/kinds.ts';
-import { ada, adasToken, bob, bobsToken, Listener, stage } from './stage.ts';
+import { ada, adasToken, asked, bob, bobsToken, Listener, stage } from './stage.ts';
 
 describe.each(kinds)('on $name', ({ place }) => {
   test('lists, counts, overviews and changes tell of nobody else', async () => {
@@ -34,7 +34,7 @@ describe.each(kinds)('on $name', ({ place }) => {
   test('another owner’s task is answered like one that is not there, and nothing can be done to it', async () => {
     const { tasks, ask } = await stage({ place: await place() });
     const { id } = await tasks.create('approve', {}, { owner: bob });
-    await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
+    await asked(tasks, id);
     const as = (one: string, text: string) => text.replaceAll(one, 'ID');
     for (const path of ['', '/result', '/cancel', '/retry', '/answer', '/purge']) {
       const isRead = path === '' || path === '/result';

@@ -1,14 +1,14 @@
 /** What an author declared secret is shown to nobody who looks on. */
 import { describe, expect, test } from 'vitest';
 import { kinds } from '../stores/kinds.ts';
-import { ada, adasToken, operatorToken, stage } from './stage.ts';
+import { ada, adasToken, asked, operatorToken, stage } from './stage.ts';
 
 describe.each(kinds)('on $name', ({ place }) => {
   test('arguments, answers, values and results come without their secret fields', async () => {
     const at = await place();
     const { tasks, act, ask } = await stage({ place: at });
     const { id } = await tasks.create('pay', { card: { number: '4711-xyzzy' } }, { owner: ada });
-    await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
+    await asked(tasks, id);
     await act(id, 'answer', { key: 'pin', response: { action: 'accept', content: { pin: '0000-xyzzy' } } });
     await tasks.outcome(id);
     for (const token of [operatorToken, adasToken])

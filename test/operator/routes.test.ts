@@ -1,15 +1,11 @@
 /** Every request of the API over real HTTP, on both stores. */
-import type { Tasks } from 'holdfast';
+import { durableTool } from 'holdfast';
 import { describe, expect, test } from 'vitest';
 import type { OverviewReport, TaskSummary } from '../../src/operator/api.ts';
+import { Operator } from '../../src/operator/operator.ts';
 import { logOf } from '../audit/log.ts';
 import { kinds } from '../stores/kinds.ts';
-import { ada, stage } from './stage.ts';
-
-/** Until a task waits for an answer. */
-async function asked(tasks: Tasks, id: string): Promise<void> {
-  await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
-}
+import { ada, asked, stage } from './stage.ts';
 
 describe.each(kinds)('on $name', ({ place }) => {
   test('tasks are listed, the newest first, by pages and by filters', async () => {
@@ -200,6 +196,29 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(body.until - body.since).toBe(600_000);
     expect(body.buckets).toHaveLength(60);
   });
+});
+
+test('a long journal is read in many turns, and little of it is told', async () => {
+  const rows = Array.from({ length: 1_000 }, (_, n) => ({ n, text: 'y'.repeat(100) }));
+  const long = durableTool('long', {}, async (_, task) => {
+    for (let n = 0; n < 80; n++) await task.step(`${n}`, () => rows);
+  });
+  const { tasks } = await stage({ tools: [long] });
+  const { id } = await tasks.create('long');
+  await tasks.outcome(id);
+  let turns = 0;
+  let isOver = false;
+  const turn = () => {
+    turns++;
+    if (!isOver) setImmediate(turn);
+  };
+  turn();
+  const told = await new Operator(tasks).story(id);
+  isOver = true;
+  expect(told!.calls).toHaveLength(80);
+  // Nine megabytes were read, of which each turn saw about one.
+  expect(turns).toBeGreaterThan(8);
+  expect(JSON.stringify(told).length).toBeLessThan(300_000);
 });
 
 test('a large result is left out of the story, and comes when it is asked for', async () => {

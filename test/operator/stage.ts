@@ -4,10 +4,13 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, durableTool, type Tasks, type TasksOptions, TerminalError } from 'holdfast';
 import { type ServeHttpOptions, serveHttp, staticTokens } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import type { ChangeMessage, TaskPage, TaskStory, TaskSummary } from '../../src/operator/api.ts';
 import { open } from '../stores/kinds.ts';
+
+// A machine that does several things at once is slow, not wrong.
+vi.setConfig({ testTimeout: 90_000 });
 
 export const operatorToken = 'operator-0123456789abcdef';
 export const adasToken = 'ada-0123456789abcdef-ada';
@@ -95,6 +98,11 @@ export function send<T = unknown>(url: string, { token, method = 'GET', body, te
     req.on('error', reject);
     req.end(sent);
   });
+}
+
+/** Until a task waits for an answer. */
+export async function asked(tasks: Tasks, id: string): Promise<void> {
+  await expect.poll(async () => (await tasks.get(id))!.phase, { timeout: 30_000 }).toBe('waiting');
 }
 
 export interface Stage {

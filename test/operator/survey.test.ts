@@ -36,10 +36,8 @@ function rotating(): () => { readonly encryption: ReturnType<typeof encryption> 
 }
 
 describe('the survey of a SQLite file', () => testSurvey({ test, place: file(() => ({})) }));
-describe('the survey of an encrypted file', () => testSurvey({ test, place: file(() => encrypted) }));
 describe('the survey of a file whose keys rotate', () =>
   testSurvey({ test, place: async () => file(rotating())() }));
-describe('the survey in memory', () => testSurvey({ test, place: memory({}), notShared }));
 describe('the survey in memory, encrypted', () => testSurvey({ test, place: memory(encrypted), notShared }));
 
 describe('on Postgres', () => {
@@ -50,8 +48,6 @@ describe('on Postgres', () => {
   afterAll(() => database.remove());
 
   describe('the survey', () => testSurvey({ test, place: async () => placeIn(database.url) }));
-  describe('the survey, encrypted', () =>
-    testSurvey({ test, place: async () => placeIn(database.url, () => encrypted) }));
   describe('the survey while keys rotate', () =>
     testSurvey({ test, place: async () => placeIn(database.url, rotating()) }));
 });

@@ -3,7 +3,6 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { type Standing, standings } from '../../../src/model/standing.ts';
 import { ownerName } from '../format.ts';
-import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { meanings } from '../parts/standing.tsx';
 import { everything, type ListFilter, navigate, type Span, spans } from '../router.ts';
@@ -94,12 +93,11 @@ export function Filters({ filter, model }: { filter: ListFilter; model: ListMode
       >
         {isOpen.value ? 'Fewer filters' : 'More filters'}
       </button>
-      <Chips chosen={filter.standings} onChange={(standings) => show({ ...filter, standings })} />
-      {isFiltered(filter) && (
-        <Button kind="quiet" icon="close" onClick={() => show(everything)}>
-          Clear
-        </Button>
-      )}
+      <Chips
+        chosen={filter.standings}
+        onChange={(standings) => show({ ...filter, standings })}
+        {...(isFiltered(filter) && { onClear: () => show(everything) })}
+      />
     </search>
   );
 }
@@ -148,11 +146,19 @@ function Search({ filter, onChange }: { filter: ListFilter; onChange: (text: str
 interface ChipsProps {
   readonly chosen: readonly Standing[];
   readonly onChange: (chosen: readonly Standing[]) => void;
+  /** Given if there is anything to clear, of whichever kind. */
+  readonly onClear?: () => void;
 }
 
-function Chips({ chosen, onChange }: ChipsProps) {
+function Chips({ chosen, onChange, onClear }: ChipsProps) {
+  const row = useRef<HTMLFieldSetElement>(null);
+  // On phones the row is wider than the screen, and what an address has chosen may be out of sight.
+  useEffect(() => {
+    const first = row.current!.querySelector<HTMLElement>('[aria-pressed="true"]');
+    if (first) row.current!.scrollLeft = first.offsetLeft - 80;
+  }, []);
   return (
-    <fieldset class="chips">
+    <fieldset class="chips" ref={row}>
       <legend class="visually-hidden">Standing</legend>
       {standings.map((standing) => {
         const isChosen = chosen.includes(standing);
@@ -173,6 +179,12 @@ function Chips({ chosen, onChange }: ChipsProps) {
           </button>
         );
       })}
+      {onClear && (
+        <button type="button" class="chip chip-clear" onClick={onClear}>
+          <Icon name="close" />
+          Clear
+        </button>
+      )}
     </fieldset>
   );
 }

@@ -77,7 +77,8 @@ export class ListModel {
       while (this.#cursor !== undefined && this.rows.length === before) {
         const page = await this.#desk.list({ ...this.#survey, limit: laterPage, cursor: this.#cursor });
         if (!isCurrent()) return;
-        this.#take(page);
+        this.rows.append(page.tasks);
+        this.#cursor = page.nextCursor;
       }
     });
   }
@@ -111,8 +112,15 @@ export class ListModel {
         cursor = page.nextCursor;
         loaded += page.tasks.length;
       } while (loaded < wanted && cursor !== undefined);
+      // Whoever reads further down keeps their place: what is newer than all that they have is held back.
+      const first = this.rows.ids[0];
+      const newest = this.isRead && first !== undefined ? this.rows.get(first)!.createdAt : Number.MAX_VALUE;
       this.rows.clear();
-      for (const page of pages) this.#take(page);
+      for (const { tasks, nextCursor } of pages) {
+        this.#cursor = nextCursor;
+        this.rows.append(tasks.filter(({ createdAt }) => createdAt <= newest));
+        for (const task of tasks) if (task.createdAt > newest) this.rows.put(task, true, true);
+      }
     });
   }
 
@@ -133,11 +141,6 @@ export class ListModel {
         this.changed.value++;
       }
     }
-  }
-
-  #take(page: TaskPage): void {
-    this.rows.append(page.tasks);
-    this.#cursor = page.nextCursor;
   }
 
   #apply({ tasks, removed, reset }: Changes): void {

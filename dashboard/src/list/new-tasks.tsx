@@ -12,7 +12,11 @@ export function NewTasks({ model }: { model: ListModel }) {
     model.settle();
   };
   return (
-    <div class="new-tasks" role="status">
+    <div class="new-tasks">
+      {/* Said once, not for every one that comes. */}
+      <span class="visually-hidden" role="status">
+        {held.count > 0 && model.isRead ? 'There are new tasks at the top.' : ''}
+      </span>
       {held.count > 0 && model.isRead && (
         <button type="button" class="new-tasks-button number" onClick={show}>
           <Icon name="up" />

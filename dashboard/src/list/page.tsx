@@ -1,6 +1,7 @@
 /** All tasks, or those that a filter leaves. */
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import type { SurveyCount } from '../../../src/engine/survey.ts';
 import { count } from '../format.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Failure, Loading } from '../parts/states.tsx';
@@ -32,14 +33,34 @@ export function ListPage({ filter }: { filter: ListFilter }) {
 }
 
 function Total({ model }: { model: ListModel }) {
-  const total = model.total.value;
-  if (!total) return <p class="total" />;
-  return (
-    <p class="total number" role="status">
-      <strong>{count(total.count, total.isMore)}</strong>{' '}
-      {total.count === 1 && !total.isMore ? 'task' : 'tasks'}
-    </p>
+  // A list says once how many it has; the number that goes on changing is for the eye.
+  const announced = useSignal('');
+  useEffect(
+    () =>
+      model.total.subscribe((total) => {
+        if (total && announced.peek() === '') announced.value = totalText(total);
+      }),
+    [model, announced],
   );
+  useEffect(
+    () => () => {
+      announced.value = '';
+    },
+    [model, announced],
+  );
+  const total = model.total.value;
+  return (
+    <>
+      <p class="total number">{total && totalText(total)}</p>
+      <span class="visually-hidden" role="status">
+        {announced}
+      </span>
+    </>
+  );
+}
+
+function totalText({ count: known, isMore }: SurveyCount): string {
+  return `${count(known, isMore)} ${known === 1 && !isMore ? 'task' : 'tasks'}`;
 }
 
 function TaskList({ model, filter }: { model: ListModel; filter: ListFilter }) {

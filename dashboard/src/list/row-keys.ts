@@ -1,7 +1,7 @@
 /** j, k, the arrows, Home and End go from row to row; / goes to the search. Enter is the link's own. */
 import type { Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { isTyping } from '../keys.ts';
 import type { ListModel } from './model.ts';
 import type { Viewport } from './viewport.ts';
@@ -14,14 +14,25 @@ interface RowKeys {
 }
 
 export function useRowKeys({ model, list, active, viewport }: RowKeys): void {
+  /** Takes the focus as soon as its row exists. */
+  const wanted = useRef<string>(undefined);
+  const focusWanted = useCallback(() => {
+    const link = wanted.current === undefined ? undefined : linkOf(list.current, wanted.current);
+    if (!link) return;
+    wanted.current = undefined;
+    link.focus({ preventScroll: true });
+  }, [list]);
+  useLayoutEffect(focusWanted);
   useEffect(() => {
+    let lastIndex = -1;
     const goTo = (index: number) => {
       const id = model.rows.ids[index];
       if (id === undefined) return;
       active.value = id;
+      lastIndex = index;
       viewport.reveal(index);
-      // Once it exists.
-      requestAnimationFrame(() => linkOf(list.current, id)?.focus({ preventScroll: true }));
+      wanted.current = id;
+      focusWanted();
     };
     const onKey = (event: KeyboardEvent) => {
       if (isTyping(event)) return;
@@ -35,7 +46,9 @@ export function useRowKeys({ model, list, active, viewport }: RowKeys): void {
       const isArrow = event.key.startsWith('Arrow') || event.key === 'Home' || event.key === 'End';
       // Elsewhere, arrows are for whatever has the focus.
       if (isArrow && !link && !['BODY', 'H1', 'MAIN'].includes(target.tagName)) return;
-      const current = model.rows.ids.indexOf(link?.dataset.id ?? active.value ?? '');
+      const found = model.rows.ids.indexOf(link?.dataset.id ?? active.value ?? '');
+      // A row that left meanwhile is gone on from where it was.
+      const current = found >= 0 ? found : lastIndex - 1;
       const next = nextIndex(event.key, current, model.rows.length);
       if (next === undefined) return;
       event.preventDefault();
@@ -45,19 +58,18 @@ export function useRowKeys({ model, list, active, viewport }: RowKeys): void {
       active.value =
         (event.target as HTMLElement).closest<HTMLElement>('.row-link')?.dataset.id ?? active.value;
     };
-    const element = list.current;
     addEventListener('keydown', onKey);
-    element?.addEventListener('focusin', onFocus);
+    addEventListener('focusin', onFocus);
     return () => {
       removeEventListener('keydown', onKey);
-      element?.removeEventListener('focusin', onFocus);
+      removeEventListener('focusin', onFocus);
     };
-  }, [model, list, active, viewport]);
+  }, [model, active, viewport, focusWanted]);
 }
 
 function nextIndex(key: string, current: number, length: number): number | undefined {
   if (length === 0) return undefined;
-  if (key === 'j' || key === 'ArrowDown') return Math.min(current + 1, length - 1);
+  if (key === 'j' || key === 'ArrowDown') return Math.max(0, Math.min(current + 1, length - 1));
   if (key === 'k' || key === 'ArrowUp') return Math.max(current - 1, 0);
   if (key === 'Home') return 0;
   if (key === 'End') return length - 1;

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import type { TaskSummary } from '../../../src/operator/api.ts';
-import { ownerName, plural } from '../format.ts';
+import { aboutTask, ownerName } from '../format.ts';
 import { remember } from '../live.ts';
 import { ProgressBar } from '../parts/progress.tsx';
 import { StandingBadge } from '../parts/standing.tsx';
@@ -69,11 +69,4 @@ function Content({ task, isGone }: { task: TaskSummary; isGone: boolean }) {
       </span>
     </a>
   );
-}
-
-function aboutTask(task: TaskSummary): string {
-  const told = task.stuck ?? task.problem ?? task.statusMessage ?? task.progress?.message;
-  if (told) return told;
-  if (task.childCount > 0) return plural(task.childCount, 'subtask');
-  return task.id;
 }

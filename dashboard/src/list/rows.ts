@@ -67,6 +67,7 @@ export class Rows {
     if (this.#known.has(task.id)) {
       if (!this.#isNews(task)) return;
       this.#known.set(task.id, task);
+      this.#gone.delete(task.id);
       if (isMatch) this.#leaving.delete(task.id);
       else this.#leaving.add(task.id);
     } else if (!isMatch) this.#held.delete(task.id);

@@ -28,7 +28,7 @@ interface ChartFrameProps {
 }
 
 const height = 190;
-const margin = { top: 8, right: 2, bottom: 22, left: 56 };
+const margin = { top: 8, right: 2, bottom: 22, left: 54 };
 
 export function ChartFrame({
   report,

@@ -2,6 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import type { Standing } from '../../../src/model/standing.ts';
 import type { OverviewReport } from '../../../src/operator/api.ts';
+import { Offline, sentenceOf } from '../errors.ts';
 import { count, duration } from '../format.ts';
 import { Icon, type IconName } from '../parts/icons.tsx';
 import { Empty, Failure, Loading } from '../parts/states.tsx';
@@ -24,6 +25,12 @@ export function OverviewPage({ window }: { window: Span }) {
         <h1 tabIndex={-1}>Overview</h1>
         <WindowChoice chosen={window} />
       </div>
+      {report.value && error.value !== undefined && !(error.value instanceof Offline) && (
+        <p class="problem" role="alert">
+          <Icon name="warning" />
+          This may be old: {sentenceOf(error.value)}
+        </p>
+      )}
       {report.value ? (
         <Report report={report.value} window={window} />
       ) : error.value !== undefined ? (
@@ -59,18 +66,7 @@ function WindowChoice({ chosen }: { chosen: Span }) {
 function Report({ report, window }: { report: OverviewReport; window: Span }) {
   const { live, ended, tools } = report;
   const total = live.queued + live.running + live.waiting;
-  const isEmpty = tools.length === 0 && total === 0;
-  if (isEmpty)
-    return (
-      <div class="card">
-        <Empty title="No task yet">
-          <p>
-            As soon as a durable tool is called, it shows up here by itself. In another terminal,{' '}
-            <code>holdfast demo call</code> calls one.
-          </p>
-        </Empty>
-      </div>
-    );
+  if (tools.length === 0 && total === 0) return <Nothing window={window} />;
   return (
     <div class="overview">
       <section class="figures" aria-label="At present">
@@ -81,7 +77,6 @@ function Report({ report, window }: { report: OverviewReport; window: Span }) {
           value={ended.failed + ended.lost}
           name="Failing"
           icon="failed"
-          age={window}
           note={`in the last ${spans[window].name}`}
         />
         <Figure
@@ -138,22 +133,34 @@ function Report({ report, window }: { report: OverviewReport; window: Span }) {
   );
 }
 
+function Nothing({ window }: { window: Span }) {
+  return (
+    <div class="card">
+      <Empty title={`No task in the last ${spans[window].name}`}>
+        <p>As soon as a durable tool is called, its task shows up here by itself.</p>
+        <p>
+          <a href={href({ view: 'tasks', filter: everything })}>Show all tasks there are</a>
+        </p>
+      </Empty>
+    </div>
+  );
+}
+
 interface FigureProps {
   readonly standings: readonly Standing[];
   readonly value: number;
   readonly name: string;
   readonly icon: IconName;
-  readonly age?: Span;
   readonly note?: preact.ComponentChildren;
 }
 
-function Figure({ standings, value, name, icon, age, note = 'now' }: FigureProps) {
+function Figure({ standings, value, name, icon, note = 'now' }: FigureProps) {
   return (
     <a
       class="card figure"
       data-standing={standings[0]}
       data-quiet={value === 0 ? '' : undefined}
-      href={href({ view: 'tasks', filter: { standings, ...(age && { age }) } })}
+      href={href({ view: 'tasks', filter: { ...everything, standings } })}
     >
       <span class="figure-name">
         <Icon name={icon} />

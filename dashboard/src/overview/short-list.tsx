@@ -1,6 +1,6 @@
 import { useId } from 'preact/hooks';
 import type { TaskSummary } from '../../../src/operator/api.ts';
-import { ownerName } from '../format.ts';
+import { aboutTask } from '../format.ts';
 import { StandingBadge } from '../parts/standing.tsx';
 import { Ago } from '../parts/time.tsx';
 import { href, type ListFilter } from '../router.ts';
@@ -32,9 +32,7 @@ export function ShortList({ title, tasks, more, empty }: ShortListProps) {
               <a class="short-list-row" href={href({ view: 'task', id: task.id })}>
                 <span class="short-list-tool">{task.tool}</span>
                 <StandingBadge standing={task.standing} />
-                <span class="short-list-text">
-                  {task.problem ?? task.statusMessage ?? ownerName(task.owner)}
-                </span>
+                <span class="short-list-text">{aboutTask(task)}</span>
                 <span class="short-list-time">
                   <Ago at={task.finishedAt ?? task.updatedAt} />
                 </span>

@@ -12,7 +12,7 @@ const keys: readonly (readonly [keys: readonly string[], what: string])[] = [
   [['Enter'], 'open the task'],
   [['/'], 'search'],
   [['Esc'], 'leave the search, close this'],
-  [['g', 'o'], 'go to the overview (one after the other)'],
+  [['g', 'o'], 'go to the overview'],
   [['g', 't'], 'go to the tasks'],
   [['?'], 'show these keys'],
 ];

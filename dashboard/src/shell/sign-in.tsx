@@ -45,7 +45,7 @@ export function SignIn() {
         <h1>Sign in</h1>
         <p>
           Paste the operator’s token. The server prints it when it starts, as a link that signs you in by
-          itself.
+          itself. If it was given one in <code>HOLDFAST_OPERATOR_TOKEN</code>, that is the token.
         </p>
         <label class="field">
           <span>Token</span>

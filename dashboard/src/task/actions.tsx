@@ -41,6 +41,7 @@ export function Actions({ story, onDone }: ActionsProps) {
     }
   };
   const server = new URL('/mcp', location.origin).href;
+  const holdfastCall = holdfastCallOf(story, server);
   return (
     <div class="actions">
       {!isDone && (
@@ -77,7 +78,7 @@ export function Actions({ story, onDone }: ActionsProps) {
       <div class="copies">
         <CopyButton label="Copy id" text={() => task.id} />
         <CopyButton label="Copy as curl" text={() => curlOf(story, server)} />
-        <CopyButton label="Copy as holdfast call" text={() => holdfastCallOf(story, server)} />
+        {holdfastCall !== undefined && <CopyButton label="Copy as holdfast call" text={() => holdfastCall} />}
       </div>
       {error.value && (
         <p class="form-error" role="alert">

@@ -1,5 +1,5 @@
 /** The call of a task as commands that make the same call again. Secrets were hidden before they came here, and stay so. */
-import { isJsonObject } from '../../../src/model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../src/model/json.ts';
 import type { TaskStory } from '../../../src/operator/api.ts';
 
 const revision = '2026-07-28';
@@ -9,33 +9,47 @@ export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-export function curlOf({ task, arguments: given, origin }: TaskStory, server: string): string {
-  const params =
-    origin.method === 'resources/read' && isJsonObject(given) ? given : { name: task.tool, arguments: given };
-  const body = {
-    jsonrpc: '2.0',
-    id: 1,
-    method: origin.method,
-    params: {
-      ...params,
-      _meta: {
-        'io.modelcontextprotocol/protocolVersion': revision,
-        'io.modelcontextprotocol/clientCapabilities': {
-          elicitation: {},
-          extensions: { 'io.modelcontextprotocol/tasks': {} },
-        },
-      },
+interface Request {
+  readonly method: string;
+  readonly params: JsonObject;
+  /** The header that names what is meant. */
+  readonly name: string;
+}
+
+/** Resources, prompts and upstreams of a gateway have tools of their own in the engine: callers know them otherwise. */
+export function requestOf({ task, arguments: given }: TaskStory): Request {
+  const [kind, ...rest] = task.tool.split('/');
+  const input = isJsonObject(given) ? given : {};
+  if (rest.length === 0) return toolCall(task.tool, given);
+  if (kind === 'upstream') return toolCall(String(input.name ?? rest.join('/')), input.arguments ?? {});
+  const name = rest.join('/');
+  if (kind === 'prompt') return { method: 'prompts/get', params: { name, arguments: given }, name };
+  const uri = String(input.uri ?? name);
+  return { method: 'resources/read', params: { uri }, name: uri };
+}
+
+function toolCall(name: string, given: Json): Request {
+  return { method: 'tools/call', params: { name, arguments: given }, name };
+}
+
+export function curlOf(story: TaskStory, server: string): string {
+  const { method, params, name } = requestOf(story);
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': revision,
+    'io.modelcontextprotocol/clientCapabilities': {
+      elicitation: {},
+      extensions: { 'io.modelcontextprotocol/tasks': {} },
     },
   };
-  const name = 'uri' in params && typeof params.uri === 'string' ? params.uri : task.tool;
   const headers = [
     'Content-Type: application/json',
     'Accept: application/json, text/event-stream',
     `MCP-Protocol-Version: ${revision}`,
-    `Mcp-Method: ${origin.method}`,
+    `Mcp-Method: ${method}`,
     `Mcp-Name: ${name}`,
     'Authorization: Bearer TOKEN',
   ];
+  const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } };
   return [
     `curl ${quoted(server)}`,
     ...headers.map((header) => `  -H ${quoted(header)}`),
@@ -43,8 +57,12 @@ export function curlOf({ task, arguments: given, origin }: TaskStory, server: st
   ].join(' \\\n');
 }
 
-export function holdfastCallOf({ task, arguments: given }: TaskStory, server: string): string {
+/** Undefined of what is no call of a tool. */
+export function holdfastCallOf(story: TaskStory, server: string): string | undefined {
+  const { method, params, name } = requestOf(story);
+  if (method !== 'tools/call') return undefined;
+  const given = params.arguments ?? {};
   const hasArguments = !isJsonObject(given) || Object.keys(given).length > 0;
-  const words = ['holdfast', 'call', server, task.tool, ...(hasArguments ? [JSON.stringify(given)] : [])];
+  const words = ['holdfast', 'call', server, name, ...(hasArguments ? [JSON.stringify(given)] : [])];
   return words.map(quoted).join(' ');
 }

@@ -1,6 +1,6 @@
 /** The page of one task: how it stands, what it waits for, what happened, what it was given and gave. */
 import { useSignal } from '@preact/signals';
-import { useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { JsonObject } from '../../../src/model/json.ts';
 import type { TaskStory } from '../../../src/operator/api.ts';
 import { sentenceOf } from '../errors.ts';
@@ -25,55 +25,69 @@ function Page({ id }: { id: string }) {
   const reader = useStory(id);
   const told = reader.told.value;
   const read = () => reader.read();
-  switch (told.state) {
-    case 'loading':
-      return (
-        <article class="card task-page">
-          <h1 class="visually-hidden" tabIndex={-1}>
-            Task
-          </h1>
-          <Loading label="Loading the task" lines={6} />
-        </article>
-      );
-    case 'missing':
-      return (
-        <article class="card task-page">
-          <h1 class="visually-hidden" tabIndex={-1}>
-            Task
-          </h1>
-          <Empty title="There is no such task" icon="search">
-            <p>
-              <span class="mono">{id}</span> is unknown here. Its retention may be over, it may have been
-              purged, or it belongs to somebody whose tasks you do not see.
-            </p>
-            <p>
-              <a href={href({ view: 'tasks', filter: everything })}>All tasks</a>
-            </p>
-          </Empty>
-        </article>
-      );
-    case 'failed':
-      return (
-        <article class="card task-page">
-          <h1 class="visually-hidden" tabIndex={-1}>
-            Task
-          </h1>
-          <Failure error={told.error} onRetry={read} />
-        </article>
-      );
-    case 'told':
-      return <Story story={told.story} error={told.error} isGone={told.isGone === true} read={read} />;
-  }
+  // Whoever came by keyboard is at the heading, and must not be thrown back to the top when the task arrives.
+  const isAtHeading = useRef(false);
+  useEffect(() => {
+    document.title = told.state === 'told' ? titleOf(told.story) : 'Task – Holdfast';
+  });
+  if (told.state === 'told')
+    return (
+      <Story
+        story={told.story}
+        error={told.error}
+        isGone={told.isGone === true}
+        takesFocus={isAtHeading.current}
+        read={read}
+      />
+    );
+  return (
+    <article class="card task-page">
+      <h1
+        class="visually-hidden"
+        tabIndex={-1}
+        onFocus={() => {
+          isAtHeading.current = true;
+        }}
+        onBlur={() => {
+          isAtHeading.current = false;
+        }}
+      >
+        Task
+      </h1>
+      {told.state === 'loading' && <Loading label="Loading the task" lines={6} />}
+      {told.state === 'failed' && <Failure error={told.error} onRetry={read} />}
+      {told.state === 'missing' && (
+        <Empty title="There is no such task" icon="search">
+          <p>
+            <span class="mono">{id}</span> is unknown here. Its retention may be over, it may have been
+            purged, or it belongs to somebody whose tasks you do not see.
+          </p>
+          <p>
+            <a href={href({ view: 'tasks', filter: everything })}>All tasks</a>
+          </p>
+        </Empty>
+      )}
+    </article>
+  );
+}
+
+function titleOf({ task }: TaskStory): string {
+  return `${task.tool}, ${task.stuck ? 'set aside' : task.standing} – Holdfast`;
 }
 
 interface StoryProps {
   readonly story: TaskStory;
   readonly error: unknown;
   readonly isGone: boolean;
+  readonly takesFocus: boolean;
   read(): Promise<void>;
 }
 
-function Story({ story, error, isGone, read }: StoryProps) {
+function Story({ story, error, isGone, takesFocus, read }: StoryProps) {
+  const page = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    if (takesFocus) page.current!.querySelector('h1')!.focus({ preventScroll: true });
+  }, []);
   const opened = useSignal<ReadonlySet<string>>(new Set());
   // Whoever came to answer finds the question first, and it does not move away when it is answered.
   const isOpen = story.questions.some(({ state }) => state === 'open');
@@ -95,7 +109,7 @@ function Story({ story, error, isGone, read }: StoryProps) {
     }
   };
   return (
-    <article class="task-page">
+    <article class="task-page" ref={page}>
       {isGone && (
         <p class="notice notice-wide" role="status">
           <Icon name="bin" /> This task was purged. What you see is what was known of it before.

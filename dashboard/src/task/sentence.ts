@@ -33,6 +33,8 @@ function liveSentence(story: TaskStory, now: number): string {
   }
   const open = calls.filter(({ state }) => state === 'open');
   const step = open.find(({ kind }) => kind === 'step');
+  if (holder && holder.leaseUntil < now)
+    return `Its process has been silent for ${roughly(now - holder.leaseUntil)} longer than it may; another will take over.`;
   if (step && (step.attempts.at(-1)?.retryAt ?? 0) > now)
     return `Step ${step.name} failed ${plural(step.attempts.length, 'time')}; it is tried again in ${roughly(step.attempts.at(-1)!.retryAt - now)}.`;
   if (step && holder) return `At step ${step.name} for ${roughly(now - step.from)}.`;

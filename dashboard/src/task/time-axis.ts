@@ -19,8 +19,8 @@ export interface Tick {
   readonly at: number;
   readonly place: number;
   readonly label: string;
-  /** Its label has room only where the axis is wide. */
-  readonly isDense: boolean;
+  /** Left out where there is little room. */
+  readonly isMinor: boolean;
 }
 
 export interface Axis {
@@ -132,23 +132,24 @@ const steps = [
 const mostTicks = 7;
 /** Labels nearer to each other than this would touch. */
 const leastDistance = 0.09;
-const leastNarrowDistance = 0.2;
+const leastDistanceOnPhones = 0.2;
 
 function ticksOf(pieces: readonly Piece[], from: number): Tick[] {
   const scaled = pieces.filter((piece) => !piece.isBreak);
   const visible = scaled.reduce((total, piece) => total + piece.to - piece.from, 0);
   const step = steps.find((ms) => visible / ms <= mostTicks) ?? steps.at(-1)!;
   const ticks: Tick[] = [];
-  let lastSparse = Number.NEGATIVE_INFINITY;
   for (const piece of scaled) {
     const first = Math.ceil((piece.from - from) / step) * step;
     for (let offset = first; from + offset <= piece.to; offset += step) {
       const place = placeIn(pieces, from + offset);
       const last = ticks.at(-1);
       if (last && place - last.place < leastDistance) continue;
-      const isDense = place - lastSparse < leastNarrowDistance;
-      if (!isDense) lastSparse = place;
-      ticks.push({ at: from + offset, place, label: offsetLabel(offset, step), isDense });
+      const major = ticks.findLast(({ isMinor }) => !isMinor);
+      // The label of one at the very end stands before it.
+      const middle = Math.min(place, 0.94);
+      const isMinor = major !== undefined && middle - major.place < leastDistanceOnPhones - 1e-9;
+      ticks.push({ at: from + offset, place, label: offsetLabel(offset, step), isMinor });
     }
   }
   return ticks;

@@ -23,6 +23,9 @@ const icons: Readonly<Record<RowKind, IconName>> = {
   subtask: 'subtask',
 };
 
+/** From so many rows on the browser need not lay out those that are out of sight. */
+const manyRows = 60;
+
 /** What a reader has opened; kept by the page, so that it outlives every drawing. */
 export interface Opened {
   readonly rows: ReadonlySet<string>;
@@ -61,10 +64,10 @@ export function TimelineDrawing({ timeline, opened }: { timeline: Timeline; open
     <div class="drawing" ref={box}>
       <div class="lane-axis" aria-hidden="true">
         <div class="track">
-          {axis.ticks.map(({ at, place, label, isDense }) => (
+          {axis.ticks.map(({ at, place, label, isMinor }) => (
             <span
               key={at}
-              class={`tick${place > 0.94 ? ' tick-last' : ''}${isDense ? ' tick-dense' : ''}`}
+              class={`tick${isMinor ? ' tick-minor' : ''}${place > 0.94 ? ' tick-last' : ''}`}
               style={{ left: percent(place) }}
             >
               {label}
@@ -91,7 +94,10 @@ export function TimelineDrawing({ timeline, opened }: { timeline: Timeline; open
           ))}
         </div>
       </div>
-      <ul class="lanes" aria-label="What happened, by the time it began">
+      <ul
+        class={items.length > manyRows ? 'lanes lanes-many' : 'lanes'}
+        aria-label="What happened, by the time it began"
+      >
         {items.map((item) => {
           const id = idOf(item);
           const tabIndex = id === reachable ? 0 : -1;

@@ -7,9 +7,11 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { staticTokens } from '../../access/tokens.ts';
 import { StoreError } from '../../engine/store-errors.ts';
+import { anonymous } from '../../hosting/caller.ts';
 import { noteTurnedAway } from '../../hosting/recording.ts';
 import { BadAnswer, HoldfastError, TaskNotFound } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { Owner } from '../../model/task.ts';
 import { apiPath, dashboardPath, type Viewer } from '../../operator/api.ts';
 import { Changes } from '../../operator/changes.ts';
 import { BadQuery, Operator } from '../../operator/operator.ts';
@@ -104,8 +106,9 @@ export class OperatorHandler {
 
   async #answer(req: NodeRequest, res: ServerResponse): Promise<Response> {
     const { headers, method = 'GET' } = req;
-    const url = new URL(req.originalUrl ?? req.url ?? '/', 'http://localhost');
     this.#admitPlace(req);
+    const url = URL.parse(req.originalUrl ?? req.url ?? '/', 'http://localhost');
+    if (!url) throw new HttpRefusal(400, 'The address of the request cannot be read.');
     const { pathname } = url;
     if (pathname === apiPath || pathname.startsWith(`${apiPath}/`)) {
       const viewer = await this.#viewer(headers.authorization);
@@ -136,7 +139,7 @@ export class OperatorHandler {
     const { recorder, binding } = this.#tasks;
     if (!this.#gate.isOpen) {
       const admission = await this.#gate.admit(authorization);
-      if (!('refusal' in admission)) return { owner: binding.ownerOf(admission.authInfo) };
+      if (!('refusal' in admission)) return { owner: known(binding.ownerOf(admission.authInfo)) };
       const { status } = admission.refusal;
       // Of those whose token could not be checked nothing is known.
       if (status === 503)
@@ -192,9 +195,10 @@ export class OperatorHandler {
 
   #worded(error: unknown, isAction: boolean): Response {
     if (error instanceof HttpRefusal) return refused(error.status, error.message, error.headers);
-    if (error instanceof BodyRefused || error instanceof OverLimit) {
-      const status = error instanceof BodyRefused ? error.status : 429;
-      return refused(status, error.message, status === 429 ? { 'retry-after': '10' } : {});
+    if (error instanceof BodyRefused) return refused(error.status, error.message);
+    if (error instanceof OverLimit) {
+      const { retryAfterMs = 10_000 } = error;
+      return refused(429, error.message, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) });
     }
     if (error instanceof TaskNotFound) return refused(404, error.message);
     if (error instanceof BadQuery || error instanceof BadAnswer) return refused(400, error.message);
@@ -208,6 +212,15 @@ export class OperatorHandler {
     this.#onError(error as Error);
     return refused(500, 'Something went wrong here; the log of the server says what.');
   }
+}
+
+/** Those who share a name have nothing but their ids to keep them apart, and lists would show these. */
+function known(owner: Owner): Owner {
+  if (owner !== anonymous) return owner;
+  throw new HttpRefusal(
+    403,
+    'The token does not say whose it is, so there is nothing that it may look over.',
+  );
 }
 
 /** Forms of other pages cannot send JSON without asking first; and nobody here answers such a question. */

@@ -34,6 +34,7 @@ import { sqliteSecrets } from './secrets.ts';
 import { sqliteSessions } from './sessions.ts';
 import { SqliteStore } from './store.ts';
 import { sqliteSurvey } from './survey.ts';
+import { SurveyBackfill } from './survey-backfill.ts';
 import { Vault } from './vault.ts';
 
 export interface SqliteDatabase extends Database {
@@ -136,10 +137,13 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
   const queue = new SqliteQueue({ db, rows, commands, feed, instance, clock, file: place });
   const rewriting = vault && new Rewriting({ db, vault, manner, commands, clock, file, place });
   rewriting?.start();
+  const backfill = new SurveyBackfill({ db, cells, commands, place });
+  backfill.start();
   const survey = sqliteSurvey({ db, file, cells, keys, clock, place });
   let closed = false;
   const close = async () => {
     await survey.close();
+    await backfill.stop();
     await rewriting?.stop();
     await commands.close();
     closed = true;

@@ -15,8 +15,3 @@ export const surveyColumns = `
     or (standing < 4 and ended_at is not null)
     or (standing = 8 and parent_id is null and unpublished is null);
 `;
-
-/** Rows of which only the body tells how they stand: older than the column, or written by an older Holdfast since. */
-export const isUnknown = `(standing = 0
-  or (standing < 4 and ended_at is not null)
-  or (standing = 8 and parent_id is null and unpublished is null))`;

@@ -1,21 +1,26 @@
 /** Rows for surveys, on a connection of their own in a thread, or on the one of a database in memory. */
+import type { EndedCounts, HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
 import { standingOf } from '../../model/standing.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
-import { withLease } from '../values/body.ts';
 import { Damaged } from '../values/damaged.ts';
-import { codeOf, standingAt, unknown } from '../values/standing-codes.ts';
+import { endedRowOf, passedRow, type RowGiven } from '../values/passed-row.ts';
+import { codeOf, codes, standingAt, unknown } from '../values/standing-codes.ts';
 import {
+  type EndedRow,
+  few,
   historyLength,
   type Lane,
   type LiveGroup,
   type PassedRow,
   type Portion,
   portionLength,
+  type SurveyedCount,
   type SurveySource,
+  type Wanted,
 } from '../values/survey-source.ts';
+import { columnsWith, conditionOf, firstEnd, isUnknown, passedColumns } from '../values/survey-sql.ts';
 import type { Cells, Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
-import { isUnknown } from './survey-schema.ts';
 
 /** How much is read before others have their turn. In a thread of its own nobody waits. */
 export interface Pace {
@@ -40,18 +45,26 @@ const mostHeld = 10_000;
 
 type Statement = ReturnType<Connection['prepare']>;
 
-interface Row {
-  readonly seq: number;
-  readonly id: TaskId;
-  readonly owner: Owner;
-  readonly tool: string;
-  readonly standing: number;
-  readonly created_at: number | null;
-  readonly lease_until: number | null;
-  readonly hidden: number;
+type Value = string | number;
+
+interface Row extends RowGiven {
   readonly body: Stored | null;
 }
 
+interface CommitRow {
+  readonly version: number;
+  readonly at: number;
+  readonly events: Stored;
+  readonly journal: Stored | null;
+}
+
+type EndedEntry = readonly [
+  endedAt: number,
+  seq: number,
+  tool: string,
+  standing: number,
+  createdAt: number | null,
+];
 type LiveEntry = readonly [owner: string, standing: number, tool: string, seq: number];
 
 export class SqliteSurveySource implements SurveySource {
@@ -70,35 +83,65 @@ export class SqliteSurveySource implements SurveySource {
     return this.#pace.turn();
   }
 
-  async rows(lane: Lane, before: number, limit: number): Promise<Portion> {
+  async rows(lane: Lane, before: number, limit: number, wanted: Wanted): Promise<Portion> {
     await this.turn();
-    const { from, values } = placeOf(lane);
     const most = Math.min(limit, this.#pace.rows);
-    const sql = `select ${columns} from tasks ${from} and seq < ? order by seq desc limit ?`;
-    const { rows, isCut } = this.#read(sql, [...values, before, most]);
+    const { sql: columns, values } = columnsFor(wanted);
+    const place = placeOf(lane);
+    const { rows, isCut } = this.#read(
+      `select ${columns} from tasks ${place.from} and seq < ? order by seq desc limit ?`,
+      [...values, ...place.values, before, most],
+    );
     return { rows, isEnd: !isCut && rows.length < most };
   }
 
-  async rowsAt(seqs: readonly number[]): Promise<readonly PassedRow[]> {
+  async rowsAt(seqs: readonly number[], wanted: Wanted): Promise<readonly PassedRow[]> {
     const found: PassedRow[] = [];
+    const { sql: columns, values } = columnsFor(wanted);
+    const sql = `select ${columns} from tasks where seq in (select value from json_each(?)) order by seq desc`;
     for (let from = 0; from < seqs.length; from += this.#pace.rows) {
       await this.turn();
-      const sql = `
-        select ${columns} from tasks where seq in (select value from json_each(?)) order by seq desc`;
-      const some = seqs.slice(from, from + this.#pace.rows);
+      const some = JSON.stringify(seqs.slice(from, from + this.#pace.rows));
       found.push(
-        ...(this.#prepared(sql).all(JSON.stringify(some)) as unknown as Row[]).map((row) =>
-          this.#passed(row),
-        ),
+        ...(this.#prepared(sql).all(...values, some) as unknown as Row[]).map((row) => this.#passed(row)),
       );
     }
     return found;
   }
 
+  async find(id: TaskId): Promise<Task | undefined> {
+    return this.#found('id', id)?.read();
+  }
+
+  async youngestUpTo(seq: number): Promise<{ seq: number; createdAt: number } | undefined> {
+    await this.turn();
+    const columns = columnsWith('iif(created_at is null, body, null)');
+    const sql = `select ${columns} from tasks where seq <= ? order by seq desc limit 1`;
+    const row = this.#prepared(sql).get(seq) as unknown as Row | undefined;
+    return row && { seq: row.seq, createdAt: row.created_at ?? this.#passed(row).read().createdAt };
+  }
+
+  async hasFew(owner: Owner): Promise<boolean> {
+    const sql = `
+      select count(*) as count from (
+        select 1 from tasks indexed by tasks_by_owner where parent_id is null and owner = ? limit ${few})`;
+    return (this.#prepared(sql).get(owner) as { count: number }).count < few;
+  }
+
+  async hasUnknown(): Promise<boolean> {
+    const sql = `select 1 from tasks indexed by tasks_of_unknown_standing where ${isUnknown} limit 1`;
+    return this.#prepared(sql).get() !== undefined;
+  }
+
   async live(standings: readonly number[], owner: Owner | undefined): Promise<number[] | undefined> {
+    const statement = this.#prepared(`
+      select seq from tasks indexed by tasks_live
+      where parent_id is null and purge_at is null
+        and (owner, standing, tool, seq) > (?, ?, ?, ?) and (owner, standing, tool, seq) <= (?, ?, ?, ?)
+        and standing in (${standings.join(', ')})`);
     const seqs: number[] = [];
-    for await (const entries of this.#liveEntries(owner)) {
-      for (const [, standing, , seq] of entries) if (standings.includes(standing)) seqs.push(seq);
+    for await (const { after, last } of this.#liveStretches(owner)) {
+      for (const { seq } of statement.all(...after, ...last) as unknown as { seq: number }[]) seqs.push(seq);
       if (seqs.length > mostLive) return undefined;
     }
     return seqs;
@@ -106,62 +149,64 @@ export class SqliteSurveySource implements SurveySource {
 
   async liveGroups(owner: Owner | undefined): Promise<readonly LiveGroup[]> {
     const groups = new Map<string, LiveGroup>();
-    for await (const entries of this.#liveEntries(owner)) {
-      for (const [, standing, tool, seq] of entries) {
-        const code = standing === unknown ? this.#standingOf(seq) : standing;
-        const key = `${code} ${tool}`;
-        groups.set(key, { tool, standing: code, count: (groups.get(key)?.count ?? 0) + 1 });
+    const add = (tool: string, standing: number, count: number) => {
+      const key = `${standing} ${tool}`;
+      groups.set(key, { tool, standing, count: (groups.get(key)?.count ?? 0) + count });
+    };
+    const counted = this.#prepared(
+      `select owner, standing, tool, count(*) from tasks indexed by tasks_live
+      where parent_id is null and purge_at is null
+        and (owner, standing, tool, seq) > (?, ?, ?, ?) and (owner, standing, tool, seq) <= (?, ?, ?, ?)
+      group by owner, standing, tool`,
+      'arrays',
+    );
+    for await (const { after, last } of this.#liveStretches(owner)) {
+      for (const row of counted.all(...after, ...last)) {
+        const [, standing, tool, count] = row as unknown as LiveEntry;
+        if (standing !== unknown) add(tool, standing, count);
+      }
+    }
+    if (await this.hasUnknown()) {
+      for (const seq of (await this.live([unknown], owner)) ?? []) {
+        const task = this.#found('seq', seq)?.read();
+        if (task && !task.unpublished) add(task.tool, codeOf(standingOf(task)), 1);
       }
     }
     return [...groups.values()];
   }
 
-  async find(id: TaskId): Promise<{ seq: number; task: Task } | undefined> {
-    const row = this.#prepared(`select ${columnsOf('body')} from tasks where id = ?`).get(id);
-    if (!row) return undefined;
-    const passed = this.#passed(row as unknown as Row);
-    return { seq: passed.seq, task: passed.read() };
-  }
-
-  async youngestUpTo(seq: number): Promise<{ seq: number; createdAt: number } | undefined> {
-    await this.turn();
-    const sql = `select ${columnsOf('iif(created_at is null, body, null)')} from tasks where seq <= ? order by seq desc limit 1`;
-    const row = this.#prepared(sql).get(seq) as unknown as Row | undefined;
-    return row && { seq: row.seq, createdAt: row.created_at ?? this.#passed(row).read().createdAt };
-  }
-
-  async ended({ owner, from, until, take }: Parameters<SurveySource['ended']>[0]): Promise<void> {
-    const sql = `
-      select ended_at, seq, tool, standing, created_at from tasks indexed by tasks_by_end
-      where ended_at is not null and ended_at >= ?1 and ended_at < ?2 and (ended_at > ?1 or seq > ?3)
-        ${owner === undefined ? '' : 'and owner = ?5'}
-      order by ended_at, seq limit ?4`;
-    const statement = this.#prepared(sql, 'arrays');
-    const last = { at: from, seq: 0 };
-    for (;;) {
+  async countEnded(filter: SurveyFilter, isEnough: (count: number) => boolean): Promise<SurveyedCount> {
+    const values: Value[] = [];
+    const condition = conditionOf(filter, (value) => `?${values.push(value) + 2}`);
+    const counting = this.#prepared(`
+      select count(*) as count from tasks indexed by tasks_by_end
+      where ended_at is not null and ended_at >= ?1 and ended_at < ?2 and ${condition}`);
+    let count = 0;
+    for (let from = firstEnd(filter); ; ) {
       await this.turn();
-      const values = [last.at, until, last.seq, this.#pace.entries, ...(owner === undefined ? [] : [owner])];
-      const rows = statement.all(...values) as unknown as [number, number, string, number, number | null][];
-      for (const [endedAt, seq, tool, code, createdAt] of rows) {
-        const standing = standingAt(code);
-        if (standing !== undefined && code > 3 && createdAt !== null) {
-          take({ endedAt, tool, standing, durationMs: endedAt - createdAt, count: 1 });
-        } else {
-          const task = this.#taskAt(seq);
-          if (task)
-            take({
-              endedAt,
-              tool,
-              standing: standingOf(task),
-              durationMs: endedAt - task.createdAt,
-              count: 1,
-            });
-        }
+      const until = this.#border(from);
+      count += (counting.get(from, until ?? Number.MAX_SAFE_INTEGER, ...values) as { count: number }).count;
+      if (until === undefined) return { count, isAll: true };
+      if (isEnough(count)) return { count, isAll: false };
+      from = until;
+    }
+  }
+
+  async ended({ owner, stretches, take }: Parameters<SurveySource['ended']>[0]): Promise<void> {
+    const statement = this.#prepared(
+      `select ended_at, seq, tool, standing, created_at from tasks indexed by tasks_by_end
+      where ended_at is not null and ended_at >= ? and ended_at < ? ${owner === undefined ? '' : 'and owner = ?'}`,
+      'arrays',
+    );
+    const own = owner === undefined ? [] : [owner];
+    for (const stretch of stretches) {
+      for (let { from } = stretch; from < stretch.until; ) {
+        await this.turn();
+        const until = Math.min(this.#border(from) ?? stretch.until, stretch.until);
+        for (const entry of statement.all(from, until, ...own))
+          this.#takeEnded(entry as unknown as EndedEntry, take);
+        from = until;
       }
-      const end = rows.at(-1);
-      if (!end || rows.length < this.#pace.entries) return;
-      last.at = end[0];
-      last.seq = end[1];
     }
   }
 
@@ -195,58 +240,57 @@ export class SqliteSurveySource implements SurveySource {
   }
 
   async history(id: TaskId, afterVersion: number, limit: number) {
-    const found = await this.find(id);
+    const found = this.#found('id', id);
     if (!found) return undefined;
     // Every commit of a task is one version, without gaps.
     const sql = `
       select own.version, own.at, own.events, own.journal from (
         select seq from commits where task = ? order by seq limit ? offset ?) as some
       join commits as own on own.seq = some.seq order by own.seq`;
-    const commits = [];
+    const commits: HistoryCommit[] = [];
     let length = 0;
-    let version = afterVersion;
     for (const row of this.#prepared(sql).iterate(found.seq, limit, afterVersion)) {
-      const {
-        version: own,
-        at,
-        events,
-        journal,
-      } = row as unknown as {
-        version: number;
-        at: number;
-        events: Stored;
-        journal: Stored | null;
-      };
-      if (own !== ++version) throw new Damaged(`commits of task ${id} are missing`);
+      const { version, at, events, journal } = row as unknown as CommitRow;
+      if (version !== afterVersion + commits.length + 1)
+        throw new Damaged(`commits of task ${id} are missing`);
       length += events.length + (journal?.length ?? 0);
       if (commits.length > 0 && length > historyLength) break;
-      const read = (stored: Stored, column: string) => JSON.parse(this.#cells.read(stored, column, id, own));
+      const read = (stored: Stored, column: string) =>
+        JSON.parse(this.#cells.read(stored, column, id, version));
       commits.push({
-        version: own,
+        version,
         at,
         events: read(events, 'commits.events'),
         journal: journal === null ? [] : read(journal, 'commits.journal'),
       });
     }
-    return { commits, version: found.task.version };
+    return { commits, version: found.read().version };
   }
 
-  /** In the order of their index, from which none is left out or given twice however many turns it takes. */
-  async *#liveEntries(owner: Owner | undefined): AsyncGenerator<readonly LiveEntry[]> {
-    const statement = this.#prepared(
+  /** The index of live tasks in stretches, from which none is left out or given twice however many turns they take. */
+  async *#liveStretches(owner: Owner | undefined): AsyncGenerator<{ after: LiveEntry; last: LiveEntry }> {
+    const own = owner === undefined ? [] : [owner];
+    const next = this.#prepared(
       `select owner, standing, tool, seq from tasks indexed by tasks_live
       where parent_id is null and purge_at is null and (owner, standing, tool, seq) > (?, ?, ?, ?)
         ${owner === undefined ? '' : 'and owner = ?'}
-      order by owner, standing, tool, seq limit ?`,
+      order by owner, standing, tool, seq limit 1 offset ?`,
       'arrays',
     );
-    const own = owner === undefined ? [] : [owner];
+    const newest = this.#prepared(
+      `select owner, standing, tool, seq from tasks indexed by tasks_live
+      where parent_id is null and purge_at is null ${owner === undefined ? '' : 'and owner = ?'}
+      order by owner desc, standing desc, tool desc, seq desc limit 1`,
+      'arrays',
+    );
+    const end = newest.get(...own) as unknown as LiveEntry | undefined;
+    if (!end) return;
     for (let after: LiveEntry = [owner ?? '', -1, '', 0]; ; ) {
       await this.turn();
-      const entries = statement.all(...after, ...own, this.#pace.entries) as unknown as LiveEntry[];
-      yield entries;
-      if (entries.length < this.#pace.entries) return;
-      after = entries.at(-1)!;
+      const found = next.get(...after, ...own, this.#pace.entries) as unknown as LiveEntry | undefined;
+      yield { after, last: found ?? end };
+      if (!found) return;
+      after = found;
     }
   }
 
@@ -262,39 +306,31 @@ export class SqliteSurveySource implements SurveySource {
     return { rows, isCut: false };
   }
 
-  #taskAt(seq: number): Task | undefined {
-    const row = this.#prepared(`select ${columnsOf('body')} from tasks where seq = ?`).get(seq);
-    return row && this.#passed(row as unknown as Row).read();
+  /** The end of as many ended tasks as may be gone through at once; none if those are all. */
+  #border(from: number): number | undefined {
+    const sql = `
+      select ended_at as at from tasks indexed by tasks_by_end
+      where ended_at is not null and ended_at > ? order by ended_at limit 1 offset ?`;
+    return (this.#prepared(sql).get(from, this.#pace.entries) as { at: number } | undefined)?.at;
   }
 
-  #standingOf(seq: number): number {
-    const task = this.#taskAt(seq);
-    return task && !task.unpublished ? codeOf(standingOf(task)) : unknown;
+  #takeEnded([endedAt, seq, tool, code, createdAt]: EndedEntry, take: (row: EndedRow) => void): void {
+    if (code >= codes.completed && createdAt !== null) {
+      const standing = standingAt(code) as keyof EndedCounts;
+      take({ endedAt, tool, standing, durationMs: endedAt - createdAt, count: 1 });
+      return;
+    }
+    const task = this.#found('seq', seq)?.read();
+    if (task?.phase === 'done') take(endedRowOf(task));
+  }
+
+  #found(by: 'id' | 'seq', value: Value): PassedRow | undefined {
+    const row = this.#prepared(`select ${columnsWith('body')} from tasks where ${by} = ?`).get(value);
+    return row && this.#passed(row as unknown as Row);
   }
 
   #passed(row: Row): PassedRow {
-    const { seq, id, owner, tool, body } = row;
-    let task: Task | undefined;
-    return {
-      seq,
-      id,
-      owner,
-      tool,
-      isSeen: row.hidden === 0,
-      standing: row.standing,
-      createdAt: row.created_at,
-      length: body?.length ?? 0,
-      read: () => {
-        task ??= this.#task(row);
-        return task;
-      },
-    };
-  }
-
-  #task({ id, body, owner, lease_until: leaseUntil }: Row): Task {
-    const task = JSON.parse(this.#cells.read(body!, 'tasks.body', id)) as Task | null;
-    if (task?.id !== id || task.owner !== owner) throw new Damaged(`task ${id} is not readable`);
-    return withLease(task, leaseUntil);
+    return passedRow(row, row.body?.length ?? 0, () => this.#cells.read(row.body!, 'tasks.body', row.id));
   }
 
   #prepared(sql: string, rows?: 'arrays'): Statement {
@@ -307,13 +343,11 @@ export class SqliteSurveySource implements SurveySource {
   }
 }
 
-/** Of a row that surveys do not see nothing is read but its number. A code that is not to be believed is not given. */
-function columnsOf(body: string): string {
-  return `seq, id, owner, tool, iif(${isUnknown}, ${unknown}, standing) as standing, created_at, lease_until,
-    parent_id is not null or unpublished is not null as hidden, ${body} as body`;
+function columnsFor({ filter, bodies }: Wanted): { readonly sql: string; readonly values: readonly Value[] } {
+  const values: Value[] = [];
+  const fitting = bodies ? conditionOf(filter, (value) => `?${values.push(value)}`) : undefined;
+  return { sql: passedColumns(fitting), values };
 }
-
-const columns = columnsOf('iif(parent_id is null and unpublished is null, body, null)');
 
 function placeOf(lane: Lane): { readonly from: string; readonly values: readonly (string | number)[] } {
   switch (lane.of) {

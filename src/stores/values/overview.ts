@@ -3,12 +3,12 @@
  * stretches that are over for good the sums are remembered in small cells, so that the next look reads only what is
  * new, and what lies across a border of its buckets.
  */
-import type { Durations, EndedCounts, LiveCounts, Overview, OverviewQuery } from '../../engine/survey.ts';
+import type { EndedCounts, LiveCounts, Overview, OverviewQuery } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { Owner } from '../../model/task.ts';
-import { Histogram } from './histogram.ts';
 import { standingAt } from './standing-codes.ts';
-import type { EndedRow, SurveySource } from './survey-source.ts';
+import type { EndedRow, Stretch, SurveySource } from './survey-source.ts';
+import { CellTally, type PackedTally, Tally } from './tally.ts';
 
 /** A commit may be that late, and clocks that different: younger cells are read anew. */
 const settledAfterMs = 60_000;
@@ -18,42 +18,16 @@ const cellLengths = [1_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000, 
 /** For how many owners, and lengths of cells, sums are remembered, and how many cells of each. */
 const memories = 8;
 const mostCells = 4_096;
-const cellsPerTurn = 32;
-
-type Ended = EndedCounts & Durations;
-
-class Tally {
-  readonly counts = { completed: 0, failed: 0, cancelled: 0, lost: 0 };
-  readonly #durations = new Histogram();
-
-  add({ standing, durationMs, count }: EndedRow): void {
-    if (!(standing in this.counts)) return;
-    this.counts[standing as keyof EndedCounts] += count;
-    if (standing === 'completed' || standing === 'failed') this.#durations.add(durationMs, count);
-  }
-
-  merge(other: Tally): void {
-    for (const one of ['completed', 'failed', 'cancelled', 'lost'] as const)
-      this.counts[one] += other.counts[one];
-    this.#durations.merge(other.#durations);
-  }
-
-  get told(): Ended {
-    return {
-      ...this.counts,
-      medianMs: this.#durations.quantile(0.5),
-      p95Ms: this.#durations.quantile(0.95),
-    };
-  }
-}
+const cellsPerTurn = 64;
 
 /** What ended in one cell, by tool. */
-type Cell = Map<string, Tally>;
+type Cell = readonly (readonly [tool: string, tally: PackedTally])[];
+type FreshCell = Map<string, CellTally>;
 
 /** What is being summed up: the whole, its buckets, and each tool. */
 class Sums {
   readonly whole = new Tally();
-  readonly buckets: Tally[];
+  readonly buckets: readonly Tally[];
   readonly tools = new Map<string, Tally>();
 
   constructor(buckets: number) {
@@ -61,12 +35,17 @@ class Sums {
   }
 
   add(bucket: number, row: EndedRow): void {
-    for (const tally of [this.whole, this.buckets[bucket]!, tallyIn(this.tools, row.tool)]) tally.add(row);
+    for (const tally of this.#of(bucket, row.tool)) tally.add(row);
   }
 
   merge(bucket: number, cell: Cell): void {
-    for (const [tool, tally] of cell)
-      for (const sum of [this.whole, this.buckets[bucket]!, tallyIn(this.tools, tool)]) sum.merge(tally);
+    for (const [tool, packed] of cell) for (const tally of this.#of(bucket, tool)) tally.merge(packed);
+  }
+
+  #of(bucket: number, tool: string): readonly Tally[] {
+    const ofTool = this.tools.get(tool) ?? new Tally();
+    this.tools.set(tool, ofTool);
+    return [this.whole, this.buckets[bucket]!, ofTool];
   }
 }
 
@@ -126,22 +105,25 @@ export class Overviews {
       start + cellMs <= until &&
       start + cellMs <= now - settledAfterMs &&
       bucketOf(start) === bucketOf(start + cellMs - 1);
-    const fresh = new Map<number, Cell>();
+    const fresh = new Map<number, FreshCell>();
     const take = (row: EndedRow) => {
-      const start = Math.floor(row.endedAt / cellMs) * cellMs;
-      const cell = fresh.get(start);
-      if (cell) tallyIn(cell, row.tool).add(row);
-      else sums.add(bucketOf(row.endedAt), row);
+      const cell = fresh.get(Math.floor(row.endedAt / cellMs) * cellMs);
+      if (!cell) return sums.add(bucketOf(row.endedAt), row);
+      const tally = cell.get(row.tool) ?? new CellTally();
+      cell.set(row.tool, tally);
+      tally.add(row);
     };
-    for (const { from, to } of this.#missing({ since, until, cellMs, isWhole, memory, fresh }))
-      await this.#source.ended({ owner, from, until: to, take });
-    for (const [start, cell] of fresh) memory.set(start, cell);
-    let turns = 0;
-    for (const [start, cell] of memory) {
-      if (!isWhole(start)) continue;
-      sums.merge(bucketOf(start), cell);
-      if (++turns % cellsPerTurn === 0) await this.#source.turn();
-    }
+    const stretches = missing({ since, until, cellMs, isWhole, memory, fresh });
+    await this.#source.ended({ owner, stretches, take });
+    await this.#inTurns(fresh, (start, cell) =>
+      memory.set(
+        start,
+        [...cell].map(([tool, tally]) => [tool, tally.packed]),
+      ),
+    );
+    await this.#inTurns(memory, (start, cell) => {
+      if (isWhole(start)) sums.merge(bucketOf(start), cell);
+    });
     for (const start of memory.keys()) {
       if (memory.size <= mostCells) break;
       memory.delete(start);
@@ -149,29 +131,12 @@ export class Overviews {
     return sums;
   }
 
-  /** What must be read, in as few stretches as possible; whole cells among it are put into `fresh`. */
-  #missing(parts: {
-    readonly since: number;
-    readonly until: number;
-    readonly cellMs: number;
-    readonly isWhole: (start: number) => boolean;
-    readonly memory: Map<number, Cell>;
-    readonly fresh: Map<number, Cell>;
-  }): { from: number; to: number }[] {
-    const { since, until, cellMs, isWhole, memory, fresh } = parts;
-    const stretches: { from: number; to: number }[] = [];
-    for (let start = Math.floor(since / cellMs) * cellMs; start < until; start += cellMs) {
-      if (isWhole(start)) {
-        if (memory.has(start)) continue;
-        fresh.set(start, new Map());
-      }
-      const from = Math.max(start, since);
-      const to = Math.min(start + cellMs, until);
-      const last = stretches.at(-1);
-      if (last?.to === from) last.to = to;
-      else stretches.push({ from, to });
+  async #inTurns<C>(cells: ReadonlyMap<number, C>, act: (start: number, cell: C) => void): Promise<void> {
+    let turn = 0;
+    for (const [start, cell] of [...cells]) {
+      act(start, cell);
+      if (++turn % cellsPerTurn === 0) await this.#source.turn();
     }
-    return stretches;
   }
 
   #memoryOf(owner: Owner | undefined, cellMs: number): Map<number, Cell> {
@@ -187,14 +152,33 @@ export class Overviews {
   }
 }
 
-function noneLive() {
-  return { queued: 0, running: 0, waiting: 0 };
+/** What must be read, in as few stretches as possible; whole cells among it are put into `fresh`. */
+function missing(parts: {
+  readonly since: number;
+  readonly until: number;
+  readonly cellMs: number;
+  readonly isWhole: (start: number) => boolean;
+  readonly memory: ReadonlyMap<number, Cell>;
+  readonly fresh: Map<number, FreshCell>;
+}): Stretch[] {
+  const { since, until, cellMs, isWhole, memory, fresh } = parts;
+  const stretches: { from: number; until: number }[] = [];
+  for (let start = Math.floor(since / cellMs) * cellMs; start < until; start += cellMs) {
+    if (isWhole(start)) {
+      if (memory.has(start)) continue;
+      fresh.set(start, new Map());
+    }
+    const from = Math.max(start, since);
+    const to = Math.min(start + cellMs, until);
+    const last = stretches.at(-1);
+    if (last?.until === from) last.until = to;
+    else stretches.push({ from, until: to });
+  }
+  return stretches;
 }
 
-function tallyIn(tallies: Map<string, Tally>, tool: string): Tally {
-  const tally = tallies.get(tool) ?? new Tally();
-  tallies.set(tool, tally);
-  return tally;
+function noneLive() {
+  return { queued: 0, running: 0, waiting: 0 };
 }
 
 function weightOf({

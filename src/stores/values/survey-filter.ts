@@ -3,10 +3,7 @@ import type { SurveyFilter } from '../../engine/survey.ts';
 import { standingOf } from '../../model/standing.ts';
 import { codeOf, isLive, standingAt, unknown } from './standing-codes.ts';
 import { gathered, type Reader } from './survey-lanes.ts';
-import type { Lane, PassedRow, SurveySource } from './survey-source.ts';
-
-/** By how much clocks of different machines may differ: tasks are numbered nearly in the order of their making. */
-export const clockSlackMs = 60_000;
+import type { Lane, PassedRow, SurveySource, Wanted } from './survey-source.ts';
 
 /** A filter, its text ready to be compared. */
 export interface Asked extends SurveyFilter {
@@ -22,7 +19,7 @@ export function asked(filter: SurveyFilter): Asked {
   return { ...filter, text, needle: text.toLowerCase() };
 }
 
-type Compared = Pick<PassedRow, 'id' | 'owner' | 'tool' | 'standing' | 'createdAt' | 'read'>;
+type Compared = Omit<PassedRow, 'seq' | 'isSeen' | 'length'>;
 
 /** What stands in columns is compared first: the body is opened only if nothing else decides. */
 export function fits(asked: Asked, row: Compared): boolean {
@@ -37,34 +34,38 @@ export function fits(asked: Asked, row: Compared): boolean {
   return needle === undefined || isFound(needle, row);
 }
 
-function isFound(needle: string, { id, tool, owner, read }: Compared): boolean {
+function isFound(needle: string, { id, tool, owner, statusMessage }: Compared): boolean {
   if ([id, tool, owner].some((text) => text.toLowerCase().includes(needle))) return true;
-  return read().statusMessage?.toLowerCase().includes(needle) ?? false;
+  return statusMessage()?.toLowerCase().includes(needle) ?? false;
 }
 
-/** Live tasks that are too many to be gathered are found by going back through all, like those that completed. */
-export async function lanesFor(query: Asked, source: SurveySource, before: number): Promise<Reader[]> {
+/**
+ * In which lanes what is asked for can be. Live tasks that are too many to be gathered are found by going back through
+ * all, like those that completed.
+ */
+export async function lanesFor(
+  query: Asked,
+  source: SurveySource,
+  { before, bodies }: { readonly before: number; readonly bodies: boolean },
+): Promise<Reader[]> {
   const { owner, tool, standings } = query;
+  const wanted: Wanted = { filter: query, bodies };
   const reader =
     (lane: Lane): Reader =>
     (below, limit) =>
-      source.rows(lane, below, limit);
+      source.rows(lane, below, limit, wanted);
   const widest = reader(owner === undefined ? { of: 'all' } : { of: 'owner', owner });
   const isRare = standings !== undefined && !standings.includes('completed');
   if (!isRare && tool === undefined) return [widest];
-  const live = standings ? standings.filter(isLive) : (['queued', 'running', 'waiting'] as const);
+  if (owner !== undefined && (await source.hasFew(owner))) return [widest];
+  const live = (standings ?? (['queued', 'running', 'waiting'] as const)).filter(isLive);
   const seqs = live.length > 0 ? await source.live([unknown, ...live.map(codeOf)], owner) : [];
   if (!seqs) return [widest];
   const ended: Lane[] = isRare
     ? standings.filter((one) => !isLive(one)).map((standing) => ({ of: 'standing', standing }))
     : [{ of: 'tool', tool: tool! }];
-  const readers = [
-    gathered(
-      source,
-      seqs.filter((seq) => seq < before).sort((a, b) => b - a),
-    ),
-  ];
-  readers.push(...ended.map(reader));
-  if (isRare) readers.push(reader({ of: 'unknown' }));
-  return readers;
+  const newestFirst = seqs.filter((seq) => seq < before).sort((a, b) => b - a);
+  // In the order in which tasks go from one lane to another: those that move meanwhile are met twice, and never missed.
+  const unknowns = isRare ? [reader({ of: 'unknown' })] : [];
+  return [...unknowns, gathered(source, newestFirst, wanted), ...ended.map(reader)];
 }

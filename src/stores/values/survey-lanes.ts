@@ -1,5 +1,5 @@
 /** Several lanes as one, the newest first. */
-import type { PassedRow, Portion, SurveySource } from './survey-source.ts';
+import type { PassedRow, Portion, SurveySource, Wanted } from './survey-source.ts';
 
 /** Reads on in one lane. */
 export type Reader = (before: number, limit: number) => Promise<Portion>;
@@ -46,16 +46,17 @@ export async function* merged(readers: readonly Reader[], before: number): Async
 }
 
 /** A lane of rows that are known by their numbers, the newest first. */
-export function gathered(source: SurveySource, seqs: readonly number[]): Reader {
+export function gathered(source: SurveySource, seqs: readonly number[], wanted: Wanted): Reader {
   return async (before, limit) => {
-    const first = seqs.findIndex((seq) => seq < before);
-    if (first === -1) return { rows: [], isEnd: true };
-    const some = seqs.slice(first, first + limit);
-    const rows = await source.rowsAt(some);
-    const missing = some.at(-1)! < (rows.at(-1)?.seq ?? Number.POSITIVE_INFINITY);
-    // Rows that went meanwhile leave the lane where it would stand with them.
-    if (missing && first + limit < seqs.length)
-      return gathered(source, seqs.slice(first + limit))(before, limit);
-    return { rows, isEnd: first + limit >= seqs.length };
+    for (
+      let first = seqs.findIndex((seq) => seq < before);
+      first !== -1 && first < seqs.length;
+      first += limit
+    ) {
+      const rows = await source.rowsAt(seqs.slice(first, first + limit), wanted);
+      // Some may have gone meanwhile, or all.
+      if (rows.length > 0) return { rows, isEnd: first + limit >= seqs.length };
+    }
+    return { rows: [], isEnd: true };
   };
 }

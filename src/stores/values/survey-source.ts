@@ -1,5 +1,5 @@
 /** What a database gives to its surveyor: rows in small portions, so that nobody has to wait for a large one. */
-import type { HistoryCommit } from '../../engine/survey.ts';
+import type { EndedCounts, HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
 import type { Standing } from '../../model/standing.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 
@@ -11,6 +11,13 @@ export type Lane =
   | { readonly of: 'standing'; readonly standing: Standing }
   /** Those of which only the body tells how they stand. */
   | { readonly of: 'unknown' };
+
+/** What is to be known of rows: their bodies only if they fit as far as columns tell, or if these do not tell enough. */
+export interface Wanted {
+  readonly filter: SurveyFilter;
+  /** Whether the bodies of rows that fit are wanted at all. */
+  readonly bodies: boolean;
+}
 
 /** A row that is looked at. What stands in columns costs little; `read` opens the body. */
 export interface PassedRow {
@@ -26,15 +33,7 @@ export interface PassedRow {
   /** How long the body is. */
   readonly length: number;
   readonly read: () => Task;
-}
-
-/** Tasks that ended, as far as an overview counts them: one, or several that differ in nothing that it tells. */
-export interface EndedRow {
-  readonly endedAt: number;
-  readonly tool: string;
-  readonly standing: Standing;
-  readonly durationMs: number;
-  readonly count: number;
+  readonly statusMessage: () => string | undefined;
 }
 
 /** Some rows of a lane, the newest first. */
@@ -42,6 +41,21 @@ export interface Portion {
   readonly rows: readonly PassedRow[];
   /** There are no more. */
   readonly isEnd: boolean;
+}
+
+/** A stretch of time; its end is not in it. */
+export interface Stretch {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** Tasks that ended, as far as an overview counts them: one, or several that differ in nothing that it tells. */
+export interface EndedRow {
+  readonly endedAt: number;
+  readonly tool: string;
+  readonly standing: keyof EndedCounts;
+  readonly durationMs: number;
+  readonly count: number;
 }
 
 export interface LiveGroup {
@@ -54,24 +68,32 @@ export interface SurveySource {
   /** Lets others have their turn, where there are others. */
   turn(): Promise<void>;
   /** Rows of a lane below a number, at most `limit`, and fewer if they are long. */
-  rows(lane: Lane, before: number, limit: number): Promise<Portion>;
+  rows(lane: Lane, before: number, limit: number, wanted: Wanted): Promise<Portion>;
   /** These rows, as far as they are there; the newest first. */
-  rowsAt(seqs: readonly number[]): Promise<Portion['rows']>;
+  rowsAt(seqs: readonly number[], wanted: Wanted): Promise<Portion['rows']>;
+  find(id: TaskId): Promise<Task | undefined>;
+  /** The youngest of those up to this number, whoever may see it; undefined if there is none. */
+  youngestUpTo(seq: number): Promise<{ readonly seq: number; readonly createdAt: number } | undefined>;
+  /** Whether an owner has few enough tasks to go through all of them. */
+  hasFew(owner: Owner): Promise<boolean>;
+  /** Whether there are rows of which only the body tells how they stand. */
+  hasUnknown(): Promise<boolean>;
+
   /** Numbers of live roots with one of these standings; undefined if there are more than can be gathered. */
   live(standings: readonly number[], owner: Owner | undefined): Promise<number[] | undefined>;
   liveGroups(owner: Owner | undefined): Promise<readonly LiveGroup[]>;
-  find(id: TaskId): Promise<{ readonly seq: number; readonly task: Task } | undefined>;
-  /** The youngest of those up to this number, whoever may see it; undefined if there is none. */
-  youngestUpTo(seq: number): Promise<{ readonly seq: number; readonly createdAt: number } | undefined>;
-  /** Roots that ended from a moment on and before another, in whichever order. */
-  ended(query: {
-    readonly owner: Owner | undefined;
-    readonly from: number;
-    readonly until: number;
-    readonly take: (row: EndedRow) => void;
-  }): Promise<void>;
   /** Since when the task that has been ready for longest could have run. */
   readySince(owner: Owner | undefined, now: number): Promise<number | null>;
+
+  /** Counts roots that have ended and fit as far as columns tell, until `isEnough`. */
+  countEnded(filter: SurveyFilter, isEnough: (count: number) => boolean): Promise<SurveyedCount>;
+  /** Roots that ended in these stretches, in whichever order. */
+  ended(query: {
+    readonly owner: Owner | undefined;
+    readonly stretches: readonly Stretch[];
+    readonly take: (row: EndedRow) => void;
+  }): Promise<void>;
+
   /** Commits of a task after a version, in order, as many as fit; undefined if there is no such task. */
   history(
     id: TaskId,
@@ -80,6 +102,14 @@ export interface SurveySource {
   ): Promise<{ readonly commits: readonly HistoryCommit[]; readonly version: number } | undefined>;
 }
 
+export interface SurveyedCount {
+  readonly count: number;
+  /** Nothing is left to be counted. */
+  readonly isAll: boolean;
+}
+
+/** So many rows are gone through at any time. */
+export const few = 10_000;
 /** How much text one portion may hold: what is parsed at once holds up everybody else. */
 export const portionLength = 256 * 1024;
 /** How much text a page of a history may hold. */

@@ -16,9 +16,11 @@ import type { Clock } from '../../model/clock.ts';
 import type { Task, TaskId } from '../../model/task.ts';
 import { InvalidCursor } from './invalid-cursor.ts';
 import { Overviews } from './overview.ts';
-import { type Asked, asked, clockSlackMs, fits, lanesFor } from './survey-filter.ts';
+import { codeOf, isLive, standingAt, unknown } from './standing-codes.ts';
+import { type Asked, asked, fits, lanesFor } from './survey-filter.ts';
 import { merged } from './survey-lanes.ts';
-import type { PassedRow, SurveySource } from './survey-source.ts';
+import type { PassedRow, SurveyedCount, SurveySource } from './survey-source.ts';
+import { clockSlackMs } from './survey-sql.ts';
 
 /** How long one page, or one count, may take. */
 const usualBudgetMs = 150;
@@ -27,6 +29,10 @@ const longBody = 8 * 1024;
 /** How much text a page may hold before it ends early. */
 const pageLength = 1024 * 1024;
 const mostCommits = 1_000;
+/** How many portions are gone through to count what may be rare. */
+const fewPortions = 8;
+/** How many rows are compared before others have their turn. */
+const rowsPerTurn = 64;
 
 export interface SurveyorOptions {
   readonly clock: Clock;
@@ -60,13 +66,17 @@ export class Surveyor implements Survey {
     if (whole) return { tasks: cursor === undefined ? [...whole] : [] };
     const tasks: Task[] = [];
     let length = 0;
-    const end = await this.#pass(query, numberOf(cursor), (row) => {
-      if (tasks.length === limit) return 'stop';
-      const task = slim(row);
-      tasks.push(task);
-      length += Math.min(row.length, longBody);
-      return length > pageLength ? 'last' : 'on';
-    });
+    const end = await this.#pass(
+      query,
+      { before: numberOf(cursor), bodies: true, isOver: this.#budget() },
+      (row) => {
+        if (tasks.length === limit) return 'stop';
+        const task = slim(row);
+        tasks.push(task);
+        length += Math.min(row.length, longBody);
+        return length > pageLength ? 'last' : 'on';
+      },
+    );
     return end === undefined ? { tasks } : { tasks, nextCursor: String(end) };
   }
 
@@ -74,13 +84,59 @@ export class Surveyor implements Survey {
     const query = asked(filter);
     const whole = await this.#withWholeId(query);
     if (whole) return { count: whole.length, isMore: false };
+    const isByIndex = query.text === undefined && !(await this.#source.hasUnknown());
+    if (!isByIndex) return this.#countRows(query, upTo, this.#budget());
+    // What is rare is counted by going through it, if it turns out to be.
+    if (isNarrow(query)) {
+      let portions = 0;
+      const counted = await this.#countRows(query, upTo, () => ++portions > fewPortions);
+      if (!counted.isMore || counted.count === upTo) return counted;
+    }
+    return this.#countByIndex(query, upTo);
+  }
+
+  async #countRows(query: Asked, upTo: number, isOver: () => boolean): Promise<SurveyCount> {
     let count = 0;
-    const end = await this.#pass(query, Number.MAX_SAFE_INTEGER, () => {
+    const take = () => {
       if (count === upTo) return 'stop';
       count++;
       return 'on';
-    });
+    };
+    const how = { before: Number.MAX_SAFE_INTEGER, bodies: query.text !== undefined, isOver };
+    const end = await this.#pass(query, how, take);
     return { count, isMore: end !== undefined };
+  }
+
+  /** No row of an ended task is read: the index of ends says all that a filter without a text asks for. */
+  async #countByIndex(query: Asked, upTo: number): Promise<SurveyCount> {
+    const isOver = this.#budget();
+    const live = await this.#countLive(query, isOver);
+    const canHaveEnded = query.standings?.some((one) => !isLive(one)) ?? true;
+    const ended = canHaveEnded
+      ? await this.#source.countEnded(query, (count) => live.count + count > upTo || isOver())
+      : { count: 0, isAll: true };
+    const count = live.count + ended.count;
+    return { count: Math.min(count, upTo), isMore: !live.isAll || !ended.isAll || count > upTo };
+  }
+
+  async #countLive(query: Asked, isOver: () => boolean): Promise<SurveyedCount> {
+    const { owner, tool, standings, since, until } = query;
+    const codes = (standings ?? (['queued', 'running', 'waiting'] as const)).filter(isLive).map(codeOf);
+    if (codes.length === 0) return { count: 0, isAll: true };
+    if (since === undefined && until === undefined) {
+      const groups = await this.#source.liveGroups(owner);
+      const fitting = groups.filter((one) => codes.includes(one.standing) && (tool ?? one.tool) === one.tool);
+      return { count: fitting.reduce((sum, one) => sum + one.count, 0), isAll: true };
+    }
+    let count = 0;
+    const visit = (row: PassedRow) => {
+      if (codes.includes(row.standing)) count++;
+      return 'on' as const;
+    };
+    const alive = codes.map((code) => standingAt(code)!);
+    const how = { before: Number.MAX_SAFE_INTEGER, bodies: false, isOver };
+    const end = await this.#pass({ ...query, standings: alive }, how, visit);
+    return { count, isAll: end === undefined };
   }
 
   overview(query: OverviewQuery): Promise<Overview> {
@@ -101,8 +157,9 @@ export class Surveyor implements Survey {
   async #withWholeId(query: Asked): Promise<Task[] | undefined> {
     if (query.text === undefined) return undefined;
     const found = await this.#source.find(query.text);
-    if (!found || found.task.unpublished) return undefined;
-    return fits(query, { ...found.task, standing: 0, read: () => found.task }) ? [slimTask(found.task)] : [];
+    if (!found || found.unpublished) return undefined;
+    const row = { ...found, standing: unknown, read: () => found, statusMessage: () => found.statusMessage };
+    return fits(query, row) ? [slimTask(found)] : [];
   }
 
   /**
@@ -111,14 +168,14 @@ export class Surveyor implements Survey {
    */
   async #pass(
     query: Asked,
-    before: number,
+    { before, bodies, isOver }: Passing,
     take: (row: PassedRow) => 'on' | 'last' | 'stop',
   ): Promise<number | undefined> {
-    const isOver = this.#budget();
     const { since, until } = query;
     const start = until === undefined ? before : Math.min(before, await this.#boundary(until + clockSlackMs));
-    const lanes = await lanesFor(query, this.#source, start);
+    const lanes = await lanesFor(query, this.#source, { before: start, bodies });
     let reached = start;
+    let passed = 0;
     for await (const portion of merged(lanes, start)) {
       for (const row of portion.rows) {
         if (row.isSeen) {
@@ -130,6 +187,7 @@ export class Surveyor implements Survey {
           }
         }
         reached = row.seq;
+        if (++passed % rowsPerTurn === 0) await this.#source.turn();
       }
       if (portion.isLast) return undefined;
       reached = Math.min(reached, portion.passedTo);
@@ -152,6 +210,21 @@ export class Surveyor implements Survey {
     }
     return low;
   }
+}
+
+interface Passing {
+  readonly before: number;
+  /** Whether the bodies of what fits are needed. */
+  readonly bodies: boolean;
+  /** Asked after each portion. */
+  readonly isOver: () => boolean;
+}
+
+/** Whether there is an index that may lead to all of it. */
+function isNarrow({ owner, tool, standings }: Asked): boolean {
+  return (
+    owner !== undefined || tool !== undefined || (standings !== undefined && !standings.includes('completed'))
+  );
 }
 
 function createdAt(row: PassedRow): number {

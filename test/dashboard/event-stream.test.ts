@@ -1,0 +1,38 @@
+/** Events as they come over the wire: in whichever pieces. */
+import { expect, test } from 'vitest';
+import { readEvents, type StreamEvent } from '../../dashboard/src/event-stream.ts';
+
+async function read(...chunks: (string | Uint8Array)[]): Promise<{ events: StreamEvent[]; heard: number }> {
+  const bytes = chunks.map((chunk) => (typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk));
+  const events: StreamEvent[] = [];
+  let heard = 0;
+  for await (const event of readEvents(
+    ReadableStream.from(bytes) as ReadableStream<Uint8Array>,
+    () => heard++,
+  ))
+    events.push(event);
+  return { events, heard };
+}
+
+test('an event has an id, a name and data of one or more lines', async () => {
+  expect((await read('id: 7\nevent: changes\ndata: a\ndata: b\n\n')).events).toEqual([
+    { id: '7', event: 'changes', data: 'a\nb' },
+  ]);
+});
+
+test('events may be cut anywhere, in the middle of a letter too', async () => {
+  const whole = new TextEncoder().encode('id: 1\ndata: Grüße\n\nid: 2\ndata: x\n\n');
+  for (let at = 1; at < whole.length; at++)
+    expect((await read(whole.slice(0, at), whole.slice(at))).events.map(({ data }) => data)).toEqual([
+      'Grüße',
+      'x',
+    ]);
+});
+
+test('signs of life are heard, and are no events', async () => {
+  expect(await read(': still here\n\n', ': still here\n\n')).toEqual({ events: [], heard: 2 });
+});
+
+test('an event that the connection broke off in is none', async () => {
+  expect((await read('id: 1\ndata: whole\n\nid: 2\ndata: ha')).events.map(({ id }) => id)).toEqual(['1']);
+});

@@ -1,0 +1,116 @@
+/** How long operators wait when there are a million tasks, and whom they hold up. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Database } from 'holdfast';
+import { openPostgres } from 'holdfast/postgres';
+import { openSqlite } from 'holdfast/sqlite';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { SurveyFilter } from '../../src/engine/survey.ts';
+import { freshDatabase } from '../postgres/database.ts';
+import { crowdPostgres, crowdSqlite, rare } from './population.ts';
+
+const tasks = Number(process.env.HOLDFAST_CROWD ?? 1_000_000);
+const spanMs = 24 * 3_600_000;
+
+const filters: Readonly<Record<string, SurveyFilter>> = {
+  'standing: lost': { standings: ['lost'] },
+  'standing: failed': { standings: ['failed'] },
+  'standing: running': { standings: ['running'] },
+  'standing: queued': { standings: ['queued'] },
+  'standing: completed': { standings: ['completed'] },
+  'tool: rare': { tool: rare.tool },
+  'tool: common': { tool: 'tool_3' },
+  'owner: rare': { owner: rare.owner },
+  'owner: common': { owner: 'owner-5' },
+  'text: found soon': { text: 'OWNER-77' },
+  'text: found nowhere': { text: 'no such text' },
+};
+
+async function measured(act: () => Promise<unknown>): Promise<{ best: number; first: number; held: number }> {
+  const times: number[] = [];
+  let held = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 3; round++) {
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    delay.enable();
+    const started = performance.now();
+    await act();
+    times.push(performance.now() - started);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    delay.disable();
+    held = Math.min(held, delay.max / 1e6);
+  }
+  return { best: Math.min(...times), first: times[0]!, held };
+}
+
+async function expectFast(name: string, { survey }: Database, since: number): Promise<void> {
+  const until = since + spanMs;
+  const lines: string[] = [];
+  const late: string[] = [];
+  const look = async (what: string, most: number, act: () => Promise<unknown>) => {
+    const { best, first, held } = await measured(act);
+    lines.push(
+      `${what.padEnd(28)} ${best.toFixed(1).padStart(8)} ${first.toFixed(1).padStart(9)} ${held.toFixed(1).padStart(8)}`,
+    );
+    if (best > most) late.push(`${what} took ${best.toFixed(0)} ms`);
+    if (held > 20) late.push(`${what} held the event loop for ${held.toFixed(0)} ms`);
+  };
+  // The thread is started, and pages that everybody reads are read, before anything is measured.
+  await survey.list({ limit: 1 });
+  await look('first page', 150, () => survey.list({ limit: 50 }));
+  const { nextCursor } = await survey.list({ limit: 50 });
+  await look('second page', 150, () => survey.list({ limit: 50, cursor: nextCursor! }));
+  for (const [what, filter] of Object.entries(filters))
+    await look(what, 300, () => survey.list({ ...filter, limit: 50 }));
+  const middle = { since: since + spanMs / 2, until: since + spanMs / 2 + 60_000 };
+  await look('made in one minute', 300, () => survey.list({ ...middle, limit: 50 }));
+  await look('made long ago', 300, () => survey.list({ until: since + 60_000, limit: 50 }));
+  for (const [what, filter] of Object.entries({ all: {}, ...filters }))
+    await look(`count ${what}`, 300, () => survey.count(filter, 100_000));
+  await look('overview of a day', 300, () => survey.overview({ since, until, buckets: 60 }));
+  await look('overview of an hour', 300, () =>
+    survey.overview({ since: until - 3_600_000, until, buckets: 60 }),
+  );
+  await look('overview of one owner', 300, () =>
+    survey.overview({ since, until, buckets: 60, owner: 'owner-5' }),
+  );
+  console.log(
+    [`${name}, ${tasks} tasks (ms)`, `${''.padEnd(28)}     best     first     held`, ...lines].join('\n'),
+  );
+  expect(late).toEqual([]);
+
+  const page = (filter: SurveyFilter) => survey.list({ ...filter, limit: 50 });
+  expect((await page({ standings: ['lost'] })).tasks).toHaveLength(4);
+  expect((await page({ standings: ['running'] })).tasks).toHaveLength(4);
+  expect((await page({ tool: rare.tool })).tasks).toHaveLength(rare.count);
+  expect((await page({ owner: rare.owner })).tasks).toHaveLength(rare.count);
+  expect((await page({ standings: ['failed'] })).tasks).toHaveLength(50);
+  expect((await page({ until: since + 3_600_000 })).tasks).toHaveLength(50);
+  const { ended } = await survey.overview({ since, until: until + spanMs, buckets: 24 });
+  const all = Object.values(ended).slice(0, 4) as number[];
+  expect(all.reduce((sum, one) => sum + one, 0)).toBe(tasks - 1_003 + 4);
+}
+
+describe(`with ${tasks} tasks`, () => {
+  test('an operator waits a moment, and nobody else does, on SQLite', { timeout: 900_000 }, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'holdfast-million-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'tasks.db');
+    const database = await openSqlite(file);
+    onTestFinished(() => database.close());
+    const since = Date.now() - spanMs;
+    await crowdSqlite(database, file, { tasks, since, stepMs: spanMs / tasks });
+    await expectFast('SQLite', database, since);
+  });
+
+  test('an operator waits a moment, and nobody else does, on Postgres', { timeout: 900_000 }, async () => {
+    const { url, remove } = await freshDatabase();
+    onTestFinished(remove);
+    const database = await openPostgres(url);
+    onTestFinished(() => database.close());
+    const since = Date.now() - spanMs;
+    await crowdPostgres(database, url, { tasks, since, stepMs: spanMs / tasks });
+    await expectFast('Postgres', database, since);
+  });
+});

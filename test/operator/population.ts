@@ -1,0 +1,150 @@
+/**
+ * A store with very many tasks, made cheaply: a few real ones as patterns, and rows that are copies of them under other
+ * ids, owners, tools and moments. What is rare stands at the far end, behind all the others.
+ */
+import { DatabaseSync } from 'node:sqlite';
+import type { Database } from 'holdfast';
+import pg from 'pg';
+import { complete, fail } from '../../src/engine/endings.ts';
+import { claim as claimRule, create } from '../../src/engine/transitions.ts';
+import { newId } from '../../src/model/id.ts';
+import { type Standing, standingOf } from '../../src/model/standing.ts';
+import type { DoneTask, Task } from '../../src/model/task.ts';
+import { bodyOf } from '../../src/stores/values/body.ts';
+import { standingCodeOf } from '../../src/stores/values/standing-codes.ts';
+import { aTask } from '../../src/testing.ts';
+
+export interface Crowd {
+  readonly tasks: number;
+  /** When the first was made, and how much later each next one. */
+  readonly since: number;
+  readonly stepMs: number;
+}
+
+/** What is rare, and how often it occurs: at the beginning, that is farthest from what is listed first. */
+export const rare = { owner: 'the rare owner', tool: 'rare_tool', count: 30, failedEach: 500 } as const;
+
+/** One real task of each kind, as the engine would write it. */
+async function patterns({ store }: Database): Promise<ReadonlyMap<Standing, Task>> {
+  const found = new Map<Standing, Task>();
+  for (const how of ['queued', 'running', 'completed', 'failed', 'cancelled', 'lost'] as const) {
+    const request = aTask();
+    const now = Date.now();
+    await store.create(undefined, () => create(undefined, request, now));
+    if (how !== 'queued') {
+      const holder = { name: 'worker', leaseUntil: now + 3_600_000 };
+      const { task } = await store.update('task', request.id, (one) => claimRule(one, holder, now));
+      const claim = { taskId: task.id, epoch: task.epoch };
+      const value = { content: [{ type: 'text', text: 'Done, and here is what came of it. '.repeat(6) }] };
+      if (how === 'completed')
+        await store.update('lineage', task.id, (lineage) =>
+          complete(lineage, claim, { kind: 'result', isError: false, value }, now),
+        );
+      else if (how !== 'running')
+        await store.update('family', task.id, (family) =>
+          fail(
+            family,
+            claim,
+            how === 'failed'
+              ? { kind: 'failure', message: 'No.' }
+              : how === 'lost'
+                ? { kind: 'lost', message: '?' }
+                : { kind: how },
+            now,
+          ),
+        );
+    }
+    const task = (await store.get(request.id))!;
+    found.set(standingOf(task), task);
+  }
+  return found;
+}
+
+/** The task at a place in the crowd. */
+function taskAt(n: number, kinds: ReadonlyMap<Standing, Task>, { tasks, since, stepMs }: Crowd): Task {
+  const isRare = n < rare.count;
+  const how: Standing =
+    n < 3
+      ? 'lost'
+      : n < 6
+        ? 'running'
+        : n >= tasks - 1_000
+          ? 'queued'
+          : n % rare.failedEach === 0
+            ? n % (4 * rare.failedEach) === 0
+              ? 'cancelled'
+              : 'failed'
+            : 'completed';
+  const pattern = kinds.get(how)!;
+  const createdAt = since + Math.floor(n * stepMs);
+  const id = newId();
+  const moved = {
+    ...pattern,
+    id,
+    rootId: id,
+    owner: isRare ? rare.owner : `owner-${n % 997}`,
+    tool: isRare ? rare.tool : `tool_${n % 11}`,
+    createdAt,
+    updatedAt: createdAt,
+  };
+  if (pattern.phase !== 'done') return moved as Task;
+  const finishedAt = createdAt + 50 + ((n * 7_919) % 20_000);
+  return { ...moved, finishedAt, updatedAt: finishedAt, purgeAt: finishedAt + 30 * 86_400_000 } as DoneTask;
+}
+
+function rowOf(task: Task) {
+  const live = task.phase === 'done' ? undefined : task;
+  return {
+    id: task.id,
+    owner: task.owner,
+    tool: task.tool,
+    tool_version: task.toolVersion,
+    ordinal: 0,
+    epoch: task.epoch,
+    holder: live?.holder?.name ?? null,
+    lease_until: live?.holder?.leaseUntil ?? null,
+    wake_at: live?.wakeAt ?? null,
+    deadline_at: live?.deadlineAt ?? null,
+    purge_at: task.phase === 'done' ? task.purgeAt : null,
+    ended_at: task.phase === 'done' ? task.finishedAt : null,
+    standing: standingCodeOf(task),
+    created_at: task.createdAt,
+    body: bodyOf(task).body,
+  };
+}
+
+export async function crowdSqlite(database: Database, file: string, crowd: Crowd): Promise<void> {
+  const kinds = await patterns(database);
+  const db = new DatabaseSync(file, { timeout: 60_000 });
+  const columns = Object.keys(rowOf(kinds.get('queued')!));
+  const insert = db.prepare(
+    `insert into tasks (${columns}) values (${columns.map((column) => `:${column}`)})`,
+  );
+  db.exec('pragma synchronous = off; begin immediate');
+  for (let n = 0; n < crowd.tasks; n++) {
+    insert.run(rowOf(taskAt(n, kinds, crowd)));
+    if (n % 50_000 === 49_999) db.exec('commit; begin immediate');
+  }
+  db.exec('commit; pragma wal_checkpoint(truncate)');
+  db.close();
+}
+
+export async function crowdPostgres(database: Database, url: string, crowd: Crowd): Promise<void> {
+  const kinds = await patterns(database);
+  const columns = Object.keys(rowOf(kinds.get('queued')!));
+  const portion = 5_000;
+  const client = new pg.Client(url);
+  await client.connect();
+  for (let from = 0; from < crowd.tasks; from += portion) {
+    const rows = Array.from({ length: Math.min(portion, crowd.tasks - from) }, (_, n) =>
+      rowOf(taskAt(from + n, kinds, crowd)),
+    );
+    await client.query(
+      `insert into holdfast.tasks (${columns})
+      select ${columns} from json_populate_recordset(null::holdfast.tasks, $1::text::json)`,
+      [JSON.stringify(rows)],
+    );
+  }
+  await client.query('vacuum analyze holdfast.tasks');
+  await client.end();
+}
