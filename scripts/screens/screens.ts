@@ -94,14 +94,14 @@ const list: readonly Screen[] = [
   {
     name: 'list-filtered',
     at: '?view=tasks&status=failed&status=lost&age=24h',
-    shows: '.total strong',
+    shows: '.total:has-text("task")',
     extent: window,
     looks: plain,
   },
   {
     name: 'list-no-match',
     at: '?view=tasks&text=lighthouse',
-    shows: '.total strong',
+    shows: '.total:has-text("task")',
     extent: window,
     looks: plain,
   },
@@ -109,7 +109,7 @@ const list: readonly Screen[] = [
     name: 'list-empty',
     at: '?view=tasks',
     world: 'idle',
-    shows: '.total strong',
+    shows: '.total:has-text("task")',
     extent: window,
     looks: plain,
   },
@@ -133,7 +133,7 @@ const list: readonly Screen[] = [
     name: 'keyboard-help',
     at: '?view=tasks',
     arrange: async (page) => {
-      await page.waitForSelector('.total strong');
+      await page.waitForSelector('.total:has-text("task")');
       await page.keyboard.press('?');
     },
     shows: 'dialog[open]',
