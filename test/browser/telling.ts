@@ -27,7 +27,9 @@ export async function tell(
       res.writeHead(status, Object.fromEntries(headers));
       res.end(body && Buffer.from(await new Response(body).arrayBuffer()));
     } else if (path === 'api/changes') {
-      res.writeHead(200, { 'content-type': 'text/event-stream' }).write(': here\n\n');
+      const first = JSON.stringify({ type: 'changes', id: '1', tasks: [], removed: [] });
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      res.write(`id: 1\nevent: changes\ndata: ${first}\n\n`);
     } else if (path === 'api/about') {
       res.end(JSON.stringify({ version: '0.1.0', now: present, tools: [], audit: true }));
     } else {

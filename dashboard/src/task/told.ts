@@ -6,7 +6,7 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { OperatorDesk, TaskStory } from '../../../src/operator/api.ts';
 import { Unauthorized } from '../errors.ts';
-import { connection, onChanges } from '../live.ts';
+import { connection, onChanges, whenConnected } from '../live.ts';
 import { desk } from '../session.ts';
 
 export type Told =
@@ -39,17 +39,18 @@ export class StoryReader {
   /** Reads and follows until the function that is given back is called. */
   follow(desk: OperatorDesk): () => void {
     this.#desk = desk;
-    void this.read();
+    // From then on every change is heard of, so that nothing falls between the first reading and the first news.
+    void whenConnected().then(() => this.read());
     const stopHearing = onChanges(({ tasks, removed, reset }) => {
       const told = this.#told.peek();
       const rootId = told.state === 'told' ? told.story.task.rootId : this.#id;
       if (removed.includes(rootId) && told.state === 'told') this.#told.value = { ...told, isGone: true };
       else if (reset || tasks.some(({ id }) => id === rootId)) this.#soon();
     });
-    let wasLive = connection.peek().state === 'live';
+    let wasAway = false;
     const stopWatching = connection.subscribe(({ state }) => {
-      if (state === 'live' && !wasLive) this.#soon();
-      wasLive = state === 'live';
+      if (state === 'live' && wasAway) this.#soon();
+      wasAway = state === 'offline';
     });
     return () => {
       stopHearing();
