@@ -27,22 +27,21 @@ test('no two states have pictures of the same name', () => {
   expect(new Set(names).size).toBe(names.length);
 });
 
-test.each([
-  'sign-in-wrong-token',
-  'overview-offline',
-  'task-crash',
-])('%s looks the same whenever its picture is taken, and when the picture is made small', async (name) => {
-  const screen = screens.find((one) => one.name === name)!;
-  const look = screen.looks.at(-1)!;
-  const first = await studio.show(screen, look, (page) => stillPicture(page, screen));
-  await studio.show(screen, look, async (page) => {
-    const second = await stillPicture(page, screen);
-    const small = smaller(second);
-    expect(small.length).toBeLessThan(second.length / 2);
-    expect(await difference(page, first, second)).toBeLessThan(0.001);
-    expect(await difference(page, second, small)).toBeLessThan(0.001);
-  });
-});
+test.each(['sign-in-wrong-token', 'overview-offline', 'task-crash'])(
+  '%s looks the same whenever its picture is taken, and when the picture is made small',
+  async (name) => {
+    const screen = screens.find((one) => one.name === name)!;
+    const look = screen.looks.at(-1)!;
+    const first = await studio.show(screen, look, (page) => stillPicture(page, screen));
+    await studio.show(screen, look, async (page) => {
+      const second = await stillPicture(page, screen);
+      const small = smaller(second);
+      expect(small.length).toBeLessThan(second.length / 2);
+      expect(await difference(page, first, second)).toBeLessThan(0.001);
+      expect(await difference(page, second, small)).toBeLessThan(0.001);
+    });
+  },
+);
 
 /** How large a part of two pictures is different enough to be seen; all of it if they differ in size. */
 function difference(page: Page, one: Buffer, other: Buffer): Promise<number> {
