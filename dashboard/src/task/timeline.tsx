@@ -208,7 +208,9 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
                 data-side={resumed > 0.4 ? 'before' : 'after'}
                 style={{ '--at': percent(resumed) }}
               >
-                resumed<span class="flag-more">, {notRepeated(crash.replayed ?? 0)}</span>
+                <span>
+                  resumed<span class="flag-more">, {notRepeated(crash.replayed ?? 0)}</span>
+                </span>
               </span>
             )}
           </Fragment>
