@@ -146,7 +146,7 @@ export class Overviews {
         [...cell].map(([tool, tally]) => [tool, tally.packed]),
       ),
     );
-    const kept = split.values().reduce((sum, rows) => sum + rows.length, 0) <= mostSplitRows;
+    const kept = [...split.values()].reduce((sum, rows) => sum + rows.length, 0) <= mostSplitRows;
     memory.split = kept ? split : new Map();
     for (const rows of split.values()) {
       for (const row of rows) sum(row);
