@@ -6,9 +6,10 @@ import { type Clock, systemClock } from '../../model/clock.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { PostgresAudit } from './audit.ts';
 import { Commands } from './commands.ts';
-import { clientConfig, isStarting, loadDriver, placeOf, worded } from './driver.ts';
+import { clientConfig, hintConfig, isStarting, loadDriver, placeOf, worded } from './driver.ts';
 import { Feed } from './feed.ts';
-import { bossDatabase, Jobs } from './jobs.ts';
+import { bossDatabase, type FetchedRow, Jobs } from './jobs.ts';
+import { Known } from './known.ts';
 import { Line } from './line.ts';
 import { Connections } from './pool.ts';
 import { PostgresQueue } from './queue.ts';
@@ -57,8 +58,14 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     new pg.Pool({ ...config, max, allowExitOnIdle: true, idleTimeoutMillis: 30_000 }),
     place,
   );
+  // What is written there is lost without harm, and small pieces are looked up in tables that are mostly air.
+  const hints = new Connections(
+    new pg.Pool({ ...hintConfig(config), max: 1, allowExitOnIdle: true, idleTimeoutMillis: 30_000 }),
+    place,
+  );
   const line = new Line({
     connections,
+    hints,
     schema,
     connect: async () => {
       const client = new pg.Client(config);
@@ -80,10 +87,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     await vault.open();
     boss = await startBoss(PgBoss, connections, `${schema}_jobs`);
     await line.start();
-    return await assemble({ connections, vault, keys, line, boss, schema, clock, place });
+    return await assemble({ connections, hints, vault, keys, line, boss, schema, clock, place });
   } catch (error) {
     await boss?.stop({ graceful: false, close: false }).catch(() => {});
     await line.close().catch(() => {});
+    await hints.close().catch(() => {});
     await connections.close().catch(() => {});
     throw worded(error, place);
   } finally {
@@ -93,6 +101,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
 
 async function assemble(parts: {
   readonly connections: Connections;
+  readonly hints: Connections;
   readonly vault: Vault;
   readonly keys: Keys | undefined;
   readonly line: Line;
@@ -101,15 +110,22 @@ async function assemble(parts: {
   readonly clock: Clock;
   readonly place: string;
 }): Promise<PostgresDatabase> {
-  const { connections, vault, line, boss, schema, clock, place } = parts;
+  const { connections, hints, vault, line, boss, schema, clock, place } = parts;
   const writer = line.name;
-  const rows = new Rows(connections, vault, schema);
+  const bossSchema = `${schema}_jobs`;
+  const known = new Known();
+  connections.onBroken(() => known.clear());
+  line.onMissed(() => known.clear());
+  const rows = new Rows(connections, vault, known, schema);
   const sizes = new Sizes(connections, schema);
   await sizes.fold();
-  const jobs = new Jobs(boss, connections);
+  const jobs = new Jobs({ boss, hints, schema, bossSchema });
   const feed = new Feed(connections, vault, line, schema);
   await feed.start();
-  const commands = new Commands({ rows, vault, jobs, feed, clock, schema, place, writer });
+  const commands = new Commands({
+    ...{ connections, rows, known, vault, jobs, feed, clock },
+    ...{ schema, bossSchema, place, writer },
+  });
   const queue = new PostgresQueue({
     connections,
     jobs,
@@ -117,7 +133,9 @@ async function assemble(parts: {
     line,
     clock,
     schema,
-    bossSchema: `${schema}_jobs`,
+    bossSchema,
+    known,
+    offered: (found) => learn(found, { rows, vault, known }),
   });
   const rewriting =
     parts.keys && new Rewriting({ vault, sizes, schema, place, writer: `${writer}/rewriting` });
@@ -132,6 +150,7 @@ async function assemble(parts: {
     await feed.close();
     await boss.stop({ graceful: false, close: false }).catch(() => {});
     await line.close();
+    await hints.close();
     await connections.close();
   };
   const store = new PostgresStore({ rows, commands, feed, vault, sizes, place, close });
@@ -146,6 +165,22 @@ async function assemble(parts: {
       await rewriting?.finish();
     },
   };
+}
+
+/** What a claim will need. What cannot be read is left to it, which says what is wrong. */
+function learn(
+  found: readonly FetchedRow[],
+  { rows, vault, known }: { readonly rows: Rows; readonly vault: Vault; readonly known: Known },
+): void {
+  for (const row of found) {
+    try {
+      const one = rows.known({ ...row, seq: row.seq! });
+      known.set(one);
+      const { id, version } = one.task;
+      if (version === 1 && row.commit !== null && row.journal !== null)
+        known.setJournal(id, JSON.parse(vault.read(row.journal, 'commits.journal', id, 1)));
+    } catch {}
+  }
 }
 
 async function startBoss(Boss: typeof PgBoss, connections: Connections, schema: string): Promise<PgBoss> {

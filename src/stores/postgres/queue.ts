@@ -9,7 +9,8 @@ import type { TaskId } from '../../model/task.ts';
 import { named, name as stored } from './cells.ts';
 import { prepared } from './driver.ts';
 import type { Feed } from './feed.ts';
-import { type Job, type Jobs, newJobId, queueOf } from './jobs.ts';
+import { type FetchedRow, type Jobs, JobsToSend, queueOf } from './jobs.ts';
+import type { Known } from './known.ts';
 import type { Line } from './line.ts';
 import type { Connections } from './pool.ts';
 
@@ -17,6 +18,18 @@ import type { Connections } from './pool.ts';
 const netMs = 1_000;
 /** A task that could have been claimed for so long is asked after: is there still a job that leads to it? */
 const askAfterMs = 3_000;
+/** For so long a tool that was the only one with work counts as such. */
+const busyMs = 50;
+/** So many times jobs are fetched that lead nowhere, in one go. */
+const mostTries = 10;
+
+/** How many jobs are to be fetched. */
+interface Wanted {
+  readonly tool: ToolVersion;
+  readonly jobs: number;
+}
+
+type Place = Pick<FetchedRow, 'wake_at' | 'seq'>;
 
 interface ReadyRow {
   readonly seq: number;
@@ -38,6 +51,9 @@ interface Parts {
   readonly clock: Clock;
   readonly schema: string;
   readonly bossSchema: string;
+  /** Hears of tasks that were just read, and are about to be claimed. */
+  readonly offered: (rows: readonly FetchedRow[]) => void;
+  readonly known: Known;
 }
 
 export class PostgresQueue implements Queue {
@@ -48,6 +64,7 @@ export class PostgresQueue implements Queue {
   readonly #listeners = new Set<() => void>();
   #stopListening: (() => void)[] = [];
   #cancelTimer: (() => void) | undefined;
+  #busy: { readonly tool: ToolVersion | undefined; readonly at: number } = { tool: undefined, at: 0 };
   #askedAt = Number.NEGATIVE_INFINITY;
   /** When those who hold tasks were last looked at, and when the first of their leases then ended. */
   #heldAt = Number.NEGATIVE_INFINITY;
@@ -68,10 +85,18 @@ export class PostgresQueue implements Queue {
 
   async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
     const now = this.#parts.clock.now();
+    const only = limit === 1 ? this.#onlyBusy(tools) : undefined;
+    if (only) {
+      const offers = await this.#fetch([{ tool: only, jobs: 1 }], limit, now);
+      if (offers.length > 0) return offers;
+    }
     const looksAtHeld = this.#looksAtHeld(now);
     const ready = await this.#ready(tools, now, limit, looksAtHeld);
     const timers = ready.length < limit ? this.#expectTimers(tools, now, looksAtHeld) : undefined;
-    const [offers] = await Promise.all([ready.length > 0 ? this.#fetch(tools, ready, now) : [], timers]);
+    const [offers] = await Promise.all([
+      ready.length > 0 ? this.#fetchFor(ready, tools, limit, now) : [],
+      timers,
+    ]);
     return offers;
   }
 
@@ -86,12 +111,13 @@ export class PostgresQueue implements Queue {
 
   async renew(claims: readonly Claim[], leaseUntil: number): Promise<Claim[]> {
     if (claims.length === 0) return [];
-    const rows = await this.#parts.connections.query<{ place: number }>(this.#sql.renew, [
+    const rows = await this.#parts.connections.query<{ place: number; xmin: string }>(this.#sql.renew, [
       claims.map(({ taskId }) => stored(taskId)),
       claims.map(({ epoch }) => epoch),
       leaseUntil,
     ]);
     const kept = new Set(rows.map(({ place }) => place - 1));
+    for (const { place, xmin } of rows) this.#parts.known.renewed(claims[place - 1]!.taskId, xmin, leaseUntil);
     return claims.filter((_, index) => !kept.has(index));
   }
 
@@ -148,72 +174,108 @@ export class PostgresQueue implements Queue {
           ])
         : [],
     ]);
-    return [...free, ...freed].sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq).slice(0, limit);
+    return [...free, ...freed].sort(byReadiness).slice(0, limit);
   }
 
-  /** As many jobs of each tool as there are among the tasks that have been ready for longest. */
-  async #fetch(tools: readonly ToolVersion[], ready: readonly ReadyRow[], now: number): Promise<Offer[]> {
+  /** The one tool that had work at the last look, if that was a moment ago: its jobs need no look. */
+  #onlyBusy(tools: readonly ToolVersion[]): ToolVersion | undefined {
+    const { tool, at } = this.#busy;
+    const isFresh = tool && performance.now() - at < busyMs;
+    return isFresh ? tools.find((one) => one.tool === tool.tool && one.version === tool.version) : undefined;
+  }
+
+  /** As many jobs of each tool as lead to the tasks that have been ready for longest. */
+  async #fetchFor(
+    ready: readonly ReadyRow[],
+    tools: readonly ToolVersion[],
+    limit: number,
+    now: number,
+  ): Promise<Offer[]> {
     const lost = await this.#lost(ready, now);
-    await this.#dequeue(lost.map((row) => jobFor(row, row.job!)));
-    const queued = await this.#enqueue([...ready.filter(({ job }) => job === null), ...lost], now);
-    const jobs = await Promise.all(
-      tools.map((tool) => {
-        const wanted = ready.filter((row) => isOf(row, tool)).length;
-        return wanted > 0 ? this.#parts.jobs.fetch(tool, wanted) : [];
-      }),
-    );
-    return this.#offered(jobs.flat(), [...ready, ...queued], now);
+    const without = ready.filter(({ job }) => job === null);
+    const queued = await this.#enqueue([...without, ...lost], now);
+    const jobs = new Map(ready.map((row) => [row.seq, row.job]));
+    for (const { seq, job } of queued) jobs.set(seq, job);
+    const wanted = tools.map((tool) => {
+      const own = ready.filter((row) => isOf(row, tool)).flatMap(({ seq }) => jobs.get(seq) ?? []);
+      return { tool, jobs: new Set(own).size };
+    });
+    const busy = wanted.filter((one) => one.jobs > 0);
+    this.#busy = { tool: busy.length === 1 ? busy[0]!.tool : undefined, at: performance.now() };
+    return this.#fetch(busy, limit, now);
+  }
+
+  async #fetch(wanted: readonly Wanted[], limit: number, now: number): Promise<Offer[]> {
+    const { jobs } = this.#parts;
+    let offers: FetchedRow[] = [];
+    // Jobs that lead nowhere any more may stand before those that do.
+    for (let tries = 0; tries < mostTries; tries++) {
+      const rows = (await Promise.all(wanted.map(({ tool, jobs: count }) => jobs.fetch(tool, count)))).flat();
+      if (rows.length === 0) break;
+      const isClaimable = ({ seq, wake_at }: FetchedRow) => seq !== null && (wake_at ?? now + 1) <= now;
+      offers = rows.filter(isClaimable).sort(byReadiness);
+      const leading = new Set(offers.map(({ fetched }) => fetched));
+      await this.#dequeue(rows.filter((row) => !isClaimable(row)), leading);
+      if (offers.length > 0) break;
+    }
+    const surplus = offers.splice(limit);
+    if (surplus.length > 0) await this.#giveBack(surplus);
+    this.#parts.offered(offers);
+    return offers.map((row) => this.#offer(row, now));
   }
 
   /** Gives jobs to tasks that could be claimed and have none. */
   async #enqueue(ready: readonly ReadyRow[], now: number): Promise<ReadyRow[]> {
     if (ready.length === 0) return [];
     const seqs = ready.map(({ seq }) => seq);
+    const lost = ready.flatMap(({ job }) => job ?? []);
     const { connections, jobs, line } = this.#parts;
     return connections.transact(async (transaction) => {
-      const rows = await transaction.query<ReadyRow>(this.#sql.lockReady, [seqs, now, line.dead.map(stored)]);
-      rows.sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq);
-      const sent = rows.map((row) => jobFor(row, newJobId(now)));
-      await transaction.query(this.#sql.enqueue, [rows.map(({ seq }) => seq), sent.map(({ id }) => id), now]);
-      await jobs.send(transaction, sent);
-      return rows.map((row, index) => ({ ...row, job: sent[index]!.id }));
+      const rows = await transaction.query<ReadyRow>(this.#sql.lockReady, [
+        seqs,
+        now,
+        line.dead.map(stored),
+        lost,
+      ]);
+      rows.sort(byReadiness);
+      const sent = new JobsToSend();
+      const queued = rows.map((row) => ({ ...row, job: sent.add(named(row.id), toolOf(row), now) }));
+      await transaction.query(this.#sql.enqueue, [
+        queued.map(({ seq }) => seq),
+        queued.map(({ job }) => job),
+        now,
+      ]);
+      await jobs.send(transaction, sent.rows);
+      return queued;
     });
   }
 
-  /** What the jobs that were fetched lead to. A job that leads nowhere is deleted. */
-  async #offered(jobs: readonly Job[], seen: readonly ReadyRow[], now: number): Promise<Offer[]> {
-    const rows = new Map(seen.map((row) => [row.job, row]));
-    // Whoever was faster took some of those that we saw; in their place we got others.
-    const unseen = jobs.filter(({ id }) => !rows.has(id)).map(({ task }) => stored(task));
-    if (unseen.length > 0) {
-      const found = await this.#parts.connections.query<ReadyRow>(this.#sql.findOffered, [unseen]);
-      for (const row of found) rows.set(row.job, row);
-    }
-    const isClaimable = ({ id }: Job) => (rows.get(id)?.wake_at ?? Number.POSITIVE_INFINITY) <= now;
-    await this.#dequeue(jobs.filter((job) => !isClaimable(job)));
-    return jobs
-      .filter(isClaimable)
-      .map(({ id }) => rows.get(id)!)
-      .sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq)
-      .map((row) => this.#offer(row, now));
+  /** What there is no place for others may have, of a job as a whole. */
+  async #giveBack(surplus: readonly FetchedRow[]): Promise<void> {
+    const { jobs, line } = this.#parts;
+    for (const rows of Map.groupBy(surplus, (row) => queueOf(toolOf(row))).values())
+      await jobs.giveBack(toolOf(rows[0]!), [...new Set(rows.map(({ fetched }) => fetched))]);
+    line.tell({ work: true });
   }
 
-  #offer({ id, holder, lease_until: leaseUntil }: ReadyRow, now: number): Offer {
+  #offer({ id, holder, lease_until: leaseUntil }: FetchedRow, now: number): Offer {
     const offer = { taskId: named(id), holder: this.name };
     // By a holder whose lease still runs: offered only because that holder is dead.
     return holder !== null && leaseUntil! > now ? { ...offer, deadHolder: named(holder) } : offer;
   }
 
-  /** Takes jobs back: their tasks were claimed or ended meanwhile, or the clock of whoever sent them is ahead of ours. */
-  async #dequeue(jobs: readonly Job[]): Promise<void> {
-    if (jobs.length === 0) return;
-    await this.#parts.connections.transact(async (transaction) => {
-      await transaction.query(this.#sql.dequeue, [
-        jobs.map(({ task }) => stored(task)),
-        jobs.map(({ id }) => id),
+  /** What cannot be claimed has no job: it was claimed or ended meanwhile, or the clock of who sent it is ahead of ours. */
+  async #dequeue(rows: readonly FetchedRow[], leading: ReadonlySet<string>): Promise<void> {
+    if (rows.length === 0) return;
+    const { connections, jobs } = this.#parts;
+    const early = rows.filter(({ seq }) => seq !== null);
+    if (early.length > 0)
+      await connections.query(this.#sql.dequeue, [
+        early.map(({ seq }) => seq),
+        early.map(({ fetched }) => fetched),
       ]);
-      await this.#parts.jobs.delete(transaction, jobs);
-    });
+    const idle = rows.filter(({ fetched }) => !leading.has(fetched));
+    if (idle.length > 0) await jobs.delete(idle);
   }
 
   /** Whose job is in the hands of a process that died before it claimed, or was deleted by somebody else. */
@@ -266,7 +328,7 @@ function columnsOf(tools: readonly ToolVersion[]): [string[], string[]] {
   return [tools.map(({ tool }) => stored(tool)), tools.map(({ version }) => stored(version))];
 }
 
-function toolOf(row: ReadyRow): ToolVersion {
+function toolOf(row: Pick<ReadyRow, 'tool' | 'tool_version'>): ToolVersion {
   return { tool: named(row.tool), version: named(row.tool_version) };
 }
 
@@ -274,8 +336,9 @@ function isOf(row: ReadyRow, { tool, version }: ToolVersion): boolean {
   return row.tool === stored(tool) && row.tool_version === stored(version);
 }
 
-function jobFor(row: ReadyRow, id: string): Job {
-  return { ...toolOf(row), id, task: named(row.id) };
+/** The longest ready first. */
+function byReadiness(a: Place, b: Place): number {
+  return a.wake_at! - b.wake_at! || a.seq! - b.seq!;
 }
 
 function statements(schema: string, bossSchema: string) {
@@ -300,17 +363,17 @@ function statements(schema: string, bossSchema: string) {
       order by t.wake_at, t.seq limit $5`,
     lockReady: `
       select ${columns} from ${tasks} t
-      where t.seq = any($1::bigint[]) and t.job is null and t.wake_at <= $2 and (t.holder is null or ${isFreed('$2', '$3')})
+      where t.seq = any($1::bigint[]) and (t.job is null or t.job = any($4::uuid[]))
+        and t.wake_at <= $2 and (t.holder is null or ${isFreed('$2', '$3')})
       order by t.seq for update of t skip locked`,
     enqueue: `
       update ${tasks} t set job = v.job, deserted = t.holder is not null and t.lease_until > $3
       from unnest($1::bigint[], $2::uuid[]) as v (seq, job) where t.seq = v.seq`,
     dequeue: `
       with queued as (
-        select t.seq from ${tasks} t where t.id = any($1::text[]) and t.job = any($2::uuid[])
+        select t.seq from ${tasks} t where t.seq = any($1::bigint[]) and t.job = any($2::uuid[])
         order by t.seq for update of t)
       update ${tasks} t set job = null from queued where t.seq = queued.seq`,
-    findOffered: `select ${columns} from ${tasks} t where t.id = any($1::text[])`,
     lost: `
       select v.job from unnest($1::uuid[], $2::text[]) as v (job, queue)
       left join ${bossSchema}.job j on j.name = v.queue and j.id = v.job
@@ -327,7 +390,8 @@ function statements(schema: string, bossSchema: string) {
         select t.seq, claims.place from claims
         join ${tasks} t on t.id = claims.id and t.epoch = claims.epoch
         where t.holder is not null order by t.seq for update of t)
-      update ${tasks} t set lease_until = $3 from held where t.seq = held.seq returning held.place`,
+      update ${tasks} t set lease_until = $3 from held where t.seq = held.seq
+      returning held.place, t.xmin::text as xmin`,
     backlog: `
       select count(r.wake_at) as ready, min(r.wake_at) as since,
         (select count(*) from (select 1 from ${tasks} where waiting limit $4) w) as waiting

@@ -14,6 +14,7 @@ import { auditTables } from './audit.ts';
 import { encryptionTables } from './encryption.ts';
 import type { Connections } from './pool.ts';
 import { sizeTable } from './sizes.ts';
+import { turnTables } from './turns.ts';
 
 const migrations: readonly string[] = [
   `
@@ -101,6 +102,7 @@ const migrations: readonly string[] = [
   ${encryptionTables}
   ${sizeTable}
   `,
+  turnTables,
 ];
 
 /** The oldest that has all we use, and that pg-boss runs on. */

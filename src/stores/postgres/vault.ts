@@ -56,6 +56,11 @@ export class Vault implements Cells {
     this.#onUnfinished = listener;
   }
 
+  /** How often the manner had changed in which values are written now. */
+  get manner(): number {
+    return this.#manner;
+  }
+
   /** The cells, if values may be encrypted. */
   get sealed(): SealedCells<string> | undefined {
     return this.#cells instanceof SealedCells ? this.#cells : undefined;
