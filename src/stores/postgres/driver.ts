@@ -54,6 +54,7 @@ export function clientConfig(url: string, { statementMs }: Limits): ClientConfig
       '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
       // Whatever the server's default: a statement must see what was committed before it began.
       '-c default_transaction_isolation=read\\ committed',
+      '-c plan_cache_mode=force_generic_plan',
     ].join(' '),
     types: { getTypeParser },
   };

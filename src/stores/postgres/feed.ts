@@ -125,6 +125,23 @@ export class Feed {
     this.#tellOthers(leftWork);
   }
 
+  /**
+   * Commits of others that were read by the way are told at once, so that no look is needed before what is done about
+   * them here can be told. What a look has passed was told then.
+   */
+  seen(notices: readonly (NumberedNotice & { readonly xact: string })[]): void {
+    const position = this.#position;
+    if (!position || this.#listeners.size === 0 || performance.now() < this.#stepsBackUntil) return;
+    for (const { xact, ...notice } of notices) {
+      const isPassed = BigInt(xact) < BigInt(position.end) && !position.open.includes(xact);
+      const isTold = this.#told.has(notice.seq) || notice.version <= (this.#versions.get(notice.taskId) ?? 0);
+      if (isPassed || isTold) continue;
+      if (this.#underWay > 0) this.#found.add(notice.seq);
+      this.#told.add(notice.seq);
+      this.#tell(notice);
+    }
+  }
+
   #tellOthers(leftWork: boolean): void {
     this.#line.tell({ work: leftWork });
     if (leftWork) this.#stir();

@@ -88,7 +88,13 @@ export class Jobs {
       // Where pg-boss does not know the queue yet, it asks on a connection that may be cut.
       const found = await hints.repeat(async () => {
         await this.#queue(queue);
-        return (await boss.fetch(queue, { batchSize, db: this.#leadingOn })) as unknown as FetchedRow[];
+        return (await boss.fetch(queue, {
+          batchSize,
+          // No job has a group. With such a limit pg-boss looks the jobs that it chose up by their ids, instead of
+          // comparing them with every job that the queue has.
+          groupConcurrency: 1,
+          db: this.#leadingOn,
+        })) as unknown as FetchedRow[];
       });
       for (const { fetched } of found) this.#take(fetched);
       rows.push(...found);

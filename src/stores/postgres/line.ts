@@ -15,7 +15,7 @@ const missingMs = 1_500;
 const forgottenMs = 60_000;
 const longestPauseMs = 500;
 /** Others are told no more often than that. */
-const tellMs = 5;
+const tellMs = 10;
 
 export interface News {
   /** Tasks may be there to be claimed. */

@@ -8,8 +8,9 @@ import { PostgresAudit } from './audit.ts';
 import { Commands } from './commands.ts';
 import { clientConfig, hintConfig, isStarting, loadDriver, placeOf, worded } from './driver.ts';
 import { Feed } from './feed.ts';
-import { bossDatabase, type FetchedRow, Jobs } from './jobs.ts';
+import { bossDatabase, Jobs } from './jobs.ts';
 import { Known } from './known.ts';
+import { learnFrom } from './learning.ts';
 import { Line } from './line.ts';
 import { Connections } from './pool.ts';
 import { PostgresQueue } from './queue.ts';
@@ -135,7 +136,7 @@ async function assemble(parts: {
     schema,
     bossSchema,
     known,
-    offered: (found) => learn(found, { rows, vault, known }),
+    offered: (found) => learnFrom(found, { rows, vault, known, feed }),
   });
   const rewriting =
     parts.keys && new Rewriting({ vault, sizes, schema, place, writer: `${writer}/rewriting` });
@@ -165,22 +166,6 @@ async function assemble(parts: {
       await rewriting?.finish();
     },
   };
-}
-
-/** What a claim will need. What cannot be read is left to it, which says what is wrong. */
-function learn(
-  found: readonly FetchedRow[],
-  { rows, vault, known }: { readonly rows: Rows; readonly vault: Vault; readonly known: Known },
-): void {
-  for (const row of found) {
-    try {
-      const one = rows.known({ ...row, seq: row.seq! });
-      known.set(one);
-      const { id, version } = one.task;
-      if (version === 1 && row.commit !== null && row.journal !== null)
-        known.setJournal(id, JSON.parse(vault.read(row.journal, 'commits.journal', id, 1)));
-    } catch {}
-  }
 }
 
 async function startBoss(Boss: typeof PgBoss, connections: Connections, schema: string): Promise<PgBoss> {
