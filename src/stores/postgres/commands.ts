@@ -216,9 +216,9 @@ export class Commands {
     try {
       await jobs.prepare(lists.sent);
       crashPoint('commit: written');
-      const rows = await connections.send<WrittenRow>(statement, values);
+      const [row] = await connections.send<WrittenRow>(statement, values);
       lane.ended(turn);
-      return { decided, writes, leftWork, written: writes.written(rows) };
+      return { decided, writes, leftWork, written: writes.written(row!) };
     } catch (error) {
       for (const id of writes.touched) known.delete(id);
       if (isMoved(error)) lane.doubt();
@@ -289,12 +289,12 @@ export class Commands {
     flush: Flush,
     lane: Lane,
     turn: Turn,
-  ): Promise<readonly WrittenRow[]> {
+  ): Promise<WrittenRow> {
     const { vault, jobs, clock } = this.#parts;
     const { lists, grown, removed } = flush;
     await jobs.prepare(lists.sent);
     const { statement, values } = this.#statements.of(lists, { manner: vault.manner, turn, grown });
-    const rows = await transaction.query<WrittenRow>(statement, values);
+    const [row] = await transaction.query<WrittenRow>(statement, values);
     transaction.settle = () => lane.settle(turn);
     if (removed.length > 0)
       await transaction.query({ name: 'remove', text: this.#remove }, [
@@ -303,7 +303,7 @@ export class Commands {
         removed.length + 100,
         lane.writer,
       ]);
-    return rows;
+    return row!;
   }
 }
 

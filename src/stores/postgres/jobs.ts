@@ -226,6 +226,7 @@ export function queueOf({ tool, version }: ToolVersion): string {
 }
 
 function plain(text: string): string {
+  if (/^[\w-]*$/.test(text)) return text;
   return text.replace(/[^\w-]/g, (found) => `.${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 

@@ -9,7 +9,7 @@ import type { TaskId } from '../../model/task.ts';
 import { named, name as stored } from './cells.ts';
 import { prepared } from './driver.ts';
 import type { Feed } from './feed.ts';
-import { type FetchedRow, type Jobs, JobsToSend, queueOf } from './jobs.ts';
+import { type FetchedRow, type Jobs, JobsToSend, queueOf, tasksPerJob } from './jobs.ts';
 import type { Known } from './known.ts';
 import type { Line } from './line.ts';
 import type { Connections } from './pool.ts';
@@ -85,19 +85,20 @@ export class PostgresQueue implements Queue {
 
   async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
     const now = this.#parts.clock.now();
-    const only = limit === 1 ? this.#onlyBusy(tools) : undefined;
-    if (only) {
-      const offers = await this.#fetch([{ tool: only, jobs: 1 }], limit, now);
-      if (offers.length > 0) return offers;
-    }
+    const only = this.#onlyBusy(tools);
+    const jobs = Math.ceil(limit / tasksPerJob);
+    const first = only ? await this.#fetch([{ tool: only, jobs }], limit, now) : [];
+    const left = limit - first.length;
+    if (left === 0) return first;
     const looksAtHeld = this.#looksAtHeld(now);
-    const ready = await this.#ready(tools, now, limit, looksAtHeld);
-    const timers = ready.length < limit ? this.#expectTimers(tools, now, looksAtHeld) : undefined;
-    const [offers] = await Promise.all([
-      ready.length > 0 ? this.#fetchFor(ready, tools, limit, now) : [],
+    const seen = await this.#ready(tools, now, limit, looksAtHeld);
+    const ready = seen.filter(({ job }) => job === null || !this.#parts.jobs.isInHand(job));
+    const timers = seen.length < limit ? this.#expectTimers(tools, now, looksAtHeld) : undefined;
+    const [others] = await Promise.all([
+      ready.length > 0 ? this.#fetchFor(ready, tools, left, now) : [],
       timers,
     ]);
-    return offers;
+    return [...first, ...others];
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {

@@ -5,29 +5,30 @@
  * must have its turn, and values must be in the manner that holds now.
  */
 import type { SaidRow } from '../values/said.ts';
+import { arrayIn, arrayOf, type ColumnType } from './arrays.ts';
 import { insertEntries } from './audit.ts';
 import type { Statement } from './driver.ts';
 import { deleteJobs, insertJobs } from './jobs.ts';
 import type { Turn } from './turns.ts';
 
-type Columns = Readonly<Record<string, string>>;
+type Columns = Readonly<Record<string, ColumnType>>;
 
 /** What is written once, when a task is made. */
 const place = {
-  id: 'text',
-  owner: 'text',
-  tool: 'text',
-  tool_version: 'text',
-  parent_id: 'text',
-  root_id: 'text',
+  id: 'names',
+  owner: 'names',
+  tool: 'names',
+  tool_version: 'names',
+  parent_id: 'names',
+  root_id: 'names',
   ordinal: 'integer',
-  idempotency_key: 'text',
+  idempotency_key: 'names',
 } as const satisfies Columns;
 
 /** What every commit of a task may change. */
 const state = {
   epoch: 'integer',
-  holder: 'text',
+  holder: 'names',
   lease_until: 'double precision',
   wake_at: 'double precision',
   job: 'uuid',
@@ -36,7 +37,7 @@ const state = {
   ended_at: 'double precision',
   unpublished: 'boolean',
   waiting: 'boolean',
-  body: 'text',
+  body: 'texts',
 } as const satisfies Columns;
 
 /** `nth` is the place of a row that the same statement makes, among those it makes. */
@@ -46,17 +47,18 @@ const lists = {
   commits: {
     task: 'bigint',
     nth: 'integer',
-    removed_id: 'text',
+    removed_id: 'names',
     version: 'integer',
     at: 'double precision',
-    events: 'text',
-    journal: 'text',
+    events: 'texts',
+    journal: 'texts',
   },
-  results: { seq: 'bigint', nth: 'integer', value: 'text' },
-  sent: { id: 'uuid', queue: 'text', data: 'text' },
-  deleted: { id: 'uuid', queue: 'text' },
+  results: { seq: 'bigint', nth: 'integer', value: 'texts' },
+  sent: { id: 'uuid', queue: 'names', data: 'texts' },
+  deleted: { id: 'uuid', queue: 'names' },
 } as const satisfies Record<string, Columns>;
 
+type Row = Record<string, string | number | boolean | null>;
 type List = keyof typeof lists;
 type Value<Type extends string> = Type extends 'integer' | 'bigint' | 'double precision'
   ? number | null
@@ -79,11 +81,11 @@ export interface Terms {
   readonly grown: number;
 }
 
-/** A row of what the statement gives: one for each commit, and at least one. */
+/** What the statement gives: the numbers of the commits, in their order, and of the tasks that were made, with commas. */
 export interface WrittenRow {
-  readonly seq: number | null;
-  readonly task: number | null;
   readonly xact: string | null;
+  readonly commits: string | null;
+  readonly made: string | null;
 }
 
 export class WriteStatements {
@@ -110,8 +112,8 @@ export class WriteStatements {
       ...(isSaid ? [JSON.stringify(written.audit)] : []),
     ];
     for (const list of used)
-      for (const column of Object.keys(lists[list]))
-        values.push(written[list].map((row) => (row as Record<string, unknown>)[column]));
+      for (const [column, type] of Object.entries<ColumnType>(lists[list]))
+        values.push(arrayOf<object>(type, written[list], (row) => (row as Row)[column]!));
     return { statement, values };
   }
 
@@ -121,7 +123,7 @@ export class WriteStatements {
     const rows = new Map(
       [...used].map((list) => {
         const columns: Columns = lists[list];
-        const arrays = Object.values(columns).map((type) => `$${++parameters}::${type}[]`);
+        const arrays = Object.values(columns).map((type) => arrayIn(type, `$${++parameters}`));
         return [list, `unnest(${arrays}) with ordinality as v (${Object.keys(columns)}, place)`];
       }),
     );
@@ -143,10 +145,12 @@ export class WriteStatements {
       commits: `
         insert into ${schema}.commits (task, removed_id, version, at, events, journal)
         select ${one('task')}, v.removed_id, v.version, v.at, v.events, v.journal
-        from ${rows.get('commits')} order by v.place returning seq, task, xact`,
+        from ${rows.get('commits')} order by v.place returning seq, xact`,
     };
     const ctes = [...used].map((list) => `${list} as (${parts[list]})`);
     if (isSaid) ctes.push(`said as (${insertEntries(schema, '$7::text::json')})`);
+    const numbers = (list: List) =>
+      used.has(list) ? `(select string_agg(seq::text, ',' order by seq) from ${list})` : 'null';
     const areAll = used.has('changed') ? '(select count(*) from changed) = $6' : '$6 = 0';
     return `
       with ${ctes.join(', ')},
@@ -154,10 +158,8 @@ export class WriteStatements {
         update ${schema}.sizes set bytes = bytes + $4, turn = $3 where writer = $1 and turn = $2 returning 1),
       held as materialized (
         select ${schema}.hold($5, ${areAll} and (select count(*) from grown) = 1) as is_so)
-      ${
-        used.has('commits')
-          ? 'select c.seq, c.task, c.xact from held left join commits c on held.is_so order by c.seq'
-          : 'select null::bigint as seq, null::bigint as task, null::xid8 as xact from held where is_so'
-      }`;
+      select ${used.has('commits') ? '(select max(xact::text) from commits)' : 'null'} as xact,
+        ${numbers('commits')} as commits, ${numbers('made')} as made
+      from held where is_so`;
   }
 }

@@ -132,19 +132,16 @@ export class Writes {
   }
 
   /** What the statement gave, put beside what it was sent for. */
-  written(rows: readonly WrittenRow[]): Written {
-    const seqs = new Map<TaskId, number>();
-    const notices = this.#notices.map((notice, index) => {
-      const { seq, task } = rows[index]!;
-      if (task !== null) seqs.set(notice.taskId, task);
-      return { ...notice, seq: seq! };
-    });
-    const xact = rows[0]?.xact;
-    const known = this.#flushed.flatMap(({ task, row, bytes }) =>
-      task.phase !== 'done' && task.holder && xact
-        ? [{ task, held: { seq: seqs.get(task.id)!, xmin: xminOf(xact), job: row.job, bytes } }]
-        : [],
-    );
+  written({ xact, commits, made }: WrittenRow): Written {
+    const [seqs, own] = [commits, made].map((list) => list?.split(',').map(Number) ?? []);
+    const notices = this.#notices.map((notice, index) => ({ ...notice, seq: seqs![index]! }));
+    let next = 0;
+    const known: KnownTask[] = [];
+    for (const { task, row, bytes } of this.#flushed) {
+      const seq = row.seq ?? own![next++]!;
+      if (task.phase !== 'done' && task.holder)
+        known.push({ task, held: { seq, xmin: xminOf(xact!), job: row.job, bytes } });
+    }
     return { notices, known };
   }
 
