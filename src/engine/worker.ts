@@ -281,7 +281,9 @@ export class Worker implements AsyncDisposable {
     try {
       if (runs.length === 0) return;
       const claims = runs.map(({ claim }) => claim);
-      const lost = new Set((await this.#database.queue.renew(claims, leaseUntil)).map(({ taskId }) => taskId));
+      const lost = new Set(
+        (await this.#database.queue.renew(claims, leaseUntil)).map(({ taskId }) => taskId),
+      );
       for (const run of runs) {
         if (lost.has(run.taskId)) run.stop();
         else run.renewed(leaseUntil);

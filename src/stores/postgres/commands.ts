@@ -143,9 +143,11 @@ export class Commands {
     for (const command of this.#waiting) {
       const { subject, order } = command;
       const isFree = subject === undefined || !(this.#underWay.has(subject) || passedOver.has(subject));
-      if (isFree && batch.length < largestBatch && (isShort ??= this.#isKnown(order)) === this.#isKnown(order))
+      const isKnown = this.#isKnown(order);
+      if (isFree && batch.length < largestBatch && isKnown === (isShort ?? isKnown)) {
+        isShort = isKnown;
         batch.push(command);
-      else {
+      } else {
         left.push(command);
         if (subject !== undefined) passedOver.add(subject);
       }
@@ -284,12 +286,7 @@ export class Commands {
     }
   }
 
-  async #write(
-    transaction: Transaction,
-    flush: Flush,
-    lane: Lane,
-    turn: Turn,
-  ): Promise<WrittenRow> {
+  async #write(transaction: Transaction, flush: Flush, lane: Lane, turn: Turn): Promise<WrittenRow> {
     const { vault, jobs, clock } = this.#parts;
     const { lists, grown, removed } = flush;
     await jobs.prepare(lists.sent);

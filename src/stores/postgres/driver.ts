@@ -62,7 +62,8 @@ export function clientConfig(url: string, { statementMs }: Limits): ClientConfig
 
 /** For what is only a hint: no commit waits for the disk, and plans are for a few rows, whatever tables hold. */
 export function hintConfig(config: ClientConfig): ClientConfig {
-  const settings = 'synchronous_commit=off plan_cache_mode=force_generic_plan enable_seqscan=off enable_hashjoin=off enable_mergejoin=off';
+  const settings =
+    'synchronous_commit=off plan_cache_mode=force_generic_plan enable_seqscan=off enable_hashjoin=off enable_mergejoin=off';
   const options = settings.split(' ').map((setting) => `-c ${setting}`);
   return { ...config, options: [config.options, ...options].join(' ') };
 }

@@ -127,13 +127,13 @@ export class Jobs {
   }
 
   /** Others may fetch them, in the order in which they were sent. */
-  async giveBack(tool: ToolVersion, jobs: readonly string[]): Promise<void> {
+  async giveBack(queue: string, jobs: readonly string[]): Promise<void> {
     const { hints, bossSchema } = this.#parts;
     for (const job of jobs) this.#inHand.delete(job);
     const text = `
       update ${bossSchema}.job set state = 'created', started_on = null
       where name = $1 and id = any($2::uuid[]) and state = 'active'`;
-    await hints.query({ name: 'give back', text }, [queueOf(tool), jobs]);
+    await hints.query({ name: 'give back', text }, [queue, jobs]);
   }
 
   #take(job: string): void {

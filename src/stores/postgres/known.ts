@@ -21,9 +21,9 @@ export interface KnownTask {
   readonly task: Task;
 }
 
-const most = 5_000;
-/** Larger tasks are read again: memory is for the many. */
-const largestBody = 16 * 1024;
+const most = 2_000;
+/** Larger ones are read again: memory is for the many. */
+const largest = 16 * 1024;
 
 export class Known {
   readonly #tasks = new Map<TaskId, KnownTask>();
@@ -35,15 +35,15 @@ export class Known {
 
   set(known: KnownTask): void {
     const { id } = known.task;
-    if (known.held.bytes > largestBody) return this.delete(id);
+    if (known.held.bytes > largest) return this.delete(id);
     this.#tasks.delete(id);
     this.#tasks.set(id, known);
     if (this.#tasks.size > most) this.delete(this.#tasks.keys().next().value!);
   }
 
   /** The journal of a task that was offered and never ran, for whoever claims it. */
-  setJournal(id: TaskId, journal: readonly Json[]): void {
-    if (this.#tasks.has(id)) this.#journals.set(id, journal);
+  setJournal(id: TaskId, text: string): void {
+    if (this.#tasks.has(id) && text.length <= largest) this.#journals.set(id, JSON.parse(text));
   }
 
   /** Gives it once, and only of a task that this process has just claimed for the first time. */

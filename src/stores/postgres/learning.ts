@@ -26,8 +26,7 @@ export function learnFrom(found: readonly FetchedRow[], { rows, vault, known, fe
       const { id: taskId, version } = one.task;
       const { commit: seq, at, events, journal, xact } = row;
       if (version > 1 || seq === null) continue;
-      if (journal !== null)
-        known.setJournal(taskId, JSON.parse(vault.read(journal, 'commits.journal', taskId, 1)));
+      if (journal !== null) known.setJournal(taskId, vault.read(journal, 'commits.journal', taskId, 1));
       const rootId = row.root_id === null ? taskId : named(row.root_id);
       const read = JSON.parse(vault.read(events, 'commits.events', taskId, 1));
       first.push({ seq, taskId, rootId, version, at, events: read, xact });

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../model/clock.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { PostgresAudit } from './audit.ts';
 import { Commands } from './commands.ts';
+import { Dispatch } from './dispatch.ts';
 import { clientConfig, hintConfig, isStarting, loadDriver, placeOf, worded } from './driver.ts';
 import { Feed } from './feed.ts';
 import { bossDatabase, Jobs } from './jobs.ts';
@@ -128,14 +129,8 @@ async function assemble(parts: {
     ...{ schema, bossSchema, place, writer },
   });
   const queue = new PostgresQueue({
-    connections,
-    jobs,
-    feed,
-    line,
-    clock,
-    schema,
-    bossSchema,
-    known,
+    ...{ connections, feed, line, clock, known, schema },
+    dispatch: new Dispatch({ connections, jobs, line, schema, bossSchema }),
     offered: (found) => learnFrom(found, { rows, vault, known, feed }),
   });
   const rewriting =

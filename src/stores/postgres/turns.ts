@@ -61,11 +61,10 @@ export class Lane {
   async settle({ writer, before, after }: Turn): Promise<boolean> {
     this.#turn = undefined;
     const taken = ++this.#last;
-    await this.#connections.query(`update ${this.#schema}.sizes set turn = $1 where writer = $2 and turn = $3`, [
-      taken,
-      writer,
-      before,
-    ]);
+    await this.#connections.query(
+      `update ${this.#schema}.sizes set turn = $1 where writer = $2 and turn = $3`,
+      [taken, writer, before],
+    );
     const [row] = await this.#connections.query<{ turn: number }>(
       `select turn from ${this.#schema}.sizes where writer = $1`,
       [writer],
