@@ -24,8 +24,8 @@ const netMs = 2_000;
 /** How far looks step back after a reconnection, in transactions, and for how long. */
 const stepBack = 10_000n;
 const steppingBackMs = 15_000;
-/** How many tasks are remembered with the version that was last told of them. */
-const remembered = 20_000;
+/** So many tasks at least are remembered with the version that was last told of them, and twice as many at most. */
+const remembered = 10_000;
 
 interface CommitRow {
   readonly snapshot: string;
@@ -55,7 +55,7 @@ export class Feed {
   /** Own transactions of which the end has not been heard, and what looks have found since there are any. */
   #underWay = 0;
   readonly #found = new Set<number>();
-  readonly #versions = new Map<TaskId, number>();
+  readonly #versions = new RecentVersions();
   readonly #net: NodeJS.Timeout;
   #position: Position | undefined;
   /** What ended before it was never ours to tell. */
@@ -171,9 +171,7 @@ export class Feed {
   }
 
   #tell({ taskId, rootId, version, at, events }: CommitNotice): void {
-    this.#versions.delete(taskId);
     this.#versions.set(taskId, version);
-    if (this.#versions.size > remembered) this.#versions.delete(this.#versions.keys().next().value!);
     for (const listener of [...this.#listeners])
       quietly(() => listener({ taskId, rootId, version, at, events }));
   }
@@ -274,6 +272,23 @@ export class Feed {
     const isTold = this.#told.has(seq);
     const read = isTold ? [] : JSON.parse(this.#vault.read(events, 'commits.events', taskId, version));
     return { seq, taskId, rootId: named(root_id), version, at, events: read };
+  }
+}
+
+/** Forgets in bulk: to look for the oldest one each time would take longer than all the rest. */
+class RecentVersions {
+  #recent = new Map<TaskId, number>();
+  #older = new Map<TaskId, number>();
+
+  get(id: TaskId): number | undefined {
+    return this.#recent.get(id) ?? this.#older.get(id);
+  }
+
+  set(id: TaskId, version: number): void {
+    this.#recent.set(id, version);
+    if (this.#recent.size < remembered) return;
+    this.#older = this.#recent;
+    this.#recent = new Map();
   }
 }
 
