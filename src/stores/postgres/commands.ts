@@ -26,7 +26,7 @@ import { WriteStatements, type WrittenRow } from './write-statement.ts';
 import { type Flush, removeStatement, Writes, type Written } from './writes.ts';
 
 /** Beside each other, each on a connection of its own. */
-const lanes = 3;
+export const lanes = 3;
 const largestBatch = 256;
 /** Subtasks that were started meanwhile are looked for so often. */
 const looks = 10;
@@ -69,6 +69,8 @@ interface Done {
 
 interface Parts {
   readonly connections: Connections;
+  /** As many as there are lanes. */
+  readonly writers: Connections;
   readonly rows: Rows;
   readonly known: Known;
   readonly vault: Vault;
@@ -201,7 +203,7 @@ export class Commands {
 
   /** Undefined if that did not do: then nothing was written. */
   async #shortWay(batch: readonly Command[], lane: Lane): Promise<Done | undefined> {
-    const { connections, jobs, known, vault } = this.#parts;
+    const { writers, jobs, known, vault } = this.#parts;
     if (!batch.every(({ order }) => this.#isKnown(order))) return undefined;
     const turn = await lane.next();
     // From here to what is sent nothing is waited for, so that the manner is the one in which values are written.
@@ -218,7 +220,7 @@ export class Commands {
     try {
       await jobs.prepare(lists.sent);
       crashPoint('commit: written');
-      const [row] = await connections.send<WrittenRow>(statement, values);
+      const [row] = await writers.send<WrittenRow>(statement, values);
       lane.ended(turn);
       return { decided, writes, leftWork, written: writes.written(row!) };
     } catch (error) {
@@ -244,13 +246,14 @@ export class Commands {
   }
 
   async #longWay(batch: readonly Command[], lane: Lane): Promise<Done> {
+    const { vault, writers } = this.#parts;
     for (let tries = 1; ; tries++) {
       try {
-        const done = await this.#parts.vault.transact(async (transaction) => {
-          const done = await this.#lockAndWrite(transaction, batch, lane);
+        const done = await vault.transact(async (transaction) => {
+          const written = await this.#lockAndWrite(transaction, batch, lane);
           crashPoint('commit: written');
-          return done;
-        });
+          return written;
+        }, writers);
         if (done.turn) lane.ended(done.turn);
         return done;
       } catch (error) {

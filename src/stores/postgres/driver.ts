@@ -54,16 +54,23 @@ export function clientConfig(url: string, { statementMs }: Limits): ClientConfig
       '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
       // Whatever the server's default: a statement must see what was committed before it began.
       '-c default_transaction_isolation=read\\ committed',
-      '-c plan_cache_mode=force_generic_plan',
     ].join(' '),
     types: { getTypeParser },
   };
 }
 
+/** For the few statements that are sent all the time, with any number of rows: to plan them anew costs what they do. */
+export function writerConfig(config: ClientConfig): ClientConfig {
+  return withSettings(config, 'plan_cache_mode=force_generic_plan');
+}
+
 /** For what is only a hint: no commit waits for the disk, and plans are for a few rows, whatever tables hold. */
 export function hintConfig(config: ClientConfig): ClientConfig {
-  const settings =
-    'synchronous_commit=off plan_cache_mode=force_generic_plan enable_seqscan=off enable_hashjoin=off enable_mergejoin=off';
+  const plans = 'enable_seqscan=off enable_hashjoin=off enable_mergejoin=off';
+  return withSettings(writerConfig(config), `synchronous_commit=off ${plans}`);
+}
+
+function withSettings(config: ClientConfig, settings: string): ClientConfig {
   const options = settings.split(' ').map((setting) => `-c ${setting}`);
   return { ...config, options: [config.options, ...options].join(' ') };
 }

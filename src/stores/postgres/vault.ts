@@ -67,8 +67,11 @@ export class Vault implements Cells {
   }
 
   /** A transaction that writes values: until it ends, the manner in which they are written stays. */
-  transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    const { connections, schema } = this.#parts;
+  transact<T>(
+    work: (transaction: Transaction) => Promise<T>,
+    connections = this.#parts.connections,
+  ): Promise<T> {
+    const { schema } = this.#parts;
     return connections.transact(async (transaction) => {
       if (transaction.manner !== this.#manner) this.#adopt(await readEncryption(transaction, schema));
       return work(transaction);
