@@ -11,7 +11,7 @@ import type { Line } from './line.ts';
 import type { Connections } from './pool.ts';
 
 /** A task that could have been claimed for so long is asked after: is there still a job that leads to it? */
-const askAfterMs = 3_000;
+const askAfterMs = 1_500;
 /** For so long a tool that was the only one with work counts as such. */
 const busyMs = 50;
 /** So many times jobs are fetched that lead nowhere, in one go. */

@@ -26,6 +26,18 @@ export const turnTables = `
   end $$;
 `;
 
+/** Of a kind of its own: whoever sees it must not try the same again. */
+export class EndUnknown extends StoreError {
+  constructor(place: string, cause?: unknown) {
+    super(
+      place,
+      'what became of a change is not known, because the server could not be asked',
+      'Look whether it was made before you make it again.',
+      cause,
+    );
+  }
+}
+
 export class Lane {
   /** What this lane is called among those who add to the size. */
   readonly writer: string;
@@ -58,25 +70,27 @@ export class Lane {
   }
 
   /** Whether the transaction of this turn has ended well. If not, it never will. */
-  async settle({ writer, before, after }: Turn): Promise<boolean> {
+  async settle(turn: Turn): Promise<boolean> {
     this.#turn = undefined;
     const taken = ++this.#last;
-    await this.#connections.query(
-      `update ${this.#schema}.sizes set turn = $1 where writer = $2 and turn = $3`,
-      [taken, writer, before],
-    );
+    const found = await this.#takeAway(turn, taken).catch((error) => {
+      throw new EndUnknown(this.#place, error);
+    });
+    if (found !== turn.after && found !== taken) throw new EndUnknown(this.#place);
+    this.#turn = found;
+    return found === turn.after;
+  }
+
+  /** What the row says then. However often it is tried, it comes to the same. */
+  async #takeAway({ writer, before }: Turn, taken: number): Promise<number | undefined> {
+    const sizes = `${this.#schema}.sizes`;
+    const update = `update ${sizes} set turn = $1 where writer = $2 and turn = $3`;
+    await this.#connections.query(update, [taken, writer, before]);
     const [row] = await this.#connections.query<{ turn: number }>(
-      `select turn from ${this.#schema}.sizes where writer = $1`,
+      `select turn from ${sizes} where writer = $1`,
       [writer],
     );
-    if (row?.turn !== after && row?.turn !== taken)
-      throw new StoreError(
-        this.#place,
-        'what became of a change is not known: this process was away for too long',
-        'Look whether it was made before you make it again.',
-      );
-    this.#turn = row.turn;
-    return row.turn === after;
+    return row?.turn;
   }
 
   async #takeOver(): Promise<number> {
