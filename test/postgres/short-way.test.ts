@@ -56,6 +56,18 @@ test('what another process has decided meanwhile is what counts', async () => {
   expect(await holder.store.get(id)).toMatchObject({ phase: 'done', outcome: { kind: 'cancelled' } });
 });
 
+test('a lease that is renewed vouches for nothing else that its row says', async () => {
+  const { clock, other, holder, id, record } = await aClaimedTask();
+  await record(1);
+  await other.store.update('task', id, (task) =>
+    rules.report(task, { taskId: id, epoch: 1 }, { message: 'Half of it is done.' }, clock.now()),
+  );
+  expect(await holder.queue.renew([{ taskId: id, epoch: 1 }], clock.now() + 20_000)).toEqual([]);
+  const { task } = await record(2);
+  expect(task).toMatchObject({ version: 5, statusMessage: 'Half of it is done.' });
+  expect(await holder.store.get(id)).toEqual(task);
+});
+
 test('commands on one task that come at the same time are all decided, one after the other', async () => {
   const { holder, id, record } = await aClaimedTask();
   await Promise.all(Array.from({ length: 20 }, (_, entry) => record(entry)));
