@@ -69,7 +69,8 @@ test.concurrent('a beginning of an id will do if no other task has it', async ()
   expect(JSON.parse((await run('show', 'kelpkkkk', '--json')).stdout)).toEqual(killed);
   expect(await run('show', 'reefkkkkkk')).toMatchObject({
     code: 1,
-    stderr: 'holdfast: No task has an id that begins with reefkkkkkk; of a subtask the whole id is needed.\n',
+    stderr:
+      'holdfast: No task has an id that begins with reefkkkkkk; of a subtask that asks nothing the whole id is needed.\n',
   });
 });
 
