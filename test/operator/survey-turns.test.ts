@@ -104,7 +104,7 @@ describe('taking turns', () => {
   });
 
   test('subtasks that ask are passed in turns too, and none is missed', async () => {
-    const file = await fileOfAsking(60);
+    const file = await fileOfAsking(100);
     const { surveyor, turns } = surveyorOf(file, () => () => true);
     const ids = new Set<string>();
     let pages = 0;
@@ -115,14 +115,14 @@ describe('taking turns', () => {
       if (page.nextCursor === undefined) break;
       cursor = page.nextCursor;
     }
-    expect(ids.size).toBe(60);
+    expect(ids.size).toBe(100);
     expect(pages).toBeGreaterThan(1);
     turns.taken = 0;
     const { live } = await surveyor.overview({ since: 0, until: 1, buckets: 1 });
-    expect(live).toEqual({ queued: 0, running: 1, waiting: 60 });
-    expect(turns.taken).toBeGreaterThanOrEqual(60 / 8);
+    expect(live).toEqual({ queued: 0, running: 1, waiting: 100 });
+    expect(turns.taken).toBeGreaterThanOrEqual(100 / 8);
     // More than are counted by going through them are counted by the index.
-    expect(await surveyor.count({ standings: ['waiting'] }, 1_000)).toEqual({ count: 60, isMore: false });
+    expect(await surveyor.count({ standings: ['waiting'] }, 1_000)).toEqual({ count: 100, isMore: false });
     expect(await surveyor.count({}, 1_000)).toEqual({ count: 1, isMore: false });
   });
 
