@@ -82,7 +82,7 @@ export class PictureDesk implements OperatorDesk {
 
   /** The stream opens, and then there is no news. */
   async *changes({ signal }: { readonly signal: AbortSignal }): AsyncGenerator<ChangeMessage> {
-    yield { type: 'changes', id: '1', tasks: [], removed: [] };
+    yield { type: 'changes', id: '1', tasks: [], subtasks: [], removed: [] };
     if (!signal.aborted)
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   }

@@ -94,7 +94,8 @@ export class Overviews {
   async #live(owner: Owner | undefined): Promise<{ whole: LiveCounts; tools: Map<string, LiveCounts> }> {
     const whole = noneLive();
     const tools = new Map<string, ReturnType<typeof noneLive>>();
-    for (const { tool, standing: code, count } of await this.#source.liveGroups(owner)) {
+    const groups = [...(await this.#source.liveGroups(owner)), ...(await this.#source.askingGroups(owner))];
+    for (const { tool, standing: code, count } of groups) {
       const standing = standingAt(code);
       if (standing === undefined || !(standing in whole)) continue;
       const own = tools.get(tool) ?? noneLive();

@@ -124,7 +124,10 @@ export class Surveyor implements Survey {
     const codes = (standings ?? (['queued', 'running', 'waiting'] as const)).filter(isLive).map(codeOf);
     if (codes.length === 0) return { count: 0, isAll: true };
     if (since === undefined && until === undefined) {
-      const groups = await this.#source.liveGroups(owner);
+      const groups = [
+        ...(await this.#source.liveGroups(owner)),
+        ...(query.withAsking ? await this.#source.askingGroups(owner) : []),
+      ];
       const fitting = groups.filter((one) => codes.includes(one.standing) && (tool ?? one.tool) === one.tool);
       return { count: fitting.reduce((sum, one) => sum + one.count, 0), isAll: true };
     }
@@ -157,7 +160,8 @@ export class Surveyor implements Survey {
   async #withWholeId(query: Asked): Promise<Task[] | undefined> {
     if (query.text === undefined) return undefined;
     const found = await this.#source.find(query.text);
-    if (!found || found.unpublished) return undefined;
+    const root = found?.parentId === undefined ? found : await this.#source.find(found.rootId);
+    if (!found || !root || root.unpublished) return undefined;
     const row = { ...found, standing: unknown, read: () => found, statusMessage: () => found.statusMessage };
     return fits(query, row) ? [slimTask(found)] : [];
   }
