@@ -55,14 +55,6 @@ export class Known {
     return task?.version === 2 && task.epoch === 1 ? journal : undefined;
   }
 
-  /** Its lease is another now. */
-  renewed(id: TaskId, xmin: string, leaseUntil: number): void {
-    const known = this.#tasks.get(id);
-    if (!known || known.task.phase === 'done' || !known.task.holder) return;
-    const task = { ...known.task, holder: { ...known.task.holder, leaseUntil } };
-    this.#tasks.set(id, { held: { ...known.held, xmin }, task });
-  }
-
   delete(id: TaskId): void {
     this.#tasks.delete(id);
     this.#journals.delete(id);
