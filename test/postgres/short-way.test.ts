@@ -34,7 +34,7 @@ async function aClaimedTask() {
     holder.store.update('lineage', task.id, (lineage) =>
       rules.complete(lineage, claim, outcome, clock.now()),
     );
-  return { url, clock, holder, other, id: task.id, record, complete };
+  return { url, clock, holder, other, id: task.id, claim, record, complete };
 }
 
 test('a row that was rewritten behind the back of its holder is read again', async () => {
@@ -54,6 +54,14 @@ test('what another process has decided meanwhile is what counts', async () => {
   await other.store.update('family', id, (family) => rules.cancel(family, clock.now()));
   await expect(complete()).rejects.toThrow(TaskIsDone);
   expect(await holder.store.get(id)).toMatchObject({ phase: 'done', outcome: { kind: 'cancelled' } });
+});
+
+test('a lease that is renewed on top of what another process wrote hides nothing of it', async () => {
+  const { clock, other, holder, id, claim, record } = await aClaimedTask();
+  await other.store.update('task', id, (now) => rules.record(now, claim, [1], clock.now()));
+  expect(await holder.queue.renew([claim], clock.now() + 15_000)).toEqual([]);
+  await record(2);
+  expect(await holder.store.journal(id)).toEqual([{ arguments: expect.anything() }, 1, 2]);
 });
 
 test('commands on one task that come at the same time are all decided, one after the other', async () => {
