@@ -83,7 +83,7 @@ export class PostgresQueue implements Queue {
       leaseUntil,
     ]);
     const kept = new Set(rows.map(({ place }) => place - 1));
-    // The row is another version now. What it says besides the lease may have changed before, and nobody has read it.
+    // Their rows are others now, on top of whatever somebody else may have written there.
     for (const { taskId } of claims) this.#parts.known.delete(taskId);
     return claims.filter((_, index) => !kept.has(index));
   }
@@ -228,8 +228,7 @@ function statements(schema: string) {
         select t.seq, claims.place from claims
         join ${tasks} t on t.id = claims.id and t.epoch = claims.epoch
         where t.holder is not null order by t.seq for update of t)
-      update ${tasks} t set lease_until = $3 from held where t.seq = held.seq
-      returning held.place`,
+      update ${tasks} t set lease_until = $3 from held where t.seq = held.seq returning held.place`,
     backlog: `
       select count(r.wake_at) as ready, min(r.wake_at) as since,
         (select count(*) from (select 1 from ${tasks} where waiting limit $4) w) as waiting
