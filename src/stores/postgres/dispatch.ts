@@ -77,11 +77,23 @@ export class Dispatch {
     const wanted = tools.map((tool) => {
       const own = ready.filter((row) => isSame(toolOf(row), tool)).flatMap(({ seq }) => jobs.get(seq) ?? []);
       // What was fetched already, and is about to be claimed, is still there to be seen.
-      return { tool, jobs: new Set(own.filter((job) => !this.#parts.jobs.isInHand(job))).size };
+      return { tool, jobs: new Set(own.filter((job) => !this.#isInHand(job))).size };
     });
     const busy = wanted.filter((one) => one.jobs > 0);
     this.#busy = { tool: busy.length === 1 ? busy[0]!.tool : undefined, at: performance.now() };
-    return this.#fetch(busy, limit, now);
+    const places = Math.min(limit, ready.filter(({ seq }) => !this.#isInHand(jobs.get(seq))).length);
+    const found = await this.#fetch(busy, limit, now);
+    // Others may stand before those that were seen, in jobs with fewer tasks.
+    for (let more = found; more.length > 0 && found.length < places; found.push(...more)) {
+      const count = Math.ceil((places - found.length) / tasksPerJob);
+      const again = busy.map(({ tool }) => ({ tool, jobs: count }));
+      more = await this.#fetch(again, limit - found.length, now);
+    }
+    return found;
+  }
+
+  #isInHand(job: string | null | undefined): boolean {
+    return job != null && this.#parts.jobs.isInHand(job);
   }
 
   async #fetch(wanted: readonly Wanted[], limit: number, now: number): Promise<FetchedRow[]> {
