@@ -14,7 +14,7 @@ import { openPostgres } from '../src/postgres.ts';
 
 const placeholder = newId();
 /** What is written once, when the task is made. */
-const fixed = 'owner tool tool_version parent_id root_id ordinal idempotency_key'.split(' ');
+const fixed = 'owner tool tool_version parent_id root_id ordinal created_at idempotency_key'.split(' ');
 
 type Row = Record<string, unknown>;
 
