@@ -33,6 +33,14 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect((await ask('/count?status=queued')).body).toEqual({ count: 4, isMore: false });
   });
 
+  test('an owner whose name no database can hold as it is stands in nobody’s way', async () => {
+    const { tasks, list, story } = await stage({ place: await place(), works: false });
+    const odd = await tasks.create('greet', { name: 'a' }, { owner: 'half \ud800, zero \0' });
+    const usual = await tasks.create('greet', { name: 'b' });
+    expect((await list()).tasks.map(({ id }) => id)).toEqual([usual.id, odd.id]);
+    expect((await story(odd.id)).task.id).toBe(odd.id);
+  });
+
   test('the story of a task tells of its passes, calls, result and audit log', async () => {
     const { tasks, story } = await stage({ place: await place() });
     const { id } = await tasks.create('greet', { name: 'Ada' });
@@ -274,6 +282,22 @@ test('other methods and other paths are refused', async () => {
     '/tasks/abc/cancel/now',
     '/tasks/%ff',
     '/about/x',
+    // What every object has is no request.
+    '/constructor',
+    '/toString',
+    '/__proto__',
+    '/tasks/abc/constructor',
   ])
     expect((await ask(path)).status, path).toBe(404);
+});
+
+test('what is said back of a request is short, however long it was', async () => {
+  const { tasks, ask, act } = await stage({ works: false });
+  const long = 'x'.repeat(10_000);
+  for (const path of [`/tasks?${long}=1`, `/tasks?status=${long}`, `/tasks?limit=${long}`, `/${long}`])
+    expect((await ask(path)).text.length, path.slice(0, 20)).toBeLessThan(500);
+  const { id } = await tasks.create('approve');
+  const answer = await act(id, 'answer', { key: long, response: { action: 'decline' } });
+  expect(answer.status).toBe(409);
+  expect(answer.text.length).toBeLessThan(500);
 });

@@ -13,8 +13,9 @@ import { BadAnswer, HoldfastError, TaskNotFound } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import { apiPath, dashboardPath, type Viewer } from '../../operator/api.ts';
+import { BadQuery } from '../../operator/bad-query.ts';
 import { Changes } from '../../operator/changes.ts';
-import { BadQuery, Operator } from '../../operator/operator.ts';
+import { Operator } from '../../operator/operator.ts';
 import { OverLimit } from '../../protocol/errors.ts';
 import type { Tasks } from '../tasks.ts';
 import { BodyRefused, parseBody } from './body.ts';
@@ -46,6 +47,16 @@ export class OperatorExposed extends HoldfastError {
 const mostStreams = 64;
 const largestBody = 2 ** 20;
 const challenge = 'Bearer realm="holdfast operator"';
+
+/** What proxies add to requests that they pass on. */
+const signsOfProxies = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+];
 
 /** A request of Node's, with what Express adds to it. */
 type NodeRequest = IncomingMessage & { readonly body?: unknown; readonly originalUrl?: string };
@@ -128,7 +139,7 @@ export class OperatorHandler {
     if (refused)
       throw new HttpRefusal(403, 'This host or origin is not allowed here (allowedHosts, allowedOrigins).');
     if (this.#allowRemote) return;
-    const isForwarded = headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined;
+    const isForwarded = signsOfProxies.some((name) => headers[name] !== undefined);
     if (isForwarded || !isLoopback(socket.remoteAddress ?? ''))
       throw new HttpRefusal(403, 'This is only for the machine that it runs on (operator.allowRemote).');
   }
