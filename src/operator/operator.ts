@@ -59,7 +59,7 @@ const historyPage = 200;
 /** In characters of JSON: larger results come only when they are asked for. */
 const largeResult = 50_000;
 const longestReason = 1_000;
-const atOnce = 25;
+const atOnce = 8;
 
 export interface OperatorOptions {
   /** By default whoever sees everything. */
@@ -280,14 +280,25 @@ export class Operator implements OperatorDesk {
     const ids = (await store.childIds(id)).slice(0, mostChildren);
     const summaries: TaskSummary[] = [];
     const secrets = new Map<TaskId, SecretFields>();
+    // Each in a turn of its own, because each may have a large result.
+    const look = async (one: TaskId) => {
+      const child = await store.get(one);
+      return child && { summary: this.#summary(child), fields: this.#tasks.secretsOf(child) };
+    };
     for (let from = 0; from < ids.length; from += atOnce) {
-      const read = await Promise.all(ids.slice(from, from + atOnce).map((one) => store.get(one)));
-      for (const child of read) {
-        if (!child) continue;
-        summaries.push(this.#summary(child));
-        secrets.set(child.id, this.#tasks.secretsOf(child));
+      const looks: ReturnType<typeof look>[] = [];
+      for (const one of ids.slice(from, from + atOnce)) {
+        const found = look(one);
+        // Whatever fails is heard of when all have been begun.
+        found.catch(() => {});
+        looks.push(found);
+        await new Promise((resolve) => setImmediate(resolve));
       }
-      await new Promise((resolve) => setImmediate(resolve));
+      for (const found of await Promise.all(looks)) {
+        if (!found) continue;
+        summaries.push(found.summary);
+        secrets.set(found.summary.id, found.fields);
+      }
     }
     return { summaries, secrets };
   }

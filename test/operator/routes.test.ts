@@ -1,5 +1,5 @@
 /** Every request of the API over real HTTP, on both stores. */
-import { durableTool } from 'holdfast';
+import { durableTool, type Tasks } from 'holdfast';
 import { describe, expect, test } from 'vitest';
 import type { OverviewReport, TaskSummary } from '../../src/operator/api.ts';
 import { Operator } from '../../src/operator/operator.ts';
@@ -214,6 +214,29 @@ test('a long journal is read in many turns, and little of it is told', async () 
   const { tasks } = await stage({ tools: [long] });
   const { id } = await tasks.create('long');
   await tasks.outcome(id);
+  const { told, turns } = await toldInTurns(tasks, id);
+  expect(told!.calls).toHaveLength(80);
+  // Nine megabytes were read, of which each turn saw about one.
+  expect(turns).toBeGreaterThan(8);
+  expect(JSON.stringify(told).length).toBeLessThan(300_000);
+});
+
+test('subtasks are read one in a turn, because the result of each may be large', async () => {
+  const one = durableTool('one', {}, async () => 'Done.');
+  const many = durableTool('many', {}, async (_, task) => {
+    for (const subtask of await Promise.all(Array.from({ length: 40 }, () => task.start(one))))
+      await subtask.result();
+  });
+  const { tasks } = await stage({ tools: [one, many] });
+  const { id } = await tasks.create('many');
+  await tasks.outcome(id);
+  const { told, turns } = await toldInTurns(tasks, id);
+  expect(told!.children).toHaveLength(40);
+  expect(turns).toBeGreaterThan(40);
+});
+
+/** The story of a task, and how many turns others had meanwhile. */
+async function toldInTurns(tasks: Tasks, id: string) {
   let turns = 0;
   let isOver = false;
   const turn = () => {
@@ -223,11 +246,8 @@ test('a long journal is read in many turns, and little of it is told', async () 
   turn();
   const told = await new Operator(tasks).story(id);
   isOver = true;
-  expect(told!.calls).toHaveLength(80);
-  // Nine megabytes were read, of which each turn saw about one.
-  expect(turns).toBeGreaterThan(8);
-  expect(JSON.stringify(told).length).toBeLessThan(300_000);
-});
+  return { told, turns };
+}
 
 test('a large result is left out of the story, and comes when it is asked for', async () => {
   const { tasks, story, ask } = await stage();
