@@ -90,7 +90,9 @@ export class PlainLoop {
   readonly #sql: ReturnType<typeof statements>;
 
   constructor(url: string, schema: string, life: Life, connections: number) {
-    this.#pool = new pg.Pool({ connectionString: url, max: connections });
+    // As the store's writers have it: its statements are planned once.
+    const options = '-c plan_cache_mode=force_generic_plan';
+    this.#pool = new pg.Pool({ connectionString: url, max: connections, options });
     this.#life = life;
     this.#sql = statements(schema, life);
   }

@@ -23,6 +23,8 @@ export const lastHeard = signal<number | undefined>(undefined);
 export interface Changes {
   /** Roots of the trees that changed, as they stand now. */
   readonly tasks: readonly TaskSummary[];
+  /** Below them, those that began or ceased to ask, as they stand now. */
+  readonly subtasks: readonly TaskSummary[];
   readonly removed: readonly string[];
   /** Something may have been missed: what is shown must be asked for anew. */
   readonly reset: boolean;
@@ -144,6 +146,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 interface Gathered {
   readonly tasks: Map<string, TaskSummary>;
+  readonly subtasks: Map<string, TaskSummary>;
   readonly removed: Set<string>;
   reset: boolean;
 }
@@ -153,7 +156,7 @@ let isScheduled = false;
 let lastTold = 0;
 
 function nothing(): Gathered {
-  return { tasks: new Map(), removed: new Set(), reset: false };
+  return { tasks: new Map(), subtasks: new Map(), removed: new Set(), reset: false };
 }
 
 function gather(message: ChangeMessage): void {
@@ -163,6 +166,7 @@ function gather(message: ChangeMessage): void {
       gathered.tasks.set(task.id, task);
       gathered.removed.delete(task.id);
     }
+    for (const task of message.subtasks) gathered.subtasks.set(task.id, task);
     for (const id of message.removed) {
       gathered.tasks.delete(id);
       gathered.removed.add(id);
@@ -178,12 +182,13 @@ function tell(): void {
   lastTold = performance.now();
   const changes = {
     tasks: [...gathered.tasks.values()],
+    subtasks: [...gathered.subtasks.values()],
     removed: [...gathered.removed],
     reset: gathered.reset,
   };
   gathered = nothing();
   batch(() => {
-    for (const task of changes.tasks) if (summaries.has(task.id)) remember(task);
+    for (const task of [...changes.tasks, ...changes.subtasks]) if (summaries.has(task.id)) remember(task);
     for (const id of changes.removed) {
       const known = summaries.get(id);
       if (known) known.value = undefined;

@@ -42,8 +42,11 @@ export interface Call {
   readonly purpose: Purpose;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** `ready` to be started; `running`; `waiting` for a moment or for someone; `over`: its entry is on its way. */
-  state: 'ready' | 'running' | 'waiting' | 'over';
+  /**
+   * `ready` to be started; `held` back until the claim is renewed; `running`; `waiting` for a moment or for someone;
+   * `over`: its entry is on its way.
+   */
+  state: 'ready' | 'held' | 'running' | 'waiting' | 'over';
   /** Failed attempts so far. */
   attempts: number;
   /** When to start it (again), for steps and polls. */

@@ -20,6 +20,11 @@ export interface PassHost {
   readonly observed: ObservedPass;
   now(): number;
   /**
+   * Whether the claim is certain to be its own still, so that a step may begin. If not, it is renewed, and the pass is
+   * poked when that has come about; or it is lost, and the pass stops.
+   */
+  isHeld(): boolean;
+  /**
    * Makes a batch durable, with the questions and subtasks in it; `calls` are all calls of the pass. Questions that
    * are asked by it get their keys. Returns the world after it.
    */

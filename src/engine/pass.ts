@@ -247,7 +247,8 @@ export class Pass {
       now: this.#host.now(),
     });
     if (batch) return this.#commit(batch);
-    const works = [...this.#open].some(({ state }) => state === 'running');
+    const working = this.#yielding ? ['running'] : ['running', 'held'];
+    const works = [...this.#open].some(({ state }) => working.includes(state));
     if (this.#yielding && !works) return this.#over({ type: 'stopped' });
     this.#asleep = true;
     if (!this.#yielding) this.#armTimer();
@@ -278,11 +279,9 @@ export class Pass {
       if (call.state === 'running' || call.state === 'over') continue;
       // A failed attempt is recorded before the next one begins, or a crash would repeat both.
       if (this.#completed.some((one) => one.call === call.position)) continue;
-      if (call.startAt !== undefined && call.startAt > now) {
-        call.state = 'waiting';
-        continue;
-      }
-      call.state = 'running';
+      const isEarly = call.startAt !== undefined && call.startAt > now;
+      call.state = isEarly ? 'waiting' : this.#host.isHeld() ? 'running' : 'held';
+      if (call.state !== 'running') continue;
       const context = { pass: this, step: call.name };
       running.run(context, () => attempt(call, this.#host).then((done) => this.#completedWork(call, done)));
     }

@@ -30,10 +30,12 @@ export interface RunParts {
   readonly claimed: Claimed;
   readonly settings: Pick<
     WorkerSettings,
-    'interruptAfterEveryEntry' | 'largestValue' | 'observer' | 'bounds'
+    'interruptAfterEveryEntry' | 'largestValue' | 'leaseMs' | 'observer' | 'bounds'
   >;
   /** How long a pass that only waits stays in memory; asked when it begins to. */
   readonly lingerMs: () => number;
+  /** Has the claims of the worker renewed now, not only in their turn. */
+  readonly renew: () => void;
 }
 
 const stuckRetryMs = 5_000;
@@ -47,10 +49,12 @@ export class Run {
   readonly #clock: Clock;
   readonly #settings: RunParts['settings'];
   readonly #lingerMs: () => number;
+  readonly #renew: () => void;
   readonly #abort = new AbortController();
   readonly #reporter = new Reporter(() => void this.#flush());
   readonly #written: readonly Json[] | undefined;
   #task: Task;
+  #leaseUntil: number;
   /** The input that the handler got. */
   #given: unknown;
   #current: Pass | undefined;
@@ -58,12 +62,15 @@ export class Run {
   /** The handler has ended, and listens to no signal any more. */
   #isConcluding = false;
 
-  constructor({ store, clock, tool, claimed, settings, lingerMs }: RunParts) {
+  constructor({ store, clock, tool, claimed, settings, lingerMs, renew }: RunParts) {
     this.#lingerMs = lingerMs;
+    this.#renew = renew;
     this.#store = store;
     this.#clock = clock;
     this.#settings = settings;
     this.#task = claimed.task;
+    const holder = claimed.task.phase === 'done' ? undefined : claimed.task.holder;
+    this.#leaseUntil = holder?.leaseUntil ?? clock.now() + settings.leaseMs;
     this.#written = claimed.journal;
     this.claim = claimed.claim;
     this.tool = tool;
@@ -90,6 +97,13 @@ export class Run {
       this.#reporter.take();
       this.headStart.end();
     }
+  }
+
+  /** The claim holds for longer now. */
+  renewed(leaseUntil: number): void {
+    const wasHeld = this.#isHeld();
+    this.#leaseUntil = leaseUntil;
+    if (!wasHeld) this.poke();
   }
 
   /** Something happened to the task outside this run. */
@@ -179,12 +193,25 @@ export class Run {
       largestValue: this.#settings.largestValue,
       longestJournal: this.tool.longestJournal,
       now: () => this.#clock.now(),
+      isHeld: () => {
+        const isHeld = this.#isHeld();
+        if (!isHeld) this.#renew();
+        return isHeld;
+      },
       interrupts: ({ entries }) => this.#settings.interruptAfterEveryEntry && entries.length > 0,
       schedule: (at, callback) => this.#clock.schedule(at, callback),
       commit: (batch, calls) => this.#commit(batch, calls),
       look: (children) => this.#look(children),
       park: (until, batch, calls) => this.#park(until, batch, calls),
     };
+  }
+
+  /**
+   * A process that was stopped goes on as if nothing had happened. So a step begins only in the first two thirds of the
+   * lease: a worker that is well renews it after one.
+   */
+  #isHeld(): boolean {
+    return this.#clock.now() < this.#leaseUntil - this.#settings.leaseMs / 3;
   }
 
   async #commit(batch: Batch, calls: readonly Call[]): Promise<Outside> {

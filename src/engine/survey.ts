@@ -2,7 +2,8 @@
  * The port of those who look over all tasks: operators. It only reads, and may take its time, but never the serving
  * event loop's: however many tasks there are, no turn of it is held for longer than a few milliseconds, and a page
  * that would take too long ends early and is gone on with by its cursor. Surveys see published roots; subtasks belong
- * to their root, and calls that were never published to their request.
+ * to their root, and calls that were never published, with all below them, to their request. One kind of subtask is
+ * seen where it is asked for: whoever names `waiting` looks for questions, and those are answered where they are asked.
  * `testSurvey()` in `holdfast/testing` examines every implementation.
  */
 import type { TaskEvent } from '../model/event.ts';
@@ -31,6 +32,7 @@ export interface Survey {
 export interface SurveyFilter {
   readonly owner?: Owner;
   readonly tool?: string;
+  /** If `waiting` is one of them, subtasks that wait for an answer are found too, at whichever depth. */
   readonly standings?: readonly Standing[];
   /** Made from this moment on. */
   readonly since?: number;
@@ -59,7 +61,7 @@ export interface OverviewQuery {
   readonly buckets: number;
 }
 
-/** How many tasks are live, by standing. */
+/** How many tasks are live, by standing: roots, and in `waiting` subtasks too, as in lists. */
 export interface LiveCounts {
   readonly queued: number;
   readonly running: number;

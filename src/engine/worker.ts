@@ -64,6 +64,7 @@ export class Worker implements AsyncDisposable {
   readonly #reserved: DurableTool[] = [];
   #claiming = false;
   #claimAgain = false;
+  #renewing = false;
   /** There may be work that was not taken for want of a place; otherwise the queue tells when there is some. */
   #leftBehind = false;
   #stopping: Promise<void> | undefined;
@@ -211,7 +212,8 @@ export class Worker implements AsyncDisposable {
     const settings = this.#settings;
     // Where others wait for a place nobody lingers in it.
     const lingerMs = () => (this.#places() > 0 ? settings.lingerMs : 0);
-    const run = new Run({ store, clock: this.#clock, tool, claimed, settings, lingerMs });
+    const renew = () => void this.#renew();
+    const run = new Run({ store, clock: this.#clock, tool, claimed, settings, lingerMs, renew });
     this.#runs.set(task.id, run);
     try {
       if (await this.#isAbandoned(task)) return await this.#endWithRequest(task.rootId);
@@ -272,11 +274,25 @@ export class Worker implements AsyncDisposable {
   }
 
   async #renew(): Promise<void> {
-    const claims = [...this.#runs.values()].map(({ claim }) => claim);
-    if (claims.length === 0) return;
+    if (this.#renewing) return;
+    this.#renewing = true;
+    const runs = [...this.#runs.values()];
     const leaseUntil = this.#clock.now() + this.#settings.leaseMs;
-    const lost = await this.#database.queue.renew(claims, leaseUntil).catch(noneIfStoreFails);
-    for (const { taskId } of lost) this.#runs.get(taskId)?.stop();
+    try {
+      if (runs.length === 0) return;
+      const claims = runs.map(({ claim }) => claim);
+      const lost = new Set(
+        (await this.#database.queue.renew(claims, leaseUntil)).map(({ taskId }) => taskId),
+      );
+      for (const run of runs) {
+        if (lost.has(run.taskId)) run.stop();
+        else run.renewed(leaseUntil);
+      }
+    } catch (error) {
+      noneIfStoreFails(error);
+    } finally {
+      this.#renewing = false;
+    }
   }
 
   /** A promise that a handler forgot ends that handler's task, not the worker. Others are not ours to handle. */

@@ -57,7 +57,7 @@ export interface About {
   readonly audit: boolean;
 }
 
-/** One row of a list. */
+/** One row of a list: a root, or where `waiting` was asked for a subtask with a question (`parentId`). */
 export interface TaskSummary {
   readonly id: TaskId;
   readonly owner: Owner;
@@ -93,7 +93,7 @@ export interface OverviewReport extends Overview {
   readonly now: number;
   readonly since: number;
   readonly until: number;
-  /** Where a person is waited for, the newest first, a few. */
+  /** Where a person is waited for, the newest first, a few; subtasks too. */
   readonly waiting: readonly TaskSummary[];
   /** What failed or was lost, the newest first, a few. */
   readonly failing: readonly TaskSummary[];
@@ -185,11 +185,15 @@ export interface StoryEvent {
 }
 
 export type ChangeMessage =
-  /** These trees changed; each is told as its root stands now. `removed`: roots that are gone. */
+  /**
+   * These trees changed; each is told as its root stands now. `subtasks`: those that began to ask, were answered or
+   * asked in vain, as they stand now. `removed`: roots that are gone, with all below them.
+   */
   | {
       readonly type: 'changes';
       readonly id: string;
       readonly tasks: readonly TaskSummary[];
+      readonly subtasks: readonly TaskSummary[];
       readonly removed: readonly TaskId[];
     }
   | { readonly type: 'reset'; readonly id: string };

@@ -1,6 +1,6 @@
 /**
- * News of all trees for everybody who looks. One listener on the store's feed notes which roots changed, numbered, the
- * last ten thousand notes and never more; each viewer only holds the number up to which it was told. What it is told
+ * News of all trees for everybody who looks. One listener on the store's feed notes which roots changed, and which
+ * subtasks have a question more or less, numbered, the last ten thousand notes and never more; each viewer only holds the number up to which it was told. What it is told
  * is read at that moment, and only when it asks for more: a viewer that takes nothing costs nothing, and one that
  * stayed behind further than the notes go is told to look at everything anew.
  */
@@ -9,11 +9,11 @@ import type { Tasks } from '../engine/tasks.ts';
 import { newId } from '../model/id.ts';
 import type { TaskId } from '../model/task.ts';
 import type { ChangeMessage, TaskSummary, Viewer } from './api.ts';
-import { type SeenRoot, SeenRoots } from './seen-roots.ts';
+import { type SeenTask, SeenTasks } from './seen-tasks.ts';
 
 /** Notes that are kept. */
 export const mostNotes = 10_000;
-/** Roots in one message. */
+/** Tasks in one message. */
 export const mostTold = 200;
 const betweenMessagesMs = 250;
 /** Looking at everything anew costs both sides more than news does. */
@@ -23,22 +23,30 @@ const betweenGuessesMs = 5_000;
 /** Looks at the store at the same time. */
 const atOnce = 25;
 
+/** After these a task may have begun to wait for an answer, or have ceased to. */
+const questioning: ReadonlySet<string> = new Set(['asked', 'answered', 'withdrawn']);
+
 interface Note {
   readonly rootId: TaskId;
-  readonly what: 'made' | 'changed' | 'gone';
+  readonly what: 'made' | 'published' | 'changed' | 'gone';
+  /** A subtask that asked, or was answered, or whose question was taken back. */
+  readonly asking?: TaskId;
 }
 
-/** What happened to a root since a viewer was last told. */
+/** What happened to a tree since a viewer was last told. */
 interface Pending {
   readonly rootId: TaskId;
   /** The number of the last note about it. */
   number: number;
   isMade: boolean;
+  isPublished: boolean;
   isGone: boolean;
+  readonly asking: Set<TaskId>;
 }
 
 interface Told {
   readonly tasks: TaskSummary[];
+  readonly subtasks: TaskSummary[];
   readonly removed: TaskId[];
   /** Something was removed, and nobody knows whose it was. */
   isUnsure: boolean;
@@ -46,7 +54,7 @@ interface Told {
 
 export class Changes {
   readonly #tasks: Tasks;
-  readonly #seen: SeenRoots;
+  readonly #seen: SeenTasks;
   /** Numbers mean something only in the process, and to the object, that gave them. */
   readonly #incarnation = newId().slice(0, 12);
   readonly #notes: Note[] = [];
@@ -58,7 +66,7 @@ export class Changes {
 
   constructor(tasks: Tasks) {
     this.#tasks = tasks;
-    this.#seen = new SeenRoots(tasks);
+    this.#seen = new SeenTasks(tasks);
   }
 
   /** How many notes are kept, for tests that they are bounded. */
@@ -98,7 +106,8 @@ export class Changes {
         nextAt = clock.now() + betweenResetsMs;
         mayGuessAt = clock.now() + betweenGuessesMs;
         isUnsure = false;
-      } else if (told.tasks.length + told.removed.length > 0) yield this.#message(upTo, told);
+      } else if (told.tasks.length + told.subtasks.length + told.removed.length > 0)
+        yield this.#message(upTo, told);
     }
   }
 
@@ -114,8 +123,14 @@ export class Changes {
       const isOfRoot = taskId === rootId;
       const isGone = isOfRoot && events.some(({ type }) => type === 'removed');
       const isMade = isOfRoot && events.some(({ type }) => type === 'created');
+      const isPublished = events.some(({ type }) => type === 'published');
+      const isAsking = !isOfRoot && events.some(({ type }) => questioning.has(type));
       this.#last++;
-      this.#notes[this.#last % mostNotes] = { rootId, what: isGone ? 'gone' : isMade ? 'made' : 'changed' };
+      this.#notes[this.#last % mostNotes] = {
+        rootId,
+        what: isGone ? 'gone' : isMade ? 'made' : isPublished ? 'published' : 'changed',
+        ...(isAsking && { asking: taskId }),
+      };
       this.#wake();
     });
   }
@@ -133,26 +148,31 @@ export class Changes {
     return position <= this.#last && this.#last - position <= mostNotes ? position : undefined;
   }
 
-  /** Which roots changed; undefined if that is more than is known, or than is told at once. */
+  /** Which trees changed; undefined if that is more than is known, or than is told at once. */
   #since(position: number): Pending[] | undefined {
     if (this.#last - position > mostNotes) return undefined;
     const pending = new Map<TaskId, Pending>();
     for (let number = position + 1; number <= this.#last; number++) {
-      const { rootId, what } = this.#notes[number % mostNotes]!;
-      const one = pending.get(rootId) ?? { rootId, number, isMade: false, isGone: false };
+      const { rootId, what, asking } = this.#notes[number % mostNotes]!;
+      const nothing = { isMade: false, isPublished: false, isGone: false };
+      const one = pending.get(rootId) ?? { rootId, number, ...nothing, asking: new Set() };
       one.number = number;
       one.isMade ||= what === 'made';
+      one.isPublished ||= what === 'published';
       one.isGone ||= what === 'gone';
+      if (asking !== undefined) one.asking.add(asking);
       pending.set(rootId, one);
     }
     // Calls that were answered directly come and go in between, and nobody has heard of them.
     const heardOf = [...pending.values()].filter(({ isMade, isGone }) => !(isMade && isGone));
-    return heardOf.length > mostTold ? undefined : heardOf;
+    const count = heardOf.reduce((sum, { asking }) => sum + 1 + asking.size, 0);
+    return count > mostTold ? undefined : heardOf;
   }
 
-  async #tell({ owner }: Viewer, pending: readonly Pending[]): Promise<Told> {
-    const told: Told = { tasks: [], removed: [], isUnsure: false };
-    const mayTell = (root: SeenRoot) =>
+  /** Undefined if that is more than is told at once. */
+  async #tell({ owner }: Viewer, pending: readonly Pending[]): Promise<Told | undefined> {
+    const told: Told = { tasks: [], subtasks: [], removed: [], isUnsure: false };
+    const mayTell = (root: SeenTask) =>
       root.isPublished && (owner === undefined || root.summary.owner === owner);
     for (let from = 0; from < pending.length; from += atOnce) {
       const some = pending.slice(from, from + atOnce);
@@ -161,23 +181,37 @@ export class Changes {
           isGone ? this.#seen.last(rootId) : this.#seen.at(rootId, number),
         ),
       );
-      for (const [n, { rootId, isGone }] of some.entries()) {
+      for (const [n, one] of some.entries()) {
+        const { rootId, isGone } = one;
         const root = read[n];
         if (!isGone) {
-          if (root && mayTell(root)) told.tasks.push(root.summary);
+          if (!root || !mayTell(root)) continue;
+          told.tasks.push(root.summary);
+          told.subtasks.push(...(await this.#asking(one, root)));
         } else if (root ? mayTell(root) : owner === undefined) told.removed.push(rootId);
         else if (!root) told.isUnsure = true;
       }
     }
-    return told;
+    return told.tasks.length + told.subtasks.length > mostTold ? undefined : told;
+  }
+
+  async #asking({ rootId, number, isPublished, asking }: Pending, root: SeenTask): Promise<TaskSummary[]> {
+    const ids = new Set(asking);
+    if (isPublished && root.summary.liveChildCount > 0) {
+      // What was asked below it before, nobody was told.
+      const family = await (await this.#tasks.opened()).store.family(rootId);
+      for (const { id, phase } of family?.descendants ?? []) if (phase === 'waiting') ids.add(id);
+    }
+    const read = await Promise.all([...ids].map((id) => this.#seen.at(id, number)));
+    return read.flatMap((one) => (one ? [one.summary] : []));
   }
 
   #message(
     number: number,
-    told: Pick<Told, 'tasks' | 'removed'> = { tasks: [], removed: [] },
+    told: Pick<Told, 'tasks' | 'subtasks' | 'removed'> = { tasks: [], subtasks: [], removed: [] },
   ): ChangeMessage {
-    const { tasks, removed } = told;
-    return { type: 'changes', id: `${this.#incarnation}.${number}`, tasks, removed };
+    const { tasks, subtasks, removed } = told;
+    return { type: 'changes', id: `${this.#incarnation}.${number}`, tasks, subtasks, removed };
   }
 
   #reset(number: number): ChangeMessage {

@@ -12,6 +12,7 @@ import { aTask } from './fixtures.ts';
 import type { ManualClock } from './manual-clock.ts';
 import { claimed, claimOne, create, end, holder, ids, startChild } from './store-commands.ts';
 import { checks, type SuiteOptions } from './suite.ts';
+import { testAsking } from './test-survey-asking.ts';
 
 const success = { kind: 'result', isError: false, value: { content: [] } } as const;
 
@@ -64,6 +65,7 @@ async function expectFound(survey: Survey, filter: SurveyFilter, wanted: readonl
 
 export function testSurvey(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
+  testAsking({ check, checkShared }, expectFound);
 
   check('published roots are listed, the newest first', async ({ database: { store, survey }, clock }) => {
     await expectFound(survey, {}, []);

@@ -32,7 +32,8 @@ export async function startChromium(): Promise<Chromium> {
   const browser = await playwright
     .launch({
       executablePath: await chromium.executablePath(),
-      args: ['--no-sandbox', '--font-render-hinting=none'],
+      // A part of a tile that is drawn anew alone differs by a shade at round corners from one that is drawn at once.
+      args: ['--no-sandbox', '--font-render-hinting=none', '--disable-partial-raster'],
       timeout: 60_000,
     })
     .catch((cause) => {

@@ -21,9 +21,14 @@ beforeAll(async () => {
   ]);
   await Promise.all(made.map(({ id }) => tasks.outcome(id)));
   const { id } = await tasks.create('approve', {}, { owner: 'somebody-with-a-rather-long-name@example.com' });
+  const { id: root } = await tasks.create('delegate');
   await tasks.create('sleep');
   await tasks.cancel((await tasks.create('sleep')).id, 'Not wanted.');
-  await vi.waitUntil(async () => (await tasks.get(id))?.phase === 'waiting', { timeout: 30_000 });
+  const { store } = await tasks.opened();
+  for (const waiting of [async () => id, async () => (await store.childIds(root))[0] ?? ''])
+    await vi.waitUntil(async () => (await tasks.get(await waiting()))?.phase === 'waiting', {
+      timeout: 30_000,
+    });
 }, 120_000);
 afterAll(async () => {
   await chromium?.close();
@@ -36,6 +41,10 @@ const pages = {
     ready: (page: Page) => page.getByRole('heading', { name: 'Tools' }).waitFor(),
   },
   'the list': { query: '?view=tasks', ready: (page: Page) => page.locator('.row-link').first().waitFor() },
+  'the list of what waits': {
+    query: '?view=tasks&status=waiting',
+    ready: (page: Page) => page.locator('.subtask-sign').waitFor(),
+  },
   'a list without tasks': {
     query: '?view=tasks&text=nothing-like-this&age=7d',
     ready: (page: Page) => page.getByText('No task matches').waitFor(),
@@ -61,7 +70,9 @@ describe.each(looks)('$screen, $colours', (look) => {
       await ready(page);
       expect(await serious(page)).toEqual([]);
       // Nothing sticks out sideways.
-      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+      expect(
+        await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+      ).toBeLessThanOrEqual(0);
       expect(complaints).toEqual([]);
       expect([...hosts]).toEqual([new URL(server.address()).host]);
       await context.close();

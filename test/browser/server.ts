@@ -12,19 +12,22 @@ import { builtDashboard } from './built.ts';
 
 export const token = 'operator-0123456789abcdef';
 
+const approve = durableTool('approve', {}, async (_, task) => {
+  const answer = await task.ask('approval', {
+    message: 'Publish it?',
+    schema: z.object({ go: z.boolean() }),
+  });
+  return answer.action === 'accept' ? 'Published.' : 'Left alone.';
+});
+
 export const tools = [
   durableTool(
     'greet',
     { inputSchema: z.object({ name: z.string() }) },
     async ({ name }) => `Hello, ${name}.`,
   ),
-  durableTool('approve', {}, async (_, task) => {
-    const answer = await task.ask('approval', {
-      message: 'Publish it?',
-      schema: z.object({ go: z.boolean() }),
-    });
-    return answer.action === 'accept' ? 'Published.' : 'Left alone.';
-  }),
+  approve,
+  durableTool('delegate', {}, async (_, task) => (await task.start(approve)).result()),
   durableTool('break', {}, async () => {
     throw new TerminalError('It broke.');
   }),

@@ -9,7 +9,7 @@ const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-function summary(given: Partial<TaskSummary> & { id: string }): TaskSummary {
+export function summary(given: Partial<TaskSummary> & { id: string }): TaskSummary {
   return {
     owner: 'ann@example.com',
     tool: 'publish_report',
@@ -28,7 +28,7 @@ function summary(given: Partial<TaskSummary> & { id: string }): TaskSummary {
   };
 }
 
-function story(task: TaskSummary, given: Partial<TaskStory> = {}): TaskStory {
+export function story(task: TaskSummary, given: Partial<TaskStory> = {}): TaskStory {
   return {
     task,
     origin: { dialect: '2026-07-28', method: 'tools/call' },
@@ -66,11 +66,11 @@ function story(task: TaskSummary, given: Partial<TaskStory> = {}): TaskStory {
   };
 }
 
-function pass(given: Partial<PassSpan> & Pick<PassSpan, 'from'>): PassSpan {
+export function pass(given: Partial<PassSpan> & Pick<PassSpan, 'from'>): PassSpan {
   return { number: 1, holder: 'harbour-7#4121', to: null, end: 'running', replayed: 0, ...given };
 }
 
-function call(given: Partial<CallSpan> & Pick<CallSpan, 'name' | 'from' | 'to'>): CallSpan {
+export function call(given: Partial<CallSpan> & Pick<CallSpan, 'name' | 'from' | 'to'>): CallSpan {
   return { kind: 'step', pass: 1, state: given.to === null ? 'open' : 'ok', attempts: [], ...given };
 }
 

@@ -1,10 +1,13 @@
 /** What an operator does on the page of a task, in a real browser, against a real server. */
 import { durableTool, TerminalError } from 'holdfast';
 import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { type Chromium, startChromium } from './chromium.ts';
 import { startDesk } from './desk.ts';
+
+// A machine that does several things at once is slow, not wrong.
+vi.setConfig({ testTimeout: 120_000 });
 
 let chromium: Chromium;
 beforeAll(async () => {

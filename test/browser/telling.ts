@@ -27,7 +27,7 @@ export async function tell(
       res.writeHead(status, Object.fromEntries(headers));
       res.end(body && Buffer.from(await new Response(body).arrayBuffer()));
     } else if (path === 'api/changes') {
-      const first = JSON.stringify({ type: 'changes', id: '1', tasks: [], removed: [] });
+      const first = JSON.stringify({ type: 'changes', id: '1', tasks: [], subtasks: [], removed: [] });
       res.writeHead(200, { 'content-type': 'text/event-stream' });
       res.write(`id: 1\nevent: changes\ndata: ${first}\n\n`);
     } else if (path === 'api/about') {

@@ -16,7 +16,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const { tasks, api } = await stage({ place: await place() });
     const listener = await Listener.open(api);
     expect(listener.messages).toEqual([
-      { type: 'changes', id: expect.stringMatching(/^\w+\.\d+$/), tasks: [], removed: [] },
+      { type: 'changes', id: expect.stringMatching(/^\w+\.\d+$/), tasks: [], subtasks: [], removed: [] },
     ]);
     const { id } = await tasks.create('family');
     await listener.until(() => listener.tasks.get(id)?.standing === 'completed');

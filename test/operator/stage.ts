@@ -22,16 +22,21 @@ const line = durableTool('line', { inputSchema: z.object({ in: z.string() }) }, 
   task.step('count', () => ({ file })),
 );
 
+const approve = durableTool('approve', { description: 'Asks.' }, async (_, task) => {
+  const answer = await task.ask('approval', { message: 'Go?', schema: z.object({ go: z.boolean() }) });
+  return answer.action === 'accept' && answer.content.go ? 'Went.' : 'Stayed.';
+});
+
+/** Has the question asked by a subtask. */
+export const delegate = durableTool('delegate', {}, async (_, task) => (await task.start(approve)).result());
+
 export const tools = [
   durableTool('greet', { inputSchema: z.object({ name: z.string() }) }, async ({ name }, task) => {
     await task.step('think', () => 'Hello');
     task.progress(1, 1, 'Thought');
     return `Hello, ${name}.`;
   }),
-  durableTool('approve', { description: 'Asks.' }, async (_, task) => {
-    const answer = await task.ask('approval', { message: 'Go?', schema: z.object({ go: z.boolean() }) });
-    return answer.action === 'accept' && answer.content.go ? 'Went.' : 'Stayed.';
-  }),
+  approve,
   durableTool('break', {}, async (_, task) => {
     await task.step('try', () => {
       throw new TerminalError('It broke.\nIn two lines.');
@@ -98,6 +103,15 @@ export function send<T = unknown>(url: string, { token, method = 'GET', body, te
     req.on('error', reject);
     req.end(sent);
   });
+}
+
+/** The subtask of a task, once it waits for an answer. */
+export async function askedBelow(tasks: Tasks, id: string): Promise<string> {
+  const { store } = await tasks.opened();
+  await expect.poll(async () => (await store.childIds(id)).length, { timeout: 30_000 }).toBe(1);
+  const [child] = await store.childIds(id);
+  await asked(tasks, child!);
+  return child!;
 }
 
 /** Until a task waits for an answer. */

@@ -8,7 +8,7 @@ import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { cancel } from '../../src/engine/endings.ts';
 import type { SurveyFilter } from '../../src/engine/survey.ts';
-import { create } from '../../src/engine/transitions.ts';
+import { ask, claim, create, startChild } from '../../src/engine/transitions.ts';
 import { systemClock } from '../../src/model/clock.ts';
 import { plainCells } from '../../src/stores/sqlite/cells.ts';
 import { connect } from '../../src/stores/sqlite/driver.ts';
@@ -33,6 +33,29 @@ async function fileOf(count: number): Promise<string> {
       if (n % 10 === 0) await store.update('family', request.id, (family) => cancel(family, Date.now()));
     }),
   );
+  await close();
+  return file;
+}
+
+/** A file with one task, and so many subtasks of it that ask. */
+async function fileOfAsking(count: number): Promise<string> {
+  const file = aFile();
+  const { store, close } = await openSqlite(file);
+  const claimed = async (id: string) => {
+    const holder = { name: 'worker', leaseUntil: Date.now() + 60_000 };
+    const { task } = await store.update('task', id, (one) => claim(one, holder, Date.now()));
+    return { taskId: id, epoch: task.epoch };
+  };
+  const root = aTask();
+  await store.create(undefined, () => create(undefined, root, Date.now()));
+  const rootClaim = await claimed(root.id);
+  const question = { key: 'colour', request: { kind: 'roots' } } as const;
+  for (let n = 0; n < count; n++) {
+    const child = aTask();
+    await store.update('task', root.id, (one) => startChild(one, rootClaim, child, Date.now()));
+    const own = await claimed(child.id);
+    await store.update('task', child.id, (one) => ask(one, own, question, Date.now()));
+  }
   await close();
   return file;
 }
@@ -78,6 +101,29 @@ describe('taking turns', () => {
     }
     expect(ids).toEqual(whole.tasks.map(({ id }) => id));
     expect(pages).toBeGreaterThan(1);
+  });
+
+  test('subtasks that ask are passed in turns too, and none is missed', async () => {
+    const file = await fileOfAsking(100);
+    const { surveyor, turns } = surveyorOf(file, () => () => true);
+    const ids = new Set<string>();
+    let pages = 0;
+    for (let cursor: string | undefined; ; pages++) {
+      const query = { standings: ['waiting'], limit: 1_000 } as const;
+      const page = await surveyor.list({ ...query, ...(cursor !== undefined && { cursor }) });
+      for (const { id } of page.tasks) ids.add(id);
+      if (page.nextCursor === undefined) break;
+      cursor = page.nextCursor;
+    }
+    expect(ids.size).toBe(100);
+    expect(pages).toBeGreaterThan(1);
+    turns.taken = 0;
+    const { live } = await surveyor.overview({ since: 0, until: 1, buckets: 1 });
+    expect(live).toEqual({ queued: 0, running: 1, waiting: 100 });
+    expect(turns.taken).toBeGreaterThanOrEqual(100 / 8);
+    // More than are counted by going through them are counted by the index.
+    expect(await surveyor.count({ standings: ['waiting'] }, 1_000)).toEqual({ count: 100, isMore: false });
+    expect(await surveyor.count({}, 1_000)).toEqual({ count: 1, isMore: false });
   });
 
   test('a count that takes too long says that there may be more', async () => {

@@ -67,6 +67,7 @@ export function replayOf(records: readonly Json[], task: Task, handler: HandlerB
     observed: unobservedPass,
     now: () => task.createdAt,
     interrupts: () => false,
+    isHeld: () => true,
     commit: never,
     look: never,
     park: never,

@@ -56,6 +56,10 @@ export class Host implements PassHost {
     return this.#world.now;
   }
 
+  isHeld(): boolean {
+    return true;
+  }
+
   schedule(at: number, callback: () => void): () => void {
     this.asked++;
     if (!(at > this.#world.now)) this.problems.push(`An alarm was set to ${at}, at ${this.#world.now}`);

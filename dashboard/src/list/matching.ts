@@ -16,6 +16,9 @@ export function surveyFilter({ standings, tool, owner, age, text }: ListFilter, 
 
 export function matches(task: TaskSummary, { standings, tool, owner, since, text }: SurveyFilter): boolean {
   if (standings && !standings.includes(task.standing)) return false;
+  // A subtask is a row of its own only while it asks, where that is looked for; a whole id finds it at any time.
+  if (task.parentId !== undefined && !(standings && task.standing === 'waiting') && text !== task.id)
+    return false;
   if (tool !== undefined && task.tool !== tool) return false;
   if (owner !== undefined && task.owner !== owner) return false;
   if (since !== undefined && task.createdAt < since) return false;

@@ -143,12 +143,13 @@ export class ListModel {
     }
   }
 
-  #apply({ tasks, removed, reset }: Changes): void {
+  #apply({ tasks, subtasks, removed, reset }: Changes): void {
     if (reset) return void this.#reload();
-    if (this.loading.peek() === 'first') return this.#applyAfterLoading(tasks, removed);
+    if (this.loading.peek() === 'first') return this.#applyAfterLoading({ tasks, subtasks, removed, reset });
     const last = this.rows.ids.at(-1);
     const reach = this.#cursor === undefined || last === undefined ? 0 : this.rows.get(last)!.createdAt;
-    for (const task of tasks) this.rows.put(task, matches(task, this.#survey), task.createdAt >= reach);
+    for (const task of [...tasks, ...subtasks])
+      this.rows.put(task, matches(task, this.#survey), task.createdAt >= reach);
     for (const id of removed) this.rows.remove(id);
     this.#count(countEveryMs);
     if (this.isRead) this.changed.value++;
@@ -156,12 +157,12 @@ export class ListModel {
   }
 
   /** What is told while the first page is on its way may be newer than the page. */
-  #applyAfterLoading(tasks: Changes['tasks'], removed: Changes['removed']): void {
+  #applyAfterLoading(changes: Changes): void {
     const stop = this.loading.subscribe((loading) => {
       if (loading === 'first') return;
       queueMicrotask(() => {
         stop();
-        this.#apply({ tasks, removed, reset: false });
+        this.#apply(changes);
       });
     });
   }

@@ -4,6 +4,7 @@ import { aboutTask, ownerName } from '../format.ts';
 import { remember } from '../live.ts';
 import { ProgressBar } from '../parts/progress.tsx';
 import { StandingBadge } from '../parts/standing.tsx';
+import { SubtaskSign } from '../parts/subtask.tsx';
 import { Ago, Duration } from '../parts/time.tsx';
 import { href } from '../router.ts';
 
@@ -48,7 +49,10 @@ function Content({ task, isGone }: { task: TaskSummary; isGone: boolean }) {
         <StandingBadge standing={task.standing} stuck={task.stuck} />
       </span>
       <span class="row-what">
-        <span class="row-tool">{task.tool}</span>
+        <span class="row-tool">
+          {task.tool}
+          <SubtaskSign task={task} />
+        </span>
         <span class="row-text">{isGone ? 'Purged' : aboutTask(task)}</span>
         {isLive && task.progress && (
           <span class="row-progress">

@@ -2,6 +2,7 @@ import { useId } from 'preact/hooks';
 import type { TaskSummary } from '../../../src/operator/api.ts';
 import { aboutTask } from '../format.ts';
 import { StandingBadge } from '../parts/standing.tsx';
+import { SubtaskSign } from '../parts/subtask.tsx';
 import { Ago } from '../parts/time.tsx';
 import { href, type ListFilter } from '../router.ts';
 
@@ -30,7 +31,10 @@ export function ShortList({ title, tasks, more, empty }: ShortListProps) {
           {tasks.map((task) => (
             <li key={task.id}>
               <a class="short-list-row" href={href({ view: 'task', id: task.id })}>
-                <span class="short-list-tool">{task.tool}</span>
+                <span class="short-list-tool">
+                  {task.tool}
+                  <SubtaskSign task={task} />
+                </span>
                 <StandingBadge standing={task.standing} />
                 <span class="short-list-text">{aboutTask(task)}</span>
                 <span class="short-list-time">

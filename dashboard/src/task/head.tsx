@@ -13,6 +13,7 @@ import { processName } from './words.ts';
 
 export function Head({ story, onDone }: { story: TaskStory; onDone: () => Promise<void> }) {
   const { task } = story;
+  const trouble = task.stuck ?? task.problem;
   return (
     <header class="card task-head" data-standing={task.standing}>
       <Trail story={story} />
@@ -30,10 +31,10 @@ export function Head({ story, onDone }: { story: TaskStory; onDone: () => Promis
       {task.statusMessage &&
         task.statusMessage !== task.progress?.message &&
         task.statusMessage !== task.problem && <p class="status-message">{task.statusMessage}</p>}
-      {(task.problem || task.stuck) && (
-        <p class="trouble">
-          <Icon name="warning" />
-          <span>{task.stuck ?? task.problem}</span>
+      {trouble && (
+        <p class={task.standing === 'cancelled' ? 'status-message' : 'trouble'}>
+          {task.standing !== 'cancelled' && <Icon name="warning" />}
+          <span>{trouble}</span>
         </p>
       )}
       <Facts story={story} />
@@ -103,7 +104,7 @@ function Facts({ story }: { story: TaskStory }) {
         </Fact>
       )}
       <Fact name="Called by">
-        {origin.method} <span class="muted">{origin.dialect}</span>
+        {origin.method} <span class="muted dialect">{origin.dialect}</span>
       </Fact>
       <Fact name="Version">{task.toolVersion}</Fact>
       {retryOf && (

@@ -9,6 +9,7 @@ import { duration, plural, roughly } from '../format.ts';
 import { Icon, type IconName } from '../parts/icons.tsx';
 import { href } from '../router.ts';
 import { type Fold, folded, type Item } from './folding.ts';
+import { listen, type Tip } from './hands.ts';
 import { RowDetails } from './row-details.tsx';
 import type { Axis } from './time-axis.ts';
 import type { Bar, Crash, Row, RowKind, Timeline } from './timeline-layout.ts';
@@ -30,11 +31,6 @@ const manyRows = 60;
 export interface Opened {
   readonly rows: ReadonlySet<string>;
   toggle(id: string): void;
-}
-
-interface Tip {
-  readonly row: string;
-  readonly bar?: number;
 }
 
 export function TimelineDrawing({ timeline, opened }: { timeline: Timeline; opened: Opened }) {
@@ -212,7 +208,9 @@ function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly
                 data-side={resumed > 0.4 ? 'before' : 'after'}
                 style={{ '--at': percent(resumed) }}
               >
-                resumed<span class="flag-more">, {notRepeated(crash.replayed ?? 0)}</span>
+                <span>
+                  resumed<span class="flag-more">, {notRepeated(crash.replayed ?? 0)}</span>
+                </span>
               </span>
             )}
           </Fragment>
@@ -287,72 +285,4 @@ function idOf(item: Item): string {
 
 function percent(place: number): string {
   return `${(place * 100).toFixed(3)}%`;
-}
-
-// --- Mouse, finger and keyboard ---------------------------------------------------------------------------
-
-interface Hands {
-  show(tip: Tip | undefined): void;
-  toggle(id: string): void;
-  focus(id: string): void;
-}
-
-/** One set of listeners for however many rows. The whole row opens its details, save links and what is inside them. */
-function listen(box: HTMLElement, hands: Hands): () => void {
-  const stopping = new AbortController();
-  const options = { signal: stopping.signal };
-  const rowOf = (target: EventTarget | null) =>
-    (target as Element | null)?.closest<HTMLElement>('[data-row]');
-  const onTarget = ({ target }: Event) => (target as Element).closest('a, .lane-details') === null;
-  const tipOf = ({ target }: Event): Tip | undefined => {
-    const row = rowOf(target)?.dataset.row;
-    const bar = (target as Element).closest<HTMLElement>('[data-bar]')?.dataset.bar;
-    return row === undefined ? undefined : { row, ...(bar !== undefined && { bar: Number(bar) }) };
-  };
-  box.addEventListener(
-    'click',
-    (event) => {
-      const row = rowOf(event.target);
-      if (row && onTarget(event)) hands.toggle(row.dataset.row!);
-    },
-    options,
-  );
-  box.addEventListener(
-    'pointerover',
-    (event) => event.pointerType === 'mouse' && hands.show(tipOf(event)),
-    options,
-  );
-  box.addEventListener('pointerleave', () => hands.show(undefined), options);
-  box.addEventListener('focusout', () => hands.show(undefined), options);
-  box.addEventListener(
-    'focusin',
-    (event) => {
-      const row = rowOf(event.target)?.dataset.row;
-      if (row === undefined) return;
-      hands.focus(row);
-      if ((event.target as Element).matches('.lane-name:focus-visible')) hands.show({ row });
-    },
-    options,
-  );
-  box.addEventListener(
-    'keydown',
-    (event) => {
-      if (!(event.target as Element).matches('.lane-name')) return;
-      if (event.key === 'Escape') return hands.show(undefined);
-      const names = [...box.querySelectorAll<HTMLElement>('.lane-name')];
-      const at = names.indexOf(event.target as HTMLElement);
-      const places: Record<string, number> = {
-        ArrowDown: at + 1,
-        ArrowUp: at - 1,
-        Home: 0,
-        End: names.length - 1,
-      };
-      const next = names[places[event.key] ?? -1];
-      if (!next) return;
-      event.preventDefault();
-      next.focus();
-    },
-    options,
-  );
-  return () => stopping.abort();
 }

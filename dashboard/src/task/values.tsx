@@ -68,7 +68,7 @@ function OutcomeView({ story, outcome }: { story: TaskStory; outcome: Outcome & 
     case 'cancelled':
       return (
         <p class="nothing">
-          It was cancelled{outcome.reason ? `: ${outcome.reason}` : ', and has no result'}.
+          {outcome.reason ? `It was cancelled: ${outcome.reason}` : 'It was cancelled, and has no result.'}
         </p>
       );
     case 'lost':

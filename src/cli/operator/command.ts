@@ -95,27 +95,34 @@ async function standingAt(
   };
 }
 
-/** A beginning will do if it is one of a call and no other has it; subtasks are found by their whole id only. */
+/**
+ * A beginning will do if it is one of a call, or of a subtask that asks, and no other has it; other subtasks are found
+ * by their whole id only.
+ */
 async function wholeId({ desk }: At, id: string): Promise<string> {
   if (id.length >= wholeLength || !/^[a-z2-7]+$/.test(id)) return id;
   if (id.length < fewestLetters)
     throw new WrongUsage(`"${oneLine(id)}" is too short: give ${fewestLetters} letters or more of an id`);
   const found = new Set<string>();
   let cursor: string | undefined;
-  for (let pages = 0; pages < mostPages; pages++) {
-    const page = await desk.list({ text: id, limit: 100, ...(cursor !== undefined && { cursor }) });
-    for (const task of page.tasks) if (task.id.startsWith(id)) found.add(task.id);
-    cursor = page.nextCursor;
-    if (cursor === undefined || found.size > 1) break;
+  for (const filter of [{ text: id, standings: ['waiting'] }, { text: id }] as const) {
+    cursor = undefined;
+    for (let pages = 0; pages < mostPages; pages++) {
+      const page = await desk.list({ ...filter, limit: 100, ...(cursor !== undefined && { cursor }) });
+      for (const task of page.tasks) if (task.id.startsWith(id)) found.add(task.id);
+      cursor = page.nextCursor;
+      if (cursor === undefined || found.size > 1) break;
+    }
+    // Whether there is another cannot be known before the end is reached.
+    if (cursor !== undefined) break;
   }
   if (found.size > 1)
     throw new WrongUsage(`several tasks have an id that begins with ${id}: give more of it`);
   const [only] = found;
-  // Whether there is another cannot be known before the end is reached.
   if (only !== undefined && cursor === undefined) return only;
   throw new CommandFailed(
     cursor === undefined
-      ? `No task has an id that begins with ${id}; of a subtask the whole id is needed.`
+      ? `No task has an id that begins with ${id}; of a subtask that asks nothing the whole id is needed.`
       : `There are too many tasks to look for ${id} in all of them: give the whole id.`,
   );
 }

@@ -2,7 +2,7 @@
 import type { TaskSummary } from '../../operator/api.ts';
 import { oneLine, pad, truncate, width } from '../live/width.ts';
 import { age } from '../time.ts';
-import { type Look, line, type Piece, saying, signOf } from './look.ts';
+import { type Look, line, type Piece, sayingAlone, signOf } from './look.ts';
 
 const fewest = 8;
 const gap = '  ';
@@ -56,7 +56,7 @@ function columnsOf(idOf: (id: string) => string, { now }: Look): Column[] {
     { head: 'TOOL', cell: ({ tool }) => oneLine(tool), least: 12 },
     { head: 'OWNER', cell: ({ owner }) => oneLine(owner) || '-', least: 6 },
     { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt) },
-    { head: 'SAYS', cell: saying },
+    { head: 'SAYS', cell: sayingAlone },
   ];
 }
 
@@ -106,7 +106,7 @@ function twoLines(tasks: readonly TaskSummary[], look: Look): string[] {
     const id = idOf(task.id);
     const room = look.columns - 1 - 2 - id.length - 4 - time.length;
     const tool = pad(truncate(oneLine(task.tool), room), room);
-    const said = [oneLine(task.owner), saying(task)].filter((part) => part !== '').join(' · ');
+    const said = [oneLine(task.owner), sayingAlone(task)].filter((part) => part !== '').join(' · ');
     return [
       line([[sign, colour!], [' '], [id], ['  '], [tool, 'bold'], ['  '], [time, 'dim']], look),
       line([['  '], [task.standing, colour!], [said === '' ? '' : ` · ${said}`]], look),
@@ -116,7 +116,7 @@ function twoLines(tasks: readonly TaskSummary[], look: Look): string[] {
 
 /** One task in one line, for live views and for pipes: what is said last is cut first. */
 export function taskLine(task: TaskSummary, look: Look, idOf = (id: string) => id): string {
-  const said = saying(task);
+  const said = sayingAlone(task);
   const isNarrow = look.columns < narrow;
   const tool = oneLine(task.tool);
   const owner = isNarrow ? '' : oneLine(task.owner);

@@ -51,6 +51,13 @@ export function saying(task: TaskSummary): string {
   return [far, asks, isOver ? '' : said].filter((part) => part !== '').join(' · ');
 }
 
+/** The same in a list, where a subtask does not stand below its root and has to say that it is one. */
+export function sayingAlone(task: TaskSummary): string {
+  const said = saying(task);
+  if (task.parentId === undefined) return said;
+  return said === '' ? 'subtask' : `subtask · ${said}`;
+}
+
 export function farOf({ done, total }: { readonly done: number; readonly total?: number }): string {
   return total === undefined ? number(done) : `${number(done)}/${number(total)}`;
 }

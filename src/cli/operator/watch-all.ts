@@ -26,8 +26,9 @@ export async function watchAll(at: At): Promise<number> {
     heard: (message) => {
       if (values.json) console.log(JSON.stringify(message));
       else if (message.type === 'changes') {
-        if (!sight.terminal) board.print(message.tasks);
-        board.add(message.tasks);
+        const tasks = [...message.tasks, ...message.subtasks];
+        if (!sight.terminal) board.print(tasks);
+        board.add(tasks);
       }
       return sight.terminal !== undefined;
     },

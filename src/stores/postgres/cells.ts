@@ -42,8 +42,11 @@ function refuse(place: string): never {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what Postgres cannot store.
 const unstorable = /[\\\u0000]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
+const unsuspicious = /^[\w\-.:@/ ]*$/;
+
 /** A text that is looked for as it is: an id, an owner, a tool. Different ones stay different. */
 export function name(text: string): string {
+  if (unsuspicious.test(text)) return text;
   return text.replace(unstorable, (found) =>
     found === '\\' ? '\\\\' : `\\${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
@@ -51,6 +54,7 @@ export function name(text: string): string {
 
 /** The text that `name` was given. */
 export function named(stored: string): string {
+  if (!stored.includes('\\')) return stored;
   return stored.replace(/\\(\\|[0-9a-f]{4})/g, (_, code: string) =>
     code === '\\' ? '\\' : String.fromCharCode(Number.parseInt(code, 16)),
   );

@@ -1,7 +1,11 @@
 /**
- * Commands on their way into the database. Those that wait at the same time share a transaction: its tasks are locked
- * by one statement and written by one, however many commands there are, and each command sees what those before it
- * left. A few transactions run beside each other; commands on the same task never do, and keep their order.
+ * Commands on their way into the database. Those that wait at the same time share a transaction, and each sees what
+ * those before it left. A few transactions run beside each other; commands on the same task never do, and keep their
+ * order.
+ *
+ * There are two ways. On the short one rules decide on what is known without asking (`known.ts`), and a single statement
+ * writes it, if it is so. Where something is not known, or not so, or a rule refuses, it is the long one: lock and read,
+ * decide, write, commit. Nothing is ever refused on the word of what was only remembered.
  */
 import type { Change, Verdict } from '../../engine/change.ts';
 import { crashPoint } from '../../engine/crash-point.ts';
@@ -10,19 +14,24 @@ import { StoreClosed, StoreCorrupt, StoreError } from '../../engine/store-errors
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import type { Task, TaskId } from '../../model/task.ts';
-import { worded } from './driver.ts';
+import { isDisconnected, isMoved, worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { Jobs } from './jobs.ts';
-import type { Transaction } from './pool.ts';
+import type { Known } from './known.ts';
+import type { Connections, Transaction } from './pool.ts';
 import { type Closure, familyIn, lineageIn, type Rows, SubtasksMissing } from './rows.ts';
+import { Lane, type Turn } from './turns.ts';
 import type { Vault } from './vault.ts';
-import { type NumberedNotice, Writes, writeStatements } from './writes.ts';
+import { WriteStatements, type WrittenRow } from './write-statement.ts';
+import { type Flush, removeStatement, Writes, type Written } from './writes.ts';
 
 /** Beside each other, each on a connection of its own. */
-const lanes = 3;
+export const lanes = 3;
 const largestBatch = 256;
 /** Subtasks that were started meanwhile are looked for so often. */
 const looks = 10;
+/** How long notices of removal wait for other processes to read them. */
+const keepRemovalsMs = 3_600_000;
 
 /** What a command must see, and what it then decides. */
 export type Order =
@@ -48,13 +57,28 @@ interface Command {
 
 type Decided = { readonly change: Change } | { readonly error: unknown };
 
+/** A transaction that came about. */
+interface Done {
+  readonly decided: readonly Decided[];
+  readonly writes: Writes;
+  readonly leftWork: boolean;
+  readonly turn?: Turn;
+  /** Undefined if it was not heard, only found to be so. */
+  readonly written: Written | undefined;
+}
+
 interface Parts {
+  readonly connections: Connections;
+  /** As many as there are lanes. */
+  readonly writers: Connections;
   readonly rows: Rows;
+  readonly known: Known;
   readonly vault: Vault;
   readonly jobs: Jobs;
   readonly feed: Feed;
   readonly clock: Clock;
   readonly schema: string;
+  readonly bossSchema: string;
   readonly place: string;
   /** What this process is called among those who add to the size. */
   readonly writer: string;
@@ -62,18 +86,21 @@ interface Parts {
 
 export class Commands {
   readonly #parts: Parts;
-  readonly #sql: ReturnType<typeof writeStatements>;
+  readonly #statements: WriteStatements;
+  readonly #remove: string;
   readonly #underWay = new Set<string>();
   readonly #idle: (() => void)[] = [];
   #waiting: Command[] = [];
   /** Those that are free. */
-  readonly #lanes = Array.from({ length: lanes }, (_, lane) => lane);
+  readonly #lanes: Lane[];
   #scheduled = false;
   #closed = false;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#sql = writeStatements(parts.schema);
+    this.#statements = new WriteStatements(parts.schema, parts.bossSchema);
+    this.#remove = removeStatement(parts.schema);
+    this.#lanes = Array.from({ length: lanes }, (_, lane) => new Lane(`${parts.writer}/${lane}`, parts));
   }
 
   submit(order: Order): Promise<Change> {
@@ -109,82 +136,174 @@ export class Commands {
     });
   }
 
-  /** The next ones, without those whose subject is in another transaction. */
+  /** The next ones that go the same way, without those whose subject is in another transaction or must wait for one. */
   #take(): Command[] {
     const batch: Command[] = [];
     const left: Command[] = [];
+    const passedOver = new Set<string>();
+    let isShort: boolean | undefined;
     for (const command of this.#waiting) {
-      const isFree = command.subject === undefined || !this.#underWay.has(command.subject);
-      (isFree && batch.length < largestBatch ? batch : left).push(command);
+      const { subject, order } = command;
+      const isFree = subject === undefined || !(this.#underWay.has(subject) || passedOver.has(subject));
+      const isKnown = this.#isKnown(order);
+      if (isFree && batch.length < largestBatch && isKnown === (isShort ?? isKnown)) {
+        isShort = isKnown;
+        batch.push(command);
+      } else {
+        left.push(command);
+        if (subject !== undefined) passedOver.add(subject);
+      }
     }
     this.#waiting = left;
     for (const { subject } of batch) if (subject !== undefined) this.#underWay.add(subject);
     return batch;
   }
 
-  async #run(batch: readonly Command[], lane: number): Promise<void> {
-    const { vault, feed, place } = this.#parts;
-    let decided: Decided[] = [];
-    let notices: readonly NumberedNotice[] = [];
-    let leftWork = false;
+  /** Whether all that the rule must see is known without asking. */
+  #isKnown(order: Order): boolean {
+    if (order.kind === 'create') return order.bearing === undefined;
+    const task = this.#parts.known.get(order.id)?.task;
+    if (!task) return false;
+    return (
+      order.reach === 'task' ||
+      (task.parentId === undefined && (order.reach === 'lineage' || task.childCount === 0))
+    );
+  }
+
+  async #run(batch: readonly Command[], lane: Lane): Promise<void> {
+    const { feed, place } = this.#parts;
+    feed.committing();
     try {
-      await vault.transact(async (transaction) => {
-        feed.forget(notices);
-        [decided, notices, leftWork] = await this.#decideAndWrite(transaction, batch, lane);
-        feed.committing(notices);
-        crashPoint('commit: written');
-      });
-    } catch (error) {
-      feed.forget(notices);
-      // What one command alone does wrong must not be the fault of the others.
-      if (batch.length > 1 && isOfOneCommand(error)) {
-        for (const command of batch) await this.#run([command], lane);
-        return;
+      const done = (await this.#shortWay(batch, lane)) ?? (await this.#longWay(batch, lane));
+      crashPoint('commit: durable');
+      await this.#keep(done);
+      for (const [index, one] of done.decided.entries()) {
+        if ('error' in one) batch[index]!.reject(worded(one.error, place));
+        else batch[index]!.resolve(one.change);
       }
-      for (const { reject } of batch) reject(error);
-      return;
-    }
-    crashPoint('commit: durable');
-    await feed.committed(notices, leftWork);
-    for (const [index, one] of decided.entries()) {
-      if ('error' in one) batch[index]!.reject(worded(one.error, place));
-      else batch[index]!.resolve(one.change);
+    } catch (error) {
+      // What one command alone does wrong must not be the fault of the others.
+      if (batch.length > 1 && isOfOneCommand(error))
+        for (const command of batch) await this.#run([command], lane);
+      else for (const { reject } of batch) reject(error);
+    } finally {
+      feed.ended();
     }
   }
 
-  async #decideAndWrite(
-    transaction: Transaction,
-    batch: readonly Command[],
-    lane: number,
-  ): Promise<[Decided[], readonly NumberedNotice[], boolean]> {
+  async #keep({ writes, written, leftWork }: Done): Promise<void> {
+    const { feed, jobs, known } = this.#parts;
+    const kept = new Set(written?.known.map(({ task }) => task.id));
+    for (const id of writes.touched) if (!kept.has(id)) known.delete(id);
+    for (const one of written?.known ?? []) known.set(one);
+    for (const job of writes.deletedJobs) jobs.doneWith(job);
+    if (written) await feed.committed(written.notices, leftWork);
+    else await feed.committedUnheard(leftWork);
+  }
+
+  /** Undefined if that did not do: then nothing was written. */
+  async #shortWay(batch: readonly Command[], lane: Lane): Promise<Done | undefined> {
+    const { writers, jobs, known, vault } = this.#parts;
+    if (!batch.every(({ order }) => this.#isKnown(order))) return undefined;
+    const turn = await lane.next();
+    // From here to what is sent nothing is waited for, so that the manner is the one in which values are written.
+    const { manner } = vault;
+    const writes = new Writes(vault, jobs);
+    for (const { order } of batch) {
+      const found = order.kind === 'update' ? known.get(order.id) : undefined;
+      if (found) writes.add([found]);
+    }
+    const decided = this.#decideAll(batch, writes);
+    if (!decided) return undefined;
+    const { lists, grown, leftWork } = writes.flush(this.#parts.clock.now());
+    const { statement, values } = this.#statements.of(lists, { manner, turn, grown });
+    try {
+      await jobs.prepare(lists.sent);
+      crashPoint('commit: written');
+      const [row] = await writers.send<WrittenRow>(statement, values);
+      lane.ended(turn);
+      return { decided, writes, leftWork, written: writes.written(row!) };
+    } catch (error) {
+      for (const id of writes.touched) known.delete(id);
+      if (isMoved(error)) lane.doubt();
+      if (!isDisconnected(error) || !(await lane.settle(turn))) return undefined;
+      return { decided, writes, leftWork, written: undefined };
+    }
+  }
+
+  /** Undefined unless every command changes its task: only then does the statement see to it that what was known is so. */
+  #decideAll(batch: readonly Command[], writes: Writes): Decided[] | undefined {
+    const decided: Decided[] = [];
+    for (const { order } of batch) {
+      const verdict = verdictOn(order, writes.tasks);
+      if (verdict instanceof Refusal || 'error' in verdict || verdict.removed.length > 0) return undefined;
+      const subject = order.kind === 'update' ? order.id : verdict.task.id;
+      if (!verdict.writes.some(({ task }) => task.id === subject)) return undefined;
+      writes.apply(verdict, this.#parts.clock.now());
+      decided.push({ change: verdict });
+    }
+    return decided;
+  }
+
+  async #longWay(batch: readonly Command[], lane: Lane): Promise<Done> {
+    const { vault, writers } = this.#parts;
+    for (let tries = 1; ; tries++) {
+      try {
+        const done = await vault.transact(async (transaction) => {
+          const written = await this.#lockAndWrite(transaction, batch, lane);
+          crashPoint('commit: written');
+          return written;
+        }, writers);
+        if (done.turn) lane.ended(done.turn);
+        return done;
+      } catch (error) {
+        // The row of the lane was gone: this process was away for long.
+        if (!isMoved(error) || tries === looks) throw error;
+        lane.doubt();
+      }
+    }
+  }
+
+  async #lockAndWrite(transaction: Transaction, batch: readonly Command[], lane: Lane): Promise<Done> {
     const { rows, vault, jobs, clock } = this.#parts;
-    // No other transaction adds to the size under this name meanwhile.
-    const writer = `${this.#parts.writer}/${lane}`;
     const orders = batch.map(({ order }) => order);
     const closure = closureOf(orders);
     const scopes = orders.flatMap((order) =>
       order.kind === 'create' && order.bearing && !('id' in order.bearing) ? [order.bearing] : [],
     );
     for (let look = 1; ; look++) {
-      const writes = new Writes(vault);
-      if (closure.tasks.length > 0) writes.add(await rows.lock(transaction, closure), rows);
-      if (scopes.length > 0) writes.add(await rows.lockBearers(transaction, scopes), rows);
+      const writes = new Writes(vault, jobs);
+      if (closure.tasks.length > 0) writes.add(await rows.lock(transaction, closure));
+      if (scopes.length > 0) writes.add(await rows.lockBearers(transaction, scopes));
       try {
         const decided = orders.map((order) => decide(order, writes, clock.now()));
-        if (writes.isEmpty) return [decided, [], false];
+        if (writes.isEmpty) return { decided, writes, leftWork: false, written: { notices: [], known: [] } };
         // Later than any rule could have said, so that what is ready by a rule is ready.
-        const now = clock.now();
-        const { notices, sent, deleted, leftWork } = await writes.flush(transaction, this.#sql, {
-          now,
-          writer,
-        });
-        await jobs.send(transaction, sent);
-        await jobs.delete(transaction, deleted);
-        return [decided, notices, leftWork];
+        const flush = writes.flush(clock.now());
+        const turn = await lane.next();
+        const written = writes.written(await this.#write(transaction, flush, lane, turn));
+        return { decided, writes, leftWork: flush.leftWork, turn, written };
       } catch (error) {
         if (!(error instanceof SubtasksMissing) || look === looks) throw error;
       }
     }
+  }
+
+  async #write(transaction: Transaction, flush: Flush, lane: Lane, turn: Turn): Promise<WrittenRow> {
+    const { vault, jobs, clock } = this.#parts;
+    const { lists, grown, removed } = flush;
+    await jobs.prepare(lists.sent);
+    const { statement, values } = this.#statements.of(lists, { manner: vault.manner, turn, grown });
+    const [row] = await transaction.query<WrittenRow>(statement, values);
+    transaction.settle = () => lane.settle(turn);
+    if (removed.length > 0)
+      await transaction.query({ name: 'remove', text: this.#remove }, [
+        removed,
+        clock.now() - keepRemovalsMs,
+        removed.length + 100,
+        lane.writer,
+      ]);
+    return row!;
   }
 }
 

@@ -50,9 +50,29 @@ export function clientConfig(url: string, { statementMs }: Limits): ClientConfig
     // A process that is stopped in the middle of a transaction must not keep its rows from the others.
     idle_in_transaction_session_timeout: 5_000,
     // A machine that vanishes says no goodbye: its locks must go all the same.
-    options: '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
+    options: [
+      '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
+      // Whatever the server's default: a statement must see what was committed before it began.
+      '-c default_transaction_isolation=read\\ committed',
+    ].join(' '),
     types: { getTypeParser },
   };
+}
+
+/** For the few statements that are sent all the time, with any number of rows: to plan them anew costs what they do. */
+export function writerConfig(config: ClientConfig): ClientConfig {
+  return withSettings(config, 'plan_cache_mode=force_generic_plan');
+}
+
+/** For what is only a hint: no commit waits for the disk, and plans are for a few rows, whatever tables hold. */
+export function hintConfig(config: ClientConfig): ClientConfig {
+  const plans = 'enable_seqscan=off enable_hashjoin=off enable_mergejoin=off';
+  return withSettings(writerConfig(config), `synchronous_commit=off ${plans}`);
+}
+
+function withSettings(config: ClientConfig, settings: string): ClientConfig {
+  const options = settings.split(' ').map((setting) => `-c ${setting}`);
+  return { ...config, options: [config.options, ...options].join(' ') };
 }
 
 const int8 = 20;
@@ -112,6 +132,11 @@ export function isDisconnected(error: unknown): boolean {
 /** The server is there, and not yet ready. */
 export function isStarting(error: unknown): boolean {
   return codeOf(error) === '57P03';
+}
+
+/** Raised by `hold` (`turns.ts`): the statement was undone, because what was believed of rows is not so. */
+export function isMoved(error: unknown): boolean {
+  return codeOf(error) === 'HF001';
 }
 
 const deadlock = '40P01';

@@ -24,8 +24,8 @@ const netMs = 2_000;
 /** How far looks step back after a reconnection, in transactions, and for how long. */
 const stepBack = 10_000n;
 const steppingBackMs = 15_000;
-/** How many tasks are remembered with the version that was last told of them. */
-const remembered = 20_000;
+/** So many tasks at least are remembered with the version that was last told of them, and twice as many at most. */
+const remembered = 10_000;
 
 interface CommitRow {
   readonly snapshot: string;
@@ -50,9 +50,12 @@ export class Feed {
   readonly #sql: ReturnType<typeof statements>;
   readonly #listeners = new Set<(commit: CommitNotice) => void>();
   readonly #stirred = new Set<() => void>();
-  /** Own commits by the numbers of their rows, until a look has passed them. */
-  readonly #own = new Map<number, 'committing' | 'told' | 'found'>();
-  readonly #versions = new Map<TaskId, number>();
+  /** Commits that were told before a look found them, by the numbers of their rows, until one has passed them. */
+  readonly #told = new Set<number>();
+  /** Own transactions of which the end has not been heard, and what looks have found since there are any. */
+  #underWay = 0;
+  readonly #found = new Set<number>();
+  readonly #versions = new RecentVersions();
   readonly #net: NodeJS.Timeout;
   #position: Position | undefined;
   /** What ended before it was never ours to tell. */
@@ -95,24 +98,51 @@ export class Feed {
     return () => this.#stirred.delete(listener);
   }
 
-  /** These are about to be committed: a look may find them before we hear of it. */
-  committing(notices: readonly NumberedNotice[]): void {
-    for (const { seq } of notices) this.#own.set(seq, 'committing');
+  /** Something may be about to be committed here: a look may find it before we hear of it. */
+  committing(): void {
+    this.#underWay++;
   }
 
-  /** They were not; or nobody knows, and a look will tell. */
-  forget(notices: readonly NumberedNotice[]): void {
-    for (const { seq } of notices) if (this.#own.get(seq) === 'committing') this.#own.delete(seq);
+  /** It has ended, one way or another. */
+  ended(): void {
+    if (--this.#underWay === 0) this.#found.clear();
   }
 
-  /** Resolves when everybody here has been told of them. */
+  /** Resolves when everybody here has been told of what was just committed here. */
   async committed(notices: readonly NumberedNotice[], leftWork: boolean): Promise<void> {
     if (notices.length === 0) return;
     if (this.#listeners.size === 0 || this.#areNext(notices) || (await this.#lookSoon())) {
       const leftOut = this.#listeners.size === 0 ? [] : await this.#leftOutBefore(notices).catch(() => []);
       for (const notice of leftOut) this.#find(notice);
       for (const notice of notices) this.#tellOwn(notice);
-    } else this.forget(notices);
+    } // Otherwise a later look will tell.
+    this.#tellOthers(leftWork);
+  }
+
+  /** The same of what was committed under numbers that were not heard. */
+  async committedUnheard(leftWork: boolean): Promise<void> {
+    if (this.#listeners.size > 0) await this.#lookSoon();
+    this.#tellOthers(leftWork);
+  }
+
+  /**
+   * Commits of others that were read by the way are told at once, so that no look is needed before what is done about
+   * them here can be told. What a look has passed was told then.
+   */
+  seen(notices: readonly (NumberedNotice & { readonly xact: string })[]): void {
+    const position = this.#position;
+    if (!position || this.#listeners.size === 0 || performance.now() < this.#stepsBackUntil) return;
+    for (const { xact, ...notice } of notices) {
+      const isPassed = BigInt(xact) < BigInt(position.end) && !position.open.includes(xact);
+      const isTold = this.#told.has(notice.seq) || notice.version <= (this.#versions.get(notice.taskId) ?? 0);
+      if (isPassed || isTold) continue;
+      if (this.#underWay > 0) this.#found.add(notice.seq);
+      this.#told.add(notice.seq);
+      this.#tell(notice);
+    }
+  }
+
+  #tellOthers(leftWork: boolean): void {
     this.#line.tell({ work: leftWork });
     if (leftWork) this.#stir();
   }
@@ -135,16 +165,13 @@ export class Feed {
   }
 
   #tellOwn(notice: NumberedNotice): void {
-    if (this.#own.get(notice.seq) === 'committing') {
-      this.#own.set(notice.seq, 'told');
-      this.#tell(notice);
-    } else this.#own.delete(notice.seq);
+    if (this.#found.delete(notice.seq)) return;
+    this.#told.add(notice.seq);
+    this.#tell(notice);
   }
 
   #tell({ taskId, rootId, version, at, events }: CommitNotice): void {
-    this.#versions.delete(taskId);
     this.#versions.set(taskId, version);
-    if (this.#versions.size > remembered) this.#versions.delete(this.#versions.keys().next().value!);
     for (const listener of [...this.#listeners])
       quietly(() => listener({ taskId, rootId, version, at, events }));
   }
@@ -185,7 +212,7 @@ export class Feed {
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, from.open]);
     const read = await this.#noticesIn(rows);
     const isNew = ({ seq, taskId, version }: NumberedNotice) =>
-      this.#own.has(seq) || version > (this.#versions.get(taskId) ?? 0);
+      this.#told.has(seq) || version > (this.#versions.get(taskId) ?? 0);
     const found = stepsBack ? read.filter(isNew) : read;
     const leftOut = await this.#leftOutBefore(found);
     this.#position = positionOf(rows[0]!.snapshot);
@@ -225,30 +252,43 @@ export class Feed {
 
   /** While nobody listens it is enough to know where we are. */
   async #pass(): Promise<void> {
-    const told = [...this.#own].flatMap(([seq, how]) => (how === 'told' ? [seq] : []));
+    const told = [...this.#told];
     const [row] = await this.#connections.query<{ snapshot: string }>(this.#sql.position);
     // Whoever came meanwhile is to hear of everything since then.
     if (this.#position !== undefined && this.#listeners.size > 0) return;
     this.#position = positionOf(row!.snapshot);
     this.#floor = BigInt(this.#position.end);
-    for (const seq of told) this.#own.delete(seq);
+    for (const seq of told) this.#told.delete(seq);
   }
 
   #find(notice: NumberedNotice): void {
-    const own = this.#own.get(notice.seq);
-    if (own === 'told') {
-      this.#own.delete(notice.seq);
-      return;
-    }
-    if (own === 'committing') this.#own.set(notice.seq, 'found');
+    if (this.#told.delete(notice.seq)) return;
+    if (this.#underWay > 0) this.#found.add(notice.seq);
     this.#tell(notice);
   }
 
   #noticeOf({ id: stored, root_id, version, at, events }: CommitRow, seq: number): NumberedNotice {
     const taskId = named(stored);
-    const isTold = this.#own.get(seq) === 'told';
+    const isTold = this.#told.has(seq);
     const read = isTold ? [] : JSON.parse(this.#vault.read(events, 'commits.events', taskId, version));
     return { seq, taskId, rootId: named(root_id), version, at, events: read };
+  }
+}
+
+/** Forgets in bulk: to look for the oldest one each time would take longer than all the rest. */
+class RecentVersions {
+  #recent = new Map<TaskId, number>();
+  #older = new Map<TaskId, number>();
+
+  get(id: TaskId): number | undefined {
+    return this.#recent.get(id) ?? this.#older.get(id);
+  }
+
+  set(id: TaskId, version: number): void {
+    this.#recent.set(id, version);
+    if (this.#recent.size < remembered) return;
+    this.#older = this.#recent;
+    this.#recent = new Map();
   }
 }
 

@@ -1,64 +1,150 @@
 /**
- * pg-boss as the dispatcher. A job says that a task could be claimed and that nobody holds it, no more: it is sent by
- * the transaction that made it so, fetched by the one worker that the task is offered to, and deleted by the
- * transaction of its claim. One queue per tool and version, so that no worker fetches what it cannot run.
+ * pg-boss as the dispatcher. A job says that some tasks of one tool could be claimed and that nobody holds them, no
+ * more: it is sent by the transaction that made them so, fetched by the one worker that they are offered to, and deleted
+ * by the transaction of their claim. One queue per tool and version, so that no worker fetches what it cannot run.
+ *
+ * Queues, fetching, expiry and upkeep are pg-boss's. Its statement that fetches runs as it is, and what it gives is led
+ * on to the rows of the tasks in the same breath. Sending and deleting are part of the statement that writes tasks
+ * (`write-statement.ts`), and giving back is a small one of ours.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { PgBoss } from 'pg-boss';
 import type { ToolVersion } from '../../engine/queue.ts';
 import type { TaskId } from '../../model/task.ts';
-import { name, named } from './cells.ts';
+import { name } from './cells.ts';
 import type { Connections, Transaction } from './pool.ts';
+import type { RowOf } from './write-statement.ts';
 
-export interface Job extends ToolVersion {
-  readonly id: string;
-  readonly task: TaskId;
-}
-
+/** So many tasks share a job. */
+export const tasksPerJob = 8;
+/** More are fetched in several statements: each number has one of its own. */
+const mostAtOnce = 32;
 /** A job that leads nowhere for so long is active in the hands of nobody. */
 const activeSeconds = 60;
+/** Of how many it is remembered that they were fetched here. */
+const mostInHand = 5_000;
+
+/** A task, and the first of its commits if it never ran, as a job led to it; without a number if it leads nowhere. */
+export interface FetchedRow {
+  readonly fetched: string;
+  readonly queue: string;
+  readonly seq: number | null;
+  readonly id: string;
+  readonly xmin: string;
+  readonly tool: string;
+  readonly tool_version: string;
+  readonly wake_at: number | null;
+  readonly job: string | null;
+  readonly holder: string | null;
+  readonly lease_until: number | null;
+  readonly deserted: boolean;
+  readonly body: string;
+  readonly root_id: string | null;
+  readonly commit: number | null;
+  readonly at: number;
+  readonly events: string;
+  readonly journal: string | null;
+  readonly xact: string;
+}
+
+interface Parts {
+  readonly boss: PgBoss;
+  /** On which no commit waits for the disk: what is lost with a crash is a hint. */
+  readonly hints: Connections;
+  readonly schema: string;
+  readonly bossSchema: string;
+}
 
 export class Jobs {
-  readonly #boss: PgBoss;
-  readonly #connections: Connections;
+  readonly #parts: Parts;
   readonly #made = new Map<string, Promise<void>>();
+  readonly #inHand = new Set<string>();
 
-  constructor(boss: PgBoss, connections: Connections) {
-    this.#boss = boss;
-    this.#connections = connections;
+  constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
-  async send(transaction: Transaction, jobs: readonly Job[]): Promise<void> {
-    for (const [queue, some] of byQueue(jobs)) {
-      await this.#queue(queue);
-      const rows = some.map(({ id, task }) => ({ id, data: { task: name(task) } }));
-      await this.#boss.insert(queue, rows, { db: within(transaction) });
-    }
+  /** Makes the queues of jobs that are about to be sent. */
+  async prepare(sent: readonly RowOf<'sent'>[]): Promise<void> {
+    for (const { queue } of sent) if (!this.#made.has(queue!)) await this.#queue(queue!);
   }
 
-  async delete(transaction: Transaction, jobs: readonly Job[]): Promise<void> {
-    for (const [queue, some] of byQueue(jobs)) {
-      await this.#queue(queue);
-      const ids = some.map(({ id }) => id);
-      await this.#boss.deleteJob(queue, ids, { db: within(transaction) });
-    }
+  /** Fetched by this process, and neither given back nor done with. */
+  isInHand(job: string): boolean {
+    return this.#inHand.has(job);
   }
 
-  /** Takes up to `limit` jobs out of a queue, for this process alone. */
-  async fetch(tool: ToolVersion, limit: number): Promise<Job[]> {
+  doneWith(job: string): void {
+    this.#inHand.delete(job);
+  }
+
+  /** Takes up to `limit` jobs out of a queue, for this process alone, and looks where they lead. */
+  async fetch(tool: ToolVersion, limit: number): Promise<FetchedRow[]> {
+    const { boss, hints } = this.#parts;
     const queue = queueOf(tool);
-    // Where pg-boss does not know the queue yet, it asks on a connection that may be cut.
-    const jobs = await this.#connections.repeat(async () => {
-      await this.#queue(queue);
-      return this.#boss.fetch<{ task: string }>(queue, { batchSize: limit, db: within(this.#connections) });
-    });
-    return jobs.map(({ id, data }) => ({ ...tool, id, task: named(data.task) }));
+    const rows: FetchedRow[] = [];
+    for (let left = limit; left > 0; left -= mostAtOnce) {
+      const batchSize = Math.min(left, mostAtOnce);
+      // Where pg-boss does not know the queue yet, it asks on a connection that may be cut.
+      const found = await hints.repeat(async () => {
+        await this.#queue(queue);
+        return (await boss.fetch(queue, {
+          batchSize,
+          // No job has a group. With such a limit pg-boss looks the jobs that it chose up by their ids, instead of
+          // comparing them with every job that the queue has.
+          groupConcurrency: 1,
+          db: this.#leadingOn,
+        })) as unknown as FetchedRow[];
+      });
+      for (const { fetched } of found) this.#take(fetched);
+      rows.push(...found);
+      if (found.length === 0) break;
+    }
+    return rows;
+  }
+
+  /** Sends jobs for tasks that became ready without a command. */
+  async send(transaction: Transaction, sent: readonly RowOf<'sent'>[]): Promise<void> {
+    await this.prepare(sent);
+    const rows = 'unnest($1::uuid[], $2::text[], $3::text[]) with ordinality as v (id, queue, data, place)';
+    const text = insertJobs(this.#parts.bossSchema, rows);
+    await transaction.query({ name: 'send', text }, [
+      sent.map(({ id }) => id),
+      sent.map(({ queue }) => queue),
+      sent.map(({ data }) => data),
+    ]);
+  }
+
+  /** Those that lead nowhere. */
+  async delete(jobs: readonly Pick<FetchedRow, 'fetched' | 'queue'>[]): Promise<void> {
+    const { hints, bossSchema } = this.#parts;
+    const rows = 'unnest($1::uuid[], $2::text[]) as v (id, queue)';
+    await hints.query({ name: 'delete', text: deleteJobs(bossSchema, rows) }, [
+      jobs.map(({ fetched }) => fetched),
+      jobs.map(({ queue }) => queue),
+    ]);
+    for (const { fetched } of jobs) this.#inHand.delete(fetched);
+  }
+
+  /** Others may fetch them, in the order in which they were sent. */
+  async giveBack(queue: string, jobs: readonly string[]): Promise<void> {
+    const { hints, bossSchema } = this.#parts;
+    for (const job of jobs) this.#inHand.delete(job);
+    const text = `
+      update ${bossSchema}.job set state = 'created', started_on = null
+      where name = $1 and id = any($2::uuid[]) and state = 'active'`;
+    await hints.query({ name: 'give back', text }, [queue, jobs]);
+  }
+
+  #take(job: string): void {
+    this.#inHand.add(job);
+    if (this.#inHand.size > mostInHand) this.#inHand.delete(this.#inHand.keys().next().value!);
   }
 
   #queue(queue: string): Promise<void> {
     let made = this.#made.get(queue);
     if (!made) {
-      made = this.#boss.createQueue(queue, {
+      made = this.#parts.boss.createQueue(queue, {
         policy: 'standard',
         expireInSeconds: activeSeconds,
         retryLimit: 2_147_483_647,
@@ -72,6 +158,66 @@ export class Jobs {
     }
     return made;
   }
+
+  /** What pg-boss is told to run its fetch in: the jobs that it gives are followed to their tasks. */
+  readonly #leadingOn = {
+    executeSql: async (text: string, values: unknown[] = []) => {
+      const { hints, schema } = this.#parts;
+      const led = `
+        with fetched as (${text})
+        select f.id as fetched, f.name as queue, t.seq, t.id, t.xmin::text as xmin, t.tool, t.tool_version, t.wake_at, t.job, t.holder,
+          t.lease_until, t.deserted, t.body, t.root_id, c.seq as commit, c.at, c.events, c.journal, c.xact::text as xact
+        from fetched f
+        left join lateral (
+          select t.* from jsonb_array_elements_text(f.data -> 'tasks') as v (id)
+          cross join lateral (select *, xmin from ${schema}.tasks where id = v.id offset 0) t
+          where t.job = f.id) t on true
+        left join lateral (
+          select * from ${schema}.commits where task = t.seq and version = 1 and t.epoch = 0 offset 0) c on true`;
+      return { rows: await hints.query({ name: nameFor(led), text: led }, values) };
+    },
+  };
+}
+
+/** For rows of `id`, `queue`, `data` and `place`. What pg-boss would ask of its queue, it is asked for all rows at once. */
+export function insertJobs(bossSchema: string, rows: string): string {
+  return `
+    insert into ${bossSchema}.job (id, name, data, policy, expire_seconds, deletion_seconds, keep_until, retry_limit,
+      retry_delay, retry_backoff, retry_delay_max)
+    select v.id, q.name, v.data::jsonb, q.policy, q.expire_seconds, q.deletion_seconds,
+      now() + make_interval(secs => q.retention_seconds), q.retry_limit, q.retry_delay, q.retry_backoff,
+      q.retry_delay_max
+    from ${rows} cross join lateral (select * from ${bossSchema}.queue where name = v.queue offset 0) q
+    order by v.place`;
+}
+
+/** For rows of `id` and `queue`. */
+export function deleteJobs(bossSchema: string, rows: string): string {
+  return `delete from ${bossSchema}.job j using ${rows} where j.name = v.queue and j.id = v.id`;
+}
+
+/** Jobs for tasks that could be claimed now, some tasks to each. */
+export class JobsToSend {
+  readonly #open = new Map<string, { readonly id: string; readonly tasks: string[] }>();
+  readonly #all: { readonly id: string; readonly queue: string; readonly tasks: string[] }[] = [];
+
+  /** The id of the job that will lead to this task. */
+  add(task: TaskId, tool: ToolVersion, now: number): string {
+    const queue = queueOf(tool);
+    let job = this.#open.get(queue);
+    if (!job || job.tasks.length === tasksPerJob) {
+      const made = { id: newJobId(now), queue, tasks: [] };
+      this.#all.push(made);
+      this.#open.set(queue, made);
+      job = made;
+    }
+    job.tasks.push(name(task));
+    return job.id;
+  }
+
+  get rows(): RowOf<'sent'>[] {
+    return this.#all.map(({ id, queue, tasks }) => ({ id, queue, data: JSON.stringify({ tasks }) }));
+  }
 }
 
 /** The name of a queue, in which pg-boss allows few characters. */
@@ -80,6 +226,7 @@ export function queueOf({ tool, version }: ToolVersion): string {
 }
 
 function plain(text: string): string {
+  if (/^[\w-]*$/.test(text)) return text;
   return text.replace(/[^\w-]/g, (found) => `.${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
@@ -93,26 +240,6 @@ export function newJobId(now: number): string {
 }
 
 let count = 0;
-
-function byQueue(jobs: readonly Job[]): Map<string, Job[]> {
-  const queues = new Map<string, Job[]>();
-  for (const job of jobs) {
-    const queue = queueOf(job);
-    const some = queues.get(queue);
-    if (some) some.push(job);
-    else queues.set(queue, [job]);
-  }
-  return queues;
-}
-
-/** What pg-boss is told to run the statements in that come with every task. Under a name they are planned once. */
-function within(asked: Pick<Transaction, 'query'>) {
-  return {
-    executeSql: async (text: string, values: unknown[] = []) => ({
-      rows: await asked.query({ name: nameFor(text), text }, values),
-    }),
-  };
-}
 
 const names = new Map<string, string>();
 

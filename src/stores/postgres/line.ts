@@ -14,6 +14,8 @@ const lookMs = 500;
 const missingMs = 1_500;
 const forgottenMs = 60_000;
 const longestPauseMs = 500;
+/** Others are told no more often than that. */
+const tellMs = 10;
 
 export interface News {
   /** Tasks may be there to be claimed. */
@@ -23,6 +25,8 @@ export interface News {
 interface Parts {
   readonly connect: () => Promise<Client & { end(): Promise<void> }>;
   readonly connections: Connections;
+  /** On which no commit waits for the disk. */
+  readonly hints: Connections;
   readonly schema: string;
 }
 
@@ -154,12 +158,13 @@ export class Line {
       this.#pending = undefined;
       // What is not heard is found by looking.
       await this.#say(news).catch(() => {});
+      if (!this.#closed) await new Promise<void>((resolve) => setTimeout(resolve, tellMs));
     }
   }
 
   async #say(news: News): Promise<void> {
-    const { schema, connections } = this.#parts;
-    await connections.query({ name: 'notify', text: 'select pg_notify($1, $2)' }, [
+    const { schema, hints } = this.#parts;
+    await hints.query({ name: 'notify', text: 'select pg_notify($1, $2)' }, [
       channelOf(schema),
       JSON.stringify({ from: this.name, ...news }),
     ]);

@@ -5,10 +5,13 @@ import { StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { PostgresAudit } from './audit.ts';
-import { Commands } from './commands.ts';
-import { clientConfig, isStarting, loadDriver, placeOf, worded } from './driver.ts';
+import { Commands, lanes } from './commands.ts';
+import { Dispatch } from './dispatch.ts';
+import { clientConfig, hintConfig, isStarting, loadDriver, placeOf, worded, writerConfig } from './driver.ts';
 import { Feed } from './feed.ts';
 import { bossDatabase, Jobs } from './jobs.ts';
+import { Known } from './known.ts';
+import { learnFrom } from './learning.ts';
 import { Line } from './line.ts';
 import { Connections } from './pool.ts';
 import { PostgresQueue } from './queue.ts';
@@ -54,13 +57,19 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const keys = options.encryption && readKeys(options.encryption, place);
   const { pg, PgBoss } = await loadDriver(place);
   const config = clientConfig(url, { statementMs: options.statementTimeout ?? 30_000 });
-  const connections = new Connections(
+  const poolOf = (settings: typeof config, size: number) =>
     // An open store alone keeps no process alive.
-    new pg.Pool({ ...config, max, allowExitOnIdle: true, idleTimeoutMillis: 30_000 }),
-    place,
-  );
+    new Connections(
+      new pg.Pool({ ...settings, max: size, allowExitOnIdle: true, idleTimeoutMillis: 30_000 }),
+      place,
+    );
+  const connections = poolOf(config, max - lanes);
+  const writers = poolOf(writerConfig(config), lanes);
+  const hints = poolOf(hintConfig(config), 1);
+  const pools = [hints, writers, connections];
   const line = new Line({
     connections,
+    hints,
     schema,
     connect: async () => {
       const client = new pg.Client(config);
@@ -82,11 +91,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     await vault.open();
     boss = await startBoss(PgBoss, connections, `${schema}_jobs`);
     await line.start();
-    return await assemble({ connections, vault, keys, line, boss, schema, clock, place });
+    return await assemble({ connections, writers, hints, vault, keys, line, boss, schema, clock, place });
   } catch (error) {
     await boss?.stop({ graceful: false, close: false }).catch(() => {});
     await line.close().catch(() => {});
-    await connections.close().catch(() => {});
+    for (const pool of pools) await pool.close().catch(() => {});
     throw worded(error, place);
   } finally {
     clearInterval(keepAlive);
@@ -95,6 +104,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
 
 async function assemble(parts: {
   readonly connections: Connections;
+  readonly writers: Connections;
+  readonly hints: Connections;
   readonly vault: Vault;
   readonly keys: Keys | undefined;
   readonly line: Line;
@@ -103,23 +114,26 @@ async function assemble(parts: {
   readonly clock: Clock;
   readonly place: string;
 }): Promise<PostgresDatabase> {
-  const { connections, vault, line, boss, schema, clock, place } = parts;
+  const { connections, writers, hints, vault, line, boss, schema, clock, place } = parts;
   const writer = line.name;
-  const rows = new Rows(connections, vault, schema);
+  const bossSchema = `${schema}_jobs`;
+  const known = new Known();
+  for (const pool of [connections, writers, hints]) pool.onBroken(() => known.clear());
+  line.onMissed(() => known.clear());
+  const rows = new Rows(connections, vault, known, schema);
   const sizes = new Sizes(connections, schema);
   await sizes.fold();
-  const jobs = new Jobs(boss, connections);
+  const jobs = new Jobs({ boss, hints, schema, bossSchema });
   const feed = new Feed(connections, vault, line, schema);
   await feed.start();
-  const commands = new Commands({ rows, vault, jobs, feed, clock, schema, place, writer });
+  const commands = new Commands({
+    ...{ connections, writers, rows, known, vault, jobs, feed, clock },
+    ...{ schema, bossSchema, place, writer },
+  });
   const queue = new PostgresQueue({
-    connections,
-    jobs,
-    feed,
-    line,
-    clock,
-    schema,
-    bossSchema: `${schema}_jobs`,
+    ...{ connections, feed, line, clock, known, schema },
+    dispatch: new Dispatch({ connections, jobs, line, schema, bossSchema }),
+    offered: (found) => learnFrom(found, { rows, vault, known, feed }),
   });
   const rewriting =
     parts.keys && new Rewriting({ vault, sizes, schema, place, writer: `${writer}/rewriting` });
@@ -137,7 +151,7 @@ async function assemble(parts: {
     await feed.close();
     await boss.stop({ graceful: false, close: false }).catch(() => {});
     await line.close();
-    await connections.close();
+    for (const pool of [hints, writers, connections]) await pool.close();
   };
   const store = new PostgresStore({ rows, commands, feed, vault, sizes, place, close });
   return {

@@ -29,21 +29,31 @@ export interface Transaction {
   query<R = Row>(statement: Statement | string, values?: readonly unknown[]): Promise<R[]>;
   /** How often the manner of writing values has changed, if it began by asking for that. */
   manner?: number;
-  /** Once it has written something: the number under which the server knows it, and what finds what it wrote. */
-  trace?: { readonly number: string; readonly find: Statement; readonly values: readonly unknown[] };
+  /** Once it has written something: whether it was committed, asked in a way after which it never will be if it was not. */
+  settle?: () => Promise<boolean>;
 }
 
 export class Connections {
   readonly #pool: ClientPool;
   readonly #place: string;
+  readonly #broken = new Set<() => void>();
   #closed = false;
 
   constructor(pool: ClientPool, place: string) {
     this.#pool = pool;
     this.#place = place;
     // Without listeners a restart of the server would end this process.
-    pool.on('error', () => {});
-    pool.on('connect', (client) => void client.on('error', () => {}));
+    pool.on('error', () => this.#tellBroken());
+    pool.on('connect', (client) => void client.on('error', () => this.#tellBroken()));
+  }
+
+  /** Calls back whenever a connection broke. */
+  onBroken(listener: () => void): void {
+    this.#broken.add(listener);
+  }
+
+  #tellBroken(): void {
+    for (const listener of this.#broken) listener();
   }
 
   /** A statement of its own that may be run twice: it reads, or writes what it would write again. */
@@ -54,6 +64,16 @@ export class Connections {
   /** A statement that is sent once, whatever becomes of it, and answered as `pg` does. */
   raw(text: string, values?: unknown[]): Promise<{ rows: Row[] }> {
     return this.#pool.query(text, values);
+  }
+
+  /** A statement that is a transaction by itself, sent once; its error is as `pg` has it. */
+  async send<R = Row>(statement: Statement, values: readonly unknown[]): Promise<R[]> {
+    try {
+      return (await this.#pool.query(queryOf(statement, values))).rows as R[];
+    } catch (error) {
+      if (isDisconnected(error)) this.#tellBroken();
+      throw error;
+    }
   }
 
   /** Runs what sends statements of its own by `raw`; it may run more than once. */
@@ -88,22 +108,11 @@ export class Connections {
       await client.query('commit');
     } catch (error) {
       client.release(true);
-      if (!isDisconnected(error) || transaction.trace === undefined) throw error;
-      if (!(await this.#wasCommitted(transaction.trace))) throw error;
+      if (!isDisconnected(error) || !(await transaction.settle?.())) throw error;
       return value;
     }
     client.release();
     return value;
-  }
-
-  /**
-   * The number only tells when the transaction has ended. Whether it was committed it cannot tell: a server that crashed
-   * gives numbers of transactions that were lost with it to others. So what was written itself is looked for.
-   */
-  async #wasCommitted({ number, find, values }: NonNullable<Transaction['trace']>): Promise<boolean> {
-    const underWay = 'select 1 from pg_stat_activity where backend_xid = ($1::text::xid8)::xid';
-    while ((await this.query(underWay, [number])).length > 0) await pause(20);
-    return (await this.query(find, values)).length > 0;
   }
 
   async #persist<T>(act: () => Promise<T>): Promise<T> {
@@ -113,6 +122,7 @@ export class Connections {
       try {
         return await act();
       } catch (error) {
+        if (isDisconnected(error)) this.#tellBroken();
         if (this.#closed && codeOf(error) === undefined) throw new StoreClosed(this.#place);
         const again = isTaken(error) ? tries < triesForWhatIsTaken : isWorthAnotherTry(error);
         if (!again || performance.now() - started > patienceMs) throw worded(error, this.#place);

@@ -1,61 +1,52 @@
 /**
  * The `Queue` on Postgres. Rows say which tasks have work; jobs of pg-boss see to it that each of them is offered to
- * one worker at a time. What became ready without a command (a timer came due, a lease ran out, a holder died, a job
- * went missing) gets its job here, from whoever looks first.
+ * one worker at a time (`dispatch.ts`). What became ready without a command (a timer came due, a lease ran out, a holder
+ * died, a job went missing) gets its job from whoever looks first.
  */
 import type { Backlog, Claim, Offer, Queue, ToolVersion } from '../../engine/queue.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
 import { named, name as stored } from './cells.ts';
+import { byReadiness, type Dispatch, isFreed, type ReadyRow, readyColumns } from './dispatch.ts';
 import { prepared } from './driver.ts';
 import type { Feed } from './feed.ts';
-import { type Job, type Jobs, newJobId, queueOf } from './jobs.ts';
+import type { FetchedRow } from './jobs.ts';
+import type { Known } from './known.ts';
 import type { Line } from './line.ts';
 import type { Connections } from './pool.ts';
 
 /** Leases that ran out, and anything that was missed. */
 const netMs = 1_000;
-/** A task that could have been claimed for so long is asked after: is there still a job that leads to it? */
-const askAfterMs = 3_000;
-
-interface ReadyRow {
-  readonly seq: number;
-  readonly id: string;
-  readonly tool: string;
-  readonly tool_version: string;
-  readonly wake_at: number;
-  readonly job: string | null;
-  readonly holder: string | null;
-  readonly lease_until: number | null;
-  readonly deserted: boolean;
-}
 
 interface Parts {
   readonly connections: Connections;
-  readonly jobs: Jobs;
+  readonly dispatch: Dispatch;
   readonly feed: Feed;
   readonly line: Line;
   readonly clock: Clock;
   readonly schema: string;
-  readonly bossSchema: string;
+  /** Hears of tasks that were just read, and are about to be claimed. */
+  readonly offered: (rows: readonly FetchedRow[]) => void;
+  readonly known: Known;
 }
 
 export class PostgresQueue implements Queue {
   /** Shorter than on one machine: where a lock cannot tell that a worker is gone, others go on within 15 s. */
   readonly usualLeaseMs = 10_000;
   readonly #parts: Parts;
+  readonly #dispatch: Dispatch;
   readonly #sql: ReturnType<typeof statements>;
   readonly #listeners = new Set<() => void>();
   #stopListening: (() => void)[] = [];
   #cancelTimer: (() => void) | undefined;
-  #askedAt = Number.NEGATIVE_INFINITY;
   /** When those who hold tasks were last looked at, and when the first of their leases then ended. */
   #heldAt = Number.NEGATIVE_INFINITY;
   #leaseAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#sql = statements(parts.schema, parts.bossSchema);
+    this.#dispatch = parts.dispatch;
+    this.#sql = statements(parts.schema);
   }
 
   get name(): string {
@@ -68,11 +59,11 @@ export class PostgresQueue implements Queue {
 
   async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
     const now = this.#parts.clock.now();
-    const looksAtHeld = this.#looksAtHeld(now);
-    const ready = await this.#ready(tools, now, limit, looksAtHeld);
-    const timers = ready.length < limit ? this.#expectTimers(tools, now, looksAtHeld) : undefined;
-    const [offers] = await Promise.all([ready.length > 0 ? this.#fetch(tools, ready, now) : [], timers]);
-    return offers;
+    const first = await this.#dispatch.fetchBusy(tools, limit, now);
+    const others = first.length < limit ? await this.#look(tools, limit, limit - first.length, now) : [];
+    const found = [...first, ...others];
+    this.#parts.offered(found);
+    return found.map((row) => this.#offer(row, now));
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
@@ -92,6 +83,8 @@ export class PostgresQueue implements Queue {
       leaseUntil,
     ]);
     const kept = new Set(rows.map(({ place }) => place - 1));
+    // Their rows are others now, on top of whatever somebody else may have written there.
+    for (const { taskId } of claims) this.#parts.known.delete(taskId);
     return claims.filter((_, index) => !kept.has(index));
   }
 
@@ -148,86 +141,29 @@ export class PostgresQueue implements Queue {
           ])
         : [],
     ]);
-    return [...free, ...freed].sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq).slice(0, limit);
+    return [...free, ...freed].sort(byReadiness).slice(0, limit);
   }
 
-  /** As many jobs of each tool as there are among the tasks that have been ready for longest. */
-  async #fetch(tools: readonly ToolVersion[], ready: readonly ReadyRow[], now: number): Promise<Offer[]> {
-    const lost = await this.#lost(ready, now);
-    await this.#dequeue(lost.map((row) => jobFor(row, row.job!)));
-    const queued = await this.#enqueue([...ready.filter(({ job }) => job === null), ...lost], now);
-    const jobs = await Promise.all(
-      tools.map((tool) => {
-        const wanted = ready.filter((row) => isOf(row, tool)).length;
-        return wanted > 0 ? this.#parts.jobs.fetch(tool, wanted) : [];
-      }),
-    );
-    return this.#offered(jobs.flat(), [...ready, ...queued], now);
+  /** Looks at so many of those that are ready, and fetches no more than there are places left. */
+  async #look(
+    tools: readonly ToolVersion[],
+    limit: number,
+    places: number,
+    now: number,
+  ): Promise<FetchedRow[]> {
+    const looksAtHeld = this.#looksAtHeld(now);
+    const ready = await this.#ready(tools, now, limit, looksAtHeld);
+    const [found] = await Promise.all([
+      ready.length > 0 ? this.#dispatch.fetchFor(ready, tools, places, now) : [],
+      ready.length < limit ? this.#expectTimers(tools, now, looksAtHeld) : undefined,
+    ]);
+    return found;
   }
 
-  /** Gives jobs to tasks that could be claimed and have none. */
-  async #enqueue(ready: readonly ReadyRow[], now: number): Promise<ReadyRow[]> {
-    if (ready.length === 0) return [];
-    const seqs = ready.map(({ seq }) => seq);
-    const { connections, jobs, line } = this.#parts;
-    return connections.transact(async (transaction) => {
-      const rows = await transaction.query<ReadyRow>(this.#sql.lockReady, [seqs, now, line.dead.map(stored)]);
-      rows.sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq);
-      const sent = rows.map((row) => jobFor(row, newJobId(now)));
-      await transaction.query(this.#sql.enqueue, [rows.map(({ seq }) => seq), sent.map(({ id }) => id), now]);
-      await jobs.send(transaction, sent);
-      return rows.map((row, index) => ({ ...row, job: sent[index]!.id }));
-    });
-  }
-
-  /** What the jobs that were fetched lead to. A job that leads nowhere is deleted. */
-  async #offered(jobs: readonly Job[], seen: readonly ReadyRow[], now: number): Promise<Offer[]> {
-    const rows = new Map(seen.map((row) => [row.job, row]));
-    // Whoever was faster took some of those that we saw; in their place we got others.
-    const unseen = jobs.filter(({ id }) => !rows.has(id)).map(({ task }) => stored(task));
-    if (unseen.length > 0) {
-      const found = await this.#parts.connections.query<ReadyRow>(this.#sql.findOffered, [unseen]);
-      for (const row of found) rows.set(row.job, row);
-    }
-    const isClaimable = ({ id }: Job) => (rows.get(id)?.wake_at ?? Number.POSITIVE_INFINITY) <= now;
-    await this.#dequeue(jobs.filter((job) => !isClaimable(job)));
-    return jobs
-      .filter(isClaimable)
-      .map(({ id }) => rows.get(id)!)
-      .sort((a, b) => a.wake_at - b.wake_at || a.seq - b.seq)
-      .map((row) => this.#offer(row, now));
-  }
-
-  #offer({ id, holder, lease_until: leaseUntil }: ReadyRow, now: number): Offer {
+  #offer({ id, holder, lease_until: leaseUntil }: FetchedRow, now: number): Offer {
     const offer = { taskId: named(id), holder: this.name };
     // By a holder whose lease still runs: offered only because that holder is dead.
     return holder !== null && leaseUntil! > now ? { ...offer, deadHolder: named(holder) } : offer;
-  }
-
-  /** Takes jobs back: their tasks were claimed or ended meanwhile, or the clock of whoever sent them is ahead of ours. */
-  async #dequeue(jobs: readonly Job[]): Promise<void> {
-    if (jobs.length === 0) return;
-    await this.#parts.connections.transact(async (transaction) => {
-      await transaction.query(this.#sql.dequeue, [
-        jobs.map(({ task }) => stored(task)),
-        jobs.map(({ id }) => id),
-      ]);
-      await this.#parts.jobs.delete(transaction, jobs);
-    });
-  }
-
-  /** Whose job is in the hands of a process that died before it claimed, or was deleted by somebody else. */
-  async #lost(ready: readonly ReadyRow[], now: number): Promise<ReadyRow[]> {
-    const old = ready.filter(({ job, wake_at }) => job !== null && wake_at <= now - askAfterMs);
-    if (old.length === 0 || performance.now() - this.#askedAt < askAfterMs) return [];
-    this.#askedAt = performance.now();
-    const lost = await this.#parts.connections.query<{ job: string }>(this.#sql.lost, [
-      old.map(({ job }) => job),
-      old.map((row) => queueOf(toolOf(row))),
-      askAfterMs / 1_000,
-    ]);
-    const ids = new Set(lost.map(({ job }) => job));
-    return old.filter(({ job }) => ids.has(job!));
   }
 
   async #expectTimers(tools: readonly ToolVersion[], now: number, looksAtHeld: boolean): Promise<void> {
@@ -266,56 +202,21 @@ function columnsOf(tools: readonly ToolVersion[]): [string[], string[]] {
   return [tools.map(({ tool }) => stored(tool)), tools.map(({ version }) => stored(version))];
 }
 
-function toolOf(row: ReadyRow): ToolVersion {
-  return { tool: named(row.tool), version: named(row.tool_version) };
-}
-
-function isOf(row: ReadyRow, { tool, version }: ToolVersion): boolean {
-  return row.tool === stored(tool) && row.tool_version === stored(version);
-}
-
-function jobFor(row: ReadyRow, id: string): Job {
-  return { ...toolOf(row), id, task: named(row.id) };
-}
-
-function statements(schema: string, bossSchema: string) {
+function statements(schema: string) {
   const tasks = `${schema}.tasks`;
-  const columns =
-    't.seq, t.id, t.tool, t.tool_version, t.wake_at, t.job, t.holder, t.lease_until, t.deserted';
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
-  /** Tasks whose holder fell silent or is gone. Those who hold are few, and looked at one by one. */
-  const isFreed = (now: string, dead: string) =>
-    `(t.lease_until <= ${now} or t.deserted or t.holder = any(${dead}::text[]))`;
   return prepared({
     free: `
       select r.* from ${kinds} cross join lateral (
-        select ${columns} from ${tasks} t
+        select ${readyColumns} from ${tasks} t
         where ${ofKind} and t.wake_at <= $3 and t.holder is null
         order by t.wake_at, t.seq limit $4) r
       order by r.wake_at, r.seq limit $4`,
     freed: `
-      select ${columns} from ${tasks} t join ${kinds} on ${ofKind}
+      select ${readyColumns} from ${tasks} t join ${kinds} on ${ofKind}
       where t.holder is not null and t.wake_at <= $3 and ${isFreed('$3', '$4')}
       order by t.wake_at, t.seq limit $5`,
-    lockReady: `
-      select ${columns} from ${tasks} t
-      where t.seq = any($1::bigint[]) and t.job is null and t.wake_at <= $2 and (t.holder is null or ${isFreed('$2', '$3')})
-      order by t.seq for update of t skip locked`,
-    enqueue: `
-      update ${tasks} t set job = v.job, deserted = t.holder is not null and t.lease_until > $3
-      from unnest($1::bigint[], $2::uuid[]) as v (seq, job) where t.seq = v.seq`,
-    dequeue: `
-      with queued as (
-        select t.seq from ${tasks} t where t.id = any($1::text[]) and t.job = any($2::uuid[])
-        order by t.seq for update of t)
-      update ${tasks} t set job = null from queued where t.seq = queued.seq`,
-    findOffered: `select ${columns} from ${tasks} t where t.id = any($1::text[])`,
-    lost: `
-      select v.job from unnest($1::uuid[], $2::text[]) as v (job, queue)
-      left join ${bossSchema}.job j on j.name = v.queue and j.id = v.job
-      where j.id is null or j.state > 'active'
-        or (j.state = 'active' and j.started_on < now() - make_interval(secs => $3))`,
     orphans: `
       select t.id from ${tasks} t where t.wake_at <= $3 and t.holder is null
         and not exists (select 1 from ${kinds} where ${ofKind})

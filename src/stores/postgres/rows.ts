@@ -10,7 +10,9 @@ import { InvalidCursor } from '../values/invalid-cursor.ts';
 import { type Cells, name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import { Gathering } from './gathering.ts';
+import type { Known, KnownTask } from './known.ts';
 import type { Connections, Transaction } from './pool.ts';
+import { bytesOf } from './sizes.ts';
 
 export interface TaskRow {
   readonly seq: number;
@@ -18,6 +20,7 @@ export interface TaskRow {
   readonly body: string;
   readonly lease_until: number | null;
   readonly job: string | null;
+  readonly xmin: string;
 }
 
 /** A task by its id, and by its owner if there is one: both as they stand in their columns. */
@@ -40,13 +43,15 @@ type Asked = Pick<Transaction, 'query'>;
 export class Rows {
   readonly #connections: Connections;
   readonly #cells: Cells;
+  readonly #known: Known;
   readonly #sql: ReturnType<typeof statements>;
   readonly #gets = new Gathering<LookUp, TaskRow | undefined>((some) => this.#find(some));
   readonly #journals = new Gathering<string, JournalRow[]>((some) => this.#findJournals(some));
 
-  constructor(connections: Connections, cells: Cells, schema: string) {
+  constructor(connections: Connections, cells: Cells, known: Known, schema: string) {
     this.#connections = connections;
     this.#cells = cells;
+    this.#known = known;
     this.#sql = statements(schema);
   }
 
@@ -92,10 +97,12 @@ export class Rows {
   }
 
   async journal(id: TaskId): Promise<Json[]> {
+    const known = this.#known.takeJournal(id);
+    if (known) return [...known];
     const commits = await this.#journals.get(name(id));
     if (commits.length === 0) return [];
     // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
-    const { version } = this.task({ ...commits[0]!, seq: 0, id: name(id), lease_until: null, job: null });
+    const { version } = this.task({ ...commits[0]!, id: name(id), lease_until: null });
     if (commits.length !== version || commits.some((commit, i) => commit.version !== i + 1))
       throw new Damaged(`commits of task ${id} are missing`);
     return commits.flatMap(({ version, journal }) =>
@@ -113,25 +120,34 @@ export class Rows {
   // --- For commands, inside a transaction -----------------------------------------------------------------
 
   /** Locks tasks, in the one order in which everybody does. Those that are not there are left out. */
-  lock(transaction: Asked, { tasks, lineages, families }: Closure): Promise<TaskRow[]> {
-    if (lineages.length + families.length === 0) return transaction.query(this.#sql.lock, [tasks.map(name)]);
-    return transaction.query(
-      this.#sql.lockAround,
-      [tasks, lineages, families].map((ids) => ids.map(name)),
-    );
+  async lock(transaction: Asked, { tasks, lineages, families }: Closure): Promise<KnownTask[]> {
+    const rows =
+      lineages.length + families.length === 0
+        ? await transaction.query<TaskRow>(this.#sql.lock, [tasks.map(name)])
+        : await transaction.query<TaskRow>(
+            this.#sql.lockAround,
+            [tasks, lineages, families].map((ids) => ids.map(name)),
+          );
+    return rows.map((row) => this.known(row));
   }
 
   /** Locks the tasks that bear these keys. */
-  lockBearers(transaction: Asked, scopes: readonly IdempotencyScope[]): Promise<TaskRow[]> {
+  async lockBearers(transaction: Asked, scopes: readonly IdempotencyScope[]): Promise<KnownTask[]> {
     const borne = scopes.flatMap((scope) => this.#cells.keysOf(scope).map((key) => ({ ...scope, key })));
-    return transaction.query(this.#sql.lockBearers, [
+    const rows = await transaction.query<TaskRow>(this.#sql.lockBearers, [
       borne.map(({ owner }) => name(owner)),
       borne.map(({ tool }) => name(tool)),
       borne.map(({ key }) => key),
     ]);
+    return rows.map((row) => this.known(row));
   }
 
-  task(row: TaskRow): Task {
+  known(row: TaskRow): KnownTask {
+    const { seq, xmin, job, body } = row;
+    return { task: this.task(row), held: { seq, xmin, job, bytes: bytesOf(body) } };
+  }
+
+  task(row: Pick<TaskRow, 'id' | 'body' | 'lease_until'>): Task {
     const id = named(row.id);
     const task = JSON.parse(this.#cells.read(row.body, 'tasks.body', id)) as Task | null;
     if (task?.id !== id) throw new Damaged(`task ${id} is not readable`);
@@ -208,7 +224,7 @@ const own = { live: 'countLive', kept: 'countKept' } as const;
 const all = { live: 'countAllLive', kept: 'countAllKept' } as const;
 
 function statements(schema: string) {
-  const columns = 't.seq, t.id, t.body, t.lease_until, t.job';
+  const columns = 't.seq, t.id, t.body, t.lease_until, t.job, t.xmin::text as xmin';
   const tasks = `${schema}.tasks`;
   const counted = (condition: string) =>
     `select count(*) as n from (select 1 from ${tasks} where ${condition} limit $1) counted`;
@@ -227,7 +243,7 @@ function statements(schema: string) {
     find: `
       select v.place, ${columns} from unnest($1::text[], $2::text[]) with ordinality as v (id, owner, place)
       cross join lateral (
-        select * from ${tasks} where id = v.id and (v.owner is null or owner = v.owner) offset 0) t`,
+        select *, xmin from ${tasks} where id = v.id and (v.owner is null or owner = v.owner) offset 0) t`,
     family: `
       with recursive above as (${above('array[$1::text]')}), below as (${below('array[$1::text]')})
       select ${columns} from ${tasks} t

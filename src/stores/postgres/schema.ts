@@ -15,6 +15,7 @@ import { encryptionTables } from './encryption.ts';
 import type { Connections } from './pool.ts';
 import { sizeTable } from './sizes.ts';
 import { surveyColumns } from './survey-schema.ts';
+import { turnTables } from './turns.ts';
 
 const migrations: readonly string[] = [
   `
@@ -102,6 +103,7 @@ const migrations: readonly string[] = [
   ${encryptionTables}
   ${sizeTable}
   `,
+  turnTables,
   surveyColumns,
 ];
 

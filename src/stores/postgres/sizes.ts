@@ -46,11 +46,13 @@ export class Sizes {
     await transaction.query({ name: 'grow', text: insert }, [writer, bytes]);
   }
 
-  /** Makes one row of all: those who wrote the others may be gone. Who is not begins another. */
+  /** Makes one row of those of writers that are gone. The others have their turns in theirs (`turns.ts`). */
   async fold(): Promise<void> {
     await this.#connections.transact(async (transaction) => {
       const rows = await transaction.query<{ bytes: number }>(
-        `delete from ${this.#schema}.sizes where writer <> '' returning bytes`,
+        `delete from ${this.#schema}.sizes
+        where writer <> '' and split_part(writer, '/', 1) not in (select name from ${this.#schema}.processes)
+        returning bytes`,
       );
       if (rows.length > 0)
         await this.add(

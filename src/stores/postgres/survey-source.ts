@@ -18,7 +18,15 @@ import {
   type SurveySource,
   type Wanted,
 } from '../values/survey-source.ts';
-import { columnsWith, conditionOf, firstEnd, isUnknown, passedColumns } from '../values/survey-sql.ts';
+import {
+  askingColumns,
+  columnsWith,
+  conditionOf,
+  firstEnd,
+  isOfPublishedTree,
+  isUnknown,
+  passedColumns,
+} from '../values/survey-sql.ts';
 import { type Cells, named, name as stored } from './cells.ts';
 import type { Connections } from './pool.ts';
 
@@ -69,7 +77,9 @@ export class PostgresSurveySource implements SurveySource {
   async rows(lane: Lane, before: number, limit: number, wanted: Wanted): Promise<Portion> {
     const values = new Values(before, limit);
     const where = whereOf(lane, values);
-    const columns = columnsFor(wanted, values);
+    const bind = (value: string | number) => values.bindName(value);
+    const columns =
+      lane.of === 'asking' ? askingColumns(wanted, bind, this.#tasks) : passedColumns(wanted, bind);
     const rows = await this.#ask<Row & { passed: number }>(
       `select * from (
         select p.*, count(*) over () as passed,
@@ -88,7 +98,7 @@ export class PostgresSurveySource implements SurveySource {
 
   async rowsAt(seqs: readonly number[], wanted: Wanted): Promise<readonly PassedRow[]> {
     const values = new Values(seqs);
-    const columns = columnsFor(wanted, values);
+    const columns = passedColumns(wanted, (value) => values.bindName(value));
     const sql = `select ${columns} from ${this.#tasks} where seq = any($1::bigint[]) order by seq desc`;
     return (await this.#ask<Row>(sql, values)).map((row) => this.#passed(row));
   }
@@ -147,6 +157,16 @@ export class PostgresSurveySource implements SurveySource {
         );
     }
     return groups;
+  }
+
+  async askingGroups(owner: Owner | undefined): Promise<readonly LiveGroup[]> {
+    const values = new Values();
+    const rows = await this.#ask<{ tool: string; count: number }>(
+      `select tool, count(*) as count from ${this.#tasks}
+      where waiting and ${isOfPublishedTree(this.#tasks)} ${ownedBy(owner, values)} group by tool`,
+      values,
+    );
+    return rows.map(({ tool, count }) => ({ tool: named(tool), standing: codeOf('waiting'), count }));
   }
 
   async readySince(owner: Owner | undefined, now: number): Promise<number | null> {
@@ -316,10 +336,6 @@ function ownedBy(owner: Owner | undefined, values: Values): string {
   return owner === undefined ? '' : `and owner = ${values.bindName(owner)}`;
 }
 
-function columnsFor({ filter, bodies }: Wanted, values: Values): string {
-  return passedColumns(bodies ? conditionOf(filter, (value) => values.bindName(value)) : undefined);
-}
-
 function whereOf(lane: Lane, values: Values): string {
   switch (lane.of) {
     case 'all':
@@ -332,6 +348,8 @@ function whereOf(lane: Lane, values: Values): string {
       return `standing > 4 and ended_at is not null and standing = ${codeOf(lane.standing)}`;
     case 'unknown':
       return isUnknown;
+    case 'asking':
+      return 'waiting';
   }
 }
 

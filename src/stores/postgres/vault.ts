@@ -56,14 +56,22 @@ export class Vault implements Cells {
     this.#onUnfinished = listener;
   }
 
+  /** How often the manner had changed in which values are written now. */
+  get manner(): number {
+    return this.#manner;
+  }
+
   /** The cells, if values may be encrypted. */
   get sealed(): SealedCells<string> | undefined {
     return this.#cells instanceof SealedCells ? this.#cells : undefined;
   }
 
   /** A transaction that writes values: until it ends, the manner in which they are written stays. */
-  transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    const { connections, schema } = this.#parts;
+  transact<T>(
+    work: (transaction: Transaction) => Promise<T>,
+    connections = this.#parts.connections,
+  ): Promise<T> {
+    const { schema } = this.#parts;
     return connections.transact(async (transaction) => {
       if (transaction.manner !== this.#manner) this.#adopt(await readEncryption(transaction, schema));
       return work(transaction);

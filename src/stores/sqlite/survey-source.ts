@@ -18,9 +18,10 @@ import {
   type SurveySource,
   type Wanted,
 } from '../values/survey-source.ts';
-import { columnsWith, conditionOf, firstEnd, isUnknown, passedColumns } from '../values/survey-sql.ts';
+import { columnsWith, conditionOf, firstEnd, isOfPublishedTree, isUnknown } from '../values/survey-sql.ts';
 import type { Cells, Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
+import { columnsFor, placeOf, type Value } from './survey-place.ts';
 
 /** How much is read before others have their turn. In a thread of its own nobody waits. */
 export interface Pace {
@@ -44,8 +45,6 @@ const mostLive = 200_000;
 const mostHeld = 10_000;
 
 type Statement = ReturnType<Connection['prepare']>;
-
-type Value = string | number;
 
 interface Row extends RowGiven {
   readonly body: Stored | null;
@@ -86,7 +85,7 @@ export class SqliteSurveySource implements SurveySource {
   async rows(lane: Lane, before: number, limit: number, wanted: Wanted): Promise<Portion> {
     await this.turn();
     const most = Math.min(limit, this.#pace.rows);
-    const { sql: columns, values } = columnsFor(wanted);
+    const { sql: columns, values } = columnsFor(wanted, lane);
     const place = placeOf(lane);
     const { rows, isCut } = this.#read(
       `select ${columns} from tasks ${place.from} and seq < ? order by seq desc limit ?`,
@@ -173,6 +172,22 @@ export class SqliteSurveySource implements SurveySource {
       }
     }
     return [...groups.values()];
+  }
+
+  async askingGroups(owner: Owner | undefined): Promise<readonly LiveGroup[]> {
+    const counts = new Map<string, number>();
+    const some = this.#prepared(`
+      select seq, owner, tool, ${isOfPublishedTree('tasks')} as asking from tasks indexed by tasks_waiting
+      where waiting = 1 and seq > ? order by seq limit ${this.#pace.rows}`);
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      await this.turn();
+      const rows = some.all(after) as unknown as (Pick<Row, 'seq' | 'owner' | 'tool'> & { asking: number })[];
+      for (const row of rows)
+        if (row.asking && (owner ?? row.owner) === row.owner)
+          counts.set(row.tool, (counts.get(row.tool) ?? 0) + 1);
+      after = rows.at(-1)?.seq;
+    }
+    return [...counts].map(([tool, count]) => ({ tool, standing: codeOf('waiting'), count }));
   }
 
   async countEnded(filter: SurveyFilter, isEnough: (count: number) => boolean): Promise<SurveyedCount> {
@@ -340,35 +355,5 @@ export class SqliteSurveySource implements SurveySource {
     if (rows) statement.setReturnArrays(true);
     this.#statements.set(sql, statement);
     return statement;
-  }
-}
-
-function columnsFor({ filter, bodies }: Wanted): { readonly sql: string; readonly values: readonly Value[] } {
-  const values: Value[] = [];
-  const fitting = bodies ? conditionOf(filter, (value) => `?${values.push(value)}`) : undefined;
-  return { sql: passedColumns(fitting), values };
-}
-
-function placeOf(lane: Lane): { readonly from: string; readonly values: readonly (string | number)[] } {
-  switch (lane.of) {
-    case 'all':
-      return { from: 'where true', values: [] };
-    case 'owner':
-      return {
-        from: 'indexed by tasks_by_owner where parent_id is null and owner = ?',
-        values: [lane.owner],
-      };
-    case 'tool':
-      return {
-        from: 'indexed by tasks_ended_by_tool where ended_at is not null and tool = ?',
-        values: [lane.tool],
-      };
-    case 'standing':
-      return {
-        from: 'indexed by tasks_ended_badly where standing > 4 and ended_at is not null and standing = ?',
-        values: [codeOf(lane.standing)],
-      };
-    case 'unknown':
-      return { from: `indexed by tasks_of_unknown_standing where ${isUnknown}`, values: [] };
   }
 }

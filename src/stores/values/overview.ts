@@ -1,11 +1,12 @@
 /**
  * What an overview tells, summed up of live tasks by their index and of ended ones by the moment of their end. Of
  * stretches that are over for good the sums are remembered in small cells, so that the next look reads only what is
- * new, and what lies across a border of its buckets.
+ * new; a cell across a border of its buckets is remembered row by row, until the next look.
  */
 import type { EndedCounts, LiveCounts, Overview, OverviewQuery } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { Owner } from '../../model/task.ts';
+import { classOf } from './histogram.ts';
 import { standingAt } from './standing-codes.ts';
 import type { EndedRow, Stretch, SurveySource } from './survey-source.ts';
 import { CellTally, type PackedTally, Tally } from './tally.ts';
@@ -18,7 +19,15 @@ const cellLengths = [1_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000, 
 /** For how many owners, and lengths of cells, sums are remembered, and how many cells of each. */
 const memories = 8;
 const mostCells = 4_096;
+const mostSplitRows = 200_000;
 const cellsPerTurn = 64;
+
+/** What is remembered for one owner and one length of cells. */
+interface Memory {
+  readonly cells: Map<number, Cell>;
+  /** Cells that lay across a border of the last look, row by row: the next one's borders are likely to be in them. */
+  split: ReadonlyMap<number, readonly EndedRow[]>;
+}
 
 /** What ended in one cell, by tool. */
 type Cell = readonly (readonly [tool: string, tally: PackedTally])[];
@@ -35,7 +44,8 @@ class Sums {
   }
 
   add(bucket: number, row: EndedRow): void {
-    for (const tally of this.#of(bucket, row.tool)) tally.add(row);
+    const place = classOf(row.durationMs);
+    for (const tally of this.#of(bucket, row.tool)) tally.add(row, place);
   }
 
   merge(bucket: number, cell: Cell): void {
@@ -53,7 +63,7 @@ export class Overviews {
   readonly #source: SurveySource;
   readonly #clock: Clock;
   /** By owner and length of cells; the least recently used first. */
-  readonly #memories = new Map<string, Map<number, Cell>>();
+  readonly #memories = new Map<string, Memory>();
 
   constructor(source: SurveySource, clock: Clock) {
     this.#source = source;
@@ -84,7 +94,8 @@ export class Overviews {
   async #live(owner: Owner | undefined): Promise<{ whole: LiveCounts; tools: Map<string, LiveCounts> }> {
     const whole = noneLive();
     const tools = new Map<string, ReturnType<typeof noneLive>>();
-    for (const { tool, standing: code, count } of await this.#source.liveGroups(owner)) {
+    const groups = [...(await this.#source.liveGroups(owner)), ...(await this.#source.askingGroups(owner))];
+    for (const { tool, standing: code, count } of groups) {
       const standing = standingAt(code);
       if (standing === undefined || !(standing in whole)) continue;
       const own = tools.get(tool) ?? noneLive();
@@ -100,33 +111,54 @@ export class Overviews {
     const bucketOf = (at: number) => Math.min(buckets - 1, Math.floor((at - since) / length));
     const cellMs = cellLengths.findLast((one) => one * cellsPerBucket <= length) ?? cellLengths[0]!;
     const memory = this.#memoryOf(owner, cellMs);
+    const isSettled = (start: number) => start + cellMs <= now - settledAfterMs;
     const isWhole = (start: number) =>
-      start >= since &&
-      start + cellMs <= until &&
-      start + cellMs <= now - settledAfterMs &&
-      bucketOf(start) === bucketOf(start + cellMs - 1);
+      start >= since && start + cellMs <= until && bucketOf(start) === bucketOf(start + cellMs - 1);
     const fresh = new Map<number, FreshCell>();
-    const take = (row: EndedRow) => {
-      const cell = fresh.get(Math.floor(row.endedAt / cellMs) * cellMs);
-      if (!cell) return sums.add(bucketOf(row.endedAt), row);
-      const tally = cell.get(row.tool) ?? new CellTally();
-      cell.set(row.tool, tally);
-      tally.add(row);
+    const split = new Map<number, EndedRow[]>();
+    const stretches: Stretch[] = [];
+    for (let start = Math.floor(since / cellMs) * cellMs; start < until; start += cellMs) {
+      const end = start + cellMs;
+      if (!isSettled(start)) add(stretches, Math.max(start, since), Math.min(end, until));
+      else if (isWhole(start)) {
+        if (memory.cells.has(start)) continue;
+        fresh.set(start, new Map());
+        add(stretches, start, end);
+      } else {
+        const known = memory.split.get(start);
+        split.set(start, [...(known ?? [])]);
+        if (!known) add(stretches, start, end);
+      }
+    }
+    const sum = (row: EndedRow) => {
+      if (row.endedAt >= since && row.endedAt < until) sums.add(bucketOf(row.endedAt), row);
     };
-    const stretches = missing({ since, until, cellMs, isWhole, memory, fresh });
+    const take = (row: EndedRow) => {
+      const start = Math.floor(row.endedAt / cellMs) * cellMs;
+      const cell = fresh.get(start);
+      if (cell) tallyIn(cell, row.tool).add(row);
+      else if (split.has(start)) split.get(start)!.push(row);
+      else sum(row);
+    };
     await this.#source.ended({ owner, stretches, take });
     await this.#inTurns(fresh, (start, cell) =>
-      memory.set(
+      memory.cells.set(
         start,
         [...cell].map(([tool, tally]) => [tool, tally.packed]),
       ),
     );
-    await this.#inTurns(memory, (start, cell) => {
-      if (isWhole(start)) sums.merge(bucketOf(start), cell);
+    const kept = [...split.values()].reduce((sum, rows) => sum + rows.length, 0) <= mostSplitRows;
+    memory.split = kept ? split : new Map();
+    for (const rows of split.values()) {
+      for (const row of rows) sum(row);
+      await this.#source.turn();
+    }
+    await this.#inTurns(memory.cells, (start, cell) => {
+      if (isSettled(start) && isWhole(start)) sums.merge(bucketOf(start), cell);
     });
-    for (const start of memory.keys()) {
-      if (memory.size <= mostCells) break;
-      memory.delete(start);
+    for (const start of memory.cells.keys()) {
+      if (memory.cells.size <= mostCells) break;
+      memory.cells.delete(start);
     }
     return sums;
   }
@@ -139,9 +171,9 @@ export class Overviews {
     }
   }
 
-  #memoryOf(owner: Owner | undefined, cellMs: number): Map<number, Cell> {
+  #memoryOf(owner: Owner | undefined, cellMs: number): Memory {
     const key = JSON.stringify([cellMs, owner ?? null]);
-    const memory = this.#memories.get(key) ?? new Map<number, Cell>();
+    const memory = this.#memories.get(key) ?? { cells: new Map(), split: new Map() };
     this.#memories.delete(key);
     this.#memories.set(key, memory);
     for (const oldest of this.#memories.keys()) {
@@ -152,29 +184,17 @@ export class Overviews {
   }
 }
 
-/** What must be read, in as few stretches as possible; whole cells among it are put into `fresh`. */
-function missing(parts: {
-  readonly since: number;
-  readonly until: number;
-  readonly cellMs: number;
-  readonly isWhole: (start: number) => boolean;
-  readonly memory: ReadonlyMap<number, Cell>;
-  readonly fresh: Map<number, FreshCell>;
-}): Stretch[] {
-  const { since, until, cellMs, isWhole, memory, fresh } = parts;
-  const stretches: { from: number; until: number }[] = [];
-  for (let start = Math.floor(since / cellMs) * cellMs; start < until; start += cellMs) {
-    if (isWhole(start)) {
-      if (memory.has(start)) continue;
-      fresh.set(start, new Map());
-    }
-    const from = Math.max(start, since);
-    const to = Math.min(start + cellMs, until);
-    const last = stretches.at(-1);
-    if (last?.until === from) last.until = to;
-    else stretches.push({ from, until: to });
-  }
-  return stretches;
+/** Adds to what must be read, in as few stretches as possible. */
+function add(stretches: Stretch[], from: number, until: number): void {
+  const last = stretches.at(-1);
+  if (last?.until === from) stretches[stretches.length - 1] = { from: last.from, until };
+  else stretches.push({ from, until });
+}
+
+function tallyIn(cell: FreshCell, tool: string): CellTally {
+  const tally = cell.get(tool) ?? new CellTally();
+  cell.set(tool, tally);
+  return tally;
 }
 
 function noneLive() {

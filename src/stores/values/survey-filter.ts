@@ -8,15 +8,18 @@ import type { Lane, PassedRow, SurveySource, Wanted } from './survey-source.ts';
 /** A filter, its text ready to be compared. */
 export interface Asked extends SurveyFilter {
   readonly needle?: string;
+  /** Whether subtasks with an open question are among what is asked for. */
+  readonly withAsking: boolean;
 }
 
 export function asked(filter: SurveyFilter): Asked {
+  const withAsking = filter.standings?.includes('waiting') ?? false;
   const text = filter.text?.trim();
   if (text === undefined || text === '') {
     const { text: _, ...rest } = filter;
-    return rest;
+    return { ...rest, withAsking };
   }
-  return { ...filter, text, needle: text.toLowerCase() };
+  return { ...filter, text, needle: text.toLowerCase(), withAsking };
 }
 
 type Compared = Omit<PassedRow, 'seq' | 'isSeen' | 'length'>;
@@ -48,24 +51,25 @@ export async function lanesFor(
   source: SurveySource,
   { before, bodies }: { readonly before: number; readonly bodies: boolean },
 ): Promise<Reader[]> {
-  const { owner, tool, standings } = query;
+  const { owner, tool, standings, withAsking } = query;
   const wanted: Wanted = { filter: query, bodies };
   const reader =
     (lane: Lane): Reader =>
     (below, limit) =>
       source.rows(lane, below, limit, wanted);
   const widest = reader(owner === undefined ? { of: 'all' } : { of: 'owner', owner });
+  const asking = withAsking ? [reader({ of: 'asking' })] : [];
   const isRare = standings !== undefined && !standings.includes('completed');
-  if (!isRare && tool === undefined) return [widest];
-  if (owner !== undefined && (await source.hasFew(owner))) return [widest];
+  if (!isRare && tool === undefined) return [widest, ...asking];
+  if (owner !== undefined && (await source.hasFew(owner))) return [widest, ...asking];
   const live = (standings ?? (['queued', 'running', 'waiting'] as const)).filter(isLive);
   const seqs = live.length > 0 ? await source.live([unknown, ...live.map(codeOf)], owner) : [];
-  if (!seqs) return [widest];
+  if (!seqs) return [widest, ...asking];
   const ended: Lane[] = isRare
     ? standings.filter((one) => !isLive(one)).map((standing) => ({ of: 'standing', standing }))
     : [{ of: 'tool', tool: tool! }];
   const newestFirst = seqs.filter((seq) => seq < before).sort((a, b) => b - a);
   // In the order in which tasks go from one lane to another: those that move meanwhile are met twice, and never missed.
   const unknowns = isRare ? [reader({ of: 'unknown' })] : [];
-  return [...unknowns, gathered(source, newestFirst, wanted), ...ended.map(reader)];
+  return [...unknowns, ...asking, gathered(source, newestFirst, wanted), ...ended.map(reader)];
 }

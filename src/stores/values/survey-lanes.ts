@@ -37,7 +37,8 @@ export async function* merged(readers: readonly Reader[], before: number): Async
       const kept = lane.rows.findIndex(({ seq }) => seq < floor);
       return lane.rows.splice(0, kept === -1 ? lane.rows.length : kept);
     });
-    if (lanes.length > 1) rows.sort((a, b) => b.seq - a.seq);
+    // What is seen in one lane may be passed unseen in another.
+    if (lanes.length > 1) rows.sort((a, b) => b.seq - a.seq || Number(b.isSeen) - Number(a.isSeen));
     const isLast = lanes.every((lane) => lane.isEnd && lane.rows.length === 0);
     passedTo = isLast ? 0 : floor;
     yield { rows: rows.filter((row, i) => row.seq !== rows[i - 1]?.seq), passedTo, isLast };

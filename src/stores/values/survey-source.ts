@@ -10,7 +10,9 @@ export type Lane =
   | { readonly of: 'tool'; readonly tool: string }
   | { readonly of: 'standing'; readonly standing: Standing }
   /** Those of which only the body tells how they stand. */
-  | { readonly of: 'unknown' };
+  | { readonly of: 'unknown' }
+  /** Subtasks with an open question; roots that have one are passed too, and not seen here. */
+  | { readonly of: 'asking' };
 
 /** What is to be known of rows: their bodies only if they fit as far as columns tell, or if these do not tell enough. */
 export interface Wanted {
@@ -22,7 +24,7 @@ export interface Wanted {
 /** A row that is looked at. What stands in columns costs little; `read` opens the body. */
 export interface PassedRow {
   readonly seq: number;
-  /** Neither a subtask nor unpublished. Of others nothing but the number is told. */
+  /** Not unpublished, and no subtask except where those that ask are looked for. Of others only the number is told. */
   readonly isSeen: boolean;
   readonly id: TaskId;
   readonly owner: Owner;
@@ -81,7 +83,10 @@ export interface SurveySource {
 
   /** Numbers of live roots with one of these standings; undefined if there are more than can be gathered. */
   live(standings: readonly number[], owner: Owner | undefined): Promise<number[] | undefined>;
+  /** Of roots. */
   liveGroups(owner: Owner | undefined): Promise<readonly LiveGroup[]>;
+  /** Of subtasks with an open question. */
+  askingGroups(owner: Owner | undefined): Promise<readonly LiveGroup[]>;
   /** Since when the task that has been ready for longest could have run. */
   readySince(owner: Owner | undefined, now: number): Promise<number | null>;
 

@@ -1,6 +1,7 @@
 /** The SQL that surveys of both databases have in common. */
 import type { SurveyFilter } from '../../engine/survey.ts';
 import { codeOf, unknown } from './standing-codes.ts';
+import type { Wanted } from './survey-source.ts';
 
 /** Rows of which only the body tells how they stand: older than the column, or written by an older Holdfast since. */
 export const isUnknown = `(standing = 0
@@ -25,9 +26,27 @@ export function conditionOf({ owner, tool, standings, since, until }: SurveyFilt
  * A row as surveys pass it: of one that they do not see little more than its number, and a body only of those that fit
  * as far as columns tell, or of which columns do not tell enough. A code that is not to be believed is not given.
  */
-export function passedColumns(fitting: string | undefined): string {
-  const isTold = `${isUnknown} or created_at is null${fitting === undefined ? '' : ` or (${fitting})`}`;
+export function passedColumns({ filter, bodies }: Wanted, bind: Bind): string {
+  const fitting = bodies ? conditionOf(filter, bind) : 'false';
+  const isTold = `${isUnknown} or created_at is null or (${fitting})`;
   return columnsWith(`case when parent_id is null and unpublished is null and (${isTold}) then body end`);
+}
+
+/**
+ * The same among tasks with an open question, where surveys see subtasks and roots are those that they do not: roots
+ * are in other lanes. Their standing has no code of its own, and needs none here.
+ */
+export function askingColumns({ filter, bodies }: Wanted, bind: Bind, table: string): string {
+  const { standings: _, ...others } = filter;
+  const isTold = `created_at is null or (${bodies ? conditionOf(others, bind) : 'false'})`;
+  return `seq, id, owner, tool, ${codeOf('waiting')} as standing, created_at, lease_until,
+    not (${isOfPublishedTree(table)}) as hidden, case when parent_id is not null and (${isTold}) then body end as body`;
+}
+
+/** Of a subtask only its root knows. Asked as a value, it is looked up by its id, however many roots there are. */
+export function isOfPublishedTree(table: string): string {
+  return `parent_id is not null
+    and (select root.unpublished from ${table} as root where root.id = tasks.root_id) is null`;
 }
 
 export function columnsWith(body: string): string {

@@ -85,14 +85,15 @@ export class Surveyor implements Survey {
     const whole = await this.#withWholeId(query);
     if (whole) return { count: whole.length, isMore: false };
     const isByIndex = query.text === undefined && !(await this.#source.hasUnknown());
-    if (!isByIndex) return this.#countRows(query, upTo, this.#budget());
+    const isOver = this.#budget();
+    if (!isByIndex) return this.#countRows(query, upTo, isOver);
     // What is rare is counted by going through it, if it turns out to be.
     if (isNarrow(query)) {
       let portions = 0;
-      const counted = await this.#countRows(query, upTo, () => ++portions > fewPortions);
+      const counted = await this.#countRows(query, upTo, () => ++portions > fewPortions || isOver());
       if (!counted.isMore || counted.count === upTo) return counted;
     }
-    return this.#countByIndex(query, upTo);
+    return this.#countByIndex(query, upTo, isOver);
   }
 
   async #countRows(query: Asked, upTo: number, isOver: () => boolean): Promise<SurveyCount> {
@@ -108,8 +109,7 @@ export class Surveyor implements Survey {
   }
 
   /** No row of an ended task is read: the index of ends says all that a filter without a text asks for. */
-  async #countByIndex(query: Asked, upTo: number): Promise<SurveyCount> {
-    const isOver = this.#budget();
+  async #countByIndex(query: Asked, upTo: number, isOver: () => boolean): Promise<SurveyCount> {
     const live = await this.#countLive(query, isOver);
     const canHaveEnded = query.standings?.some((one) => !isLive(one)) ?? true;
     const ended = canHaveEnded
@@ -124,7 +124,10 @@ export class Surveyor implements Survey {
     const codes = (standings ?? (['queued', 'running', 'waiting'] as const)).filter(isLive).map(codeOf);
     if (codes.length === 0) return { count: 0, isAll: true };
     if (since === undefined && until === undefined) {
-      const groups = await this.#source.liveGroups(owner);
+      const groups = [
+        ...(await this.#source.liveGroups(owner)),
+        ...(query.withAsking ? await this.#source.askingGroups(owner) : []),
+      ];
       const fitting = groups.filter((one) => codes.includes(one.standing) && (tool ?? one.tool) === one.tool);
       return { count: fitting.reduce((sum, one) => sum + one.count, 0), isAll: true };
     }
@@ -157,7 +160,8 @@ export class Surveyor implements Survey {
   async #withWholeId(query: Asked): Promise<Task[] | undefined> {
     if (query.text === undefined) return undefined;
     const found = await this.#source.find(query.text);
-    if (!found || found.unpublished) return undefined;
+    const root = found?.parentId === undefined ? found : await this.#source.find(found.rootId);
+    if (!found || !root || root.unpublished) return undefined;
     const row = { ...found, standing: unknown, read: () => found, statusMessage: () => found.statusMessage };
     return fits(query, row) ? [slimTask(found)] : [];
   }

@@ -17,9 +17,10 @@ export class Tally {
   readonly #counts: Counts = { completed: 0, failed: 0, cancelled: 0, lost: 0 };
   readonly #durations = new Histogram();
 
-  add({ standing, durationMs, count }: EndedRow): void {
+  /** `place` is the class of the row's duration. */
+  add({ standing, count }: EndedRow, place: number): void {
     this.#counts[standing] += count;
-    if (hasDuration(standing)) this.#durations.add(classOf(durationMs), count);
+    if (hasDuration(standing)) this.#durations.add(place, count);
   }
 
   merge({ counts, durations }: PackedTally): void {

@@ -120,7 +120,7 @@ test('changes come as they happen, and after a break behind the last that was he
       heard.push(`${message.type} ${message.id}`);
   })();
   await expect.poll(() => server.listeners).toBe(1);
-  server.tell({ type: 'changes', id: 'a-7', tasks: [summary()], removed: [] });
+  server.tell({ type: 'changes', id: 'a-7', tasks: [summary()], subtasks: [], removed: [] });
   await expect.poll(() => heard).toEqual(['changes a-7']);
 
   await server.stop();

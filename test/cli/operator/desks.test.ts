@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { sqlite } from 'holdfast/sqlite';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import type { TaskStory, TaskSummary } from '../../../src/operator/api.ts';
-import { operatorToken, stage } from '../../operator/stage.ts';
+import { askedBelow, delegate, operatorToken, stage, tools } from '../../operator/stage.ts';
 import { kinds } from '../../stores/kinds.ts';
 import { Fixture } from '../fixture.ts';
 import { Home, temporaryFolder, tidyUp } from '../terminal.ts';
@@ -22,7 +22,7 @@ const env = { HOLDFAST_OPERATOR_TOKEN: operatorToken, TZ: 'UTC', LC_ALL: 'C.UTF-
 /** A server with its store in a file, and both ways to it. */
 async function opened() {
   const place = join(temporaryFolder(), 'tasks.db');
-  const { tasks, origin } = await stage({ place });
+  const { tasks, origin } = await stage({ place, tools: [...tools, delegate] });
   const ways = { store: ['--store', `sqlite:${place}`], url: ['--url', origin] };
   const done = async (tool: string, input: unknown = {}) => {
     const { id } = await tasks.create(tool, input);
@@ -62,6 +62,19 @@ describe.each(['store', 'url'] as const)('with --%s', (way) => {
     expect(stdout).toContain(
       `answer with: holdfast tasks answer ${asking} approval '{"go": …}' ${ways[way].join(' ')}`,
     );
+  });
+
+  test('a question of a subtask is listed, and answered by the beginning of its id', async () => {
+    const { tasks, ways } = await opened();
+    const { id } = await tasks.create('delegate');
+    const child = await askedBelow(tasks, id);
+    const home = new Home(env);
+    const listed = await home.run('tasks', 'list', '--status', 'waiting', ...ways[way]);
+    expect(listed.stdout).toMatch(new RegExp(`^. ${child} +waiting +approve .* subtask · 1 question$`, 'm'));
+    expect(listed.stdout).not.toContain(id);
+    const answer = ['approval', '{"go": true}'];
+    await home.run('tasks', 'answer', child.slice(0, 12), ...answer, ...ways[way]);
+    expect(await tasks.outcome(id)).toMatchObject({ kind: 'result', isError: false });
   });
 
   test('a question is answered, and who watches sees the end', async () => {

@@ -69,7 +69,8 @@ test.concurrent('a beginning of an id will do if no other task has it', async ()
   expect(JSON.parse((await run('show', 'kelpkkkk', '--json')).stdout)).toEqual(killed);
   expect(await run('show', 'reefkkkkkk')).toMatchObject({
     code: 1,
-    stderr: 'holdfast: No task has an id that begins with reefkkkkkk; of a subtask the whole id is needed.\n',
+    stderr:
+      'holdfast: No task has an id that begins with reefkkkkkk; of a subtask that asks nothing the whole id is needed.\n',
   });
 });
 
@@ -128,7 +129,7 @@ test.concurrent('a task that is watched is told event by event, and its end is t
   const over = summary({ version: 3, standing: 'failed', finishedAt: now });
   const finished = { version: 3, at: now, event: { type: 'finished', outcome: 'failure' } } as const;
   desk.story = story({ task: over, passes: [pass()], events: [created, claimed, finished] });
-  desk.tell({ type: 'changes', id: '1', tasks: [over], removed: [] });
+  desk.tell({ type: 'changes', id: '1', tasks: [over], subtasks: [], removed: [] });
   expect(await child.ended).toEqual({
     code: 1,
     stdout: '11:59:51 called\n11:59:52 pass 1 on host-1\n12:00:00 ended: failure\n',
@@ -140,7 +141,7 @@ test.concurrent('everything is watched as lines, until somebody ends it; a serve
   const desk = await new DeskServer().start();
   const child = new Home(env).start('tasks', 'watch', '--url', desk.url);
   await expect.poll(() => desk.listeners, slow).toBe(1);
-  desk.tell({ type: 'changes', id: '1', tasks: [several[1]!], removed: [] });
+  desk.tell({ type: 'changes', id: '1', tasks: [several[1]!], subtasks: [], removed: [] });
   await child.says(/^11:59:58 running ● abalonek+ {2}publish_report {2}ana {2}\d+ s {2}3\/8\n$/);
   await desk.stop();
   await child.says(/The server is away; trying again\.\n/, 'stderr');
@@ -158,7 +159,13 @@ test.concurrent('everything is watched as JSON: the messages of the API', async 
   const desk = await own();
   const child = new Home(env).start('tasks', 'watch', '--json', '--url', desk.url);
   await expect.poll(() => desk.listeners, slow).toBe(1);
-  const message = { type: 'changes', id: '1', tasks: [several[1]!], removed: [idOf('gone')] } as const;
+  const message = {
+    type: 'changes',
+    id: '1',
+    tasks: [several[1]!],
+    subtasks: [],
+    removed: [idOf('gone')],
+  } as const;
   desk.tell(message);
   const [line] = await child.says(/.*\n/);
   expect(JSON.parse(line)).toEqual(message);

@@ -105,6 +105,7 @@ test.concurrent.for([80, 40])(
             updatedAt: now,
           }),
         ],
+        subtasks: [],
         removed: [],
       });
       await terminal.shows(/changes\n.*4\/8/);
@@ -155,7 +156,7 @@ test.concurrent('a task that is watched is drawn live, and stays on the screen o
       calls: [step('gather', 9, 4), step('cook', 4, 0)],
       outcome: { kind: 'result', isError: false, value: { content: [{ type: 'text', text: 'Served.' }] } },
     });
-    desk.tell({ type: 'changes', id: '1', tasks: [over], removed: [] });
+    desk.tell({ type: 'changes', id: '1', tasks: [over], subtasks: [], removed: [] });
     expect(await terminal.ended).toBe(0);
     expect(terminal.screen.isTaken).toBe(false);
     await expect(unhurried(terminal.screen.text)).toMatchFileSnapshot('screens/watched.txt');

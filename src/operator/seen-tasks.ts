@@ -1,4 +1,4 @@
-/** Roots as they were last read for somebody, so that many viewers of the same news read each of them once. */
+/** Tasks as they were last read for somebody, so that many viewers of the same news read each of them once. */
 import type { Tasks } from '../engine/tasks.ts';
 import { redactTask } from '../model/redaction.ts';
 import type { TaskId } from '../model/task.ts';
@@ -8,18 +8,19 @@ import { summaryOf } from './summary.ts';
 /** Rows without results: a few megabytes. */
 const mostKept = 5_000;
 
-export interface SeenRoot {
+export interface SeenTask {
   readonly summary: TaskSummary;
+  /** Of a root. */
   readonly isPublished: boolean;
 }
 
 interface Look {
   /** It was begun after the note of this number was heard. */
   readonly number: number;
-  readonly root: Promise<SeenRoot | undefined>;
+  readonly task: Promise<SeenTask | undefined>;
 }
 
-export class SeenRoots {
+export class SeenTasks {
   readonly #tasks: Tasks;
   readonly #looks = new Map<TaskId, Look>();
 
@@ -28,24 +29,24 @@ export class SeenRoots {
   }
 
   /** As it is now, or as it was at some moment after the note of that number. */
-  at(rootId: TaskId, number: number): Promise<SeenRoot | undefined> {
-    const known = this.#looks.get(rootId);
-    if (known && known.number >= number) return known.root;
-    const root = this.#read(rootId);
-    root.catch(() => this.#looks.delete(rootId));
-    this.#looks.delete(rootId);
-    this.#looks.set(rootId, { number, root });
+  at(id: TaskId, number: number): Promise<SeenTask | undefined> {
+    const known = this.#looks.get(id);
+    if (known && known.number >= number) return known.task;
+    const task = this.#read(id);
+    task.catch(() => this.#looks.delete(id));
+    this.#looks.delete(id);
+    this.#looks.set(id, { number, task });
     if (this.#looks.size > mostKept) this.#looks.delete(this.#looks.keys().next().value!);
-    return root;
+    return task;
   }
 
   /** As it was when it was last read; undefined if nobody remembers it. */
-  async last(rootId: TaskId): Promise<SeenRoot | undefined> {
-    return this.#looks.get(rootId)?.root;
+  async last(id: TaskId): Promise<SeenTask | undefined> {
+    return this.#looks.get(id)?.task;
   }
 
-  async #read(rootId: TaskId): Promise<SeenRoot | undefined> {
-    const task = await this.#tasks.get(rootId);
+  async #read(id: TaskId): Promise<SeenTask | undefined> {
+    const task = await this.#tasks.get(id);
     if (!task) return undefined;
     const summary = summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
     return { summary, isPublished: !task.unpublished };

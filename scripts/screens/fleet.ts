@@ -1,0 +1,219 @@
+/** A busy harbour office: two hours of tasks, and the overview that goes with them. The same in every run. */
+import type { Standing } from '../../src/model/standing.ts';
+import type { TaskSummary } from '../../src/operator/api.ts';
+import { present, summary } from '../../test/browser/stories.ts';
+import type { World } from './world.ts';
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+
+/** Numbers from 0 to 1 that look drawn by chance and are not. */
+function scattered(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+const owners = ['ann@example.com', 'bo@example.com', 'harbour-office', 'press@example.com'];
+const seconds = {
+  publish_report: 190,
+  summarise_pages: 24,
+  transcribe_audio: 340,
+  translate_book: 2_600,
+  nightly_backup: 810,
+  pay_invoice: 6,
+  print_report: 75,
+};
+const tools = Object.keys(seconds) as (keyof typeof seconds)[];
+
+const problems: Readonly<Record<keyof typeof seconds, string>> = {
+  publish_report: 'HTTP 409: a report of this name exists already',
+  summarise_pages: 'HTTP 503: the tide office is closed',
+  transcribe_audio: 'connect ETIMEDOUT 203.0.113.7:443',
+  translate_book: 'The dictionary has no entry for “Watt”.',
+  nightly_backup: 'The disk of vault-2 is full: 0 bytes are free',
+  pay_invoice: 'pay: the bank answered 402: the limit is used up',
+  print_report: 'The printer is out of paper.',
+};
+
+/** How the newest stand; the older ones have ended. */
+const newest: readonly (Partial<TaskSummary> & { tool: keyof typeof seconds; standing: Standing })[] = [
+  { tool: 'summarise_pages', standing: 'queued' },
+  { tool: 'transcribe_audio', standing: 'queued' },
+  {
+    tool: 'publish_report',
+    standing: 'running',
+    statusMessage: 'Drafting chapter 3 of 4',
+    progress: { done: 3, total: 4 },
+  },
+  { tool: 'pay_invoice', standing: 'completed' },
+  {
+    tool: 'print_report',
+    standing: 'waiting',
+    statusMessage: 'How should “Tides of the North Sea” be printed?',
+    openQuestions: 1,
+  },
+  {
+    tool: 'transcribe_audio',
+    standing: 'running',
+    statusMessage: 'Minute 41 of 96',
+    progress: { done: 41, total: 96 },
+  },
+  { tool: 'pay_invoice', standing: 'failed', problem: 'pay: the bank answered 402: the limit is used up' },
+  { tool: 'summarise_pages', standing: 'completed', childCount: 6 },
+  {
+    tool: 'translate_book',
+    standing: 'running',
+    statusMessage: 'Chapter 12',
+    progress: { done: 12, total: 31 },
+  },
+  { tool: 'print_report', standing: 'cancelled' },
+  {
+    tool: 'publish_report',
+    standing: 'waiting',
+    statusMessage: 'Publish “Harbours of Jutland”?',
+    openQuestions: 1,
+  },
+  {
+    tool: 'nightly_backup',
+    standing: 'running',
+    stuck: 'No worker knows version 4 of nightly_backup.',
+  },
+  { tool: 'transcribe_audio', standing: 'lost', problem: 'The upstream does not know the call any more.' },
+  { tool: 'publish_report', standing: 'completed', childCount: 3 },
+  {
+    tool: 'pay_invoice',
+    standing: 'waiting',
+    statusMessage: 'The bank wants you to sign in.',
+    openQuestions: 1,
+  },
+  { tool: 'translate_book', standing: 'failed', problem: 'chapter 7: the dictionary is missing (ENOENT)' },
+];
+
+function fleet(): readonly TaskSummary[] {
+  const next = scattered(7);
+  let createdAt = present - 4 * second;
+  return Array.from({ length: 64 }, (_, index) => {
+    const said = newest[index];
+    const tool = said?.tool ?? tools[Math.floor(next() * tools.length)]!;
+    const chance = next();
+    const standing = said?.standing ?? (chance < 0.08 ? 'failed' : chance < 0.12 ? 'cancelled' : 'completed');
+    const isLive = standing === 'queued' || standing === 'running' || standing === 'waiting';
+    createdAt -= Math.round((10 + next() * 150) * second);
+    const age = present - createdAt;
+    const took = Math.min(Math.round(seconds[tool] * (0.5 + next()) * second), Math.round(age * next()));
+    const id = `${(1_000 + index * 37).toString(36)}${(present + index * 7_919).toString(36)}`;
+    const end = createdAt + took;
+    return summary({
+      id,
+      tool,
+      standing,
+      owner: owners[Math.floor(next() * owners.length)]!,
+      createdAt,
+      updatedAt: isLive ? present - Math.round(next() * 9 * second) : end,
+      passes: standing === 'queued' ? 0 : 1,
+      ...(!isLive && { finishedAt: end }),
+      ...(standing === 'failed' && { problem: problems[tool] }),
+      ...said,
+    });
+  });
+}
+
+const bucketsPerWindow = 60;
+
+function overview(tasks: readonly TaskSummary[]): World['overview'] {
+  return (windowMs) => {
+    const next = scattered(windowMs / minute);
+    const scale = windowMs / hour;
+    const buckets = Array.from({ length: bucketsPerWindow }, (_, index) => {
+      const tide = 1 + Math.sin(index / 7) * 0.6;
+      const completed = Math.round(scale * tide * (4 + next() * 5));
+      const isStorm = index > 38 && index < 44;
+      const failed = isStorm ? Math.round(scale * (1 + next() * 3)) : Math.round(scale * next() * 0.6);
+      const medianMs = Math.round(second * (16 + 9 * tide + next() * 12 + (isStorm ? 40 : 0)));
+      return {
+        completed,
+        failed,
+        cancelled: Math.round(scale * next() * 0.55),
+        lost: index === 41 ? 1 : 0,
+        medianMs,
+        p95Ms: Math.round(medianMs * (4 + next() * 9)),
+      };
+    });
+    const total = (name: 'completed' | 'failed' | 'cancelled' | 'lost') =>
+      buckets.reduce((sum, bucket) => sum + bucket[name], 0);
+    const ended = {
+      completed: total('completed'),
+      failed: total('failed'),
+      cancelled: total('cancelled'),
+      lost: total('lost'),
+      medianMs: 31_400,
+      p95Ms: 262_000,
+    };
+    const live = (standing: Standing) => tasks.filter((task) => task.standing === standing).length;
+    const shares = [0.34, 0.22, 0.17, 0.11, 0.08, 0.05, 0.03];
+    const busiest = ['pay_invoice', 'summarise_pages', 'print_report', 'publish_report'] as const;
+    const order = [...busiest, ...tools.filter((tool) => !busiest.some((one) => one === tool))];
+    return {
+      now: present,
+      since: present - windowMs,
+      until: present,
+      live: { queued: live('queued'), running: live('running'), waiting: live('waiting') },
+      readySince: present - 38 * second,
+      ended,
+      buckets,
+      tools: order.map((tool, index) => {
+        const of = (standing: Standing) =>
+          tasks.filter((task) => task.tool === tool && task.standing === standing).length;
+        return {
+          tool,
+          queued: of('queued'),
+          running: of('running'),
+          waiting: of('waiting'),
+          completed: Math.round(ended.completed * shares[index]!),
+          failed: Math.round(ended.failed * shares[index]!),
+          cancelled: Math.round(ended.cancelled * shares[index]!),
+          lost: tool === 'transcribe_audio' ? ended.lost : 0,
+          medianMs: seconds[tool] * second,
+          p95Ms: Math.round(seconds[tool] * second * 3.4),
+        };
+      }),
+      waiting: tasks
+        .filter(({ standing }) => standing === 'waiting')
+        .toSorted(newestFirst)
+        .slice(0, 5),
+      failing: tasks
+        .filter(({ standing }) => standing === 'failed' || standing === 'lost')
+        .toSorted(newestFirst)
+        .slice(0, 5),
+    };
+  };
+}
+
+const newestFirst = (a: TaskSummary, b: TaskSummary) => b.updatedAt - a.updatedAt;
+
+const tasks = fleet();
+export const busy = { tasks, overview: overview(tasks) };
+
+/** Nothing was ever called. */
+export const idle: Pick<World, 'tasks' | 'overview'> = {
+  tasks: [],
+  overview: (windowMs) => {
+    const none = { completed: 0, failed: 0, cancelled: 0, lost: 0, medianMs: null, p95Ms: null };
+    return {
+      now: present,
+      since: present - windowMs,
+      until: present,
+      live: { queued: 0, running: 0, waiting: 0 },
+      readySince: null,
+      ended: none,
+      buckets: Array.from({ length: bucketsPerWindow }, () => none),
+      tools: [],
+      waiting: [],
+      failing: [],
+    };
+  },
+};

@@ -1,0 +1,105 @@
+/** What a picture is taken of: tasks that stand still, told by a desk that does what it is asked and nothing more. */
+import type { SurveyCount, SurveyFilter } from '../../src/engine/survey.ts';
+import { HoldfastError } from '../../src/model/errors.ts';
+import type { Outcome } from '../../src/model/outcome.ts';
+import type {
+  About,
+  ChangeMessage,
+  ListOfTasks,
+  OperatorDesk,
+  OverviewReport,
+  TaskPage,
+  TaskStory,
+  TaskSummary,
+} from '../../src/operator/api.ts';
+
+export interface World {
+  readonly now: number;
+  /** Rows of the list, the newest first. */
+  readonly tasks: readonly TaskSummary[];
+  readonly stories: readonly TaskStory[];
+  overview(windowMs: number): OverviewReport;
+}
+
+class OnlyPictures extends HoldfastError {
+  constructor() {
+    super('These tasks are there to be looked at: nothing can be done with them.');
+  }
+}
+
+export class PictureDesk implements OperatorDesk {
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  async about(): Promise<About> {
+    const { now, tasks } = this.#world;
+    const tools = [...new Set(tasks.map(({ tool }) => tool))].toSorted();
+    return { version: '0.1.0', now, tools, audit: true };
+  }
+
+  async list({ limit = 50, cursor, ...filter }: ListOfTasks): Promise<TaskPage> {
+    const found = this.#matching(filter);
+    const from = cursor === undefined ? 0 : Number(cursor);
+    const tasks = found.slice(from, from + limit);
+    const end = from + tasks.length;
+    return { tasks, ...(end < found.length && { nextCursor: String(end) }) };
+  }
+
+  async count(filter: SurveyFilter): Promise<SurveyCount> {
+    return { count: this.#matching(filter).length, isMore: false };
+  }
+
+  async overview({ windowMs }: { readonly windowMs: number }): Promise<OverviewReport> {
+    return this.#world.overview(windowMs);
+  }
+
+  async story(id: string): Promise<TaskStory | undefined> {
+    return this.#world.stories.find(({ task }) => task.id === id);
+  }
+
+  async result(id: string): Promise<Outcome | undefined> {
+    return (await this.story(id))?.outcome;
+  }
+
+  cancel(): Promise<never> {
+    return Promise.reject(new OnlyPictures());
+  }
+
+  retry(): Promise<never> {
+    return Promise.reject(new OnlyPictures());
+  }
+
+  answer(): Promise<never> {
+    return Promise.reject(new OnlyPictures());
+  }
+
+  purge(): Promise<never> {
+    return Promise.reject(new OnlyPictures());
+  }
+
+  /** The stream opens, and then there is no news. */
+  async *changes({ signal }: { readonly signal: AbortSignal }): AsyncGenerator<ChangeMessage> {
+    yield { type: 'changes', id: '1', tasks: [], subtasks: [], removed: [] };
+    if (!signal.aborted)
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  }
+
+  #matching({ owner, tool, standings, since, until, text }: SurveyFilter): readonly TaskSummary[] {
+    const wanted = text?.toLowerCase();
+    return this.#world.tasks.filter(
+      (task) =>
+        (owner === undefined || task.owner === owner) &&
+        (tool === undefined || task.tool === tool) &&
+        (standings === undefined || standings.includes(task.standing)) &&
+        task.createdAt >= (since ?? Number.NEGATIVE_INFINITY) &&
+        task.createdAt < (until ?? Number.POSITIVE_INFINITY) &&
+        (wanted === undefined ||
+          [task.id, task.tool, task.owner, task.statusMessage ?? ''].some((part) =>
+            part.toLowerCase().includes(wanted),
+          )),
+    );
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * The statement by which the commands of one transaction are written. Values go to the server as one array for each
+ * column; what a transaction has nothing of is left out of its statement, so that there are a few shapes of it, each
+ * planned once. It holds as a whole or not at all: every row that is changed must be the one that was read, the lane
+ * must have its turn, and values must be in the manner that holds now.
+ */
+import type { SaidRow } from '../values/said.ts';
+import { arrayIn, arrayOf, type ColumnType } from './arrays.ts';
+import { insertEntries } from './audit.ts';
+import type { Statement } from './driver.ts';
+import { deleteJobs, insertJobs } from './jobs.ts';
+import type { Turn } from './turns.ts';
+
+type Columns = Readonly<Record<string, ColumnType>>;
+
+/** What is written once, when a task is made. */
+const place = {
+  id: 'names',
+  owner: 'names',
+  tool: 'names',
+  tool_version: 'names',
+  parent_id: 'names',
+  root_id: 'names',
+  ordinal: 'integer',
+  created_at: 'double precision',
+  idempotency_key: 'names',
+} as const satisfies Columns;
+
+/** What every commit of a task may change. */
+const state = {
+  epoch: 'integer',
+  holder: 'names',
+  lease_until: 'double precision',
+  wake_at: 'double precision',
+  job: 'uuid',
+  deadline_at: 'double precision',
+  purge_at: 'double precision',
+  ended_at: 'double precision',
+  unpublished: 'boolean',
+  waiting: 'boolean',
+  standing: 'integer',
+  body: 'texts',
+} as const satisfies Columns;
+
+/** `nth` is the place of a row that the same statement makes, among those it makes. */
+const lists = {
+  made: { ...place, ...state },
+  changed: { seq: 'bigint', xmin: 'xid', ...state },
+  commits: {
+    task: 'bigint',
+    nth: 'integer',
+    removed_id: 'names',
+    version: 'integer',
+    at: 'double precision',
+    events: 'texts',
+    journal: 'texts',
+  },
+  results: { seq: 'bigint', nth: 'integer', value: 'texts' },
+  sent: { id: 'uuid', queue: 'names', data: 'texts' },
+  deleted: { id: 'uuid', queue: 'names' },
+} as const satisfies Record<string, Columns>;
+
+type Row = Record<string, string | number | boolean | null>;
+type List = keyof typeof lists;
+type Value<Type extends string> = Type extends 'integer' | 'bigint' | 'double precision'
+  ? number | null
+  : Type extends 'boolean'
+    ? boolean | null
+    : string | null;
+export type RowOf<L extends List> = {
+  readonly [Column in keyof (typeof lists)[L]]: Value<(typeof lists)[L][Column] & string>;
+};
+
+/** All that one transaction writes, but for what it removes. */
+export type Lists = { readonly [L in List]: readonly RowOf<L>[] } & {
+  readonly audit: readonly SaidRow<string>[];
+};
+
+export interface Terms {
+  readonly manner: number;
+  readonly turn: Turn;
+  /** By how much the size grows. */
+  readonly grown: number;
+}
+
+/** What the statement gives: the numbers of the commits, in their order, and of the tasks that were made, with commas. */
+export interface WrittenRow {
+  readonly xact: string | null;
+  readonly commits: string | null;
+  readonly made: string | null;
+}
+
+export class WriteStatements {
+  readonly #schema: string;
+  readonly #bossSchema: string;
+  readonly #shapes = new Map<string, Statement>();
+
+  constructor(schema: string, bossSchema: string) {
+    this.#schema = schema;
+    this.#bossSchema = bossSchema;
+  }
+
+  of(written: Lists, { manner, turn, grown }: Terms): { statement: Statement; values: unknown[] } {
+    const used = (Object.keys(lists) as List[]).filter((list) => written[list].length > 0);
+    const isSaid = written.audit.length > 0;
+    const name = `write ${used.join(' ')}${isSaid ? ' audit' : ''}`;
+    let statement = this.#shapes.get(name);
+    if (!statement) {
+      statement = { name, text: this.#text(new Set(used), isSaid) };
+      this.#shapes.set(name, statement);
+    }
+    const values: unknown[] = [
+      ...[turn.writer, turn.before, turn.after, grown, manner, written.changed.length],
+      ...(isSaid ? [JSON.stringify(written.audit)] : []),
+    ];
+    for (const list of used)
+      for (const [column, type] of Object.entries<ColumnType>(lists[list]))
+        values.push(arrayOf<object>(type, written[list], (row) => (row as Row)[column]!));
+    return { statement, values };
+  }
+
+  #text(used: ReadonlySet<List>, isSaid: boolean): string {
+    const [schema, boss] = [this.#schema, this.#bossSchema];
+    let parameters = isSaid ? 7 : 6;
+    const rows = new Map(
+      [...used].map((list) => {
+        const columns: Columns = lists[list];
+        const arrays = Object.values(columns).map((type) => arrayIn(type, `$${++parameters}`));
+        return [list, `unnest(${arrays}) with ordinality as v (${Object.keys(columns)}, place)`];
+      }),
+    );
+    const all = Object.keys(lists.made);
+    const one = (seq: string) =>
+      used.has('made')
+        ? `coalesce(v.${seq}, ((select array_agg(seq order by seq) from made))[v.nth])`
+        : `v.${seq}`;
+    const parts: Partial<Record<List | 'said', string>> = {
+      made: `insert into ${schema}.tasks (${all}) select ${all} from ${rows.get('made')} returning seq`,
+      changed: `
+        update ${schema}.tasks t set deserted = false, ${Object.keys(state).map((name) => `${name} = v.${name}`)}
+        from ${rows.get('changed')} where t.seq = v.seq and t.xmin = v.xmin returning 1`,
+      results: `
+        insert into ${schema}.results (task, value) select ${one('seq')}, v.value from ${rows.get('results')}
+        on conflict (task) do update set value = excluded.value`,
+      sent: insertJobs(boss, rows.get('sent')!),
+      deleted: deleteJobs(boss, rows.get('deleted')!),
+      commits: `
+        insert into ${schema}.commits (task, removed_id, version, at, events, journal)
+        select ${one('task')}, v.removed_id, v.version, v.at, v.events, v.journal
+        from ${rows.get('commits')} order by v.place returning seq, xact`,
+    };
+    const ctes = [...used].map((list) => `${list} as (${parts[list]})`);
+    if (isSaid) ctes.push(`said as (${insertEntries(schema, '$7::text::json')})`);
+    const numbers = (list: List) =>
+      used.has(list) ? `(select string_agg(seq::text, ',' order by seq) from ${list})` : 'null';
+    const areAll = used.has('changed') ? '(select count(*) from changed) = $6' : '$6 = 0';
+    return `
+      with ${ctes.join(', ')},
+      grown as (
+        update ${schema}.sizes set bytes = bytes + $4, turn = $3 where writer = $1 and turn = $2 returning 1),
+      held as materialized (
+        select ${schema}.hold($5, ${areAll} and (select count(*) from grown) = 1) as is_so)
+      select ${used.has('commits') ? '(select max(xact::text) from commits)' : 'null'} as xact,
+        ${numbers('commits')} as commits, ${numbers('made')} as made
+      from held where is_so`;
+  }
+}

@@ -1,0 +1,46 @@
+/** A question that a subtask asks, in a real browser: from the overview, and from the list, to its form. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { askedBelow } from '../operator/stage.ts';
+import { type Chromium, startChromium } from './chromium.ts';
+import { DashboardServer, rowOf } from './server.ts';
+
+let chromium: Chromium;
+beforeAll(async () => {
+  chromium = await startChromium();
+}, 120_000);
+afterAll(() => chromium?.close());
+
+test('while one looks, a subtask asks; the overview shows it, and a click leads to its form', {
+  timeout: 120_000,
+}, async () => {
+  await using server = await DashboardServer.start();
+  const { tasks } = server;
+  await tasks.work();
+  const context = await chromium.context();
+  const [overview, list] = [await context.newPage(), await context.newPage()];
+  await overview.goto(server.address());
+  await list.goto(server.address('?view=tasks&status=waiting'));
+  await overview.getByText('No task in the last hour').waitFor();
+  await list.getByText('No task matches').waitFor();
+
+  const { id } = await tasks.create('delegate');
+  const child = await askedBelow(tasks, id);
+  await rowOf(list, child).getByText('subtask').waitFor();
+  await expect.poll(() => list.locator('.total').innerText(), { timeout: 20_000 }).toBe('1 task');
+
+  const waiting = overview.getByRole('region', { name: 'Waiting for a person' });
+  await waiting.getByText('subtask').waitFor();
+  await expect
+    .poll(() => overview.locator('.figure[data-standing="waiting"] .figure-value').innerText(), {
+      timeout: 20_000,
+    })
+    .toBe('1');
+  await waiting.getByText('approve').click();
+  await expect.poll(() => overview.url(), { timeout: 20_000 }).toContain(`?task=${child}`);
+  await overview.getByRole('radio', { name: 'Yes' }).check();
+  await overview.getByRole('button', { name: 'Send answer' }).click();
+
+  await rowOf(list, child).waitFor({ state: 'detached' });
+  expect(await tasks.outcome(id)).toMatchObject({ kind: 'result' });
+  await context.close();
+});

@@ -1,0 +1,122 @@
+/** Questions of every kind, and values of every size, on the page of a task. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { durableTool } from 'holdfast';
+import type { BrowserContext } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { z } from 'zod';
+import { type Chromium, startChromium } from './chromium.ts';
+import { startDesk } from './desk.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+let chromium: Chromium;
+beforeAll(async () => {
+  chromium = await startChromium();
+});
+afterAll(() => chromium.close());
+
+async function context(): Promise<BrowserContext> {
+  const made = await chromium.context();
+  onTestFinished(() => made.close());
+  return made;
+}
+
+const signIn = durableTool(
+  'sign_in',
+  { inputSchema: z.object({ url: z.string() }) },
+  async ({ url }, task) => {
+    const { action } = await task.ask('account', { message: 'The printer wants you to sign in.', url });
+    return `It was ${action}ed.`;
+  },
+);
+
+/** Where somebody is to sign in, and who came. */
+async function printer(): Promise<{
+  host: string;
+  url: string;
+  visits: { url: string; referer?: string }[];
+}> {
+  const visits: { url: string; referer?: string }[] = [];
+  const server = createServer(({ url, headers: { referer } }, res) => {
+    if (url !== '/favicon.ico') visits.push({ url: url!, ...(referer !== undefined && { referer }) });
+    res.end('Welcome.');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { host, url: `http://${host}/authorise?state=7f3a`, visits };
+}
+
+test('a question that leads elsewhere shows where, goes there only by a press, and is told when it is done', async () => {
+  const { tasks, open } = await startDesk({ tools: [signIn] });
+  const { host, url, visits } = await printer();
+  const { id } = await tasks.create(signIn, { url });
+  const page = await open(await context(), id);
+  const link = page.getByRole('link', { name: `Open ${host}` });
+  await link.waitFor();
+  await page.locator('.address-full', { hasText: url }).waitFor();
+  expect(await link.getAttribute('rel')).toBe('noopener noreferrer nofollow');
+  expect(visits).toEqual([]);
+  await link.click();
+  await expect.poll(() => visits, { timeout: 20_000 }).toEqual([{ url: '/authorise?state=7f3a' }]);
+  await page.getByRole('button', { name: 'I have done it' }).click();
+  await page.getByText('It was accepted.').waitFor();
+});
+
+const shorten = durableTool('shorten', {}, async (_, task) => {
+  const { content } = await task.ask('model', {
+    sampling: {
+      maxTokens: 100,
+      messages: [{ role: 'user', content: { type: 'text', text: 'Say it in one sentence.' } }],
+    },
+  });
+  const { roots } = await task.ask('folders', { roots: true });
+  return `${(content as { text: string }).text} Kept in ${roots[0]!.uri}.`;
+});
+
+test('what models and clients are asked is shown, and answered as JSON', async () => {
+  const { tasks, open } = await startDesk({ tools: [shorten] });
+  const { id } = await tasks.create(shorten);
+  const page = await open(await context(), id);
+  await page.getByText('Say it in one sentence.').waitFor();
+  const answer = page.getByLabel('Answer, as JSON');
+  const send = page.getByRole('button', { name: 'Send answer' });
+
+  await answer.fill('{ "role": "assistant"');
+  await send.click();
+  await page.getByText('This is not JSON: check quotes and commas.').waitFor();
+  await answer.fill('{ "role": "assistant", "content": { "type": "text", "text": "Tides rise." } }');
+  await send.click();
+  await page.getByText('The answer does not fit: "model" must be a string.').waitFor();
+  await answer.fill(
+    '{ "role": "assistant", "model": "me", "content": { "type": "text", "text": "Tides rise." } }',
+  );
+  await send.click();
+
+  await page.getByText('Which folders may the tool work in?').waitFor();
+  await answer.fill('{ "roots": [{ "uri": "file:///reports" }] }');
+  await send.click();
+  await page.getByText('Tides rise. Kept in file:///reports.').waitFor();
+});
+
+const long = durableTool(
+  'long',
+  {},
+  async () => `The first line.\n${'a line\n'.repeat(20_000)}The last line.`,
+);
+
+test('a large result is fetched when somebody wants to see it', async () => {
+  const { tasks, open } = await startDesk({ tools: [long] });
+  const { id } = await tasks.create(long);
+  const page = await open(await context(), id);
+  await page.getByText('The result is large, and was left out.').waitFor();
+  await page.getByRole('button', { name: 'Show all', exact: true }).click();
+  await page.getByText('The first line.').waitFor();
+  expect(await page.getByText('The last line.').count()).toBe(0);
+  await page.getByRole('button', { name: /^Show all 140,0\d\d characters/ }).click();
+  await page.getByText('The last line.').waitFor();
+});

@@ -1,0 +1,93 @@
+/** A question that a subtask asks is found by those who look for questions, and leads to where it is answered. */
+import { createTasks } from 'holdfast';
+import { openSqlite } from 'holdfast/sqlite';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { ChangeMessage, OverviewReport, TaskSummary } from '../../src/operator/api.ts';
+import { Changes } from '../../src/operator/changes.ts';
+import { kinds } from '../stores/kinds.ts';
+import { ada, adasToken, askedBelow, bobsToken, delegate, Listener, stage, tools } from './stage.ts';
+
+const withDelegate = { tools: [...tools, delegate] };
+
+/** What was last told of each subtask. */
+function subtasks({ messages }: Listener): Map<string, TaskSummary> {
+  return new Map(
+    messages.flatMap((one) =>
+      one.type === 'changes' ? one.subtasks.map((task) => [task.id, task] as const) : [],
+    ),
+  );
+}
+
+describe.each(kinds)('on $name', ({ place }) => {
+  test('it is in the list and the counts of what waits, until it is answered there', async () => {
+    const { tasks, ask, list, act } = await stage({ ...withDelegate, place: await place() });
+    const { id } = await tasks.create('delegate');
+    const child = await askedBelow(tasks, id);
+    const overview = async () => (await ask<OverviewReport>('/overview?window=3600000')).body;
+
+    expect((await list('?status=waiting')).tasks).toMatchObject([
+      { id: child, tool: 'approve', parentId: id, rootId: id, standing: 'waiting', openQuestions: 1 },
+    ]);
+    expect((await ask('/count?status=waiting')).body).toEqual({ count: 1, isMore: false });
+    const { live, waiting, tools: byTool } = await overview();
+    expect(live).toEqual({ queued: 0, running: 1, waiting: 1 });
+    expect(waiting).toMatchObject([{ id: child }]);
+    expect(byTool.find(({ tool }) => tool === 'approve')).toMatchObject({ running: 0, waiting: 1 });
+    // Elsewhere its root speaks for it.
+    expect((await list()).tasks).toMatchObject([{ id, standing: 'running' }]);
+
+    const response = { action: 'accept', content: { go: true } };
+    expect((await act(child, 'answer', { key: 'approval', response })).status).toBe(200);
+    await tasks.outcome(id);
+    expect((await list('?status=waiting')).tasks).toEqual([]);
+    expect((await overview()).live.waiting).toBe(0);
+  });
+
+  test('those who follow changes are told when a subtask begins and ceases to ask', async () => {
+    const { tasks, api, act } = await stage({ ...withDelegate, place: await place() });
+    const listener = await Listener.open(api);
+    const { id } = await tasks.create('delegate');
+    const child = await askedBelow(tasks, id);
+    await listener.until(() => subtasks(listener).get(child)?.standing === 'waiting');
+    await act(id, 'cancel');
+    await listener.until(() => subtasks(listener).get(child)?.standing === 'cancelled');
+    expect([...listener.tasks.keys()]).toEqual([id]);
+  });
+});
+
+test('nobody is told of the questions of others', async () => {
+  const { tasks, api, list } = await stage(withDelegate);
+  const [adas, bobs] = [await Listener.open(api, adasToken), await Listener.open(api, bobsToken)];
+  const { id } = await tasks.create('delegate', {}, { owner: ada });
+  const child = await askedBelow(tasks, id);
+  await adas.until(() => subtasks(adas).has(child));
+  expect((await list('?status=waiting', adasToken)).tasks).toMatchObject([{ id: child }]);
+  expect((await list('?status=waiting', bobsToken)).tasks).toEqual([]);
+  // The next news of Bob comes after whatever he might have been told of hers.
+  const own = await tasks.create('greet', { name: 'Bob' }, { owner: 'token:["","","bob"]' });
+  await bobs.until(() => bobs.tasks.has(own.id));
+  expect(subtasks(bobs).size).toBe(0);
+});
+
+test('subtasks that do not ask are no news of their own, however many they are', async () => {
+  const { tasks, api } = await stage();
+  const listener = await Listener.open(api);
+  const { id } = await tasks.create('family');
+  await listener.until(() => listener.tasks.get(id)?.standing === 'completed');
+  expect(subtasks(listener).size).toBe(0);
+});
+
+test('what was asked below a call before it was published is told with it', async () => {
+  const tasks = createTasks({ store: () => openSqlite('memory:'), ...withDelegate });
+  onTestFinished(() => tasks.close());
+  await tasks.work();
+  const { id } = await tasks.create('delegate', {}, { unpublished: true });
+  const child = await askedBelow(tasks, id);
+  const abort = new AbortController();
+  onTestFinished(() => abort.abort());
+  const messages = new Changes(tasks).follow({}, { signal: abort.signal });
+  const next = async () => (await messages.next()).value as ChangeMessage;
+  await next();
+  await (await tasks.requests()).publish(id);
+  expect(await next()).toMatchObject({ tasks: [{ id }], subtasks: [{ id: child, standing: 'waiting' }] });
+});
