@@ -9,7 +9,7 @@ import type { Database } from '../engine/queue.ts';
 import type { HistoryPage, SurveyCount, SurveyFilter } from '../engine/survey.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import * as rules from '../engine/transitions.ts';
-import { HoldfastError, Refusal, TaskNotFound } from '../model/errors.ts';
+import { Refusal, TaskNotFound } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { redactTask, type SecretFields } from '../model/redaction.ts';
@@ -25,18 +25,19 @@ import type {
   TaskSummary,
   Viewer,
 } from './api.ts';
+import { BadQuery } from './bad-query.ts';
 import { Changes } from './changes.ts';
+import { Cursors } from './cursors.ts';
 import { isRetryable, retry, retryIdOf } from './retry.ts';
-import { isLargerThan } from './shorten.ts';
+import { isLargerThan, shortText } from './shorten.ts';
 import { StoryReader } from './story.ts';
 import { summaryOf } from './summary.ts';
 
-/** What was asked for cannot be: the query says so, not the tasks. */
-export class BadQuery extends HoldfastError {}
-
 export class QuestionNotOpen extends Refusal {
   constructor(taskId: TaskId, key: string) {
-    super(`Task ${taskId} has no open question "${key}": it was answered or taken back, or never asked.`);
+    super(
+      `Task ${taskId} has no open question "${shortText(key, 100)}": it was answered or taken back, or never asked.`,
+    );
   }
 }
 
@@ -58,7 +59,7 @@ const historyPage = 200;
 /** In characters of JSON: larger results come only when they are asked for. */
 const largeResult = 50_000;
 const longestReason = 1_000;
-const atOnce = 25;
+const atOnce = 8;
 
 export interface OperatorOptions {
   /** By default whoever sees everything. */
@@ -97,13 +98,15 @@ export class Operator implements OperatorDesk {
   async list({ limit = usuallyListed, cursor, ...filter }: ListOfTasks): Promise<TaskPage> {
     if (!Number.isInteger(limit) || limit < 1 || limit > mostListed)
       throw new BadQuery(`"limit" must be a whole number from 1 to ${mostListed}.`);
-    const query = { ...this.#own(filter), limit, ...(cursor !== undefined && { cursor }) };
+    const { survey, secrets } = await this.#tasks.opened();
+    const cursors = new Cursors(this.#viewer, secrets, this.#tasks.clock);
+    const from = cursor === undefined ? undefined : await cursors.open(cursor);
     if (this.#sees(filter) === 'nothing') return { tasks: [] };
-    const { survey } = await this.#tasks.opened();
+    const query = { ...this.#own(filter), limit, ...(from !== undefined && { cursor: from }) };
     const { tasks, nextCursor } = await survey.list(query);
     return {
       tasks: tasks.map((task) => this.#summary(task)),
-      ...(nextCursor !== undefined && { nextCursor }),
+      ...(nextCursor !== undefined && { nextCursor: await cursors.seal(nextCursor) }),
     };
   }
 
@@ -140,8 +143,9 @@ export class Operator implements OperatorDesk {
       of: (childId) => children.secrets.get(childId) ?? 'all',
     });
     if (!(await this.#readHistory(database, id, reader))) return undefined;
-    // Read last, so that it is no older than its story.
-    const task = await database.store.get(id, this.#viewer.owner);
+    // Read last, so that it is no older than its story. What is done stays as it is, and its result may be large.
+    const { phase } = found.task;
+    const task = phase === 'done' ? found.task : await database.store.get(id, this.#viewer.owner);
     if (!task) return undefined;
     const audit = await this.#tasks.audit.read({ taskId: id, ...this.#viewer, limit: mostAudit });
     const retriedAs = isRetryable(task) ? await this.#retriedAs(database, id) : undefined;
@@ -276,14 +280,25 @@ export class Operator implements OperatorDesk {
     const ids = (await store.childIds(id)).slice(0, mostChildren);
     const summaries: TaskSummary[] = [];
     const secrets = new Map<TaskId, SecretFields>();
+    // Each in a turn of its own, because each may have a large result.
+    const look = async (one: TaskId) => {
+      const child = await store.get(one);
+      return child && { summary: this.#summary(child), fields: this.#tasks.secretsOf(child) };
+    };
     for (let from = 0; from < ids.length; from += atOnce) {
-      const read = await Promise.all(ids.slice(from, from + atOnce).map((one) => store.get(one)));
-      for (const child of read) {
-        if (!child) continue;
-        summaries.push(this.#summary(child));
-        secrets.set(child.id, this.#tasks.secretsOf(child));
+      const looks: ReturnType<typeof look>[] = [];
+      for (const one of ids.slice(from, from + atOnce)) {
+        const found = look(one);
+        // Whatever fails is heard of when all have been begun.
+        found.catch(() => {});
+        looks.push(found);
+        await new Promise((resolve) => setImmediate(resolve));
       }
-      await new Promise((resolve) => setImmediate(resolve));
+      for (const found of await Promise.all(looks)) {
+        if (!found) continue;
+        summaries.push(found.summary);
+        secrets.set(found.summary.id, found.fields);
+      }
     }
     return { summaries, secrets };
   }

@@ -9,7 +9,7 @@ import type { ChangeMessage } from '../../src/operator/api.ts';
 import { Changes, mostNotes, mostTold } from '../../src/operator/changes.ts';
 import { ChangeStream } from '../../src/server/http/change-stream.ts';
 import { kinds } from '../stores/kinds.ts';
-import { Listener, operatorToken, send, stage, tools } from './stage.ts';
+import { adasToken, bobsToken, Listener, operatorToken, send, stage, tools } from './stage.ts';
 
 describe.each(kinds)('on $name', ({ place }) => {
   test('the first message says where to go on, and each change is told as its root stands then', async () => {
@@ -218,6 +218,16 @@ test('so many may listen, and no more', async () => {
       ),
     )
     .toBe('open');
+});
+
+test('a caller can shut out neither the operator nor other callers', async () => {
+  const { api } = await stage({ works: false });
+  await Promise.all(Array.from({ length: 8 }, () => Listener.open(api, adasToken)));
+  const more = await send<{ error: { message: string } }>(`${api}/changes`, { token: adasToken });
+  expect(more).toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
+  expect(more.body.error.message).toContain('No more than 8 of a caller');
+  await Listener.open(api, bobsToken);
+  await Listener.open(api);
 });
 
 test('a server that stops ends the streams', async () => {

@@ -31,6 +31,27 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(adas.tasks.has(other.id)).toBe(false);
   });
 
+  test('a cursor is good for its owner, and does not count what others have', async () => {
+    const { tasks, list, ask } = await stage({ place: await place(), works: false });
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      await tasks.create('approve', {}, { owner: bob });
+      ids.unshift((await tasks.create('approve', {}, { owner: ada })).id);
+    }
+    const { tasks: first, nextCursor } = await list('?limit=2', adasToken);
+    const { tasks: rest } = await list(`?limit=2&cursor=${nextCursor}`, adasToken);
+    expect([...first, ...rest].map(({ id }) => id)).toEqual(ids);
+    expect(nextCursor).not.toMatch(/^\d+$/);
+    for (const [token, cursor] of [
+      [bobsToken, nextCursor],
+      [adasToken, '1'],
+    ])
+      expect(await ask(`/tasks?cursor=${cursor}`, { token })).toMatchObject({
+        status: 400,
+        body: { error: { message: expect.stringContaining('not made for this caller') } },
+      });
+  });
+
   test('another owner’s task is answered like one that is not there, and nothing can be done to it', async () => {
     const { tasks, ask } = await stage({ place: await place() });
     const { id } = await tasks.create('approve', {}, { owner: bob });

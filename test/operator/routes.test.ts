@@ -1,5 +1,5 @@
 /** Every request of the API over real HTTP, on both stores. */
-import { durableTool } from 'holdfast';
+import { durableTool, type Tasks } from 'holdfast';
 import { describe, expect, test } from 'vitest';
 import type { OverviewReport, TaskSummary } from '../../src/operator/api.ts';
 import { Operator } from '../../src/operator/operator.ts';
@@ -31,6 +31,14 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect((await list(`?text=${ids[2]}`)).tasks.map(({ id }) => id)).toEqual([ids[2]]);
     expect((await list('?tool=nothing')).tasks).toEqual([]);
     expect((await ask('/count?status=queued')).body).toEqual({ count: 4, isMore: false });
+  });
+
+  test('an owner whose name no database can hold as it is stands in nobody’s way', async () => {
+    const { tasks, list, story } = await stage({ place: await place(), works: false });
+    const odd = await tasks.create('greet', { name: 'a' }, { owner: 'half \ud800, zero \0' });
+    const usual = await tasks.create('greet', { name: 'b' });
+    expect((await list()).tasks.map(({ id }) => id)).toEqual([usual.id, odd.id]);
+    expect((await story(odd.id)).task.id).toBe(odd.id);
   });
 
   test('the story of a task tells of its passes, calls, result and audit log', async () => {
@@ -206,6 +214,29 @@ test('a long journal is read in many turns, and little of it is told', async () 
   const { tasks } = await stage({ tools: [long] });
   const { id } = await tasks.create('long');
   await tasks.outcome(id);
+  const { told, turns } = await toldInTurns(tasks, id);
+  expect(told!.calls).toHaveLength(80);
+  // Nine megabytes were read, of which each turn saw about one.
+  expect(turns).toBeGreaterThan(8);
+  expect(JSON.stringify(told).length).toBeLessThan(300_000);
+});
+
+test('subtasks are read one in a turn, because the result of each may be large', async () => {
+  const one = durableTool('one', {}, async () => 'Done.');
+  const many = durableTool('many', {}, async (_, task) => {
+    for (const subtask of await Promise.all(Array.from({ length: 40 }, () => task.start(one))))
+      await subtask.result();
+  });
+  const { tasks } = await stage({ tools: [one, many] });
+  const { id } = await tasks.create('many');
+  await tasks.outcome(id);
+  const { told, turns } = await toldInTurns(tasks, id);
+  expect(told!.children).toHaveLength(40);
+  expect(turns).toBeGreaterThan(40);
+});
+
+/** The story of a task, and how many turns others had meanwhile. */
+async function toldInTurns(tasks: Tasks, id: string) {
   let turns = 0;
   let isOver = false;
   const turn = () => {
@@ -215,11 +246,8 @@ test('a long journal is read in many turns, and little of it is told', async () 
   turn();
   const told = await new Operator(tasks).story(id);
   isOver = true;
-  expect(told!.calls).toHaveLength(80);
-  // Nine megabytes were read, of which each turn saw about one.
-  expect(turns).toBeGreaterThan(8);
-  expect(JSON.stringify(told).length).toBeLessThan(300_000);
-});
+  return { told, turns };
+}
 
 test('a large result is left out of the story, and comes when it is asked for', async () => {
   const { tasks, story, ask } = await stage();
@@ -274,6 +302,22 @@ test('other methods and other paths are refused', async () => {
     '/tasks/abc/cancel/now',
     '/tasks/%ff',
     '/about/x',
+    // What every object has is no request.
+    '/constructor',
+    '/toString',
+    '/__proto__',
+    '/tasks/abc/constructor',
   ])
     expect((await ask(path)).status, path).toBe(404);
+});
+
+test('what is said back of a request is short, however long it was', async () => {
+  const { tasks, ask, act } = await stage({ works: false });
+  const long = 'x'.repeat(10_000);
+  for (const path of [`/tasks?${long}=1`, `/tasks?status=${long}`, `/tasks?limit=${long}`, `/${long}`])
+    expect((await ask(path)).text.length, path.slice(0, 20)).toBeLessThan(500);
+  const { id } = await tasks.create('approve');
+  const answer = await act(id, 'answer', { key: long, response: { action: 'decline' } });
+  expect(answer.status).toBe(409);
+  expect(answer.text.length).toBeLessThan(500);
 });

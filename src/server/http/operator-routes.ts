@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { type Standing, standings } from '../../model/standing.ts';
 import type { TaskId } from '../../model/task.ts';
 import type { ListOfTasks, OperatorDesk } from '../../operator/api.ts';
-import { BadQuery } from '../../operator/operator.ts';
+import { BadQuery } from '../../operator/bad-query.ts';
 
 /** A refusal of the HTTP face itself. */
 export class HttpRefusal extends HoldfastError {
@@ -48,7 +48,7 @@ export function routeOf(method: string, path: string, query: URLSearchParams): R
   if (rest.length > 0) throw nothingAt(path);
   if (place === 'tasks' && rawId !== undefined) return ofTask(method, idIn(rawId, path), what, path, query);
   if (rawId !== undefined) throw nothingAt(path);
-  const route = places[place];
+  const route = Object.hasOwn(places, place) ? places[place] : undefined;
   if (!route) throw nothingAt(path);
   allow(method, 'GET');
   return route(query);
@@ -133,11 +133,15 @@ function allow(method: string, allowed: 'GET' | 'POST'): void {
 }
 
 function nothingAt(path: string): HttpRefusal {
-  const shown = path.length > 100 ? `${path.slice(0, 100)}…` : path;
   return new HttpRefusal(
     404,
-    `There is nothing at "${shown}" in this API; docs/dashboard.md lists what there is.`,
+    `There is nothing at "${asSaid(path)}" in this API; docs/dashboard.md lists what there is.`,
   );
+}
+
+/** What was sent is said back so that it can be found, but it may be of any length. */
+function asSaid(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100).toWellFormed()}…` : text;
 }
 
 function idIn(raw: string, path: string): TaskId {
@@ -170,7 +174,7 @@ function filterIn(query: URLSearchParams): SurveyFilter {
   const unknown = said.find((one) => !(standings as readonly string[]).includes(one));
   if (unknown !== undefined)
     throw new BadQuery(
-      `"status" is "${unknown}"; use some of: ${standings.join(', ')}, each as its own status=.`,
+      `"status" is "${asSaid(unknown)}"; use some of: ${standings.join(', ')}, each as its own status=.`,
     );
   const texts = Object.fromEntries(
     (['tool', 'owner', 'text'] as const).flatMap((name) => {
@@ -194,7 +198,7 @@ function only(query: URLSearchParams, ...names: readonly string[]): void {
   const unknown = [...query.keys()].find((name) => !names.includes(name));
   if (unknown === undefined) return;
   throw new BadQuery(
-    `There is no "${unknown}" here; ${names.length > 0 ? `use some of: ${names.join(', ')}` : 'leave it out'}.`,
+    `There is no "${asSaid(unknown)}" here; ${names.length > 0 ? `use some of: ${names.join(', ')}` : 'leave it out'}.`,
   );
 }
 
@@ -207,7 +211,7 @@ function single(query: URLSearchParams, name: string): string | undefined {
 function numberIn(name: string, text: string): number {
   if (!/^\d{1,15}$/.test(text)) {
     const moment = name === 'since' || name === 'until' ? ', milliseconds since 1970' : '';
-    throw new BadQuery(`"${name}" is "${text.slice(0, 50)}"; use a whole number${moment}.`);
+    throw new BadQuery(`"${name}" is "${asSaid(text)}"; use a whole number${moment}.`);
   }
   return Number(text);
 }

@@ -13,8 +13,9 @@ import { BadAnswer, HoldfastError, TaskNotFound } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import { apiPath, dashboardPath, type Viewer } from '../../operator/api.ts';
+import { BadQuery } from '../../operator/bad-query.ts';
 import { Changes } from '../../operator/changes.ts';
-import { BadQuery, Operator } from '../../operator/operator.ts';
+import { Operator } from '../../operator/operator.ts';
 import { OverLimit } from '../../protocol/errors.ts';
 import type { Tasks } from '../tasks.ts';
 import { BodyRefused, parseBody } from './body.ts';
@@ -44,8 +45,21 @@ export class OperatorExposed extends HoldfastError {
 }
 
 const mostStreams = 64;
+/** Of callers all together, so that they cannot shut out the operator, and of one, so that it cannot the others. */
+const mostOfCallers = 48;
+const mostOfOneCaller = 8;
 const largestBody = 2 ** 20;
 const challenge = 'Bearer realm="holdfast operator"';
+
+/** What proxies add to requests that they pass on. */
+const signsOfProxies = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+];
 
 /** A request of Node's, with what Express adds to it. */
 type NodeRequest = IncomingMessage & { readonly body?: unknown; readonly originalUrl?: string };
@@ -58,7 +72,8 @@ export class OperatorHandler {
   readonly #onError: (error: Error) => void;
   readonly #changes: Changes;
   readonly #files = new DashboardFiles();
-  readonly #streams = new Set<ChangeStream>();
+  /** Each with the owner whose tasks it is about, if it is not the operator's. */
+  readonly #streams = new Map<ChangeStream, Owner | undefined>();
   readonly #version: string;
 
   constructor(tasks: Tasks, options: OperatorHandlerOptions) {
@@ -100,7 +115,7 @@ export class OperatorHandler {
 
   /** Ends all streams. */
   async close(): Promise<void> {
-    for (const stream of [...this.#streams]) stream.end();
+    for (const stream of [...this.#streams.keys()]) stream.end();
     await this.#changes.close();
   }
 
@@ -128,7 +143,7 @@ export class OperatorHandler {
     if (refused)
       throw new HttpRefusal(403, 'This host or origin is not allowed here (allowedHosts, allowedOrigins).');
     if (this.#allowRemote) return;
-    const isForwarded = headers.forwarded !== undefined || headers['x-forwarded-for'] !== undefined;
+    const isForwarded = signsOfProxies.some((name) => headers[name] !== undefined);
     if (isForwarded || !isLoopback(socket.remoteAddress ?? ''))
       throw new HttpRefusal(403, 'This is only for the machine that it runs on (operator.allowRemote).');
   }
@@ -172,14 +187,7 @@ export class OperatorHandler {
 
   #follow(desk: Operator, { owner }: Viewer, { headers, method }: NodeRequest): Response {
     if (method === 'HEAD') throw new HttpRefusal(405, 'This is done with GET, not HEAD.', { allow: 'GET' });
-    if (this.#streams.size >= mostStreams)
-      throw new HttpRefusal(
-        503,
-        `No more than ${mostStreams} may follow the changes at a time: close one first.`,
-        {
-          'retry-after': '10',
-        },
-      );
+    this.#admitStream(owner);
     const lastId = headers['last-event-id'];
     const leave = owner === undefined ? () => {} : this.#tasks.binding.limiter.subscribe(owner);
     const stream = new ChangeStream(
@@ -188,9 +196,23 @@ export class OperatorHandler {
         if (this.#streams.delete(stream)) leave();
       },
     );
-    this.#streams.add(stream);
+    this.#streams.set(stream, owner);
     const type = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' };
     return new Response(stream.body, { headers: { ...strictHeaders, ...type, 'x-accel-buffering': 'no' } });
+  }
+
+  #admitStream(owner: Owner | undefined): void {
+    const callers = [...this.#streams.values()].filter((one) => one !== undefined);
+    const own = callers.filter((one) => one === owner);
+    const isFull =
+      this.#streams.size >= mostStreams ||
+      (owner !== undefined && (callers.length >= mostOfCallers || own.length >= mostOfOneCaller));
+    if (!isFull) return;
+    const most =
+      owner === undefined ? mostStreams : `${mostOfOneCaller} of a caller, and ${mostOfCallers} of all,`;
+    throw new HttpRefusal(503, `No more than ${most} may follow the changes at a time: close one first.`, {
+      'retry-after': '10',
+    });
   }
 
   #worded(error: unknown, isAction: boolean): Response {
