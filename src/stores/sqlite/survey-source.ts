@@ -261,7 +261,7 @@ export class SqliteSurveySource implements SurveySource {
     const sql = `
       select own.version, own.at, own.events, own.journal from (
         select seq from commits where task = ? order by seq limit ? offset ?) as some
-      join commits as own on own.seq = some.seq order by own.seq`;
+      join commits as own on own.seq = some.seq order by some.seq`;
     const commits: HistoryCommit[] = [];
     let length = 0;
     for (const row of this.#prepared(sql).iterate(found.seq, limit, afterVersion)) {
