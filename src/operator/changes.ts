@@ -1,10 +1,10 @@
 /**
  * News of all trees for everybody who looks. One listener on the store's feed notes which roots changed, and which
- * subtasks have a question more or less, numbered, the last ten thousand notes and never more; each viewer only holds the number up to which it was told. What it is told
- * is read at that moment, and only when it asks for more: a viewer that takes nothing costs nothing, and one that
- * stayed behind further than the notes go is told to look at everything anew.
+ * subtasks have a question more or less, numbered, the last ten thousand notes and never more; each viewer only holds
+ * the number up to which it was told. What it is told is read at that moment, and only when it asks for more: a viewer
+ * that takes nothing costs nothing, and one that stayed behind further than the notes go is told to look at everything
+ * anew.
  */
-
 import type { Tasks } from '../engine/tasks.ts';
 import { newId } from '../model/id.ts';
 import type { TaskId } from '../model/task.ts';
