@@ -30,5 +30,7 @@ export default defineConfig({
     expect: { poll: { timeout: 10_000 } },
     hookTimeout: 60_000,
     pool: 'forks',
+    // Most of a file is waiting for processes and clocks: two at a time keep two cores busy, and no busier.
+    maxWorkers: 2,
   },
 });
