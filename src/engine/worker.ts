@@ -64,6 +64,7 @@ export class Worker implements AsyncDisposable {
   readonly #reserved: DurableTool[] = [];
   #claiming = false;
   #claimAgain = false;
+  #claimsSoon = false;
   #renewing = false;
   /** There may be work that was not taken for want of a place; otherwise the queue tells when there is some. */
   #leftBehind = false;
@@ -126,7 +127,7 @@ export class Worker implements AsyncDisposable {
 
   /** True while no task is in its hands and none is being claimed. */
   get isIdle(): boolean {
-    return this.#runs.size === 0 && !this.#claiming;
+    return this.#runs.size === 0 && !this.#claiming && !this.#claimsSoon;
   }
 
   /** Takes nothing new, lets the steps in flight finish, and gives everything back. */
@@ -232,8 +233,18 @@ export class Worker implements AsyncDisposable {
       if ((task.deaths ?? 0) === tool.deathsAllowed) this.#alone = false;
       this.#runs.delete(task.id);
       this.#tellEmptied();
-      if (!this.#stopping && this.#leftBehind) void this.#claim();
+      if (!this.#stopping && this.#leftBehind) this.#claimSoon();
     }
+  }
+
+  /** Tasks that ended in one commit leave their places one after the other: what may follow them is asked for once. */
+  #claimSoon(): void {
+    if (this.#claimsSoon) return;
+    this.#claimsSoon = true;
+    setImmediate(() => {
+      this.#claimsSoon = false;
+      void this.#claim();
+    });
   }
 
   /** Whether it belongs, or its root does, to a request whose process is dead. */
