@@ -18,7 +18,10 @@ export interface Survey {
   /** How many there are; counting ends at `upTo`, or when it takes too long. */
   count(filter: SurveyFilter, upTo: number): Promise<SurveyCount>;
 
-  /** What there is now, and what ended between `since` and `until`, in `buckets` stretches of equal length. */
+  /**
+   * What there is now, and what ended between `since` and `until`, in `buckets` stretches of equal length. The first one
+   * of a process goes through all that ended then, and takes as long as that takes; later ones go on from it.
+   */
   overview(query: OverviewQuery): Promise<Overview>;
 
   /** The commits of a task, whichever its place in a tree, in order: what happened, and what its journal gained. */
