@@ -19,8 +19,8 @@ export interface Survey {
   count(filter: SurveyFilter, upTo: number): Promise<SurveyCount>;
 
   /**
-   * What there is now, and what ended between `since` and `until`, in `buckets` stretches of equal length. The first one
-   * of a process goes through all that ended then, and takes as long as that takes; later ones go on from it.
+   * What there is now, and what ended between `since` and `until`, in `buckets` stretches of equal length. Those that are
+   * over are remembered: whoever asks for the same ones again is answered at once.
    */
   overview(query: OverviewQuery): Promise<Overview>;
 

@@ -92,6 +92,7 @@ export interface TaskPage {
 export interface OverviewReport extends Overview {
   readonly now: number;
   readonly since: number;
+  /** The end of the bucket that has begun: a little later than now. */
   readonly until: number;
   /** Where a person is waited for, the newest first, a few; subtasks too. */
   readonly waiting: readonly TaskSummary[];

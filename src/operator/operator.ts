@@ -123,13 +123,16 @@ export class Operator implements OperatorDesk {
       );
     const { survey } = await this.#tasks.opened();
     const now = this.#tasks.clock.now();
-    const since = now - windowMs;
+    // On a grid: the same buckets are asked for again, and a bar does not change while time goes on.
+    const length = Math.ceil(windowMs / buckets);
+    const until = (Math.floor(now / length) + 1) * length;
+    const since = until - length * buckets;
     const [overview, waiting, failing] = await Promise.all([
-      survey.overview({ ...this.#viewer, since, until: now, buckets }),
+      survey.overview({ ...this.#viewer, since, until, buckets }),
       this.#few({ standings: ['waiting'] }),
       this.#few({ standings: ['failed', 'lost'] }),
     ]);
-    return { ...overview, now, since, until: now, waiting, failing };
+    return { ...overview, now, since, until, waiting, failing };
   }
 
   async story(id: TaskId): Promise<TaskStory | undefined> {

@@ -253,6 +253,18 @@ export function testSurvey(options: SuiteOptions): void {
     assert.deepEqual(await counts(since + 10_000_000, 2), [6, 0]);
   });
 
+  check('tools are counted by whichever name', async ({ database: { store, survey }, clock }) => {
+    const since = clock.now();
+    const names = ['scan', 'scan, then print', ',', 'scan:4 5', 'überprüfen', '印刷', '\uFEFFscan', 'Aa', 'BB'];
+    for (const tool of names)
+      for (const how of ['completed', 'lost'] as const) await standing(store, clock, how, { tool });
+    const { tools, ended } = await survey.overview({ since, until: since + 1_000, buckets: 3 });
+    assert.deepEqual(tools.map(({ tool }) => tool).sort(), names.toSorted());
+    for (const { completed, failed, cancelled, lost } of tools)
+      assert.deepEqual([completed, failed, cancelled, lost], [1, 0, 0, 1]);
+    assert.deepEqual([ended.completed, ended.lost], [names.length, names.length]);
+  });
+
   check('durations are right to a few per cent', async ({ database: { store, survey }, clock }) => {
     const since = clock.now();
     for (let n = 1; n <= 20; n++) {

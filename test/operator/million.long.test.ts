@@ -6,7 +6,7 @@ import type { Database } from 'holdfast';
 import { openPostgres } from 'holdfast/postgres';
 import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { SurveyFilter } from '../../src/engine/survey.ts';
+import type { OverviewQuery, SurveyFilter } from '../../src/engine/survey.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { crowdPostgres, crowdSqlite, rare } from './population.ts';
 
@@ -47,10 +47,16 @@ function cpuMs(): number {
   return (user + system) / 1_000;
 }
 
-async function measured(act: () => Promise<unknown>): Promise<{ best: number; first: number; held: number }> {
+interface Measured {
+  readonly best: number;
+  readonly first: number;
+  readonly held: number;
+}
+
+async function measured(act: () => Promise<unknown>, rounds = 3): Promise<Measured> {
   const times: number[] = [];
   let held = 0;
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < rounds; round++) {
     const longest = watchTurns();
     const started = performance.now();
     await act();
@@ -61,12 +67,31 @@ async function measured(act: () => Promise<unknown>): Promise<{ best: number; fi
   return { best: Math.min(...times), first: times[0]!, held };
 }
 
-async function expectFast(name: string, { survey }: Database, since: number): Promise<void> {
+/** In a store that was just opened, which remembers nothing. */
+async function measuredFirst(open: () => Promise<Database>, query: OverviewQuery): Promise<Measured> {
+  const times: number[] = [];
+  let held = 0;
+  for (let round = 0; round < 3; round++) {
+    const { survey, close } = await open();
+    // The thread is started, and connections are made, before anything is measured.
+    await survey.list({ limit: 1 });
+    const one = await measured(() => survey.overview(query), 1);
+    times.push(one.first);
+    held = Math.max(held, one.held);
+    await close();
+  }
+  return { best: Math.min(...times), first: times[0]!, held };
+}
+
+async function expectFast(name: string, open: () => Promise<Database>, since: number): Promise<void> {
+  const { survey, close } = await open();
+  onTestFinished(close);
   const until = since + spanMs;
   const lines: string[] = [];
   const late: string[] = [];
-  const look = async (what: string, most: number, act: () => Promise<unknown>) => {
-    const { best, first, held } = await measured(act);
+  const look = async (what: string, most: number, act: () => Promise<unknown>) =>
+    judge(what, most, await measured(act));
+  const judge = (what: string, most: number, { best, first, held }: Measured) => {
     lines.push(
       `${what.padEnd(28)} ${best.toFixed(1).padStart(8)} ${first.toFixed(1).padStart(9)} ${held.toFixed(1).padStart(8)}`,
     );
@@ -85,13 +110,14 @@ async function expectFast(name: string, { survey }: Database, since: number): Pr
   await look('made long ago', 300, () => survey.list({ until: since + 60_000, limit: 50 }));
   for (const [what, filter] of Object.entries({ all: {}, ...filters }))
     await look(`count ${what}`, 300, () => survey.count(filter, 100_000));
-  await look('overview of a day', 300, () => survey.overview({ since, until, buckets: 60 }));
+  const day = { since, until, buckets: 60 };
+  judge('first overview of a day', 300, await measuredFirst(open, day));
+  judge('first of one owner', 300, await measuredFirst(open, { ...day, owner: 'owner-5' }));
+  await look('overview of a day', 300, () => survey.overview(day));
   await look('overview of an hour', 300, () =>
     survey.overview({ since: until - 3_600_000, until, buckets: 60 }),
   );
-  await look('overview of one owner', 300, () =>
-    survey.overview({ since, until, buckets: 60, owner: 'owner-5' }),
-  );
+  await look('overview of one owner', 300, () => survey.overview({ ...day, owner: 'owner-5' }));
   console.log(
     [`${name}, ${tasks} tasks (ms)`, `${''.padEnd(28)}     best     first     held`, ...lines].join('\n'),
   );
@@ -114,20 +140,22 @@ describe(`with ${tasks} tasks`, () => {
     const folder = await mkdtemp(join(tmpdir(), 'holdfast-million-'));
     onTestFinished(() => rm(folder, { recursive: true }));
     const file = join(folder, 'tasks.db');
-    const database = await openSqlite(file);
-    onTestFinished(() => database.close());
+    const open = () => openSqlite(file);
+    const database = await open();
     const since = Date.now() - spanMs;
     await crowdSqlite(database, file, { tasks, since, stepMs: spanMs / tasks });
-    await expectFast('SQLite', database, since);
+    await database.close();
+    await expectFast('SQLite', open, since);
   });
 
   test('an operator waits a moment, and nobody else does, on Postgres', { timeout: 900_000 }, async () => {
     const { url, remove } = await freshDatabase();
     onTestFinished(remove);
-    const database = await openPostgres(url);
-    onTestFinished(() => database.close());
+    const open = () => openPostgres(url);
+    const database = await open();
     const since = Date.now() - spanMs;
     await crowdPostgres(database, url, { tasks, since, stepMs: spanMs / tasks });
-    await expectFast('Postgres', database, since);
+    await database.close();
+    await expectFast('Postgres', open, since);
   });
 });

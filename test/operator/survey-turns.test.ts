@@ -64,7 +64,7 @@ async function fileOfAsking(count: number): Promise<string> {
 function surveyorOf(file: string, budget?: () => () => boolean) {
   const db = connect(file, { readOnly: true });
   onTestFinished(() => db.close());
-  const pace = { rows: 8, entries: 16 };
+  const pace = { rows: 8, entries: 16, summed: 16 };
   const turns = { taken: 0 };
   const turn = async () => void turns.taken++;
   const source = new SqliteSurveySource(db, plainCells(file), { ...pace, turn });

@@ -80,8 +80,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     },
   });
   let boss: PgBoss | undefined;
-  // Nothing else may be left that does, while pg-boss waits for another process.
-  const keepAlive = setInterval(() => {}, 60_000);
+  const letGo = keepAlive();
   try {
     await whenStarted(() => connections.raw('select 1'));
     await checkServer(connections, place);
@@ -98,8 +97,14 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     for (const pool of pools) await pool.close().catch(() => {});
     throw worded(error, place);
   } finally {
-    clearInterval(keepAlive);
+    letGo();
   }
+}
+
+/** While something is waited for: connections that do nothing, and what pg-boss waits with, keep no process alive. */
+function keepAlive(): () => void {
+  const timer = setInterval(() => {}, 60_000);
+  return () => clearInterval(timer);
 }
 
 async function assemble(parts: {
@@ -144,14 +149,19 @@ async function assemble(parts: {
   const backfill = new SurveyBackfill({ connections, vault, rows, schema, place });
   backfill.start();
   const close = async () => {
-    await backfill.stop();
-    await rewriting?.stop();
-    await commands.close();
-    queue.close();
-    await feed.close();
-    await boss.stop({ graceful: false, close: false }).catch(() => {});
-    await line.close();
-    for (const pool of [hints, writers, connections]) await pool.close();
+    const letGo = keepAlive();
+    try {
+      await backfill.stop();
+      await rewriting?.stop();
+      await commands.close();
+      queue.close();
+      await feed.close();
+      await boss.stop({ graceful: false, close: false }).catch(() => {});
+      await line.close();
+      for (const pool of [hints, writers, connections]) await pool.close();
+    } finally {
+      letGo();
+    }
   };
   const store = new PostgresStore({ rows, commands, feed, vault, sizes, place, close });
   return {

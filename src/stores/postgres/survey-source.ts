@@ -1,11 +1,11 @@
 /** Rows for surveys, out of short statements: the server counts and sums, and what it gives comes in portions. */
-import type { EndedCounts, HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
+import type { HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import { Damaged } from '../values/damaged.ts';
-import { endedRowOf, passedRow, type RowGiven } from '../values/passed-row.ts';
-import { codeOf, codes, standingAt, standingCodeOf, unknown } from '../values/standing-codes.ts';
+import { endedSumsOf, passedRow, type RowGiven } from '../values/passed-row.ts';
+import { codeOf, codes, standingCodeOf, unknown } from '../values/standing-codes.ts';
 import {
-  type EndedRow,
+  type EndedSums,
   few,
   historyLength,
   type Lane,
@@ -27,6 +27,7 @@ import {
   isUnknown,
   passedColumns,
 } from '../values/survey-sql.ts';
+import { classInSql, kindOf } from '../values/tally.ts';
 import { type Cells, named, name as stored } from './cells.ts';
 import type { Connections } from './pool.ts';
 
@@ -34,28 +35,22 @@ import type { Connections } from './pool.ts';
 const mostLive = 50_000;
 /** How many entries of an index one statement goes through. */
 const perStatement = 20_000;
-/** How many of them are taken in before others have their turn. */
-const perTurn = 2_000;
 const bodiesPerTurn = 100;
-/** Stretches up to this length are read together. */
-const shortMs = 60_000;
+const groupsPerTurn = 100;
+/** With how many connections ended tasks are summed up: it is the one thing that takes the server long. */
+const atOnce = 2;
 
 interface Row extends RowGiven {
   readonly body: string | null;
 }
 
-/** Ended tasks of one tool and standing, their moments and durations as lists. */
+/** Ended tasks of one tool in one stretch; the stretches are counted from one. */
 interface EndedGroup {
+  readonly stretch: number;
   readonly tool: string;
-  readonly standing: number;
-  readonly ends: string;
-  readonly durations: string;
-  readonly count: number;
-  readonly last_at: number;
-  readonly last_seq: number;
+  /** `kind:count`, several; a kind has the code of a standing in its last four bits, and before them a class of durations. */
+  readonly sums: string;
 }
-
-type Take = (row: EndedRow) => void;
 
 export class PostgresSurveySource implements SurveySource {
   readonly #connections: Connections;
@@ -214,10 +209,23 @@ export class PostgresSurveySource implements SurveySource {
   }
 
   async ended({ owner, stretches, take }: Parameters<SurveySource['ended']>[0]): Promise<void> {
-    const short = stretches.filter(({ from, until }) => until - from <= shortMs);
-    if (short.length > 0) await this.#takeTogether(short, owner, take);
-    for (const stretch of stretches)
-      if (stretch.until - stretch.from > shortMs) await this.#takeLong(stretch, owner, take);
+    const lanes = Array.from({ length: Math.min(atOnce, stretches.length) }, (_, lane) =>
+      [...stretches.entries()].filter(([index]) => index % atOnce === lane),
+    );
+    await Promise.all(
+      lanes.map(async (lane) => {
+        const untold = new Set<(typeof lane)[number]>();
+        for (const [n, group] of (await this.#groups(lane, owner)).entries()) {
+          const place = lane[group.stretch - 1]!;
+          const { sums, isAll } = sumsOf(group);
+          take(place[0], sums);
+          if (!isAll) untold.add(place);
+          if (n % groupsPerTurn === 0) await this.turn();
+        }
+        for (const [index, stretch] of untold)
+          await this.#sumUntold(stretch, owner, (sums) => take(index, sums));
+      }),
+    );
   }
 
   async history(id: TaskId, afterVersion: number, limit: number) {
@@ -244,55 +252,37 @@ export class PostgresSurveySource implements SurveySource {
     return { commits, version: found.read().version };
   }
 
-  async #takeTogether(short: readonly Stretch[], owner: Owner | undefined, take: Take): Promise<void> {
+  #groups(lane: readonly (readonly [number, Stretch])[], owner: Owner | undefined): Promise<EndedGroup[]> {
     const values = new Values(
-      short.map(({ from }) => from),
-      short.map(({ until }) => until),
+      lane.map(([, { from }]) => from),
+      lane.map(([, { until }]) => until),
     );
     const own = ownedBy(owner, values);
-    const sql = `
-      select e.* from unnest($1::double precision[], $2::double precision[]) as stretch (since, before)
+    return this.#ask<EndedGroup>(
+      `select stretch, tool, string_agg(kind || ':' || count, ' ') as sums
+      from unnest($1::double precision[], $2::double precision[]) with ordinality as s (since, before, stretch)
       cross join lateral (
-        select ended_at, seq, tool, standing, created_at from ${this.#tasks}
-        where ended_at >= stretch.since and ended_at < stretch.before ${own} offset 0) e`;
-    await this.#takeGroups(await this.#ask<EndedGroup>(grouped(sql), values), take);
+        select tool, ${classInSql('ended_at - created_at')} * 16 + standing as kind, count(*) as count
+        from ${this.#tasks} where ended_at >= s.since and ended_at < s.before ${own} group by 1, 2) e
+      group by 1, 2`,
+      values,
+    );
   }
 
-  async #takeLong({ from, until }: Stretch, owner: Owner | undefined, take: Take): Promise<void> {
-    for (let last = { at: from, seq: 0 }; ; ) {
-      const values = new Values(last.at, until, last.seq, perStatement);
-      const own = ownedBy(owner, values);
-      const sql = `
-        select ended_at, seq, tool, standing, created_at from ${this.#tasks}
-        where ended_at >= $1 and ended_at < $2 and (ended_at, seq) > ($1, $3::bigint) ${own}
-        order by ended_at, seq limit $4`;
-      const groups = await this.#ask<EndedGroup>(grouped(sql), values);
-      await this.#takeGroups(groups, take);
-      const count = groups.reduce((sum, group) => sum + group.count, 0);
-      if (count < perStatement) return;
-      last = { at: groups[0]!.last_at, seq: groups[0]!.last_seq };
-    }
-  }
-
-  async #takeGroups(groups: readonly EndedGroup[], take: Take): Promise<void> {
-    let taken = 0;
-    for (const group of groups) {
-      const ends = group.ends.split(' ');
-      if (group.standing === unknown) {
-        // Of those that columns say nothing of, their numbers are given in the place of their moments.
-        await this.#readAll(ends.map(Number), (task) => {
-          if (task.phase === 'done') take(endedRowOf(task));
-        });
-        continue;
-      }
-      const durations = group.durations.split(' ');
-      const tool = named(group.tool);
-      const standing = standingAt(group.standing) as keyof EndedCounts;
-      for (const [index, end] of ends.entries()) {
-        take({ endedAt: Number(end), tool, standing, durationMs: Number(durations[index]), count: 1 });
-        if (++taken % perTurn === 0) await this.turn();
-      }
-    }
+  /** Those of which columns do not tell how they ended. */
+  async #sumUntold({ from, until }: Stretch, owner: Owner | undefined, take: (sums: EndedSums) => void) {
+    const values = new Values(from, until);
+    const rows = await this.#ask<{ seq: number }>(
+      `select seq from ${this.#tasks} where ended_at >= $1 and ended_at < $2
+        and not standing between ${codes.completed} and ${codeOf('lost')} ${ownedBy(owner, values)}`,
+      values,
+    );
+    await this.#readAll(
+      rows.map(({ seq }) => seq),
+      (task) => {
+        if (task.phase === 'done') take(endedSumsOf(task));
+      },
+    );
   }
 
   async #readAll(seqs: readonly number[], take: (task: Task) => void): Promise<void> {
@@ -332,6 +322,27 @@ class Values {
   }
 }
 
+/** Not all of it, if columns do not tell how some of them ended. */
+function sumsOf({ tool, sums }: EndedGroup): { readonly sums: EndedSums; readonly isAll: boolean } {
+  const kinds: number[] = [];
+  const counts: number[] = [];
+  let isAll = true;
+  for (const sum of sums.split(' ')) {
+    const between = sum.indexOf(':');
+    const packed = Number(sum.slice(0, between));
+    const kind = kindOf(packed & 15, packed >> 4);
+    if (kind === undefined) isAll = false;
+    else {
+      kinds.push(kind);
+      counts.push(Number(sum.slice(between + 1)));
+    }
+  }
+  return {
+    sums: { tool: named(tool), kinds: Uint16Array.from(kinds), counts: Uint32Array.from(counts) },
+    isAll,
+  };
+}
+
 function ownedBy(owner: Owner | undefined, values: Values): string {
   return owner === undefined ? '' : `and owner = ${values.bindName(owner)}`;
 }
@@ -351,19 +362,4 @@ function whereOf(lane: Lane, values: Values): string {
     case 'asking':
       return 'waiting';
   }
-}
-
-/** Lists of numbers are read ten times faster than rows. */
-function grouped(rows: string): string {
-  return `
-    with e as materialized (${rows}),
-    last as (select ended_at, seq from e order by ended_at desc, seq desc limit 1),
-    told as (
-      select tool, case when created_at is null or standing < ${codes.completed} then ${unknown} else standing end as standing,
-        ended_at, created_at, seq from e)
-    select tool, standing, count(*) as count,
-      string_agg(case when standing = ${unknown} then seq::text else ended_at::text end, ' ') as ends,
-      string_agg((ended_at - created_at)::text, ' ') as durations,
-      (select ended_at from last) as last_at, (select seq from last) as last_seq
-    from told group by tool, standing`;
 }

@@ -1,9 +1,11 @@
 /** Rows as surveys pass them, out of what a database gave: the body is opened once, and only if it is asked for. */
-import { type Standing, standingOf } from '../../model/standing.ts';
+import { standingOf } from '../../model/standing.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
 import { withLease } from './body.ts';
 import { Damaged } from './damaged.ts';
-import type { EndedRow, PassedRow } from './survey-source.ts';
+import { codeOf } from './standing-codes.ts';
+import type { EndedSums, PassedRow } from './survey-source.ts';
+import { classOf, kindOf } from './tally.ts';
 
 export interface RowGiven {
   readonly seq: number;
@@ -51,9 +53,8 @@ function taskIn(text: string, { id, owner, lease_until: leaseUntil }: RowGiven):
   return withLease(task, leaseUntil);
 }
 
-/** How an ended task counts. */
-export function endedRowOf(task: DoneTask): EndedRow {
-  const { finishedAt: endedAt, tool, createdAt } = task;
-  const standing = standingOf(task) as Exclude<Standing, 'queued' | 'running' | 'waiting'>;
-  return { endedAt, tool, standing, durationMs: endedAt - createdAt, count: 1 };
+/** How a task counts that ended. */
+export function endedSumsOf(task: DoneTask): EndedSums {
+  const kind = kindOf(codeOf(standingOf(task)), classOf(task.finishedAt - task.createdAt));
+  return { tool: task.tool, kinds: Uint16Array.of(kind!), counts: Uint32Array.of(1) };
 }

@@ -1,5 +1,5 @@
 /** What a database gives to its surveyor: rows in small portions, so that nobody has to wait for a large one. */
-import type { EndedCounts, HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
+import type { HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
 import type { Standing } from '../../model/standing.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 
@@ -51,13 +51,11 @@ export interface Stretch {
   readonly until: number;
 }
 
-/** Tasks that ended, as far as an overview counts them: one, or several that differ in nothing that it tells. */
-export interface EndedRow {
-  readonly endedAt: number;
+/** How many tasks of a tool ended, by their kinds; see `tally.ts`. */
+export interface EndedSums {
   readonly tool: string;
-  readonly standing: keyof EndedCounts;
-  readonly durationMs: number;
-  readonly count: number;
+  readonly kinds: Uint16Array;
+  readonly counts: Uint32Array;
 }
 
 export interface LiveGroup {
@@ -92,11 +90,11 @@ export interface SurveySource {
 
   /** Counts roots that have ended and fit as far as columns tell, until `isEnough`. */
   countEnded(filter: SurveyFilter, isEnough: (count: number) => boolean): Promise<SurveyedCount>;
-  /** Roots that ended in these stretches, in whichever order. */
+  /** Sums up the roots that ended in each of these stretches; several sums may be of the same tool. */
   ended(query: {
     readonly owner: Owner | undefined;
     readonly stretches: readonly Stretch[];
-    readonly take: (row: EndedRow) => void;
+    readonly take: (stretch: number, sums: EndedSums) => void;
   }): Promise<void>;
 
   /** Commits of a task after a version, in order, as many as fit; undefined if there is no such task. */
