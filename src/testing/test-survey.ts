@@ -255,7 +255,17 @@ export function testSurvey(options: SuiteOptions): void {
 
   check('tools are counted by whichever name', async ({ database: { store, survey }, clock }) => {
     const since = clock.now();
-    const names = ['scan', 'scan, then print', ',', 'scan:4 5', 'überprüfen', '印刷', '\uFEFFscan', 'Aa', 'BB'];
+    const names = [
+      'scan',
+      'scan, then print',
+      ',',
+      'scan:4 5',
+      'überprüfen',
+      '印刷',
+      '\uFEFFscan',
+      'Aa',
+      'BB',
+    ];
     for (const tool of names)
       for (const how of ['completed', 'lost'] as const) await standing(store, clock, how, { tool });
     const { tools, ended } = await survey.overview({ since, until: since + 1_000, buckets: 3 });

@@ -3,8 +3,7 @@
  * batches, with pauses in between; how far it has come is committed with each batch, so that any process goes on from
  * there, and of several one at a time works. Nobody can write in the old way meanwhile (`encryption.ts`).
  */
-import { setTimeout as pause } from 'node:timers/promises';
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { BackgroundWork, type Progress } from '../values/background-work.ts';
 import { settled } from '../values/encryption.ts';
 import { rewritesOf, type Stage, stages } from '../values/rewritten.ts';
 import { namedRow } from './audit.ts';
@@ -15,11 +14,6 @@ import { bytesOf, type Sizes } from './sizes.ts';
 import type { Vault } from './vault.ts';
 
 const batchRows = 100;
-/** How many times longer than the last batch it pauses, while nobody waits for the end. */
-const restFactor = 4;
-const shortestRestMs = 20;
-/** While another process is at it. */
-const busyRestMs = 500;
 /** Where large values come together, fewer rows are read at once. */
 const largeRows = 4;
 
@@ -61,8 +55,6 @@ const counted: Readonly<Record<Stage, readonly string[]>> = {
 
 const rewrites = rewritesOf<string>();
 
-type Progress = 'more' | 'busy' | 'last' | 'settled';
-
 interface Parts {
   readonly vault: Vault;
   readonly sizes: Sizes;
@@ -73,76 +65,48 @@ interface Parts {
 
 export class Rewriting {
   readonly #parts: Parts;
-  #running: Promise<void> | undefined;
-  #isHurried = false;
-  #isStopped = false;
+  readonly #work: BackgroundWork;
 
   constructor(parts: Parts) {
+    const { vault, place } = parts;
     this.#parts = parts;
+    this.#work = new BackgroundWork({
+      place,
+      failure: `Values in ${place} could not be rewritten`,
+      batch: async () => {
+        try {
+          const progress = await vault.transact((transaction) => this.#batch(transaction));
+          if (progress !== 'last') return progress;
+          await this.#settle();
+          return 'go on';
+        } catch (error) {
+          throw worded(error, place);
+        }
+      },
+    });
   }
 
   /** Begins in the background, if it has not begun. */
   start(): void {
-    if (this.#running || this.#isStopped) return;
-    this.#run().catch((error: unknown) => {
-      if (error instanceof StoreClosed) return;
-      const { place } = this.#parts;
-      process.emitWarning(`Values in ${place} could not be rewritten: ${(error as Error).message}`);
-    });
+    this.#work.start();
   }
 
-  /** Resolves once nothing is left to be rewritten, and takes no rests until then. */
-  async finish(): Promise<void> {
-    this.#isHurried = true;
-    try {
-      await this.#run();
-    } finally {
-      this.#isHurried = false;
-    }
+  /** Resolves once nothing is left to be rewritten. */
+  finish(): Promise<void> {
+    return this.#work.finish();
   }
 
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#running?.catch(() => {});
+  stop(): Promise<void> {
+    return this.#work.stop();
   }
 
-  #run(): Promise<void> {
-    this.#running ??= this.#toTheEnd().finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
-  }
-
-  async #toTheEnd(): Promise<void> {
-    const { vault, place } = this.#parts;
-    try {
-      for (;;) {
-        if (this.#isStopped) throw new StoreClosed(place);
-        const started = performance.now();
-        const progress = await vault.transact((transaction) => this.#batch(transaction));
-        if (progress === 'settled') return;
-        if (progress === 'last') await this.#settle();
-        else if (progress === 'busy') await this.#rest(this.#isHurried ? shortestRestMs : busyRestMs);
-        else if (!this.#isHurried)
-          await this.#rest(Math.max(shortestRestMs, (performance.now() - started) * restFactor));
-      }
-    } catch (error) {
-      throw worded(error, place);
-    }
-  }
-
-  /** A process has something better to do than to live for this. */
-  async #rest(ms: number): Promise<void> {
-    await pause(ms, undefined, { ref: this.#isHurried });
-  }
-
-  async #batch(transaction: Transaction): Promise<Progress> {
+  async #batch(transaction: Transaction): Promise<Progress | 'last'> {
     const { schema, vault } = this.#parts;
     const [at] = await transaction.query<{ stage: Stage | null; position: number }>(
       `select stage, position from ${schema}.encryption for update skip locked`,
     );
     if (!at) return 'busy';
-    if (at.stage === null || !vault.sealed) return 'settled';
+    if (at.stage === null || !vault.sealed) return 'end';
     const next = await this.#rewriteSome(transaction, at.stage, at.position);
     const following = stages[stages.indexOf(at.stage) + 1];
     if (next === undefined && following === undefined) return 'last';
@@ -150,7 +114,7 @@ export class Rewriting {
       next === undefined ? following : at.stage,
       next ?? 0,
     ]);
-    return 'more';
+    return 'rest';
   }
 
   /** The last row that was looked at; none if there were no more. */

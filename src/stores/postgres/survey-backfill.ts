@@ -2,8 +2,7 @@
  * Says of rows that are older than the column how they stand. Bodies may be encrypted, so that no migration can: it is
  * done after opening, in small batches with pauses in between. Until then surveys look into the bodies themselves.
  */
-import { setTimeout as pause } from 'node:timers/promises';
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { BackgroundWork } from '../values/background-work.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
 import { isUnknown } from '../values/survey-sql.ts';
 import type { Connections } from './pool.ts';
@@ -11,17 +10,13 @@ import type { Rows, TaskRow } from './rows.ts';
 import type { Vault } from './vault.ts';
 
 const batchRows = 200;
-/** How many times longer than the last batch it pauses. */
-const restFactor = 2;
 
 export class SurveyBackfill {
   readonly #connections: Connections;
   readonly #vault: Vault;
   readonly #rows: Rows;
   readonly #schema: string;
-  readonly #place: string;
-  #running: Promise<void> | undefined;
-  #isStopped = false;
+  readonly #work: BackgroundWork;
 
   constructor(parts: {
     readonly connections: Connections;
@@ -34,33 +29,25 @@ export class SurveyBackfill {
     this.#vault = parts.vault;
     this.#rows = parts.rows;
     this.#schema = parts.schema;
-    this.#place = parts.place;
-  }
-
-  /** Begins in the background, if there is anything to do. */
-  start(): void {
-    this.#running = this.#toTheEnd().catch((error: unknown) => {
-      if (error instanceof StoreClosed || this.#isStopped) return;
-      process.emitWarning(
-        `How tasks stand could not be added in ${this.#place}: ${(error as Error).message}`,
-      );
+    this.#work = new BackgroundWork({
+      place: parts.place,
+      failure: `How tasks stand could not be added in ${parts.place}`,
+      batch: async () => ((await this.#hasSome()) && (await this.#batch()) > 0 ? 'rest' : 'end'),
     });
   }
 
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#running;
+  /** Begins in the background. */
+  start(): void {
+    this.#work.start();
   }
 
-  async #toTheEnd(): Promise<void> {
+  stop(): Promise<void> {
+    return this.#work.stop();
+  }
+
+  async #hasSome(): Promise<boolean> {
     const some = `select 1 from ${this.#schema}.tasks where ${isUnknown} limit 1`;
-    if ((await this.#connections.query(some)).length === 0) return;
-    while (!this.#isStopped) {
-      const started = performance.now();
-      if ((await this.#batch()) === 0) return;
-      // A process has something better to do than to live for this.
-      await pause((performance.now() - started) * restFactor, undefined, { ref: false });
-    }
+    return (await this.#connections.query(some)).length > 0;
   }
 
   /** Rows that somebody writes at this moment will be right without us. */

@@ -4,9 +4,8 @@
  * is committed with each batch, so that whoever opens the file next goes on from there, and several processes share
  * the work. Nobody can write in the old way meanwhile: each commit is fenced by the seal (`seal.ts`).
  */
-import { setTimeout as pause } from 'node:timers/promises';
-import { StoreClosed } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
+import { BackgroundWork, type Progress } from '../values/background-work.ts';
 import { rewritesOf, type Stage, stages } from '../values/rewritten.ts';
 import type { Stored } from './cells.ts';
 import { compact } from './compaction.ts';
@@ -26,8 +25,6 @@ import type { Vault } from './vault.ts';
 /** Bounds how long the event loop stands still for one batch. */
 const batchRows = 100;
 const batchBytes = 256 * 1024;
-/** How many times longer than the last batch it pauses, while nobody waits for the end. */
-const restFactor = 4;
 
 type Row = { readonly seq: number } & Readonly<Record<string, unknown>>;
 
@@ -65,8 +62,6 @@ const tables: Readonly<Record<Stage, { readonly select: string; readonly update:
 
 const rewrites = rewritesOf<Stored>();
 
-type Progress = 'more' | 'compaction' | 'settled';
-
 export class Rewriting {
   readonly #db: Connection;
   readonly #vault: Vault;
@@ -76,9 +71,7 @@ export class Rewriting {
   /** None in memory, where there is nothing to compact. */
   readonly #file: string | undefined;
   readonly #place: string;
-  #running: Promise<void> | undefined;
-  #isHurried = false;
-  #isStopped = false;
+  readonly #work: BackgroundWork;
 
   constructor(parts: {
     readonly db: Connection;
@@ -96,67 +89,50 @@ export class Rewriting {
     this.#clock = parts.clock;
     this.#file = parts.file;
     this.#place = parts.place;
+    this.#work = new BackgroundWork({
+      place: parts.place,
+      failure: `Values in ${parts.place} could not be rewritten`,
+      batch: () => this.#next(),
+    });
   }
 
   /** Begins in the background, if there is anything to do. */
   start(): void {
     if (readEncryption(this.#db).stage === null) return;
-    this.#run().catch((error: unknown) => {
-      if (error instanceof StoreClosed) return;
-      process.emitWarning(`Values in ${this.#place} could not be rewritten: ${(error as Error).message}`);
-    });
+    this.#work.start();
   }
 
-  /** Resolves once nothing is left to be rewritten, and takes no rests until then. */
-  async finish(): Promise<void> {
-    this.#isHurried = true;
-    try {
-      await this.#run();
-    } finally {
-      this.#isHurried = false;
-    }
+  /** Resolves once nothing is left to be rewritten. */
+  finish(): Promise<void> {
+    return this.#work.finish();
   }
 
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#running?.catch(() => {});
+  stop(): Promise<void> {
+    return this.#work.stop();
   }
 
-  #run(): Promise<void> {
-    this.#running ??= this.#toTheEnd().finally(() => {
-      this.#running = undefined;
-      if (this.#db.isOpen) forgetThoroughly(this.#db, 'fast');
-    });
-    return this.#running;
-  }
-
-  async #toTheEnd(): Promise<void> {
-    // What stood under an older key is to be gone, not only forgotten.
+  async #next(): Promise<Progress> {
+    // What stood under an older key is to be gone, not only forgotten, whoever writes until the end.
     forgetThoroughly(this.#db, 'on');
-    for (;;) {
-      if (this.#isStopped) throw new StoreClosed(this.#place);
-      const started = performance.now();
-      const progress = await this.#commands.submit(() => this.#batch());
-      if (progress === 'settled') return;
+    let progress: Progress | 'compaction' = 'end';
+    try {
+      progress = await this.#commands.submit(() => this.#batch());
       if (progress === 'compaction') await this.#compact();
-      else if (!this.#isHurried) await this.#rest((performance.now() - started) * restFactor);
+    } finally {
+      if (progress === 'end' && this.#db.isOpen) forgetThoroughly(this.#db, 'fast');
     }
-  }
-
-  /** A process has something better to do than to live for this. */
-  async #rest(ms: number): Promise<void> {
-    await pause(ms, undefined, { ref: false });
+    return progress === 'compaction' ? 'go on' : progress;
   }
 
   /** Inside a transaction. */
-  #batch(): Progress {
+  #batch(): Progress | 'compaction' {
     const { stage, position } = readEncryption(this.#db);
-    if (stage === null) return 'settled';
+    if (stage === null) return 'end';
     if (stage === compaction) return 'compaction';
     const next = this.#rewriteSome(stage as Stage, position);
     if (next !== undefined) {
       reachPosition(this.#db, next);
-      return 'more';
+      return 'rest';
     }
     const following = stages[stages.indexOf(stage as Stage) + 1];
     if (following !== undefined) {
@@ -166,7 +142,7 @@ export class Rewriting {
       finishRewriting(this.#db, this.#vault.cipher!, this.#clock.now());
       this.#manner.move();
     }
-    return 'more';
+    return 'rest';
   }
 
   /** The last row that was looked at; none if there were no more. */
@@ -188,7 +164,8 @@ export class Rewriting {
 
   async #compact(): Promise<void> {
     try {
-      if (this.#file !== undefined && !(await compact(this.#db, this.#file, () => this.#isStopped))) return;
+      if (this.#file !== undefined && !(await compact(this.#db, this.#file, () => this.#work.isStopped)))
+        return;
     } catch (error) {
       throw worded(error, this.#place);
     }

@@ -3,8 +3,7 @@
  * done after opening, in small batches through the same group commit as all other commands, with pauses in between.
  * Until then surveys look into the bodies of such rows themselves.
  */
-import { setTimeout as pause } from 'node:timers/promises';
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { BackgroundWork } from '../values/background-work.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
 import { isUnknown } from '../values/survey-sql.ts';
 import { type TaskRow, toTask } from './body.ts';
@@ -14,16 +13,12 @@ import type { GroupCommit } from './group-commit.ts';
 
 /** Bounds how long the event loop stands still for one batch. */
 const batchRows = 100;
-/** How many times longer than the last batch it pauses. */
-const restFactor = 4;
 
 export class SurveyBackfill {
   readonly #db: Connection;
   readonly #cells: Cells;
   readonly #commands: GroupCommit;
-  readonly #place: string;
-  #running: Promise<void> | undefined;
-  #isStopped = false;
+  readonly #work: BackgroundWork;
 
   constructor(parts: {
     readonly db: Connection;
@@ -34,32 +29,20 @@ export class SurveyBackfill {
     this.#db = parts.db;
     this.#cells = parts.cells;
     this.#commands = parts.commands;
-    this.#place = parts.place;
+    this.#work = new BackgroundWork({
+      place: parts.place,
+      failure: `How tasks stand could not be added in ${parts.place}`,
+      batch: async () => ((await this.#commands.submit(() => this.#batch())) === 0 ? 'end' : 'rest'),
+    });
   }
 
   /** Begins in the background, if there is anything to do. */
   start(): void {
-    if (this.#some(1).length === 0) return;
-    this.#running = this.#toTheEnd().catch((error: unknown) => {
-      if (error instanceof StoreClosed) return;
-      process.emitWarning(
-        `How tasks stand could not be added in ${this.#place}: ${(error as Error).message}`,
-      );
-    });
+    if (this.#some(1).length > 0) this.#work.start();
   }
 
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#running;
-  }
-
-  async #toTheEnd(): Promise<void> {
-    while (!this.#isStopped) {
-      const started = performance.now();
-      if ((await this.#commands.submit(() => this.#batch())) === 0) return;
-      // A process has something better to do than to live for this.
-      await pause((performance.now() - started) * restFactor, undefined, { ref: false });
-    }
+  stop(): Promise<void> {
+    return this.#work.stop();
   }
 
   /** Inside a transaction. */
