@@ -260,10 +260,13 @@ export class Tasks implements AsyncDisposable {
       if (taskId === id && events.some(({ type }) => type === 'finished' || type === 'removed'))
         look().catch(reject);
     });
+    // Another process may do the work, and listening alone keeps none alive: whoever waits here is still there then.
+    const alive = setInterval(() => {}, 60_000);
     try {
       await look();
       return await promise;
     } finally {
+      clearInterval(alive);
       unsubscribe();
     }
   }

@@ -2,13 +2,18 @@
  * An open store keeps no process alive, nor does what it does in the background. But whoever waits for something, for
  * its closing too, is not left waiting by a process that ends for want of anything else to do.
  */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { createTasks } from 'holdfast';
 import { expect, test } from 'vitest';
 import { create } from '../../src/engine/transitions.ts';
 import { aTask } from '../../src/testing.ts';
 import { encryption } from '../encryption/keys.ts';
 import { type Kind, kinds, open } from './kinds.ts';
+import { wave } from './waiting-life.ts';
 
 /** Of which every value is still to be written anew, because there is a younger key. */
 async function placeWithWork(kind: Kind): Promise<string> {
@@ -21,7 +26,7 @@ async function placeWithWork(kind: Kind): Promise<string> {
   return place;
 }
 
-const script = new URL('./short-life.ts', import.meta.url).pathname;
+const script = (name: string) => new URL(name, import.meta.url).pathname;
 
 test.each(
   kinds.flatMap((kind) =>
@@ -31,9 +36,32 @@ test.each(
   'a process with nothing else to do comes to its own end on $on ($how)',
   { timeout: 60_000 },
   async ({ kind, how }) => {
-    const args = ['--conditions=holdfast-source', script, await placeWithWork(kind), how];
+    const args = ['--conditions=holdfast-source', script('./short-life.ts'), await placeWithWork(kind), how];
     const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 50_000 });
     expect(stderr).toBe('');
     expect(stdout).toBe('done\n');
+  },
+);
+
+test.each(kinds)(
+  'a process that only waits for the outcome of a task is there when it comes, on $name',
+  {
+    timeout: 60_000,
+  },
+  async (kind) => {
+    const place = await kind.place();
+    await using tasks = createTasks({ tools: [wave], store: () => open(place) });
+    await tasks.opened();
+    const args = ['--conditions=holdfast-source', script('./waiting-life.ts'), place];
+    const waiting = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const exited = once(waiting, 'exit');
+    const lines = createInterface({ input: waiting.stdout })[Symbol.asyncIterator]();
+    const { value: id } = await lines.next();
+    // It has nothing to do by now, and would be gone.
+    await Promise.race([exited, pause(1_000)]);
+    await tasks.work();
+    expect((await tasks.outcome(id!)).kind).toBe('result');
+    expect(await lines.next()).toEqual({ value: 'result', done: false });
+    expect(await exited).toEqual([0, null]);
   },
 );
