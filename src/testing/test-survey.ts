@@ -1,49 +1,17 @@
 /** The examination that the `Survey` of every database takes. */
 import assert from 'node:assert/strict';
-import type { Store } from '../engine/store.ts';
 import type { Survey, SurveyFilter } from '../engine/survey.ts';
 import * as rules from '../engine/transitions.ts';
 import { newId } from '../model/id.ts';
-import type { Failed } from '../model/outcome.ts';
 import type { Standing } from '../model/standing.ts';
 import { standings } from '../model/standing.ts';
-import type { NewTask, Task, TaskId } from '../model/task.ts';
+import type { Task, TaskId } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
-import type { ManualClock } from './manual-clock.ts';
-import { claimed, claimOne, create, end, holder, ids, startChild } from './store-commands.ts';
+import { standing, success } from './standing.ts';
+import { claimed, create, end, ids, startChild } from './store-commands.ts';
 import { checks, type SuiteOptions } from './suite.ts';
 import { testAsking } from './test-survey-asking.ts';
-
-const success = { kind: 'result', isError: false, value: { content: [] } } as const;
-
-/** A published root that stands like that. */
-async function standing(
-  store: Store,
-  clock: ManualClock,
-  how: Standing,
-  given: Partial<NewTask> = {},
-): Promise<TaskId> {
-  const request = aTask(given);
-  const { id } = request;
-  await create(store, clock, request);
-  if (how === 'queued') return id;
-  const claim = await claimOne(store, clock, id);
-  if (how === 'waiting') {
-    const question = { key: 'colour', request: { kind: 'roots' } } as const;
-    await store.update('task', id, (task) => rules.ask(task, claim, question, clock.now()));
-  } else if (how === 'completed') {
-    await store.update('lineage', id, (around) => rules.complete(around, claim, success, clock.now()));
-  } else if (how !== 'running') {
-    await store.update('family', id, (family) => rules.fail(family, claim, outcomes[how], clock.now()));
-  }
-  return id;
-}
-
-const outcomes: Readonly<Record<'failed' | 'cancelled' | 'lost', Failed>> = {
-  failed: { kind: 'failure', message: 'Out of ink.' },
-  cancelled: { kind: 'cancelled' },
-  lost: { kind: 'lost', message: 'Nobody knows.' },
-};
+import { testOverview } from './test-survey-overview.ts';
 
 /** Everything that fits, page by page. */
 async function found(survey: Survey, filter: SurveyFilter = {}, limit = 100): Promise<TaskId[]> {
@@ -66,6 +34,7 @@ async function expectFound(survey: Survey, filter: SurveyFilter, wanted: readonl
 export function testSurvey(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
   testAsking({ check, checkShared }, expectFound);
+  testOverview({ check, checkShared });
 
   check('published roots are listed, the newest first', async ({ database: { store, survey }, clock }) => {
     await expectFound(survey, {}, []);
@@ -204,109 +173,6 @@ export function testSurvey(options: SuiteOptions): void {
     await store.update('family', id, (family) => rules.remove(family, clock.now()));
     await expectFound(survey, { standings: ['failed'] }, [kept]);
     await expectFound(survey, {}, [kept]);
-  });
-
-  check('an overview counts what lives and what has ended', async ({ database, clock }) => {
-    const { store, survey } = database;
-    const since = clock.now();
-    for (const how of ['queued', 'running', 'waiting', 'waiting'] as const)
-      await standing(store, clock, how, { tool: 'print' });
-    const { claim } = await claimed(store, clock, aTask({ tool: 'collect' }));
-    await startChild(store, clock, claim);
-    for (const how of ['completed', 'completed', 'failed', 'cancelled', 'lost'] as const)
-      await standing(store, clock, how, { tool: 'scan' });
-    const told = await survey.overview({ since, until: since + 10_000, buckets: 2 });
-    assert.deepEqual(told.live, { queued: 1, running: 2, waiting: 2 });
-    const ended = { completed: 2, failed: 1, cancelled: 1, lost: 1, medianMs: 0, p95Ms: 0 };
-    const none = { completed: 0, failed: 0, cancelled: 0, lost: 0, medianMs: null, p95Ms: null };
-    assert.deepEqual(told.ended, ended);
-    assert.deepEqual(told.buckets, [ended, none]);
-    assert.deepEqual(told.tools, [
-      { tool: 'scan', queued: 0, running: 0, waiting: 0, ...ended },
-      { tool: 'print', queued: 1, running: 1, waiting: 2, ...none },
-      { tool: 'collect', queued: 0, running: 1, waiting: 0, ...none },
-    ]);
-  });
-
-  check('what ended is in the bucket of its end', async ({ database: { store, survey }, clock }) => {
-    const since = clock.now();
-    for (let n = 0; n < 4; n++) {
-      await standing(store, clock, 'completed');
-      clock.advance(2_500);
-    }
-    await standing(store, clock, 'failed');
-    const counts = async (until: number, buckets: number) => {
-      const told = await survey.overview({ since, until, buckets });
-      return told.buckets.map(({ completed, failed }) => completed + failed);
-    };
-    assert.deepEqual(await counts(since + 10_000, 2), [2, 2]);
-    assert.deepEqual(await counts(since + 10_002, 2), [3, 2]);
-    assert.deepEqual(await counts(since + 2_500, 1), [1]);
-    // Long after, from memory, and with other borders.
-    clock.advance(3_600_000);
-    for (let look = 0; look < 2; look++) {
-      assert.deepEqual(await counts(since + 10_000, 2), [2, 2]);
-      assert.deepEqual(await counts(since + 10_000, 4), [1, 1, 1, 1]);
-      assert.deepEqual(await counts(since + 10_000_000, 2), [5, 0]);
-    }
-    await standing(store, clock, 'completed');
-    assert.deepEqual(await counts(since + 10_000_000, 2), [6, 0]);
-  });
-
-  check('tools are counted by whichever name', async ({ database: { store, survey }, clock }) => {
-    const since = clock.now();
-    const names = [
-      'scan',
-      'scan, then print',
-      ',',
-      'scan:4 5',
-      'überprüfen',
-      '印刷',
-      '\uFEFFscan',
-      'Aa',
-      'BB',
-    ];
-    for (const tool of names)
-      for (const how of ['completed', 'lost'] as const) await standing(store, clock, how, { tool });
-    const { tools, ended } = await survey.overview({ since, until: since + 1_000, buckets: 3 });
-    assert.deepEqual(tools.map(({ tool }) => tool).sort(), names.toSorted());
-    for (const { completed, failed, cancelled, lost } of tools)
-      assert.deepEqual([completed, failed, cancelled, lost], [1, 0, 0, 1]);
-    assert.deepEqual([ended.completed, ended.lost], [names.length, names.length]);
-  });
-
-  check('durations are right to a few per cent', async ({ database: { store, survey }, clock }) => {
-    const since = clock.now();
-    for (let n = 1; n <= 20; n++) {
-      const { task, claim } = await claimed(store, clock);
-      clock.advance(n * 100);
-      await store.update('lineage', task.id, (around) => rules.complete(around, claim, success, clock.now()));
-    }
-    const { ended } = await survey.overview({ since, until: clock.now() + 1, buckets: 3 });
-    assert.equal(ended.completed, 20);
-    assert.ok(Math.abs(ended.medianMs! - 1_000) < 50, `the median is ${ended.medianMs}`);
-    assert.ok(Math.abs(ended.p95Ms! - 1_900) < 90, `95 % is ${ended.p95Ms}`);
-  });
-
-  check('it tells since when the oldest task is ready', async ({ database, clock }) => {
-    const { store, survey } = database;
-    const readySince = async (owner?: string) => {
-      const query = { since: clock.now() - 1, until: clock.now(), buckets: 1 };
-      return (await survey.overview({ ...query, ...(owner !== undefined && { owner }) })).readySince;
-    };
-    assert.equal(await readySince(), null);
-    const { claim } = await claimed(store, clock);
-    assert.equal(await readySince(), null);
-    clock.advance(1_000);
-    const began = clock.now();
-    await standing(store, clock, 'queued', { tool: 'print', owner: 'bob' });
-    clock.advance(1_000);
-    await standing(store, clock, 'queued');
-    assert.equal(await readySince(), began);
-    assert.equal(await readySince('alice'), began + 1_000);
-    assert.equal(await readySince('carol'), null);
-    clock.advance(holder(clock).leaseUntil - clock.now());
-    assert.ok((await readySince())! <= began, `the lease on ${claim.taskId} is over`);
   });
 
   check('nobody is told of the tasks of others', async ({ database: { store, survey }, clock }) => {

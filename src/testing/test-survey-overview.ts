@@ -1,0 +1,112 @@
+/** The checks of overviews: what lives, what ended and when, how long it took, and how long it has been waiting. */
+import assert from 'node:assert/strict';
+import * as rules from '../engine/transitions.ts';
+import { aTask } from './fixtures.ts';
+import { standing, success } from './standing.ts';
+import { claimed, holder, startChild } from './store-commands.ts';
+import type { checks } from './suite.ts';
+
+export function testOverview({ check }: ReturnType<typeof checks>): void {
+  check('an overview counts what lives and what has ended', async ({ database, clock }) => {
+    const { store, survey } = database;
+    const since = clock.now();
+    for (const how of ['queued', 'running', 'waiting', 'waiting'] as const)
+      await standing(store, clock, how, { tool: 'print' });
+    const { claim } = await claimed(store, clock, aTask({ tool: 'collect' }));
+    await startChild(store, clock, claim);
+    for (const how of ['completed', 'completed', 'failed', 'cancelled', 'lost'] as const)
+      await standing(store, clock, how, { tool: 'scan' });
+    const told = await survey.overview({ since, until: since + 10_000, buckets: 2 });
+    assert.deepEqual(told.live, { queued: 1, running: 2, waiting: 2 });
+    const ended = { completed: 2, failed: 1, cancelled: 1, lost: 1, medianMs: 0, p95Ms: 0 };
+    const none = { completed: 0, failed: 0, cancelled: 0, lost: 0, medianMs: null, p95Ms: null };
+    assert.deepEqual(told.ended, ended);
+    assert.deepEqual(told.buckets, [ended, none]);
+    assert.deepEqual(told.tools, [
+      { tool: 'scan', queued: 0, running: 0, waiting: 0, ...ended },
+      { tool: 'print', queued: 1, running: 1, waiting: 2, ...none },
+      { tool: 'collect', queued: 0, running: 1, waiting: 0, ...none },
+    ]);
+  });
+
+  check('what ended is in the bucket of its end', async ({ database: { store, survey }, clock }) => {
+    const since = clock.now();
+    for (let n = 0; n < 4; n++) {
+      await standing(store, clock, 'completed');
+      clock.advance(2_500);
+    }
+    await standing(store, clock, 'failed');
+    const counts = async (until: number, buckets: number) => {
+      const told = await survey.overview({ since, until, buckets });
+      return told.buckets.map(({ completed, failed }) => completed + failed);
+    };
+    assert.deepEqual(await counts(since + 10_000, 2), [2, 2]);
+    assert.deepEqual(await counts(since + 10_002, 2), [3, 2]);
+    assert.deepEqual(await counts(since + 2_500, 1), [1]);
+    // Long after, from memory, and with other borders.
+    clock.advance(3_600_000);
+    for (let look = 0; look < 2; look++) {
+      assert.deepEqual(await counts(since + 10_000, 2), [2, 2]);
+      assert.deepEqual(await counts(since + 10_000, 4), [1, 1, 1, 1]);
+      assert.deepEqual(await counts(since + 10_000_000, 2), [5, 0]);
+    }
+    await standing(store, clock, 'completed');
+    assert.deepEqual(await counts(since + 10_000_000, 2), [6, 0]);
+  });
+
+  check('tools are counted by whichever name', async ({ database: { store, survey }, clock }) => {
+    const since = clock.now();
+    const names = [
+      'scan',
+      'scan, then print',
+      ',',
+      'scan:4 5',
+      'überprüfen',
+      '印刷',
+      '\uFEFFscan',
+      'Aa',
+      'BB',
+    ];
+    for (const tool of names)
+      for (const how of ['completed', 'lost'] as const) await standing(store, clock, how, { tool });
+    const { tools, ended } = await survey.overview({ since, until: since + 1_000, buckets: 3 });
+    assert.deepEqual(tools.map(({ tool }) => tool).sort(), names.toSorted());
+    for (const { completed, failed, cancelled, lost } of tools)
+      assert.deepEqual([completed, failed, cancelled, lost], [1, 0, 0, 1]);
+    assert.deepEqual([ended.completed, ended.lost], [names.length, names.length]);
+  });
+
+  check('durations are right to a few per cent', async ({ database: { store, survey }, clock }) => {
+    const since = clock.now();
+    for (let n = 1; n <= 20; n++) {
+      const { task, claim } = await claimed(store, clock);
+      clock.advance(n * 100);
+      await store.update('lineage', task.id, (around) => rules.complete(around, claim, success, clock.now()));
+    }
+    const { ended } = await survey.overview({ since, until: clock.now() + 1, buckets: 3 });
+    assert.equal(ended.completed, 20);
+    assert.ok(Math.abs(ended.medianMs! - 1_000) < 50, `the median is ${ended.medianMs}`);
+    assert.ok(Math.abs(ended.p95Ms! - 1_900) < 90, `95 % is ${ended.p95Ms}`);
+  });
+
+  check('it tells since when the oldest task is ready', async ({ database, clock }) => {
+    const { store, survey } = database;
+    const readySince = async (owner?: string) => {
+      const query = { since: clock.now() - 1, until: clock.now(), buckets: 1 };
+      return (await survey.overview({ ...query, ...(owner !== undefined && { owner }) })).readySince;
+    };
+    assert.equal(await readySince(), null);
+    const { claim } = await claimed(store, clock);
+    assert.equal(await readySince(), null);
+    clock.advance(1_000);
+    const began = clock.now();
+    await standing(store, clock, 'queued', { tool: 'print', owner: 'bob' });
+    clock.advance(1_000);
+    await standing(store, clock, 'queued');
+    assert.equal(await readySince(), began);
+    assert.equal(await readySince('alice'), began + 1_000);
+    assert.equal(await readySince('carol'), null);
+    clock.advance(holder(clock).leaseUntil - clock.now());
+    assert.ok((await readySince())! <= began, `the lease on ${claim.taskId} is over`);
+  });
+}
