@@ -28,6 +28,20 @@ test('S2322-15: no bit of it can be changed', () => {
   }
 });
 
+test('nor any character of it, even where that changes no bit', () => {
+  for (const value of ['a', 'ab', 'abc']) {
+    const sealed = sealer.seal(value, 1_000);
+    expect(sealer.open(sealed, 0)).toEqual({ value });
+    for (const last of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_')
+      if (!sealed.endsWith(last))
+        expect(sealer.open(sealed.slice(0, -1) + last, 0)).toEqual({ problem: 'forged' });
+    for (const more of ['=', ' ', '\n', '!']) {
+      expect(sealer.open(sealed + more, 0)).toEqual({ problem: 'forged' });
+      expect(sealer.open(more + sealed, 0)).toEqual({ problem: 'forged' });
+    }
+  }
+});
+
 test('another key or another purpose does not open it', () => {
   const sealed = sealer.seal(1, 1_000);
   expect(new Sealer(new Uint8Array(32), 'states').open(sealed, 0)).toEqual({ problem: 'forged' });

@@ -158,7 +158,10 @@ test('a change that does not fit undoes the whole transaction, and the next one 
   const db = connect(temporaryFile());
   configure(db);
   migrate(db, 'tasks.db');
-  const rows = new Rows(db, plainCells('tasks.db'));
+  const rows = new Rows(
+    db,
+    plainCells('tasks.db', () => false),
+  );
   const seal = sealing(db);
   const commands = new GroupCommit(db, 'tasks.db', {
     begun: () => {},

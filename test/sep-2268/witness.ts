@@ -53,8 +53,9 @@ export class Witness {
     return [...this.#known.keys()];
   }
 
+  /** That of the root is known before it is seen: it may ask before anybody looks. */
   planOf(taskId: string): Plan | undefined {
-    return this.#known.get(taskId)?.plan;
+    return taskId === this.rootId ? this.#plan : this.#known.get(taskId)?.plan;
   }
 
   childrenOf(taskId: string): readonly string[] {

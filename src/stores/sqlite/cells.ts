@@ -1,6 +1,7 @@
 /** Texts in columns of SQLite, where each value has a type of its own: encrypted ones are bytes. */
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 import type { Encoding, Cells as Of } from '../values/cells.ts';
+import { Damaged } from '../values/damaged.ts';
 import { keyBytes } from '../values/keys.ts';
 
 /** A text in its column; encrypted, it is bytes. */
@@ -14,22 +15,23 @@ export const blobs: Encoding<Stored> = {
   bytesOf: (stored) => (typeof stored === 'string' ? undefined : stored),
 };
 
-export function plainCells(file: string): Cells {
+/** `isEncrypted` is asked only when a value is met that cannot be read: it may as well be damaged. */
+export function plainCells(file: string, isEncrypted: () => boolean): Cells {
+  const refuse = (): never => {
+    if (!isEncrypted()) throw new Damaged('a stored value is not readable');
+    throw new StoreNotUnlocked(
+      file,
+      'another process has switched encryption on',
+      'Restart this process with the keys as the option `encryption`.',
+    );
+  };
   return {
     areBound: false,
     write: (text) => text,
-    read: (stored) => (typeof stored === 'string' ? stored : refuse(file)),
+    read: (stored) => (typeof stored === 'string' ? stored : refuse()),
     writeBytes: (bytes) => bytes,
-    readBytes: (stored) => (stored.byteLength === keyBytes ? stored : refuse(file)),
+    readBytes: (stored) => (stored.byteLength === keyBytes ? stored : refuse()),
     keyOf: ({ key }) => key,
     keysOf: ({ key }) => [key],
   };
-}
-
-function refuse(file: string): never {
-  throw new StoreNotUnlocked(
-    file,
-    'another process has switched encryption on',
-    'Restart this process with the keys as the option `encryption`.',
-  );
 }

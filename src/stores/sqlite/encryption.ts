@@ -45,6 +45,10 @@ export function readEncryption(db: Connection): EncryptionState {
   };
 }
 
+export function isEncrypted(db: Connection): boolean {
+  return readEncryption(db).keys.length > 0;
+}
+
 /** Does what the caller wishes. True if anything changed. Inside a write transaction, after `unlock`. */
 export function beginEncryption(db: Connection, keys: Keys, { isNew }: { readonly isNew: boolean }): boolean {
   const known = new Set(

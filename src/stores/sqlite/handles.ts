@@ -13,6 +13,7 @@ import {
   encryptionTables,
   finishCompaction,
   finishRewriting,
+  isEncrypted,
   readEncryption,
 } from './encryption.ts';
 import { Vault } from './vault.ts';
@@ -105,7 +106,7 @@ class SqliteHandles implements Handles {
     this.#path = path;
     this.#sql = prepare(db);
     const vault = keys && new Vault(db, keys, path);
-    this.#cells = vault ?? plainCells(path);
+    this.#cells = vault ?? plainCells(path, () => isEncrypted(db));
     this.#lookAnew = vault
       ? () => vault.refresh()
       : () => {

@@ -19,7 +19,7 @@ import {
   isBusy,
   worded,
 } from './driver.ts';
-import { beginEncryption, readEncryption } from './encryption.ts';
+import { beginEncryption, isEncrypted, readEncryption } from './encryption.ts';
 import { Feed } from './feed.ts';
 import { networkFileSystemOf } from './file-system.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -108,7 +108,7 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
   const manner = new Manner(db, () =>
     vault ? vault.refresh() : unlock(readEncryption(db), undefined, place),
   );
-  const cells = vault ?? plainCells(place);
+  const cells = vault ?? plainCells(place, () => isEncrypted(db));
   const rows = new Rows(db, cells);
   const feed = new Feed(db, rows, file && `${file}-wal`);
   // The first mark takes the space that all later ones need, while there is some.

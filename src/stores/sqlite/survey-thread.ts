@@ -12,6 +12,7 @@ import type { Keys } from '../values/keys.ts';
 import { Surveyor } from '../values/surveyor.ts';
 import { plainCells } from './cells.ts';
 import { connect } from './driver.ts';
+import { isEncrypted } from './encryption.ts';
 import { SqliteSurveySource, unhurried } from './survey-source.ts';
 import { Vault } from './vault.ts';
 
@@ -47,7 +48,7 @@ if (parentPort) {
   const { file, keys } = workerData as ThreadData;
   const db = connect(file, { readOnly: true, timeout: busyMs });
   db.exec('pragma cache_size = -16384');
-  const cells = keys ? new Vault(db, keys, file) : plainCells(file);
+  const cells = keys ? new Vault(db, keys, file) : plainCells(file, () => isEncrypted(db));
   let now = 0;
   const clock: Clock = { now: () => now, schedule: () => () => {} };
   const surveyor = new Surveyor(new SqliteSurveySource(db, cells, unhurried), { clock });
