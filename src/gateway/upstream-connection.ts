@@ -3,11 +3,11 @@
  * what the upstream lists, which is kept while it is away.
  */
 import { Client, type Transport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { AnswerQuestion } from '../client/asking.ts';
 import type { Handles } from '../client/handles.ts';
 import { httpTransport, type KnownSession } from '../client/http.ts';
 import { Pages } from '../client/listing.ts';
+import { ProgramTransport } from '../client/program.ts';
 import { TaskClient } from '../client/task-client.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -65,7 +65,10 @@ export class UpstreamConnection {
   #attempt: Promise<void> | undefined;
   #reviving: Promise<void> | undefined;
   #problem = 'it has not been connected to yet.';
-  #complaint: string | undefined;
+  /** The program of an upstream that is one. */
+  #program: ProgramTransport | undefined;
+  /** It got through only when it was not asked first which revision it speaks. */
+  #endsWhenAsked = false;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
@@ -134,7 +137,9 @@ export class UpstreamConnection {
       try {
         return await this.#attempt;
       } catch (error) {
-        const problem = worded(error, this.#complaint);
+        const problem = worded(error, this.#program?.complaint);
+        // Another program may stand in its place.
+        this.#endsWhenAsked = false;
         if (problem !== this.#problem && !signal.aborted) this.#parts.events.failed(problem);
         this.#problem = problem;
         await pause(Math.min(restMs.first * 2 ** failures, restMs.longest), signal);
@@ -156,6 +161,7 @@ export class UpstreamConnection {
       list('resources', 'resources/list', 'resources'),
       list('resources', 'resources/templates/list', 'resourceTemplates'),
     ]);
+    this.#endsWhenAsked = this.#program?.endsWhenAsked ?? false;
     const before = JSON.stringify(this.#listed);
     this.#listed = {
       capabilities,
@@ -246,19 +252,8 @@ export class UpstreamConnection {
     this.#instance = newId();
     if ('url' in target)
       return namingCalls(httpTransport(new URL(target.url), target, undefined, upstreamFetch));
-    const { command, args, env, cwd } = target;
-    const transport = new StdioClientTransport({
-      command,
-      args: [...args],
-      env: { ...(process.env as Record<string, string>), ...env },
-      stderr: 'pipe',
-      ...(cwd !== undefined && { cwd }),
-    });
-    this.#complaint = undefined;
-    transport.stderr?.on('data', (chunk: Buffer) => {
-      this.#complaint = chunk.toString().trimEnd().split('\n').at(-1);
-    });
-    return transport;
+    this.#program = new ProgramTransport(target, { endsWhenAsked: this.#endsWhenAsked });
+    return this.#program;
   }
 }
 

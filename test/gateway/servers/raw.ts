@@ -1,0 +1,66 @@
+/**
+ * A server of 2025-11-25, or with `--modern` of 2026-07-28, without any SDK, for what no SDK lets a server do. It writes
+ * a line to the file `--starts` when it is started; with `--strict` it ends when it is asked anything before `initialize`.
+ */
+import { appendFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: {
+    modern: { type: 'boolean' },
+    starts: { type: 'string' },
+    strict: { type: 'boolean' },
+    tools: { type: 'string' },
+  },
+});
+
+if (values.starts) appendFileSync(values.starts, `started ${process.pid}\n`);
+
+const tools = JSON.parse(values.tools ?? '["pid"]').map((tool: unknown) =>
+  typeof tool === 'string' ? { name: tool, inputSchema: { type: 'object' } } : tool,
+);
+let isInitialized = false;
+
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (values.strict && !isInitialized && method !== 'initialize') {
+    console.error('expected initialize');
+    process.exit(1);
+  }
+  if (id === undefined) return;
+  const answer = answerTo(method, params);
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, ...answer })}\n`);
+});
+
+function answerTo(method: string, params: { name?: string }): object {
+  switch (values.modern && method === 'initialize' ? 'none' : method) {
+    case 'server/discover':
+      if (!values.modern) break;
+      return complete({
+        supportedVersions: ['2026-07-28'],
+        capabilities: { tools: {} },
+        ttlMs: 0,
+        cacheScope: 'private',
+      });
+    case 'initialize':
+      isInitialized = true;
+      return {
+        result: {
+          protocolVersion: '2025-11-25',
+          capabilities: { tools: {} },
+          serverInfo: { name: 'raw', version: '1.0.0' },
+        },
+      };
+    case 'tools/list':
+      return complete({ tools, ttlMs: 0, cacheScope: 'private' });
+    case 'tools/call':
+      if (params.name === 'crash') process.exit(1);
+      return complete({ content: [{ type: 'text', text: `${params.name} ${process.pid}` }] });
+  }
+  return { error: { code: -32_601, message: `Method not found: ${method}` } };
+}
+
+function complete(result: object): object {
+  return { result: values.modern ? { resultType: 'complete', ...result } : result };
+}
