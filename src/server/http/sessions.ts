@@ -18,6 +18,7 @@ import type { Owner } from '../../model/task.ts';
 import { OverLimit } from '../../protocol/errors.ts';
 import { invalidParams, notAdmitted } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
+import { isLogLevel, type LogLevel } from '../call-log.ts';
 import { addressOf } from '../remote-address.ts';
 import { StandaloneStream } from '../standalone-stream.ts';
 import { type DirectAnswer, overLimitAnswer } from './direct.ts';
@@ -30,12 +31,14 @@ const idleMs = 10 * 60_000;
 const forgottenMs = 7 * 24 * 3_600_000;
 /** How exactly a row knows when its session was last used. */
 const seenMs = 3_600_000;
+/** Beside what a client said when it opened a session: the level of the log that it set in it. */
+const levelKey = 'dev.holdfast/logLevel';
 /** In characters: what a client says when it opens a session is kept as long as the session. */
 const longestOpening = 65_536;
 
 interface Live {
   readonly owner: Owner;
-  readonly opening: JsonObject;
+  opening: JsonObject;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly standalone: StandaloneStream;
   /** Requests that are being answered, streams included. */
@@ -83,7 +86,7 @@ export class HttpSessions {
     }
     session.seenAt = Date.now();
     this.#known.used(owner, id, () => session.inUse > 0);
-    await this.#noteUse(id, session);
+    await this.#noteUse(id, session, levelIn(body));
     const direct = isRightRevision(request) ? await this.#direct(session, received) : undefined;
     if (direct) return direct;
     const response = await session.transport.handleRequest(request, {
@@ -198,8 +201,10 @@ export class HttpSessions {
       });
       await response.text();
     };
-    await say({ id: 'restored', method: 'initialize', params: row.opening });
+    const [params, level] = apart(row.opening);
+    await say({ id: 'restored', method: 'initialize', params });
     await say({ method: 'notifications/initialized' });
+    if (level) await say({ id: 'level', method: 'logging/setLevel', params: { level } });
     return session;
   }
 
@@ -279,16 +284,15 @@ export class HttpSessions {
     }
   }
 
-  async #noteUse(id: string, session: Live): Promise<void> {
-    if (session.seenAt - session.savedAt < seenMs) return;
+  /** A level of the log is said once, and holds also for whoever opens the session again. */
+  async #noteUse(id: string, session: Live, level: LogLevel | undefined): Promise<void> {
+    const isNews = level !== undefined && level !== session.opening[levelKey];
+    if (!isNews && session.seenAt - session.savedAt < seenMs) return;
     session.savedAt = session.seenAt;
+    if (isNews) session.opening = { ...session.opening, [levelKey]: level };
+    const { owner, opening, seenAt } = session;
     const { requests } = await this.#binding.served();
-    await requests.sessions.save({
-      id,
-      owner: session.owner,
-      opening: session.opening,
-      seenAt: session.seenAt,
-    });
+    await requests.sessions.save({ id, owner, opening, seenAt });
   }
 
   #whileInUse(session: Live, response: Response, signal: AbortSignal): Response {
@@ -321,6 +325,17 @@ function isRightRevision({ headers }: Request): boolean {
 function notAnOpening({ id = null }: JsonObject, why: string): Response {
   const error = { code: invalidParams, message: `Invalid params: ${why}` };
   return Response.json({ jsonrpc: '2.0', id, error }, { status: 400 });
+}
+
+function levelIn(body: unknown): LogLevel | undefined {
+  if (!isJsonObject(body) || body.method !== 'logging/setLevel' || !isJsonObject(body.params))
+    return undefined;
+  return isLogLevel(body.params.level) ? body.params.level : undefined;
+}
+
+/** What the client said when it opened the session, and the level that it set since. */
+function apart({ [levelKey]: level, ...opening }: JsonObject): [JsonObject, LogLevel | undefined] {
+  return [opening, isLogLevel(level) ? level : undefined];
 }
 
 function keyOf(id: string, owner: Owner): string {
