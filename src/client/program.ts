@@ -8,6 +8,7 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { methodNotFound } from '../protocol/json-rpc.ts';
+import { Lines } from './lines.ts';
 
 /** In bytes, of one message: more than a result may have, so that none takes the connection along. */
 const largestMessage = 64 * 1024 * 1024;
@@ -99,9 +100,10 @@ export class ProgramTransport implements Transport {
       args: [...args],
       env: { ...(process.env as Record<string, string>), ...env },
       stderr: 'pipe',
-      maxBufferSize: largestMessage,
       ...(cwd !== undefined && { cwd }),
     });
+    // Not public: if it is called otherwise one day, large messages are read slowly again.
+    Object.assign(transport, { _readBuffer: new Lines(largestMessage) });
     this.#complaint = undefined;
     transport.stderr?.on('data', (chunk: Buffer) => {
       const line = chunk.subarray(-longestComplaint).toString().trimEnd().split('\n').at(-1);

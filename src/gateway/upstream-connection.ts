@@ -153,13 +153,13 @@ export class UpstreamConnection {
     const { client } = this.#main;
     const capabilities = (client.getServerCapabilities() ?? {}) as unknown as JsonObject;
     const instructions = client.getInstructions();
-    const list = (capability: string, method: string, key: string) =>
-      isJsonObject(capabilities[capability]) ? this.#list(method, key) : [];
+    const list = (capability: string, method: string, key: string, name: string) =>
+      isJsonObject(capabilities[capability]) ? this.#list(method, key, name) : [];
     const [tools, prompts, resources, resourceTemplates] = await Promise.all([
-      list('tools', 'tools/list', 'tools'),
-      list('prompts', 'prompts/list', 'prompts'),
-      list('resources', 'resources/list', 'resources'),
-      list('resources', 'resources/templates/list', 'resourceTemplates'),
+      list('tools', 'tools/list', 'tools', 'name'),
+      list('prompts', 'prompts/list', 'prompts', 'name'),
+      list('resources', 'resources/list', 'resources', 'uri'),
+      list('resources', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'),
     ]);
     this.#endsWhenAsked = this.#program?.endsWhenAsked ?? false;
     const before = JSON.stringify(this.#listed);
@@ -175,15 +175,19 @@ export class UpstreamConnection {
     this.#parts.events.opened();
   }
 
-  async #list(method: string, key: string): Promise<JsonObject[]> {
-    const listed: JsonObject[] = [];
+  /** Without what has no name, and what has the name of another: nobody could ask for it. */
+  async #list(method: string, key: string, name: string): Promise<JsonObject[]> {
+    const listed = new Map<string, JsonObject>();
     const pages = new Pages(`the answer to ${method}`);
     for (let cursor: string | undefined; ; ) {
       const page = await this.#main.request(method, cursor === undefined ? {} : { cursor });
       const entries = Array.isArray(page[key]) ? page[key] : [];
-      listed.push(...entries.filter(isJsonObject));
+      for (const entry of entries.filter(isJsonObject)) {
+        const called = entry[name];
+        if (typeof called === 'string' && called && !listed.has(called)) listed.set(called, entry);
+      }
       cursor = pages.next(page.nextCursor, entries.length);
-      if (cursor === undefined) return listed;
+      if (cursor === undefined) return [...listed.values()];
     }
   }
 

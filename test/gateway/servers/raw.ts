@@ -20,6 +20,12 @@ if (values.starts) appendFileSync(values.starts, `started ${process.pid}\n`);
 const tools = JSON.parse(values.tools ?? '["pid"]').map((tool: unknown) =>
   typeof tool === 'string' ? { name: tool, inputSchema: { type: 'object' } } : tool,
 );
+/** What tools of these names are answered with. */
+const malformed: Readonly<Record<string, object>> = {
+  nothing: {},
+  text: { result: 'text' },
+  error: { error: { code: 'text' } },
+};
 let isInitialized = false;
 
 createInterface({ input: process.stdin }).on('line', (line) => {
@@ -33,7 +39,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, ...answer })}\n`);
 });
 
-function answerTo(method: string, params: { name?: string }): object {
+function answerTo(method: string, params: { name: string }): object {
   switch (values.modern && method === 'initialize' ? 'none' : method) {
     case 'server/discover':
       if (!values.modern) break;
@@ -56,6 +62,9 @@ function answerTo(method: string, params: { name?: string }): object {
       return complete({ tools, ttlMs: 0, cacheScope: 'private' });
     case 'tools/call':
       if (params.name === 'crash') process.exit(1);
+      if (params.name in malformed) return malformed[params.name]!;
+      if (params.name === 'large')
+        return complete({ content: [{ type: 'text', text: 'x'.repeat(11_000_000) }] });
       return complete({ content: [{ type: 'text', text: `${params.name} ${process.pid}` }] });
   }
   return { error: { code: -32_601, message: `Method not found: ${method}` } };
