@@ -64,6 +64,7 @@ export class UpstreamConnection {
   #isConnected = false;
   #attempt: Promise<void> | undefined;
   #reviving: Promise<void> | undefined;
+  #isOutOfDate = false;
   #problem = 'it has not been connected to yet.';
   /** The program of an upstream that is one. */
   #program: ProgramTransport | undefined;
@@ -75,9 +76,7 @@ export class UpstreamConnection {
     this.#listed = parts.listed ?? nothing;
     this.#main = this.#client(() => this.#open());
     const { client } = this.#main;
-    client.onclose = () => {
-      if (!this.#closed.signal.aborted) void this.revive();
-    };
+    client.onclose = () => this.#changed();
     client.setNotificationHandler('notifications/message', ({ params }) => {
       parts.events.logged(params as unknown as JsonObject, carryingCall());
     });
@@ -122,6 +121,13 @@ export class UpstreamConnection {
     await this.#main.close().catch(() => {});
   }
 
+  /** What is being listed now may be out of date already: it is listed once more. */
+  #changed(): void {
+    if (this.#closed.signal.aborted) return;
+    this.#isOutOfDate = true;
+    void this.revive();
+  }
+
   /** Connects, and lists, until that succeeds; between the attempts it rests longer and longer. */
   revive(): Promise<void> {
     this.#reviving ??= this.#revive().finally(() => {
@@ -133,9 +139,12 @@ export class UpstreamConnection {
   async #revive(): Promise<void> {
     const { signal } = this.#closed;
     for (let failures = 0; !signal.aborted; failures++) {
+      this.#isOutOfDate = false;
       this.#attempt = this.#connectAndList();
       try {
-        return await this.#attempt;
+        await this.#attempt;
+        if (!this.#isOutOfDate) return;
+        failures = 0;
       } catch (error) {
         const problem = worded(error, this.#program?.complaint);
         // Another program may stand in its place.
@@ -162,6 +171,9 @@ export class UpstreamConnection {
       list('resources', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'),
     ]);
     this.#endsWhenAsked = this.#program?.endsWhenAsked ?? false;
+    // It may have come back only to be asked this, as another than it was.
+    const now = client.getServerCapabilities() ?? {};
+    if (JSON.stringify(now) !== JSON.stringify(capabilities)) return this.#connectAndList();
     const before = JSON.stringify(this.#listed);
     this.#listed = {
       capabilities,
@@ -230,7 +242,7 @@ export class UpstreamConnection {
   }
 
   #client(open: () => Transport): TaskClient {
-    const onChanged = () => void this.revive();
+    const onChanged = () => this.#changed();
     const listChanged = { autoRefresh: false, debounceMs: 50, onChanged };
     const client = new Client(
       { name: 'holdfast', version: this.#parts.version },

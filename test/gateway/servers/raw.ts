@@ -1,24 +1,27 @@
 /**
  * A server of 2025-11-25, or with `--modern` of 2026-07-28, without any SDK, for what no SDK lets a server do. It writes
  * a line to the file `--starts` when it is started; with `--strict` it ends when it is asked anything before `initialize`.
+ * Only when it is started again it has prompts. With `--restless` a tool `late` appears while it is first listing them.
  */
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({
   options: {
     modern: { type: 'boolean' },
+    restless: { type: 'boolean' },
     starts: { type: 'string' },
     strict: { type: 'boolean' },
     tools: { type: 'string' },
   },
 });
 
+const isStartedAgain = values.starts !== undefined && existsSync(values.starts);
 if (values.starts) appendFileSync(values.starts, `started ${process.pid}\n`);
 
-const tools = JSON.parse(values.tools ?? '["pid"]').map((tool: unknown) =>
-  typeof tool === 'string' ? { name: tool, inputSchema: { type: 'object' } } : tool,
+const tools: { name: string; inputSchema: object }[] = JSON.parse(values.tools ?? '["pid"]').map(
+  (tool: unknown) => (typeof tool === 'string' ? { name: tool, inputSchema: { type: 'object' } } : tool),
 );
 /** What tools of these names are answered with. */
 const malformed: Readonly<Record<string, object>> = {
@@ -35,8 +38,13 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     process.exit(1);
   }
   if (id === undefined) return;
-  const answer = answerTo(method, params);
-  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, ...answer })}\n`);
+  const answer = JSON.stringify({ jsonrpc: '2.0', id, ...answerTo(method, params) });
+  if (method !== 'tools/list' || !values.restless || tools.some(({ name }) => name === 'late'))
+    return void process.stdout.write(`${answer}\n`);
+  tools.push({ name: 'late', inputSchema: { type: 'object' } });
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })}\n`);
+  // Longer than the notification is waited over.
+  setTimeout(() => process.stdout.write(`${answer}\n`), 500);
 });
 
 function answerTo(method: string, params: { name: string }): object {
@@ -54,10 +62,12 @@ function answerTo(method: string, params: { name: string }): object {
       return {
         result: {
           protocolVersion: '2025-11-25',
-          capabilities: { tools: {} },
+          capabilities: { tools: { listChanged: true }, ...(isStartedAgain && { prompts: {} }) },
           serverInfo: { name: 'raw', version: '1.0.0' },
         },
       };
+    case 'prompts/list':
+      return complete({ prompts: [{ name: 'greet' }] });
     case 'tools/list':
       return complete({ tools, ttlMs: 0, cacheScope: 'private' });
     case 'tools/call':
