@@ -66,6 +66,7 @@ export class UpstreamConnection {
   #reviving: Promise<void> | undefined;
   #isOutOfDate = false;
   #problem = 'it has not been connected to yet.';
+  #transport: Transport | undefined;
   /** The program of an upstream that is one. */
   #program: ProgramTransport | undefined;
   /** It got through only when it was not asked first which revision it speaks. */
@@ -119,6 +120,8 @@ export class UpstreamConnection {
     this.#closed.abort();
     for (const client of this.#earlier.values()) await (await client.catch(() => undefined))?.close();
     await this.#main.close().catch(() => {});
+    // As long as it is only being asked what it speaks, it is not the client's.
+    await this.#transport?.close().catch(() => {});
   }
 
   /** What is being listed now may be out of date already: it is listed once more. */
@@ -267,9 +270,12 @@ export class UpstreamConnection {
     const { target } = this.#parts;
     this.#instance = newId();
     if ('url' in target)
-      return namingCalls(httpTransport(new URL(target.url), target, undefined, upstreamFetch));
-    this.#program = new ProgramTransport(target, { endsWhenAsked: this.#endsWhenAsked });
-    return this.#program;
+      this.#transport = namingCalls(httpTransport(new URL(target.url), target, undefined, upstreamFetch));
+    else {
+      this.#program = new ProgramTransport(target, { endsWhenAsked: this.#endsWhenAsked });
+      this.#transport = this.#program;
+    }
+    return this.#transport;
   }
 }
 
