@@ -93,10 +93,9 @@ async function onPort(gateway: Gateway, port: number, { json, operator }: PortOp
       ...(token && { operator: token }),
     });
     gateway.face.notifier = server.handler.notify;
-    await gateway.work();
-    const dashboard = token && `${server.dashboard}${token.fragment}`;
-    if (json) console.log(JSON.stringify({ ready: server.url, ...(dashboard && { dashboard }) }));
-    else console.log(dashboard ? `ready ${server.url}\ndashboard ${dashboard}` : `ready ${server.url}`);
+    // Whoever tells it to stop does not wait for servers that have not even started.
+    await Promise.race([gateway.work(), server.stopped]);
+    if (gateway.isWorking) sayReady(server.url, token && `${server.dashboard}${token.fragment}`, json);
     await server.stopped;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE')
@@ -107,13 +106,18 @@ async function onPort(gateway: Gateway, port: number, { json, operator }: PortOp
   }
 }
 
+function sayReady(url: string, dashboard: string | undefined, json = false): void {
+  if (json) console.log(JSON.stringify({ ready: url, ...(dashboard && { dashboard }) }));
+  else console.log(dashboard ? `ready ${url}\ndashboard ${dashboard}` : `ready ${url}`);
+}
+
 async function onPipe(gateway: Gateway): Promise<void> {
   const { serveStdio } = await import('../server/stdio.ts');
   const server = serveStdio(gateway.tasks, gateway.face.serverFor, {
     onError: ({ message }) => console.error(`holdfast: ${message}`),
   });
   try {
-    await gateway.work();
+    await Promise.race([gateway.work(), server.stopped]);
     await server.stopped;
   } finally {
     await gateway.close();

@@ -1,5 +1,6 @@
 /** Which server is meant, how it is reached, and what is written down to reach it again: never a secret. */
-import type { Transport } from '@modelcontextprotocol/client';
+
+import type { Program } from '../client/program.ts';
 import type { TaskClient } from '../client/task-client.ts';
 import type { ConnectTasksOptions } from '../client.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -125,9 +126,14 @@ export async function connectTo(
   client.setVersionNegotiation({
     mode: revision === 'auto' ? 'auto' : revision === '2025-11-25' ? 'legacy' : { pin: revision },
   });
-  const complaints = new Complaints();
+  const { ProgramTransport } = await import('../client/program.ts');
+  let program: InstanceType<typeof ProgramTransport> | undefined;
+  const started = (command: Program) => {
+    program = new ProgramTransport(command, { endsWhenAsked: program?.endsWhenAsked ?? false });
+    return program;
+  };
   try {
-    return await connectTasks(client, 'url' in upstream ? upstream.url : () => complaints.over(upstream), {
+    return await connectTasks(client, 'url' in upstream ? upstream.url : () => started(upstream), {
       ...options,
       ...('url' in upstream && { headers: upstream.headers }),
       ...(name !== undefined && { server: name }),
@@ -135,28 +141,7 @@ export async function connectTo(
       target: kept as unknown as JsonObject,
     });
   } catch (error) {
-    throw unreachable(error, target, complaints.last);
-  }
-}
-
-/** Whatever a server writes beside the protocol would spoil the screen; its last line may say why it ended. */
-class Complaints {
-  last: string | undefined;
-
-  async over({ command, args, env, cwd }: Extract<Upstream, { command: string }>): Promise<Transport> {
-    const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
-    const transport = new StdioClientTransport({
-      command,
-      args: [...args],
-      env: { ...(process.env as Record<string, string>), ...env },
-      stderr: 'pipe',
-      ...(cwd !== undefined && { cwd }),
-    });
-    transport.stderr?.on('data', (chunk: Buffer) => {
-      const line = chunk.toString().trimEnd().split('\n').at(-1);
-      if (line) this.last = oneLine(line);
-    });
-    return transport;
+    throw unreachable(error, target, program?.complaint);
   }
 }
 

@@ -55,8 +55,8 @@ async function run(args: readonly string[]): Promise<number> {
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
   });
-  await gateway.work(concurrency);
-  console.log(values.json ? JSON.stringify({ ready: 'worker' }) : 'ready worker');
+  await Promise.race([gateway.work(concurrency), stopped]);
+  if (gateway.isWorking) console.log(values.json ? JSON.stringify({ ready: 'worker' }) : 'ready worker');
   await stopped;
   return 0;
 }

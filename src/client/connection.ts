@@ -63,7 +63,7 @@ export class Connection implements RemotePeer {
     });
     const isModern = this.client.getProtocolEra() === 'modern';
     this.dispatcher.take(transport, isModern);
-    // On a pipe the SDK asks a throw-away process what it speaks: what requests have to say is known with the first.
+    // On its own pipes the SDK asks a throw-away process what it speaks: what requests say is known with the first.
     if (isModern && !this.dispatcher.isAddressed) await this.client.discover();
     const server = this.client.getServerCapabilities();
     this.#agreed = {

@@ -24,26 +24,15 @@ export interface FaceParts {
 type Handler = (request: { params?: JsonObject }) => unknown;
 
 /** A server that stays connected, and what it is told of logs. */
-class Connected implements HearingSession {
-  readonly stream: LogStream;
-  readonly #server: Server;
-  readonly #knownId: string | undefined;
-
-  /** A session that is opened again has its id already. */
-  constructor(server: Server, { binding }: Tasks, knownId?: string | null) {
-    this.#server = server;
-    this.#knownId = knownId ?? undefined;
-    this.stream = new LogStream(
+function hearing(server: Server, { binding }: Tasks): HearingSession {
+  return {
+    stream: new LogStream(
       async (params) => {
         if (server.transport) await server.notification({ method: 'notifications/message', params } as never);
       },
       async () => server.transport && binding.standaloneStreams.get(server.transport)?.room(),
-    );
-  }
-
-  get sessionId(): string | undefined {
-    return this.#server.transport?.sessionId ?? this.#knownId;
-  }
+    ),
+  };
 }
 
 /** An error as the SDK puts it on the wire. */
@@ -76,7 +65,7 @@ export class Face {
     // One that serves a single request hears of nothing.
     if (era === 'legacy' || !requestInfo) {
       this.#connected.add(server);
-      const stopHearing = era === 'legacy' ? this.#hearLogs(server, requestInfo) : () => {};
+      const stopHearing = era === 'legacy' ? this.#hearLogs(server) : () => {};
       server.onclose = () => {
         this.#connected.delete(server);
         stopHearing();
@@ -86,10 +75,10 @@ export class Face {
   };
 
   /** In a session the level is said once, and holds for whatever is logged from then on. */
-  #hearLogs(server: Server, request: Request | undefined): () => void {
+  #hearLogs(server: Server): () => void {
     const { sessionLogs, tasks, upstreams } = this.#parts;
     if (!this.#has('logging')) return () => {};
-    const session = new Connected(server, tasks, request?.headers.get('mcp-session-id'));
+    const session = hearing(server, tasks);
     sessionLogs.join(session);
     server.setRequestHandler('logging/setLevel', async ({ params }) => {
       sessionLogs.setLevel(session, params.level as LogLevel);

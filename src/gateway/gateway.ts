@@ -35,6 +35,8 @@ export class Gateway implements AsyncDisposable {
   readonly settled: Promise<void>;
   readonly #upstreams: readonly Upstream[];
   readonly #programs = new Programs();
+  #isWorking = false;
+  #isClosed = false;
 
   constructor({ config, version, startMs = 30_000, lists, onTrouble, ...options }: GatewayOptions) {
     const { plainClients } = config;
@@ -88,11 +90,18 @@ export class Gateway implements AsyncDisposable {
   async work(concurrency = callsAtOnce): Promise<void> {
     // Whether a call may be repeated is said by the upstream that it was made to.
     await this.settled;
+    if (this.#isClosed) return;
     await this.tasks.work({ concurrency });
+    this.#isWorking = true;
+  }
+
+  get isWorking(): boolean {
+    return this.#isWorking;
   }
 
   /** After whatever serves it has stopped: lets go of the upstreams. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.tasks.close();
     await this.#programs.close();
     await Promise.all(this.#upstreams.map((upstream) => upstream.close()));

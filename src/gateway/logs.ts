@@ -27,8 +27,6 @@ import type { Drive } from './drive.ts';
 
 /** What a session hears that has not said from which level on. */
 const usualLevel: LogLevel = 'info';
-/** Sessions whose level is remembered while they are away from this process. */
-const mostKept = 1_000;
 /** How long a call waits at most for an upstream to take note of the level that it wants. */
 const patienceMs = 2_000;
 
@@ -46,15 +44,11 @@ function mostOf(levels: readonly LogLevel[]): LogLevel | undefined {
 /** A session that can be told what upstreams log. */
 export interface HearingSession {
   readonly stream: LogStream;
-  /** Undefined on a pipe. */
-  readonly sessionId: string | undefined;
 }
 
 export class SessionLogs {
   /** With the levels that they have set. */
   readonly #sessions = new Map<HearingSession, LogLevel | undefined>();
-  /** By session id: a session may leave the process while it is idle, and its level is not said again. */
-  readonly #kept = new Map<string, LogLevel>();
   /** How many of them want each level, said or not. */
   readonly #wanting = new Map<LogLevel, number>();
   #saying = 0;
@@ -62,8 +56,7 @@ export class SessionLogs {
   onWish: () => void = () => {};
 
   join(session: HearingSession): void {
-    const { sessionId } = session;
-    this.#set(session, sessionId === undefined ? undefined : this.#kept.get(sessionId));
+    this.#set(session, undefined);
     this.onWish();
   }
 
@@ -76,13 +69,6 @@ export class SessionLogs {
 
   setLevel(session: HearingSession, level: LogLevel): void {
     this.#set(session, level);
-    const { sessionId } = session;
-    if (sessionId !== undefined) {
-      this.#kept.delete(sessionId);
-      this.#kept.set(sessionId, level);
-      const [oldest] = this.#kept.keys();
-      if (this.#kept.size > mostKept) this.#kept.delete(oldest!);
-    }
     this.onWish();
   }
 

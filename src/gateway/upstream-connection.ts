@@ -3,11 +3,11 @@
  * what the upstream lists, which is kept while it is away.
  */
 import { Client, type Transport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { AnswerQuestion } from '../client/asking.ts';
 import type { Handles } from '../client/handles.ts';
 import { httpTransport, type KnownSession } from '../client/http.ts';
 import { Pages } from '../client/listing.ts';
+import { ProgramTransport } from '../client/program.ts';
 import { TaskClient } from '../client/task-client.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -64,17 +64,20 @@ export class UpstreamConnection {
   #isConnected = false;
   #attempt: Promise<void> | undefined;
   #reviving: Promise<void> | undefined;
+  #isOutOfDate = false;
   #problem = 'it has not been connected to yet.';
-  #complaint: string | undefined;
+  #transport: Transport | undefined;
+  /** The program of an upstream that is one. */
+  #program: ProgramTransport | undefined;
+  /** It got through only when it was not asked first which revision it speaks. */
+  #endsWhenAsked = false;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
     this.#listed = parts.listed ?? nothing;
     this.#main = this.#client(() => this.#open());
     const { client } = this.#main;
-    client.onclose = () => {
-      if (!this.#closed.signal.aborted) void this.revive();
-    };
+    client.onclose = () => this.#changed();
     client.setNotificationHandler('notifications/message', ({ params }) => {
       parts.events.logged(params as unknown as JsonObject, carryingCall());
     });
@@ -117,6 +120,15 @@ export class UpstreamConnection {
     this.#closed.abort();
     for (const client of this.#earlier.values()) await (await client.catch(() => undefined))?.close();
     await this.#main.close().catch(() => {});
+    // As long as it is only being asked what it speaks, it is not the client's.
+    await this.#transport?.close().catch(() => {});
+  }
+
+  /** What is being listed now may be out of date already: it is listed once more. */
+  #changed(): void {
+    if (this.#closed.signal.aborted) return;
+    this.#isOutOfDate = true;
+    void this.revive();
   }
 
   /** Connects, and lists, until that succeeds; between the attempts it rests longer and longer. */
@@ -130,11 +142,16 @@ export class UpstreamConnection {
   async #revive(): Promise<void> {
     const { signal } = this.#closed;
     for (let failures = 0; !signal.aborted; failures++) {
+      this.#isOutOfDate = false;
       this.#attempt = this.#connectAndList();
       try {
-        return await this.#attempt;
+        await this.#attempt;
+        if (!this.#isOutOfDate) return;
+        failures = 0;
       } catch (error) {
-        const problem = worded(error, this.#complaint);
+        const problem = worded(error, this.#program?.complaint);
+        // Another program may stand in its place.
+        this.#endsWhenAsked = false;
         if (problem !== this.#problem && !signal.aborted) this.#parts.events.failed(problem);
         this.#problem = problem;
         await pause(Math.min(restMs.first * 2 ** failures, restMs.longest), signal);
@@ -148,14 +165,18 @@ export class UpstreamConnection {
     const { client } = this.#main;
     const capabilities = (client.getServerCapabilities() ?? {}) as unknown as JsonObject;
     const instructions = client.getInstructions();
-    const list = (capability: string, method: string, key: string) =>
-      isJsonObject(capabilities[capability]) ? this.#list(method, key) : [];
+    const list = (capability: string, method: string, key: string, name: string) =>
+      isJsonObject(capabilities[capability]) ? this.#list(method, key, name) : [];
     const [tools, prompts, resources, resourceTemplates] = await Promise.all([
-      list('tools', 'tools/list', 'tools'),
-      list('prompts', 'prompts/list', 'prompts'),
-      list('resources', 'resources/list', 'resources'),
-      list('resources', 'resources/templates/list', 'resourceTemplates'),
+      list('tools', 'tools/list', 'tools', 'name'),
+      list('prompts', 'prompts/list', 'prompts', 'name'),
+      list('resources', 'resources/list', 'resources', 'uri'),
+      list('resources', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'),
     ]);
+    this.#endsWhenAsked = this.#program?.endsWhenAsked ?? false;
+    // It may have come back only to be asked this, as another than it was.
+    const now = client.getServerCapabilities() ?? {};
+    if (JSON.stringify(now) !== JSON.stringify(capabilities)) return this.#connectAndList();
     const before = JSON.stringify(this.#listed);
     this.#listed = {
       capabilities,
@@ -169,15 +190,19 @@ export class UpstreamConnection {
     this.#parts.events.opened();
   }
 
-  async #list(method: string, key: string): Promise<JsonObject[]> {
-    const listed: JsonObject[] = [];
+  /** Without what has no name, and what has the name of another: nobody could ask for it. */
+  async #list(method: string, key: string, name: string): Promise<JsonObject[]> {
+    const listed = new Map<string, JsonObject>();
     const pages = new Pages(`the answer to ${method}`);
     for (let cursor: string | undefined; ; ) {
       const page = await this.#main.request(method, cursor === undefined ? {} : { cursor });
       const entries = Array.isArray(page[key]) ? page[key] : [];
-      listed.push(...entries.filter(isJsonObject));
+      for (const entry of entries.filter(isJsonObject)) {
+        const called = entry[name];
+        if (typeof called === 'string' && called && !listed.has(called)) listed.set(called, entry);
+      }
       cursor = pages.next(page.nextCursor, entries.length);
-      if (cursor === undefined) return listed;
+      if (cursor === undefined) return [...listed.values()];
     }
   }
 
@@ -220,7 +245,7 @@ export class UpstreamConnection {
   }
 
   #client(open: () => Transport): TaskClient {
-    const onChanged = () => void this.revive();
+    const onChanged = () => this.#changed();
     const listChanged = { autoRefresh: false, debounceMs: 50, onChanged };
     const client = new Client(
       { name: 'holdfast', version: this.#parts.version },
@@ -245,20 +270,12 @@ export class UpstreamConnection {
     const { target } = this.#parts;
     this.#instance = newId();
     if ('url' in target)
-      return namingCalls(httpTransport(new URL(target.url), target, undefined, upstreamFetch));
-    const { command, args, env, cwd } = target;
-    const transport = new StdioClientTransport({
-      command,
-      args: [...args],
-      env: { ...(process.env as Record<string, string>), ...env },
-      stderr: 'pipe',
-      ...(cwd !== undefined && { cwd }),
-    });
-    this.#complaint = undefined;
-    transport.stderr?.on('data', (chunk: Buffer) => {
-      this.#complaint = chunk.toString().trimEnd().split('\n').at(-1);
-    });
-    return transport;
+      this.#transport = namingCalls(httpTransport(new URL(target.url), target, undefined, upstreamFetch));
+    else {
+      this.#program = new ProgramTransport(target, { endsWhenAsked: this.#endsWhenAsked });
+      this.#transport = this.#program;
+    }
+    return this.#transport;
   }
 }
 

@@ -91,6 +91,22 @@ export class Limiter {
     };
   }
 
+  /** Refuses one session more than an owner may have, all of whose sessions are in use. */
+  refuseSession(owner: Owner): never {
+    const { sessionsPerOwner } = this.limits;
+    return this.#refusing(owner)(
+      new OverLimit(
+        'sessionsPerOwner',
+        `No more than ${sessionsPerOwner} sessions at a time: end one first.`,
+      ),
+    );
+  }
+
+  /** A session that nobody used went for another of its owner. */
+  sessionWent(): void {
+    quietly(() => this.#observer.refused('sessionsPerOwner'));
+  }
+
   #refusing(owner: Owner): (error: unknown) => never {
     return (error) => {
       if (error instanceof OverLimit) {

@@ -18,6 +18,8 @@ export interface Limits {
   readonly keptTasksPerOwner: number;
   /** Subscriptions of one owner that are open. */
   readonly subscriptionsPerOwner: number;
+  /** Sessions of one owner over HTTP (2025-11-25) that are kept, in one process. */
+  readonly sessionsPerOwner: number;
   /** Tasks in all that are not over. */
   readonly liveTasks: number;
   /** Tasks in all, those that are over and still kept among them. */
@@ -36,6 +38,7 @@ export const defaultLimits: Limits = {
   liveTasksPerOwner: 1_000,
   keptTasksPerOwner: 10_000,
   subscriptionsPerOwner: 100,
+  sessionsPerOwner: 1_000,
   liveTasks: 100_000,
   keptTasks: 1_000_000,
   subscriptions: 10_000,

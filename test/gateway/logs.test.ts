@@ -1,16 +1,10 @@
 /** What upstreams log reaches those that want to hear it, and nobody else. */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Drive } from '../../src/gateway/drive.ts';
-import {
-  type HearingSession,
-  type LoggingUpstream,
-  SessionLogs,
-  UpstreamLogs,
-} from '../../src/gateway/logs.ts';
-import { LogStream } from '../../src/server/call-log.ts';
+import { type LoggingUpstream, SessionLogs, UpstreamLogs } from '../../src/gateway/logs.ts';
 import { until } from '../chaos/until.ts';
 import { ServerProcess, toyProcess } from './processes.ts';
 import { notes, openGateway, type Stage, textOf, toy } from './stage.ts';
@@ -247,23 +241,33 @@ test('where an upstream does not say of which call it speaks, nobody hears what 
   expect(heard).toEqual(['ada: alone', 'bob: his', 'bob: alone again']);
 });
 
-test('the level of a session is remembered while the session is away from the process', () => {
-  const logs = new SessionLogs();
-  const heard: unknown[] = [];
-  const session = (sessionId: string): HearingSession => ({
-    sessionId,
-    stream: new LogStream(async ({ data }) => void heard.push(data)),
+test('the level of a session holds after a restart of the gateway, and of the upstream with it', async () => {
+  const store = join(dirname(notes().file), 'tasks.db');
+  const before = await openGateway({ mcpServers: { toy } }, store);
+  const reader = await connect(before, 'legacy');
+  await reader.client.setLoggingLevel('warning');
+  const { sessionId } = reader.client.transport!;
+  await before[Symbol.asyncDispose]();
+  await reader.client.close();
+  await using after = await openGateway({ mcpServers: { toy } }, store);
+  const client = new Client({ name: 'reader', version: '1' });
+  await client.connect(new StreamableHTTPClientTransport(after.url, { sessionId: sessionId! }));
+  const stream = new AbortController();
+  const response = await fetch(after.url, {
+    headers: { accept: 'text/event-stream', 'mcp-session-id': sessionId! },
+    signal: stream.signal,
   });
-  const before = session('s');
-  logs.join(before);
-  logs.setLevel(before, 'error');
-  logs.leave(before);
-  expect(logs.wish).toEqual({ level: undefined, isSaid: false });
-  logs.join(session('s'));
-  logs.tell({ level: 'warning', data: 'a warning' });
-  logs.tell({ level: 'error', data: 'an error' });
-  expect(heard).toEqual(['an error']);
-  expect(logs.wish).toEqual({ level: 'error', isSaid: true });
+  const frames = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  const messages = [
+    { level: 'info', data: 'too little' },
+    { level: 'alert', data: 'enough' },
+  ];
+  await client.callTool({ name: 'say', arguments: { messages } });
+  let text = '';
+  while (!text.includes('enough')) text += (await frames.read()).value;
+  expect(text).not.toContain('too little');
+  stream.abort();
+  await client.close();
 });
 
 function upstreamWith(drives: Iterable<Drive>): LoggingUpstream {

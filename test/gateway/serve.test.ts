@@ -2,8 +2,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, expect, test, vi } from 'vitest';
 import { until } from '../chaos/until.ts';
@@ -84,6 +86,29 @@ test('a call that is under way when it is told to end has time to finish', async
   expect(await gateway.kill('SIGTERM')).toBe(0);
   expect(lines()).toEqual(['begun', 'done']);
 });
+
+test('told to end while a server has not answered yet, it ends without having been ready', async () => {
+  const port = String(await freePort());
+  const silent = ['-e', 'process.stdin.resume()'];
+  const words = args('--port', port, '--store', 'memory:', '--', process.execPath, ...silent);
+  const gateway = spawn(process.execPath, words, { env, cwd: home, stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  gateway.stdout.on('data', (chunk) => (said += chunk));
+  const answer = () => fetch(`http://127.0.0.1:${port}/`).catch(() => undefined);
+  while (!(await answer())) await pause(20);
+  gateway.kill('SIGTERM');
+  expect(await once(gateway, 'close')).toEqual([0, null]);
+  expect(said).toBe('');
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
 
 test('serves a host that starts it, on standard input and output', async () => {
   const words = args('--stdio', '--', toy.command, ...toy.args);

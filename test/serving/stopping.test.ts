@@ -1,5 +1,7 @@
 /** A server that is told to stop: open requests get their answers, tasks wait in the store for the next process. */
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
 import { Place, standing } from './place.ts';
@@ -60,6 +62,20 @@ describe('SIGTERM', () => {
     await expect(reply).rejects.toThrow();
     expect(await exit).toEqual(clean);
     expect(standing(place.tasks())).toEqual(['cancelled']);
+  });
+
+  test('a connection on which nothing was asked is not waited for', async () => {
+    const place = Place.forTest();
+    const server = await serve({ file: place.database, grace: '1h' });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    // Once it answers another, it has taken note of the first.
+    await server.client().call('work_always', place.work());
+    const exit = server.kill('SIGTERM');
+    place.open();
+    expect(await exit).toEqual(clean);
+    socket.destroy();
   });
 
   test('tasks that run or wait stay in the store, and the next process finishes them', async () => {

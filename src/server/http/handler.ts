@@ -37,6 +37,7 @@ import { type DirectAnswer, DirectAnswers, overLimitAnswer } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
 import { ListenStream } from './listen-stream.ts';
 import { readNodeBody, toWebRequest, whenClosed, writeResponse } from './node.ts';
+import { Reading } from './reading.ts';
 import { HttpSessions } from './sessions.ts';
 
 export interface HandlerOptions extends GateOptions {
@@ -107,7 +108,8 @@ export class McpHandler {
   /** For Hono and everything else that speaks `Request` and `Response`. */
   fetch = async (request: Request, { authInfo }: { authInfo?: AuthInfo } = {}): Promise<Response> => {
     const { headers } = request;
-    const signal = () => request.signal;
+    const reading = new Reading(request.signal);
+    const signal = () => reading.signal;
     const header = (name: string) => headers.get(name);
     const host = header('host') ?? new URL(request.url).host;
     const published = this.#gate.published(request.method, request.url, host);
@@ -117,11 +119,13 @@ export class McpHandler {
     const admission = await this.#gate.admit(header('authorization'), authInfo);
     if ('refusal' in admission) return this.#turnedAway(admission);
     if (!isJsonPost(request.method, header('content-type')))
-      return this.#withoutBody({ body: undefined, signal, header, ...admission, request: () => request });
+      return reading.of(
+        await this.#withoutBody({ body: undefined, signal, header, ...admission, request: () => request }),
+      );
     try {
       const body = parseBody(await readWebBody(request.body, this.#largestBody));
       const answer = await this.#answer({ body, signal, header, ...admission, request: () => request });
-      return answer instanceof Response ? answer : toResponse(answer);
+      return answer instanceof Response ? reading.of(answer) : toResponse(answer);
     } catch (error) {
       return failed(error);
     }

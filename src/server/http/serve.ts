@@ -1,6 +1,6 @@
 /** A whole server in one call: the HTTP face on a port, and a graceful end when the process is told to stop. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
 import { type Duration, toMs } from '../../model/duration.ts';
 import { dashboardPath } from '../../operator/api.ts';
@@ -66,6 +66,7 @@ export async function serveHttp(
     }
     res.writeHead(404, { 'content-type': 'text/plain' }).end(`There is nothing here. MCP is at ${path}.\n`);
   });
+  const silent = silentConnections(server);
   await listening(server, port, host);
   const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
   let stopping: Promise<void> | undefined;
@@ -74,7 +75,7 @@ export async function serveHttp(
       for (const signal of signals) process.off(signal, stop);
       operations.drain();
       await operator?.close();
-      await drain(server, handler, toMs(grace));
+      await drain(server, handler, silent, toMs(grace));
       await tasks.close();
     })();
     stopping.then(resolve, reject);
@@ -97,10 +98,27 @@ async function listening(server: Server, port: number, host: string): Promise<vo
   server.off('error', reject);
 }
 
-async function drain(server: Server, handler: McpHandler, graceMs: number): Promise<void> {
+/** Connections without a request so far, such as browsers keep ready. Node does not count them among the idle ones. */
+function silentConnections(server: Server): ReadonlySet<Socket> {
+  const silent = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+  });
+  server.on('request', ({ socket }) => silent.delete(socket));
+  return silent;
+}
+
+async function drain(
+  server: Server,
+  handler: McpHandler,
+  silent: ReadonlySet<Socket>,
+  graceMs: number,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   handler.endSubscriptions();
   server.closeIdleConnections();
+  for (const socket of silent) socket.destroy();
   // A connection that was kept alive is closed once its last answer is out.
   const idle = setInterval(() => server.closeIdleConnections(), 50);
   const grace = setTimeout(() => server.closeAllConnections(), graceMs);

@@ -18,10 +18,12 @@ import type { Owner } from '../../model/task.ts';
 import { OverLimit } from '../../protocol/errors.ts';
 import { invalidParams, notAdmitted } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
+import { isLogLevel, type LogLevel } from '../call-log.ts';
 import { addressOf } from '../remote-address.ts';
 import { StandaloneStream } from '../standalone-stream.ts';
 import { type DirectAnswer, overLimitAnswer } from './direct.ts';
 import { refusal } from './gate.ts';
+import { KnownSessions } from './known-sessions.ts';
 
 /** A session that is not used for so long leaves this process; its row stays. */
 const idleMs = 10 * 60_000;
@@ -29,10 +31,14 @@ const idleMs = 10 * 60_000;
 const forgottenMs = 7 * 24 * 3_600_000;
 /** How exactly a row knows when its session was last used. */
 const seenMs = 3_600_000;
+/** Beside what a client said when it opened a session: the level of the log that it set in it. */
+const levelKey = 'dev.holdfast/logLevel';
+/** In characters: what a client says when it opens a session is kept as long as the session. */
+const longestOpening = 65_536;
 
 interface Live {
   readonly owner: Owner;
-  readonly opening: JsonObject;
+  opening: JsonObject;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly standalone: StandaloneStream;
   /** Requests that are being answered, streams included. */
@@ -58,6 +64,7 @@ export class HttpSessions {
   readonly #onError: (error: Error) => void;
   /** By owner and id: whoever tries the id of another finds nothing, and is in nobody's way. */
   readonly #live = new Map<string, Promise<Live | undefined>>();
+  readonly #known = new KnownSessions();
   readonly #sweep: NodeJS.Timeout;
 
   constructor(binding: Binding, factory: McpServerFactory, onError: (error: Error) => void) {
@@ -78,7 +85,8 @@ export class HttpSessions {
       return notFound();
     }
     session.seenAt = Date.now();
-    await this.#noteUse(id, session);
+    this.#known.used(owner, id, () => session.inUse > 0);
+    await this.#noteUse(id, session, levelIn(body));
     const direct = isRightRevision(request) ? await this.#direct(session, received) : undefined;
     if (direct) return direct;
     const response = await session.transport.handleRequest(request, {
@@ -104,20 +112,62 @@ export class HttpSessions {
 
   // --- Opening --------------------------------------------------------------------------------------------
 
-  async #begin({ request, body, authInfo, signal }: SessionRequest, owner: Owner): Promise<Response> {
+  async #begin(received: SessionRequest, owner: Owner): Promise<Response | DirectAnswer> {
+    const { request, body, authInfo, signal } = received;
     const isOpening = isJsonObject(body) && body.method === 'initialize' && isJsonObject(body.params);
     if (!isOpening)
       return refusal(400, 'Bad Request: the Mcp-Session-Id header is missing. Send initialize first.');
-    if (!isInitializeRequest(body)) return notAnOpening(body);
+    if (!isInitializeRequest(body))
+      return notAnOpening(body, 'initialize needs "protocolVersion", "capabilities" and "clientInfo".');
+    const opening = body.params as JsonObject;
+    if (JSON.stringify(opening).length > longestOpening)
+      return notAnOpening(body, `initialize may have ${longestOpening} characters at most.`);
     const id = newId();
-    const session = await this.#open(id, owner, body.params as JsonObject, request, authInfo, true);
-    this.#live.set(keyOf(id, owner), Promise.resolve(session));
-    const response = await session.transport.handleRequest(request, {
-      parsedBody: body,
-      ...(authInfo && { authInfo }),
-    });
-    if (!response.ok) await session.transport.close();
-    return this.#whileInUse(session, response, signal);
+    try {
+      await this.#makeRoom(owner, id);
+    } catch (error) {
+      if (!(error instanceof OverLimit)) throw error;
+      const asked = { opening, session: id, method: 'initialize', meta: opening._meta };
+      const { dialect } = this.#binding.sessionCaller(asked, authInfo);
+      const text = JSON.stringify({ jsonrpc: '2.0', id: body.id, error: dialect.fault(error) });
+      return overLimitAnswer(error, text);
+    }
+    let isOpen = false;
+    try {
+      const session = await this.#open(id, owner, opening, request, authInfo, true);
+      this.#live.set(keyOf(id, owner), Promise.resolve(session));
+      const response = await session.transport.handleRequest(request, {
+        parsedBody: body,
+        ...(authInfo && { authInfo }),
+      });
+      isOpen = response.ok;
+      if (!isOpen) await session.transport.close();
+      this.#known.used(owner, id, () => session.inUse > 0);
+      return this.#whileInUse(session, response, signal);
+    } finally {
+      if (!isOpen) this.#known.ended(owner, id);
+    }
+  }
+
+  /** For one more session of the owner, whose longest unused one goes for it. */
+  async #makeRoom(owner: Owner, id: string): Promise<void> {
+    const { limiter } = this.#binding;
+    const going: string[] = [];
+    while (this.#known.countOf(owner) >= limiter.limits.sessionsPerOwner) {
+      const unused = this.#known.longestUnused(owner);
+      if (unused === undefined) return limiter.refuseSession(owner);
+      this.#known.ended(owner, unused);
+      going.push(unused);
+    }
+    // From here on it counts, however many are opened at the same time.
+    this.#known.used(owner, id, () => true);
+    for (const unused of going) {
+      limiter.sessionWent();
+      const { requests } = await this.#binding.served();
+      await requests.sessions.delete(unused);
+      const live = await this.#live.get(keyOf(unused, owner))?.catch(() => undefined);
+      await live?.transport.close().catch(this.#onError);
+    }
   }
 
   #session(id: string, owner: Owner, received: SessionRequest): Promise<Live | undefined> {
@@ -151,8 +201,10 @@ export class HttpSessions {
       });
       await response.text();
     };
-    await say({ id: 'restored', method: 'initialize', params: row.opening });
+    const [params, level] = apart(row.opening);
+    await say({ id: 'restored', method: 'initialize', params });
     await say({ method: 'notifications/initialized' });
+    if (level) await say({ id: 'level', method: 'logging/setLevel', params: { level } });
     return session;
   }
 
@@ -171,7 +223,10 @@ export class HttpSessions {
       onsessioninitialized: async () => {
         if (isNew) await requests.sessions.save({ id, owner, opening, seenAt: Date.now() });
       },
-      onsessionclosed: () => requests.sessions.delete(id),
+      onsessionclosed: () => {
+        this.#known.ended(owner, id);
+        return requests.sessions.delete(id);
+      },
     });
     const standalone = new StandaloneStream();
     this.#binding.standaloneStreams.set(transport, standalone);
@@ -184,6 +239,7 @@ export class HttpSessions {
     const { onclose } = transport;
     transport.onclose = () => {
       this.#live.delete(keyOf(id, owner));
+      this.#known.left(owner, id);
       onclose?.();
     };
     const now = Date.now();
@@ -228,20 +284,19 @@ export class HttpSessions {
     }
   }
 
-  async #noteUse(id: string, session: Live): Promise<void> {
-    if (session.seenAt - session.savedAt < seenMs) return;
+  /** A level of the log is said once, and holds also for whoever opens the session again. */
+  async #noteUse(id: string, session: Live, level: LogLevel | undefined): Promise<void> {
+    const isNews = level !== undefined && level !== session.opening[levelKey];
+    if (!isNews && session.seenAt - session.savedAt < seenMs) return;
     session.savedAt = session.seenAt;
+    if (isNews) session.opening = { ...session.opening, [levelKey]: level };
+    const { owner, opening, seenAt } = session;
     const { requests } = await this.#binding.served();
-    await requests.sessions.save({
-      id,
-      owner: session.owner,
-      opening: session.opening,
-      seenAt: session.seenAt,
-    });
+    await requests.sessions.save({ id, owner, opening, seenAt });
   }
 
   #whileInUse(session: Live, response: Response, signal: AbortSignal): Response {
-    if (!response.body) return response;
+    if (!response.body || signal.aborted) return response;
     session.inUse++;
     signal.addEventListener('abort', () => session.inUse--, { once: true });
     return response;
@@ -254,6 +309,7 @@ export class HttpSessions {
       if (session && session.inUse === 0 && now - session.seenAt > idleMs)
         await session.transport.close().catch(this.#onError);
     }
+    this.#known.forget(now - forgottenMs);
     const { requests } = await this.#binding.served();
     await requests.sessions.forget(now - forgottenMs);
   }
@@ -266,9 +322,20 @@ function isRightRevision({ headers }: Request): boolean {
 }
 
 /** The SDK would say no more than that there is no session. */
-function notAnOpening({ id = null }: JsonObject): Response {
-  const message = 'Invalid params: initialize needs "protocolVersion", "capabilities" and "clientInfo".';
-  return Response.json({ jsonrpc: '2.0', id, error: { code: invalidParams, message } }, { status: 400 });
+function notAnOpening({ id = null }: JsonObject, why: string): Response {
+  const error = { code: invalidParams, message: `Invalid params: ${why}` };
+  return Response.json({ jsonrpc: '2.0', id, error }, { status: 400 });
+}
+
+function levelIn(body: unknown): LogLevel | undefined {
+  if (!isJsonObject(body) || body.method !== 'logging/setLevel' || !isJsonObject(body.params))
+    return undefined;
+  return isLogLevel(body.params.level) ? body.params.level : undefined;
+}
+
+/** What the client said when it opened the session, and the level that it set since. */
+function apart({ [levelKey]: level, ...opening }: JsonObject): [JsonObject, LogLevel | undefined] {
+  return [opening, isLogLevel(level) ? level : undefined];
 }
 
 function keyOf(id: string, owner: Owner): string {

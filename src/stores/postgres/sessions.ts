@@ -15,7 +15,7 @@ export function postgresSessions(
   const sql = prepared({
     saveSession: `
       insert into ${schema}.sessions (id, owner, opening, seen_at) values ($1, $2, $3, $4)
-      on conflict (id) do update set seen_at = excluded.seen_at`,
+      on conflict (id) do update set opening = excluded.opening, seen_at = excluded.seen_at`,
     getSession: `select owner, opening, seen_at from ${schema}.sessions where id = $1`,
     deleteSession: `delete from ${schema}.sessions where id = $1`,
     forgetSessions: `delete from ${schema}.sessions where seen_at < $1`,

@@ -9,7 +9,7 @@ const column = 'sessions.opening';
 export function sqliteSessions(db: Connection, commands: GroupCommit, cells: Cells, file: string): Sessions {
   const upsert = db.prepare(`
     insert into sessions (id, owner, opening, seen_at) values (?, ?, ?, ?)
-    on conflict (id) do update set seen_at = excluded.seen_at`);
+    on conflict (id) do update set opening = excluded.opening, seen_at = excluded.seen_at`);
   const select = db.prepare('select owner, opening, seen_at from sessions where id = ?');
   const remove = db.prepare('delete from sessions where id = ?');
   const forget = db.prepare('delete from sessions where seen_at < ?');

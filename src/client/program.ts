@@ -1,0 +1,142 @@
+/**
+ * A transport to a program on its standard input and output that starts it once. The SDK's own starts a second one only
+ * to ask it which revision it speaks, because some programs end when they are asked anything before `initialize`; that
+ * is much for a program that is slow to start, and too much for one of which there may be only one. Here the program
+ * itself is asked. One that ends over it is started again, and the question is answered in its place: it is an older
+ * one.
+ */
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { methodNotFound } from '../protocol/json-rpc.ts';
+import { Lines } from './lines.ts';
+
+/** In bytes, of one message: more than a result may have, so that none takes the connection along. */
+const largestMessage = 64 * 1024 * 1024;
+
+/** In bytes. */
+const longestComplaint = 1_000;
+
+type RequestId = string | number;
+
+export interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Beside that of this process. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+export interface ProgramOptions {
+  /** It is known to end when it is asked, and is not asked again. */
+  readonly endsWhenAsked?: boolean;
+}
+
+export class ProgramTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: NonNullable<Transport['onmessage']>;
+  readonly #program: Program;
+  #process: StdioClientTransport;
+  #endsWhenAsked: boolean;
+  /** The question of the beginning, as long as it has not been answered. */
+  #asked: RequestId | undefined;
+  /** It has answered, or has been told something else than the question. */
+  #isUnderWay = false;
+  #isClosed = false;
+  #complaint: string | undefined;
+
+  constructor(program: Program, { endsWhenAsked = false }: ProgramOptions = {}) {
+    this.#program = program;
+    this.#endsWhenAsked = endsWhenAsked;
+    this.#process = this.#newProcess();
+  }
+
+  get endsWhenAsked(): boolean {
+    return this.#endsWhenAsked;
+  }
+
+  /** The last line that it wrote beside the protocol, which may say why it ended. */
+  get complaint(): string | undefined {
+    return this.#complaint;
+  }
+
+  /** By this and `stderr` the SDK knows a program: one that does not answer the question may still be an older one. */
+  get pid(): number | null {
+    return this.#process.pid;
+  }
+
+  get stderr() {
+    return this.#process.stderr;
+  }
+
+  start(): Promise<void> {
+    return this.#process.start();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#process.close();
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const isQuestion = 'method' in message && 'id' in message && message.method === 'server/discover';
+    if (isQuestion && !this.#isUnderWay) {
+      const { id } = message;
+      if (this.#endsWhenAsked) return queueMicrotask(() => this.#refuse(id));
+      this.#asked = id;
+    } else this.#setUnderWay();
+    return this.#process.send(message);
+  }
+
+  #setUnderWay(): void {
+    this.#isUnderWay = true;
+    this.#asked = undefined;
+  }
+
+  #newProcess(): StdioClientTransport {
+    const { command, args, env, cwd } = this.#program;
+    const transport = new StdioClientTransport({
+      command,
+      args: [...args],
+      env: { ...(process.env as Record<string, string>), ...env },
+      stderr: 'pipe',
+      ...(cwd !== undefined && { cwd }),
+    });
+    // Not public: if it is called otherwise one day, large messages are read slowly again.
+    Object.assign(transport, { _readBuffer: new Lines(largestMessage) });
+    this.#complaint = undefined;
+    transport.stderr?.on('data', (chunk: Buffer) => {
+      const line = chunk.subarray(-longestComplaint).toString().trimEnd().split('\n').at(-1);
+      if (line) this.#complaint = line;
+    });
+    transport.onmessage = (message) => {
+      if (!('method' in message) && message.id === this.#asked) this.#setUnderWay();
+      this.onmessage?.(message);
+    };
+    transport.onerror = (error) => this.onerror?.(error);
+    transport.onclose = () => {
+      const asked = this.#asked;
+      if (asked === undefined || this.#isClosed) this.onclose?.();
+      else void this.#startAgain(asked);
+    };
+    return transport;
+  }
+
+  async #startAgain(asked: RequestId): Promise<void> {
+    this.#asked = undefined;
+    this.#endsWhenAsked = true;
+    this.#process = this.#newProcess();
+    try {
+      await this.#process.start();
+    } catch {
+      this.onclose?.();
+      return;
+    }
+    this.#refuse(asked);
+  }
+
+  #refuse(id: RequestId): void {
+    const message = 'It is not asked before initialize.';
+    this.onmessage?.({ jsonrpc: '2.0', id, error: { code: methodNotFound, message } });
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * A request of the web says when its sender is gone, but not when its answer has been read. Here both are the end of it,
+ * as of Node's; otherwise a session would be in use for ever after its first answer.
+ */
+export class Reading {
+  readonly #gone: AbortSignal;
+  #over: AbortController | undefined;
+
+  constructor(gone: AbortSignal) {
+    this.#gone = gone;
+  }
+
+  /** Fires when the request is over. Made only for those that listen to it. */
+  get signal(): AbortSignal {
+    if (!this.#over) {
+      const over = new AbortController();
+      this.#over = over;
+      if (this.#gone.aborted) over.abort(this.#gone.reason);
+      else this.#gone.addEventListener('abort', () => over.abort(this.#gone.reason), { once: true });
+    }
+    return this.#over.signal;
+  }
+
+  /** The answer, which ends the request once it was read. */
+  of(response: Response): Response {
+    const over = this.#over;
+    if (!over || !response.body) return response;
+    const end = () => over.abort(read);
+    const reader = response.body.getReader();
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          const { done, value } = await reader.read().catch((error: unknown) => {
+            end();
+            throw error;
+          });
+          if (!done) return controller.enqueue(value);
+          end();
+          controller.close();
+        },
+        cancel: (reason) => {
+          end();
+          return reader.cancel(reason);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const { status, statusText, headers } = response;
+    return new Response(body, { status, statusText, headers });
+  }
+}
+
+/** A reason that costs nothing to make: by default each abort makes an exception of its own. */
+const read = new Error('The answer was read.');

@@ -1,0 +1,40 @@
+/** What upstreams list changes at any time, also while they are asked for it. */
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { connectOurClient } from '../interop/our-client.ts';
+import { eventually } from '../serving/eventually.ts';
+import { notes, openGateway } from './stage.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const raw = (...args: string[]) => ({
+  command: process.execPath,
+  args: [
+    '--disable-warning=ExperimentalWarning',
+    join(import.meta.dirname, 'servers/raw.ts'),
+    ...['--tools', '["crash"]', ...args],
+  ],
+});
+
+test('a tool that appears while the tools are being listed is shown', async () => {
+  await using stage = await openGateway({ mcpServers: { raw: raw('--restless') } });
+  await using client = await connectOurClient(stage.url, { isModern: true });
+  const names = async () => {
+    const { tools } = (await client.tasks.request('tools/list', {})) as unknown as {
+      tools: { name: string }[];
+    };
+    return tools.map(({ name }) => name);
+  };
+  await eventually(names).toContain('late');
+});
+
+test('an upstream that comes back with more than it had is shown with it', async () => {
+  const { file } = notes();
+  await using stage = await openGateway({ mcpServers: { raw: raw('--starts', file) } });
+  await using client = await connectOurClient(stage.url, { isModern: true });
+  await expect(client.tasks.request('prompts/list', {})).rejects.toThrow();
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toThrow('not known');
+  await eventually(() => client.tasks.request('prompts/list', {}).catch(() => undefined)).toMatchObject({
+    prompts: [{ name: 'greet' }],
+  });
+});

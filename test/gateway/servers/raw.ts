@@ -1,0 +1,85 @@
+/**
+ * A server of 2025-11-25, or with `--modern` of 2026-07-28, without any SDK, for what no SDK lets a server do. It writes
+ * a line to the file `--starts` when it is started; with `--strict` it ends when it is asked anything before `initialize`.
+ * Only when it is started again it has prompts. With `--restless` a tool `late` appears while it is first listing them.
+ */
+import { appendFileSync, existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: {
+    modern: { type: 'boolean' },
+    restless: { type: 'boolean' },
+    starts: { type: 'string' },
+    strict: { type: 'boolean' },
+    tools: { type: 'string' },
+  },
+});
+
+const isStartedAgain = values.starts !== undefined && existsSync(values.starts);
+if (values.starts) appendFileSync(values.starts, `started ${process.pid}\n`);
+
+const tools: { name: string; inputSchema: object }[] = JSON.parse(values.tools ?? '["pid"]').map(
+  (tool: unknown) => (typeof tool === 'string' ? { name: tool, inputSchema: { type: 'object' } } : tool),
+);
+/** What tools of these names are answered with. */
+const malformed: Readonly<Record<string, object>> = {
+  nothing: {},
+  text: { result: 'text' },
+  error: { error: { code: 'text' } },
+};
+let isInitialized = false;
+
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (values.strict && !isInitialized && method !== 'initialize') {
+    console.error('expected initialize');
+    process.exit(1);
+  }
+  if (id === undefined) return;
+  const answer = JSON.stringify({ jsonrpc: '2.0', id, ...answerTo(method, params) });
+  if (method !== 'tools/list' || !values.restless || tools.some(({ name }) => name === 'late'))
+    return void process.stdout.write(`${answer}\n`);
+  tools.push({ name: 'late', inputSchema: { type: 'object' } });
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })}\n`);
+  // Longer than the notification is waited over.
+  setTimeout(() => process.stdout.write(`${answer}\n`), 500);
+});
+
+function answerTo(method: string, params: { name: string }): object {
+  switch (values.modern && method === 'initialize' ? 'none' : method) {
+    case 'server/discover':
+      if (!values.modern) break;
+      return complete({
+        supportedVersions: ['2026-07-28'],
+        capabilities: { tools: {} },
+        ttlMs: 0,
+        cacheScope: 'private',
+      });
+    case 'initialize':
+      isInitialized = true;
+      return {
+        result: {
+          protocolVersion: '2025-11-25',
+          capabilities: { tools: { listChanged: true }, ...(isStartedAgain && { prompts: {} }) },
+          serverInfo: { name: 'raw', version: '1.0.0' },
+        },
+      };
+    case 'prompts/list':
+      return complete({ prompts: [{ name: 'greet' }] });
+    case 'tools/list':
+      return complete({ tools, ttlMs: 0, cacheScope: 'private' });
+    case 'tools/call':
+      if (params.name === 'crash') process.exit(1);
+      if (params.name in malformed) return malformed[params.name]!;
+      if (params.name === 'large')
+        return complete({ content: [{ type: 'text', text: 'x'.repeat(11_000_000) }] });
+      return complete({ content: [{ type: 'text', text: `${params.name} ${process.pid}` }] });
+  }
+  return { error: { code: -32_601, message: `Method not found: ${method}` } };
+}
+
+function complete(result: object): object {
+  return { result: values.modern ? { resultType: 'complete', ...result } : result };
+}

@@ -1,0 +1,35 @@
+/** A program behind the gateway may be slow to start, or suffer no second one beside it. */
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { connectOurClient } from '../interop/our-client.ts';
+import { notes, openGateway, textOf } from './stage.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const program = (starts: string, ...args: string[]) => ({
+  command: process.execPath,
+  args: [
+    ...['--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'servers/raw.ts')],
+    ...['--starts', starts, '--tools', '["pid","crash"]', ...args],
+  ],
+});
+
+test.each([
+  ['2025-11-25', [], 1],
+  ['2026-07-28', ['--modern'], 1],
+  // Which of the two it is cannot be asked: it ends over the question, and is not asked again.
+  ['2025-11-25 that ends when it is asked before initialize', ['--strict'], 2],
+])('a program of %s has no other beside it, and one after it crashed', async (_, args, times) => {
+  const { file, lines } = notes();
+  await using stage = await openGateway({ mcpServers: { one: program(file, ...args) } });
+  await using client = await connectOurClient(stage.url, { isModern: true });
+  expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toBe(
+    lines()[times - 1]!.replace('started', 'pid'),
+  );
+  expect(lines()).toHaveLength(times);
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toThrow('not known');
+  expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toBe(
+    lines()[times]!.replace('started', 'pid'),
+  );
+  expect(lines()).toHaveLength(times + 1);
+});
