@@ -37,6 +37,8 @@ export class Connections {
   readonly #pool: ClientPool;
   readonly #place: string;
   readonly #broken = new Set<() => void>();
+  #underWay = 0;
+  #idle = Promise.withResolvers<void>();
   #closed = false;
 
   constructor(pool: ClientPool, place: string) {
@@ -63,13 +65,14 @@ export class Connections {
 
   /** A statement that is sent once, whatever becomes of it, and answered as `pg` does. */
   raw(text: string, values?: unknown[]): Promise<{ rows: Row[] }> {
-    return this.#pool.query(text, values);
+    return this.#counted(() => this.#pool.query(text, values));
   }
 
   /** A statement that is a transaction by itself, sent once; its error is as `pg` has it. */
   async send<R = Row>(statement: Statement, values: readonly unknown[]): Promise<R[]> {
     try {
-      return (await this.#pool.query(queryOf(statement, values))).rows as R[];
+      const sent = await this.#counted(() => this.#pool.query(queryOf(statement, values)));
+      return sent.rows as R[];
     } catch (error) {
       if (isDisconnected(error)) this.#tellBroken();
       throw error;
@@ -86,9 +89,20 @@ export class Connections {
     return this.#persist(() => this.#attempt(work, opening));
   }
 
+  /** Lets what is under way end: whoever waits for a connection of a pool that was ended is never answered by it. */
   async close(): Promise<void> {
     this.#closed = true;
+    if (this.#underWay > 0) await this.#idle.promise;
     await this.#pool.end();
+  }
+
+  async #counted<T>(act: () => Promise<T>): Promise<T> {
+    this.#underWay++;
+    try {
+      return await act();
+    } finally {
+      if (--this.#underWay === 0 && this.#closed) this.#idle.resolve();
+    }
   }
 
   async #attempt<T>(work: (transaction: Transaction) => Promise<T>, opening: string): Promise<T> {
@@ -115,7 +129,11 @@ export class Connections {
     return value;
   }
 
-  async #persist<T>(act: () => Promise<T>): Promise<T> {
+  #persist<T>(act: () => Promise<T>): Promise<T> {
+    return this.#counted(() => this.#try(act));
+  }
+
+  async #try<T>(act: () => Promise<T>): Promise<T> {
     const started = performance.now();
     for (let pauseMs = 5, tries = 1; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2), tries++) {
       if (this.#closed) throw new StoreClosed(this.#place);
