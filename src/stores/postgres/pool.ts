@@ -143,7 +143,9 @@ export class Connections {
         if (isDisconnected(error)) this.#tellBroken();
         if (this.#closed && codeOf(error) === undefined) throw new StoreClosed(this.#place);
         const again = isTaken(error) ? tries < triesForWhatIsTaken : isWorthAnotherTry(error);
-        if (!again || performance.now() - started > patienceMs) throw worded(error, this.#place);
+        // A connection that was silent for all that time says nothing about others.
+        const isOver = tries > 1 && performance.now() - started > patienceMs;
+        if (!again || isOver) throw worded(error, this.#place);
       }
       // Not all at once, when the server is back.
       await pause(pauseMs * (0.5 + Math.random()));
