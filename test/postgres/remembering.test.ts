@@ -7,6 +7,7 @@ import { Feed } from '../../src/stores/postgres/feed.ts';
 import { Line } from '../../src/stores/postgres/line.ts';
 import { Meanwhile } from '../../src/stores/postgres/meanwhile.ts';
 import { Connections } from '../../src/stores/postgres/pool.ts';
+import { RecentNumbers } from '../../src/stores/postgres/recent-numbers.ts';
 import { Vault } from '../../src/stores/postgres/vault.ts';
 import { freshDatabase } from './database.ts';
 
@@ -50,4 +51,21 @@ test('what looks find while some transaction of the process is always under way'
   }
   endLast();
   expect(found.size).toBe(0);
+});
+
+test('numbers of commits are told apart as far back as they are remembered, and count as told before that', () => {
+  const numbers = new RecentNumbers();
+  for (const seq of [10, 12, 11, 40]) numbers.add(seq);
+  expect([9, 10, 11, 12, 13, 39, 40, 41].filter((seq) => numbers.has(seq))).toEqual([10, 11, 12, 40]);
+  const later = 2 ** 22 + 11;
+  numbers.add(later);
+  expect([9, 10, 11, 12, 13, 40, later - 1, later].filter((seq) => numbers.has(seq))).toEqual([
+    ...[9, 10, 11, 12, 40],
+    later,
+  ]);
+  numbers.add(later * 3);
+  expect([later, later * 2, later * 3 - 1, later * 3].filter((seq) => numbers.has(seq))).toEqual([
+    ...[later, later * 2],
+    later * 3,
+  ]);
 });

@@ -18,6 +18,7 @@ import { prepared } from './driver.ts';
 import type { Line } from './line.ts';
 import { Meanwhile } from './meanwhile.ts';
 import type { Connections } from './pool.ts';
+import { RecentNumbers } from './recent-numbers.ts';
 import type { Vault } from './vault.ts';
 import type { NumberedNotice } from './writes.ts';
 
@@ -56,6 +57,8 @@ export class Feed {
   /** What looks have found while own transactions were under way of which the end had not been heard. */
   readonly #found = new Meanwhile();
   readonly #versions = new RecentVersions();
+  /** For looks that step back: of a task whose version is forgotten its commits may have been told all the same. */
+  readonly #numbers = new RecentNumbers();
   readonly #net: NodeJS.Timeout;
   #position: Position | undefined;
   /** What ended before it was never ours to tell. */
@@ -168,8 +171,9 @@ export class Feed {
     this.#tell(notice);
   }
 
-  #tell({ taskId, rootId, version, at, events }: CommitNotice): void {
+  #tell({ seq, taskId, rootId, version, at, events }: NumberedNotice): void {
     this.#versions.set(taskId, version);
+    this.#numbers.add(seq);
     for (const listener of [...this.#listeners])
       quietly(() => listener({ taskId, rootId, version, at, events }));
   }
@@ -209,10 +213,7 @@ export class Feed {
     const end = stepsBack ? this.#before(from.end) : from.end;
     const told = [...this.#told];
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, from.open]);
-    const read = await this.#noticesIn(rows);
-    const isNew = ({ seq, taskId, version }: NumberedNotice) =>
-      this.#told.has(seq) || version > (this.#versions.get(taskId) ?? 0);
-    const found = stepsBack ? read.filter(isNew) : read;
+    const found = await this.#noticesIn(stepsBack ? rows.filter((row) => this.#isNew(row)) : rows);
     const leftOut = await this.#leftOutBefore(found);
     this.#position = positionOf(rows[0]!.snapshot);
     for (const notice of leftOut) this.#find(notice);
@@ -224,6 +225,12 @@ export class Feed {
   /** How many commits are remembered, for tests that none is left behind. */
   get remembered(): number {
     return this.#told.size + this.#found.size;
+  }
+
+  #isNew({ seq, id, version }: CommitRow): boolean {
+    if (seq === null) return false;
+    const told = this.#versions.get(named(id));
+    return told === undefined ? !this.#numbers.has(seq) : version > told;
   }
 
   #before(end: string): string {
