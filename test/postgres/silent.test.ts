@@ -10,6 +10,7 @@ import { openPostgres } from '../../src/postgres.ts';
 import { clientConfig } from '../../src/stores/postgres/driver.ts';
 import { Line } from '../../src/stores/postgres/line.ts';
 import { Connections } from '../../src/stores/postgres/pool.ts';
+import { migrate } from '../../src/stores/postgres/schema.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';
 
@@ -49,7 +50,7 @@ async function silenceable(url: string): Promise<{ url: string; silence(): void 
 
 test('a connection on which no answer comes is given up for another', async () => {
   const { url, silence } = await silenceable(await aDatabase());
-  const pool = new pg.Pool({ ...clientConfig(url, { statementMs: 200, answerMs: 200 }), max: 1 });
+  const pool = new pg.Pool({ ...clientConfig(url, { statementMs: 1_000, answerMs: 100 }), max: 1 });
   const connections = new Connections(pool, 'here');
   onTestFinished(() => connections.close());
   const backend = () => connections.query<{ pid: number }>('select pg_backend_pid() as pid');
@@ -115,4 +116,27 @@ test('nor does one that is closed while it is being opened again', async () => {
   await line.close();
   admitted.resolve();
   await expect.poll(() => count).toEqual({ opened: 2, ended: 2 });
+});
+
+test('who waits for another to migrate large tables waits for longer than a statement may take', async () => {
+  const url = await aDatabase();
+  const config = clientConfig(url, { statementMs: 1_000, answerMs: 100 });
+  const connections = new Connections(new pg.Pool(config), 'here');
+  const migrating = new pg.Client(url);
+  await migrating.connect();
+  onTestFinished(() => migrating.end());
+  onTestFinished(() => connections.close());
+  await migrating.query(`select pg_advisory_lock(hashtextextended('holdfast tables', 0))`);
+  const migrated = migrate(connections, 'tables', 'here').then(
+    () => 'migrated',
+    (error: Error) => error.message,
+  );
+  const waiting = `select 1 from pg_stat_activity where datname = current_database()
+    and wait_event = 'advisory' and query_start < clock_timestamp() - interval '1200 ms'`;
+  await Promise.race([
+    migrated,
+    expect.poll(async () => (await migrating.query(waiting)).rowCount, { timeout: 20_000 }).toBe(1),
+  ]);
+  await migrating.query('select pg_advisory_unlock_all()');
+  expect(await migrated).toBe('migrated');
 });

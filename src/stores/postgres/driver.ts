@@ -20,6 +20,19 @@ export interface Statement {
   readonly text: string;
 }
 
+/** A statement, or several, for which is waited however long it takes: the server must have been told that it may. */
+export interface Unhurried {
+  readonly text: string;
+  readonly query_timeout: number;
+}
+
+export function unhurried(text: string): Unhurried {
+  return { text, query_timeout: longestTimeoutMs };
+}
+
+/** setTimeout fires at once beyond this. */
+const longestTimeoutMs = 2 ** 31 - 1;
+
 export function prepared<Name extends string>(texts: Record<Name, string>): Record<Name, Statement> {
   const entries = Object.entries<string>(texts).map(([name, text]) => [name, { name, text }]);
   return Object.fromEntries(entries);

@@ -13,6 +13,7 @@ import {
   isTaken,
   isWorthAnotherTry,
   type Statement,
+  type Unhurried,
   worded,
 } from './driver.ts';
 
@@ -26,7 +27,7 @@ const justBegin = 'begin isolation level read committed';
 export type Row = Record<string, unknown>;
 
 export interface Transaction {
-  query<R = Row>(statement: Statement | string, values?: readonly unknown[]): Promise<R[]>;
+  query<R = Row>(statement: Statement | Unhurried | string, values?: readonly unknown[]): Promise<R[]>;
   /** How often the manner of writing values has changed, if it began by asking for that. */
   manner?: number;
   /** Once it has written something: whether it was committed, asked in a way after which it never will be if it was not. */
@@ -155,12 +156,12 @@ export class Connections {
 
 function transactionOn(client: Client): Transaction {
   return {
-    query: async <R>(statement: Statement | string, values: readonly unknown[] = []) =>
+    query: async <R>(statement: Statement | Unhurried | string, values: readonly unknown[] = []) =>
       (await client.query(queryOf(statement, values))).rows as R[],
   };
 }
 
-function queryOf(statement: Statement | string, values: readonly unknown[]) {
+function queryOf(statement: Statement | Unhurried | string, values: readonly unknown[]) {
   const written = typeof statement === 'string' ? { text: statement } : statement;
   return { ...written, values: values as unknown[] };
 }
