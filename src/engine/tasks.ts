@@ -79,6 +79,8 @@ export class Tasks implements AsyncDisposable {
   /** How large, how long, how far. */
   readonly extents: Extents;
   readonly #workers = new Set<Worker>();
+  /** Those who wait for outcomes: each looks again when it is called. */
+  readonly #waiting = new Set<() => void>();
   #unobserve: () => void = () => {};
   #database: Promise<Database> | undefined;
   #requests: Promise<Requests> | undefined;
@@ -255,18 +257,21 @@ export class Tasks implements AsyncDisposable {
       if (!task) reject(new TaskNotFound(id));
       else if (task.phase === 'done') resolve(task.outcome);
     };
+    const lookAgain = () => void look().catch(reject);
     const rootId = (await store.get(id))?.rootId ?? id;
     const unsubscribe = requests.watch(rootId, ({ taskId, events }) => {
-      if (taskId === id && events.some(({ type }) => type === 'finished' || type === 'removed'))
-        look().catch(reject);
+      if (taskId === id && events.some(({ type }) => type === 'finished' || type === 'removed')) lookAgain();
     });
     // Another process may do the work, and listening alone keeps none alive: whoever waits here is still there then.
-    const alive = setInterval(() => {}, 60_000);
+    // A store that somebody closed tells nobody: that is found by looking.
+    const alive = setInterval(lookAgain, 60_000);
+    this.#waiting.add(lookAgain);
     try {
       await look();
       return await promise;
     } finally {
       clearInterval(alive);
+      this.#waiting.delete(lookAgain);
       unsubscribe();
     }
   }
@@ -311,13 +316,14 @@ export class Tasks implements AsyncDisposable {
     return known?.secrets ?? 'all';
   }
 
-  /** Stops the workers and closes the store. */
+  /** Stops the workers and closes the store. Whoever waits for an outcome that is not there is told so. */
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.#unobserve();
     if (this.#database) await this.recorder?.flush();
     // What could not be opened need not be closed; whoever needed it was told.
     await (await this.#database?.catch(() => undefined))?.close();
+    for (const lookAgain of this.#waiting) lookAgain();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -3,7 +3,7 @@
  * it, its claims are taken over by others, and what it then still tries to commit is refused.
  */
 import type { Clock } from '../model/clock.ts';
-import { Refusal } from '../model/errors.ts';
+import { HoldfastError, Refusal } from '../model/errors.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
@@ -229,6 +229,9 @@ export class Worker implements AsyncDisposable {
         if (this.#stopping) run.yield();
         await run.advance();
       }
+    } catch (error) {
+      // Ended meanwhile, or the store cannot do it now: then the lease will run out.
+      if (!(error instanceof HoldfastError)) throw error;
     } finally {
       if ((task.deaths ?? 0) === tool.deathsAllowed) this.#alone = false;
       this.#runs.delete(task.id);

@@ -107,7 +107,7 @@ async function aLane() {
   const turn = await lane.next();
   const text = 'update holdfast.sizes set turn = $3 where writer = $1 and turn = $2 returning 1';
   const write = () => connections.query(text, [turn.writer, turn.before, turn.after]);
-  return { lane, turn, write };
+  return { url, lane, turn, write };
 }
 
 test('a transaction that had ended before it was asked after is found to have', async () => {
@@ -122,5 +122,20 @@ test('one that had not never will, however late it comes', async () => {
   expect(await lane.settle(turn)).toBe(false);
   expect(await write()).toEqual([]);
   // Asked again, after the lane has gone on, nobody could say.
+  await expect(lane.settle(turn)).rejects.toThrow(EndUnknown);
+});
+
+test('one that a server lost, which was replaced by another that is behind, has not come about', async () => {
+  const { url, lane, turn, write } = await aLane();
+  await write();
+  await query(url, `update holdfast.sizes set turn = ${turn.before - 1} where writer = 'somebody/0'`);
+  expect(await lane.settle(turn)).toBe(false);
+  expect(await write()).toEqual([]);
+  expect((await lane.next()).before).toBe(turn.before - 1);
+});
+
+test('whether one has ended whose row is gone nobody could say', async () => {
+  const { url, lane, turn } = await aLane();
+  await query(url, `delete from holdfast.sizes where writer = 'somebody/0'`);
   await expect(lane.settle(turn)).rejects.toThrow(EndUnknown);
 });

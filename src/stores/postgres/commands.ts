@@ -172,7 +172,7 @@ export class Commands {
 
   async #run(batch: readonly Command[], lane: Lane): Promise<void> {
     const { feed, place } = this.#parts;
-    feed.committing();
+    const ended = feed.committing();
     try {
       const done = (await this.#shortWay(batch, lane)) ?? (await this.#longWay(batch, lane));
       crashPoint('commit: durable');
@@ -187,7 +187,7 @@ export class Commands {
         for (const command of batch) await this.#run([command], lane);
       else for (const { reject } of batch) reject(error);
     } finally {
-      feed.ended();
+      ended();
     }
   }
 

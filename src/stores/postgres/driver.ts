@@ -20,6 +20,19 @@ export interface Statement {
   readonly text: string;
 }
 
+/** A statement, or several, for which is waited however long it takes: the server must have been told that it may. */
+export interface Unhurried {
+  readonly text: string;
+  readonly query_timeout: number;
+}
+
+export function unhurried(text: string): Unhurried {
+  return { text, query_timeout: longestTimeoutMs };
+}
+
+/** setTimeout fires at once beyond this. */
+const longestTimeoutMs = 2 ** 31 - 1;
+
 export function prepared<Name extends string>(texts: Record<Name, string>): Record<Name, Statement> {
   const entries = Object.entries<string>(texts).map(([name, text]) => [name, { name, text }]);
   return Object.fromEntries(entries);
@@ -36,15 +49,21 @@ export function placeOf(url: string): string {
 }
 
 export interface Limits {
-  /** The longest that one statement may take. */
+  /** The longest that one statement may take; 0 if it does not matter. */
   readonly statementMs: number;
+  /** How much later the server must have said that it took longer. */
+  readonly answerMs?: number;
 }
 
-export function clientConfig(url: string, { statementMs }: Limits): ClientConfig {
+export function clientConfig(url: string, { statementMs, answerMs = 5_000 }: Limits): ClientConfig {
   return {
     connectionString: url,
     application_name: 'holdfast',
+    // A server whose machine vanishes says no goodbye either: connections that do nothing are tried, and those on which
+    // an answer is due are given up. Otherwise the system would go on sending for a quarter of an hour.
     keepAlive: true,
+    keepAliveInitialDelayMillis: 5_000,
+    ...(statementMs > 0 && { query_timeout: statementMs + answerMs }),
     connectionTimeoutMillis: 10_000,
     statement_timeout: statementMs,
     // A process that is stopped in the middle of a transaction must not keep its rows from the others.
@@ -58,6 +77,13 @@ export function clientConfig(url: string, { statementMs }: Limits): ClientConfig
     types: { getTypeParser },
   };
 }
+
+/** For the connection that says who is alive, by statements that take no time. */
+export function lineConfig(config: ClientConfig): ClientConfig {
+  return { ...config, query_timeout: Math.min(config.query_timeout ?? lineMs, lineMs) };
+}
+
+const lineMs = 10_000;
 
 /** For the few statements that are sent all the time, with any number of rows: to plan them anew costs what they do. */
 export function writerConfig(config: ClientConfig): ClientConfig {
@@ -111,7 +137,7 @@ export function codeOf(error: unknown): string | undefined {
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   // `pg` gives no code to what it says itself.
   if (
-    /^(Connection terminated|timeout expired|timeout exceeded|Client has encountered a connection error)/.test(
+    /^(Connection terminated|timeout expired|timeout exceeded|Query read timeout|Client has encountered a connection error)/.test(
       message ?? '',
     )
   )

@@ -16,7 +16,9 @@ import type { TaskId } from '../../model/task.ts';
 import { name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import type { Line } from './line.ts';
+import { Meanwhile } from './meanwhile.ts';
 import type { Connections } from './pool.ts';
+import { RecentNumbers } from './recent-numbers.ts';
 import type { Vault } from './vault.ts';
 import type { NumberedNotice } from './writes.ts';
 
@@ -52,10 +54,11 @@ export class Feed {
   readonly #stirred = new Set<() => void>();
   /** Commits that were told before a look found them, by the numbers of their rows, until one has passed them. */
   readonly #told = new Set<number>();
-  /** Own transactions of which the end has not been heard, and what looks have found since there are any. */
-  #underWay = 0;
-  readonly #found = new Set<number>();
+  /** What looks have found while own transactions were under way of which the end had not been heard. */
+  readonly #found = new Meanwhile();
   readonly #versions = new RecentVersions();
+  /** For looks that step back: of a task whose version is forgotten its commits may have been told all the same. */
+  readonly #numbers = new RecentNumbers();
   readonly #net: NodeJS.Timeout;
   #position: Position | undefined;
   /** What ended before it was never ours to tell. */
@@ -98,14 +101,12 @@ export class Feed {
     return () => this.#stirred.delete(listener);
   }
 
-  /** Something may be about to be committed here: a look may find it before we hear of it. */
-  committing(): void {
-    this.#underWay++;
-  }
-
-  /** It has ended, one way or another. */
-  ended(): void {
-    if (--this.#underWay === 0) this.#found.clear();
+  /**
+   * Something may be about to be committed here: a look may find it before we hear of it. Returns how to say that it has
+   * ended, one way or another.
+   */
+  committing(): () => void {
+    return this.#found.begin();
   }
 
   /** Resolves when everybody here has been told of what was just committed here. */
@@ -136,7 +137,7 @@ export class Feed {
       const isPassed = BigInt(xact) < BigInt(position.end) && !position.open.includes(xact);
       const isTold = this.#told.has(notice.seq) || notice.version <= (this.#versions.get(notice.taskId) ?? 0);
       if (isPassed || isTold) continue;
-      if (this.#underWay > 0) this.#found.add(notice.seq);
+      this.#found.add(notice.seq);
       this.#told.add(notice.seq);
       this.#tell(notice);
     }
@@ -170,8 +171,9 @@ export class Feed {
     this.#tell(notice);
   }
 
-  #tell({ taskId, rootId, version, at, events }: CommitNotice): void {
+  #tell({ seq, taskId, rootId, version, at, events }: NumberedNotice): void {
     this.#versions.set(taskId, version);
+    this.#numbers.add(seq);
     for (const listener of [...this.#listeners])
       quietly(() => listener({ taskId, rootId, version, at, events }));
   }
@@ -209,15 +211,26 @@ export class Feed {
     if (from === undefined || this.#listeners.size === 0) return this.#pass();
     const stepsBack = performance.now() < this.#stepsBackUntil;
     const end = stepsBack ? this.#before(from.end) : from.end;
+    const told = [...this.#told];
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, from.open]);
-    const read = await this.#noticesIn(rows);
-    const isNew = ({ seq, taskId, version }: NumberedNotice) =>
-      this.#told.has(seq) || version > (this.#versions.get(taskId) ?? 0);
-    const found = stepsBack ? read.filter(isNew) : read;
+    const found = await this.#noticesIn(stepsBack ? rows.filter((row) => this.#isNew(row)) : rows);
     const leftOut = await this.#leftOutBefore(found);
     this.#position = positionOf(rows[0]!.snapshot);
     for (const notice of leftOut) this.#find(notice);
     for (const notice of found) this.#find(notice);
+    // Commits go with their task, so that what was told need not be there to be found.
+    for (const seq of told) this.#told.delete(seq);
+  }
+
+  /** How many commits are remembered, for tests that none is left behind. */
+  get remembered(): number {
+    return this.#told.size + this.#found.size;
+  }
+
+  #isNew({ seq, id, version }: CommitRow): boolean {
+    if (seq === null) return false;
+    const told = this.#versions.get(named(id));
+    return told === undefined ? !this.#numbers.has(seq) : version > told;
   }
 
   #before(end: string): string {
@@ -263,7 +276,7 @@ export class Feed {
 
   #find(notice: NumberedNotice): void {
     if (this.#told.delete(notice.seq)) return;
-    if (this.#underWay > 0) this.#found.add(notice.seq);
+    this.#found.add(notice.seq);
     this.#tell(notice);
   }
 

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { newId } from '../../model/id.ts';
 import { name as stored } from './cells.ts';
-import type { Client } from './driver.ts';
+import { type Client, isDisconnected } from './driver.ts';
 import type { Connections } from './pool.ts';
 
 const lookMs = 500;
@@ -121,12 +121,19 @@ export class Line {
     client.on('error', () => void this.#reconnect(client));
     client.on('end', () => void this.#reconnect(client));
     client.on('notification', ({ payload }) => this.#hear(payload));
-    await client.query(`listen ${channelOf(schema)}`);
-    await client.query(
-      `insert into ${schema}.processes (name, key) values ($1, $2) on conflict (name) do nothing`,
-      [this.name, this.#key],
-    );
-    await client.query('select pg_try_advisory_lock($1)', [this.#key]);
+    try {
+      await client.query(`listen ${channelOf(schema)}`);
+      await client.query(
+        `insert into ${schema}.processes (name, key) values ($1, $2) on conflict (name) do nothing`,
+        [this.name, this.#key],
+      );
+      await client.query('select pg_try_advisory_lock($1)', [this.#key]);
+      if (this.#closed) throw new Error('Closed meanwhile.');
+    } catch (error) {
+      // It would be open for as long as this process lives, and perhaps say that it works here.
+      client.end().catch(() => {});
+      throw error;
+    }
     this.#connectedAt = performance.now();
     this.#client = client;
   }
@@ -192,8 +199,9 @@ export class Line {
       if (dead.length > this.#dead) for (const listener of this.#onMissed) listener();
       this.#dead = dead.length;
       await this.#forgetLongDead(client, now);
-    } catch {
-      // The connection broke: it is being opened again.
+    } catch (error) {
+      // It broke, and is being opened again; or it is silent, of which nobody else is told.
+      if (isDisconnected(error)) void this.#reconnect(client);
     } finally {
       this.#looking = false;
     }

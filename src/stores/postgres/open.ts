@@ -7,7 +7,16 @@ import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { PostgresAudit } from './audit.ts';
 import { Commands, lanes } from './commands.ts';
 import { Dispatch } from './dispatch.ts';
-import { clientConfig, hintConfig, isStarting, loadDriver, placeOf, worded, writerConfig } from './driver.ts';
+import {
+  clientConfig,
+  hintConfig,
+  isStarting,
+  lineConfig,
+  loadDriver,
+  placeOf,
+  worded,
+  writerConfig,
+} from './driver.ts';
 import { Feed } from './feed.ts';
 import { bossDatabase, Jobs } from './jobs.ts';
 import { Known } from './known.ts';
@@ -72,7 +81,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     hints,
     schema,
     connect: async () => {
-      const client = new pg.Client(config);
+      const client = new pg.Client(lineConfig(config));
       client.on('error', () => {});
       await client.connect();
       (client as unknown as { connection: { stream: { unref(): void } } }).connection.stream.unref();

@@ -13,6 +13,7 @@ import {
   isTaken,
   isWorthAnotherTry,
   type Statement,
+  type Unhurried,
   worded,
 } from './driver.ts';
 
@@ -26,7 +27,7 @@ const justBegin = 'begin isolation level read committed';
 export type Row = Record<string, unknown>;
 
 export interface Transaction {
-  query<R = Row>(statement: Statement | string, values?: readonly unknown[]): Promise<R[]>;
+  query<R = Row>(statement: Statement | Unhurried | string, values?: readonly unknown[]): Promise<R[]>;
   /** How often the manner of writing values has changed, if it began by asking for that. */
   manner?: number;
   /** Once it has written something: whether it was committed, asked in a way after which it never will be if it was not. */
@@ -37,6 +38,8 @@ export class Connections {
   readonly #pool: ClientPool;
   readonly #place: string;
   readonly #broken = new Set<() => void>();
+  #underWay = 0;
+  #idle = Promise.withResolvers<void>();
   #closed = false;
 
   constructor(pool: ClientPool, place: string) {
@@ -63,13 +66,14 @@ export class Connections {
 
   /** A statement that is sent once, whatever becomes of it, and answered as `pg` does. */
   raw(text: string, values?: unknown[]): Promise<{ rows: Row[] }> {
-    return this.#pool.query(text, values);
+    return this.#counted(() => this.#pool.query(text, values));
   }
 
   /** A statement that is a transaction by itself, sent once; its error is as `pg` has it. */
   async send<R = Row>(statement: Statement, values: readonly unknown[]): Promise<R[]> {
     try {
-      return (await this.#pool.query(queryOf(statement, values))).rows as R[];
+      const sent = await this.#counted(() => this.#pool.query(queryOf(statement, values)));
+      return sent.rows as R[];
     } catch (error) {
       if (isDisconnected(error)) this.#tellBroken();
       throw error;
@@ -86,9 +90,20 @@ export class Connections {
     return this.#persist(() => this.#attempt(work, opening));
   }
 
+  /** Lets what is under way end: whoever waits for a connection of a pool that was ended is never answered by it. */
   async close(): Promise<void> {
     this.#closed = true;
+    if (this.#underWay > 0) await this.#idle.promise;
     await this.#pool.end();
+  }
+
+  async #counted<T>(act: () => Promise<T>): Promise<T> {
+    this.#underWay++;
+    try {
+      return await act();
+    } finally {
+      if (--this.#underWay === 0 && this.#closed) this.#idle.resolve();
+    }
   }
 
   async #attempt<T>(work: (transaction: Transaction) => Promise<T>, opening: string): Promise<T> {
@@ -115,7 +130,11 @@ export class Connections {
     return value;
   }
 
-  async #persist<T>(act: () => Promise<T>): Promise<T> {
+  #persist<T>(act: () => Promise<T>): Promise<T> {
+    return this.#counted(() => this.#try(act));
+  }
+
+  async #try<T>(act: () => Promise<T>): Promise<T> {
     const started = performance.now();
     for (let pauseMs = 5, tries = 1; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2), tries++) {
       if (this.#closed) throw new StoreClosed(this.#place);
@@ -125,7 +144,9 @@ export class Connections {
         if (isDisconnected(error)) this.#tellBroken();
         if (this.#closed && codeOf(error) === undefined) throw new StoreClosed(this.#place);
         const again = isTaken(error) ? tries < triesForWhatIsTaken : isWorthAnotherTry(error);
-        if (!again || performance.now() - started > patienceMs) throw worded(error, this.#place);
+        // A connection that was silent for all that time says nothing about others.
+        const isOver = tries > 1 && performance.now() - started > patienceMs;
+        if (!again || isOver) throw worded(error, this.#place);
       }
       // Not all at once, when the server is back.
       await pause(pauseMs * (0.5 + Math.random()));
@@ -135,12 +156,12 @@ export class Connections {
 
 function transactionOn(client: Client): Transaction {
   return {
-    query: async <R>(statement: Statement | string, values: readonly unknown[] = []) =>
+    query: async <R>(statement: Statement | Unhurried | string, values: readonly unknown[] = []) =>
       (await client.query(queryOf(statement, values))).rows as R[],
   };
 }
 
-function queryOf(statement: Statement | string, values: readonly unknown[]) {
+function queryOf(statement: Statement | Unhurried | string, values: readonly unknown[]) {
   const written = typeof statement === 'string' ? { text: statement } : statement;
   return { ...written, values: values as unknown[] };
 }

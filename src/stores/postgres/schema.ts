@@ -11,6 +11,7 @@
  */
 import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
 import { auditTables } from './audit.ts';
+import { unhurried } from './driver.ts';
 import { encryptionTables } from './encryption.ts';
 import type { Connections } from './pool.ts';
 import { sizeTable } from './sizes.ts';
@@ -133,7 +134,10 @@ export async function checkServer(connections: Connections, place: string): Prom
 export async function migrate(connections: Connections, schema: string, place: string): Promise<void> {
   if ((await versionOf(connections, schema)) === migrations.length) return;
   await connections.transact(async (transaction) => {
-    await transaction.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`holdfast ${schema}`]);
+    // Large tables take long, for who migrates and for who waits for that.
+    await transaction.query('set local statement_timeout = 0');
+    const lock = unhurried('select pg_advisory_xact_lock(hashtextextended($1, 0))');
+    await transaction.query(lock, [`holdfast ${schema}`]);
     await transaction.query(`create schema if not exists ${schema}`);
     await transaction.query(`
       create table if not exists ${schema}.holdfast_schema (
@@ -151,7 +155,7 @@ export async function migrate(connections: Connections, schema: string, place: s
     await transaction.query(`set local search_path to ${schema}`);
     for (const [index, sql] of migrations.entries()) {
       if (index < version) continue;
-      await transaction.query(sql.replaceAll('SCHEMA', schema));
+      await transaction.query(unhurried(sql.replaceAll('SCHEMA', schema)));
       await transaction.query('insert into holdfast_schema (version) values ($1)', [index + 1]);
     }
   });

@@ -73,7 +73,12 @@ export class Vault implements Cells {
   ): Promise<T> {
     const { schema } = this.#parts;
     return connections.transact(async (transaction) => {
-      if (transaction.manner !== this.#manner) this.#adopt(await readEncryption(transaction, schema));
+      if (transaction.manner !== this.#manner) {
+        // Nobody changes it now. So if it is an older one, the server was replaced by another that is behind.
+        const found = await readEncryption(transaction, schema);
+        this.#manner = -1;
+        this.#adopt(found);
+      }
       return work(transaction);
     }, this.#writing);
   }

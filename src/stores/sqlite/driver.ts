@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import {
   StoreBusy,
+  StoreClosed,
   StoreCorrupt,
   StoreError,
   StoreFull,
@@ -79,6 +80,11 @@ function fileSystemCode(error: unknown): string | undefined {
   return syscall === undefined ? undefined : code;
 }
 
+/** What Node says of a database, or of a statement, that is not open any more. */
+function isOfClosed(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | null)?.code === 'ERR_INVALID_STATE';
+}
+
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === primary.busy || code === primary.locked;
@@ -87,6 +93,7 @@ export function isBusy(error: unknown): boolean {
 /** SQLite never says which file it speaks of, nor what to do about it; the file system never says the latter. */
 export function worded(error: unknown, file: string): unknown {
   if (error instanceof HoldfastError) return error;
+  if (isOfClosed(error)) return new StoreClosed(file);
   const message = (error as Error)?.message;
   const code = sqliteCode(error) ?? fileSystemCode(error);
   switch (code) {

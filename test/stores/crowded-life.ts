@@ -1,0 +1,53 @@
+/** A process that closes a store in the middle of everything, and has nothing else to do: `crowded-life.ts <place>`. */
+import { setImmediate } from 'node:timers/promises';
+import { StoreClosed } from 'holdfast';
+import { create } from '../../src/engine/transitions.ts';
+import { newId } from '../../src/model/id.ts';
+import { aTask } from '../../src/testing.ts';
+import { encryption } from '../encryption/keys.ts';
+import { open } from './kinds.ts';
+
+const database = await open(process.argv[2]!, { encryption: encryption('first', 'second') });
+const { store, queue, survey, audit, sessions, secrets } = database;
+const tools = [{ tool: 'publish_report', version: '1' }];
+const [now, id] = [Date.now(), newId()];
+const session = { id: 'session', owner: 'owner', opening: {}, seenAt: now };
+const acts: Readonly<Record<string, () => Promise<unknown>>> = {
+  create: () => store.create(undefined, () => create(undefined, aTask(), now)),
+  get: () => store.get(id),
+  family: () => store.family(id),
+  journal: () => store.journal(id),
+  list: () => store.list({ owner: 'owner', limit: 10 }),
+  count: () => store.count(undefined, 'live', 10),
+  due: () => store.due('purge', now, 10),
+  size: () => store.size(),
+  offers: () => queue.offers(tools, 10),
+  orphans: () => queue.orphans(tools, now, 10),
+  renew: () => queue.renew([{ taskId: id, epoch: 1 }], now),
+  backlog: () => queue.backlog(tools, 10),
+  isAlive: () => queue.isAlive('somebody'),
+  tasks: () => survey.list({ limit: 10 }),
+  counted: () => survey.count({}, 10),
+  overview: () => survey.overview({ since: now - 86_400_000, until: now, buckets: 24 }),
+  entries: () => audit.read({ limit: 10 }),
+  prune: () => audit.prune(0, 10),
+  save: () => sessions.save(session),
+  session: () => sessions.get('session'),
+  secret: () => secrets.get('secret'),
+  reencrypt: () => database.reencrypt(),
+};
+let isClosed = false;
+/** All of it, again and again; and once more when it is closed. */
+const beBusy = async ([name, act]: [string, () => Promise<unknown>]) => {
+  try {
+    for (; !isClosed; await setImmediate()) await act();
+    await act();
+  } catch (error) {
+    if (!(error instanceof StoreClosed)) console.log(name, error);
+  }
+};
+const underWay = Array.from({ length: 8 }, () => Object.entries(acts).map(beBusy)).flat();
+await database.close();
+isClosed = true;
+await Promise.all(underWay);
+console.log('done');
