@@ -79,6 +79,8 @@ export class Tasks implements AsyncDisposable {
   /** How large, how long, how far. */
   readonly extents: Extents;
   readonly #workers = new Set<Worker>();
+  /** One for each `outcome()` that is waited for. */
+  readonly #waiting = new Set<() => void>();
   #unobserve: () => void = () => {};
   #database: Promise<Database> | undefined;
   #requests: Promise<Requests> | undefined;
@@ -246,7 +248,7 @@ export class Tasks implements AsyncDisposable {
     return (await store.update('task', id, (task) => onBehalfOf(operator, decide(task)))).task;
   }
 
-  /** Waits until a task is done. */
+  /** Waits until a task is done; rejects if the tasks are closed before that. */
   async outcome(id: TaskId): Promise<Outcome> {
     const [{ store }, requests] = await Promise.all([this.opened(), this.requests()]);
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
@@ -262,11 +264,14 @@ export class Tasks implements AsyncDisposable {
     });
     // Another process may do the work, and listening alone keeps none alive: whoever waits here is still there then.
     const alive = setInterval(() => {}, 60_000);
+    const lookAgain = () => void look().catch(reject);
+    this.#waiting.add(lookAgain);
     try {
       await look();
       return await promise;
     } finally {
       clearInterval(alive);
+      this.#waiting.delete(lookAgain);
       unsubscribe();
     }
   }
@@ -318,6 +323,8 @@ export class Tasks implements AsyncDisposable {
     if (this.#database) await this.recorder?.flush();
     // What could not be opened need not be closed; whoever needed it was told.
     await (await this.#database?.catch(() => undefined))?.close();
+    // Nobody will tell them of an end any more: a look says that the store is closed.
+    for (const lookAgain of this.#waiting) lookAgain();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
