@@ -97,6 +97,10 @@ export class Tasks implements AsyncDisposable {
         async (entries) => (await this.opened()).audit.append(entries),
         clock,
       );
+    if (typeof store !== 'function' && !store?.store)
+      throw new TypeError(
+        "createTasks({ store }) was given no store: use sqlite('tasks.db') of holdfast/sqlite, or postgres(url) of holdfast/postgres.",
+      );
     this.#open = typeof store === 'function' ? store : async () => store;
     this.#durable = [...tools, ...resources, ...prompts];
     this.tools = this.#durable.filter(({ method }) => method === 'tools/call');
