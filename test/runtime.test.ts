@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { isOlder, oldestNode } from '../src/check-node.ts';
 
@@ -28,4 +28,15 @@ test.each([
   ['24.0.0', false],
 ])('Node %s is too old: %s', (version, tooOld) => {
   expect(isOlder(version, oldestNode)).toBe(tooOld);
+});
+
+// Node 22.18 takes `?1` for a name, and finds no place for a value without one: only a bare `?` is bound everywhere.
+test('statements of SQLite number no parameters, so that the oldest Node can bind them', () => {
+  const folder = new URL('../src/stores/', import.meta.url);
+  const numbered = ['sqlite/', 'values/'].flatMap((place) =>
+    readdirSync(new URL(place, folder))
+      .filter((file) => /\?(\d|\$\{)/.test(readFileSync(new URL(place + file, folder), 'utf8')))
+      .map((file) => place + file),
+  );
+  expect(numbered).toEqual([]);
 });

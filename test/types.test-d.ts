@@ -1,5 +1,7 @@
 /** What TypeScript infers for users. `tsc --noEmit` is what examines this file; nothing in it ever runs. */
+import type { CallToolResult, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/client';
 import { expectTypeOf, test } from 'vitest';
+import type { TaskClient } from '../src/client.ts';
 import { complete, fail } from '../src/engine/transitions.ts';
 import type {
   ActiveTask,
@@ -20,6 +22,7 @@ import type {
   Verdict,
 } from '../src/index.ts';
 
+declare const client: TaskClient;
 declare const task: Task;
 declare const outcome: Outcome;
 declare const event: TaskEvent;
@@ -143,4 +146,10 @@ test('an event narrows by its type', () => {
       expectTypeOf(event).toEqualTypeOf<{ readonly type: 'created' }>();
       break;
   }
+});
+
+test('what a client gets is typed as the results of the SDK are', async () => {
+  expectTypeOf(await client.callTool({ name: 'greet' })).toEqualTypeOf<CallToolResult>();
+  expectTypeOf(await client.readResource({ uri: 'a://b' })).toEqualTypeOf<ReadResourceResult>();
+  expectTypeOf(await client.getPrompt({ name: 'brief' })).toEqualTypeOf<GetPromptResult>();
 });

@@ -3,6 +3,8 @@
  *
  *   npm run example examples/calling/calling.ts -- URL TOOL [JSON]
  *   npm run example examples/calling/calling.ts -- URL --resume
+ *
+ * With examples/server/server.ts: http://127.0.0.1:7420/mcp write_report '{"topic": "tides", "pages": 6}'
  */
 import { Client } from '@modelcontextprotocol/client';
 import { connectTasks, type Question, type TaskClient } from 'holdfast/client';
@@ -42,7 +44,7 @@ async function goOn(tasks: TaskClient): Promise<void> {
 async function askPerson(question: Question) {
   if (question.kind !== 'form') return { action: 'decline' };
   console.log(`asked: ${question.message}`);
-  return { action: 'accept', content: { name: 'Kelp', confirm: true, write: true } };
+  return { action: 'accept', content: { name: 'Kelp', confirm: true, write: true, publish: true } };
 }
 
 await using tasks = await connect();

@@ -1,4 +1,5 @@
-/** Tasks that nobody can read in the file who has not its key. */
+// Tasks that nobody can read in the file who has not its key.
+//   TASKS_KEY_2026_11=$(openssl rand -base64 32) npm run example examples/encrypted/encrypted.ts -- --db /tmp/encrypted.db
 import { parseArgs } from 'node:util';
 import { createTasks, durableTool } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';

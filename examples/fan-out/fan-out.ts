@@ -33,7 +33,7 @@ await using tasks = createTasks({ store: sqlite(values.db), tools: [summarise, r
 await tasks.work();
 const { id } = await tasks.create(research, { topic: 'tides' });
 const outcome = await tasks.outcome(id);
-console.log(outcome);
+console.log(JSON.stringify(outcome));
 assert.deepEqual(outcome, {
   kind: 'result',
   isError: false,

@@ -1,5 +1,6 @@
 /** The tasks that a server lists. */
-import { MalformedAnswer } from '../requestor/errors.ts';
+import { methodNotFound } from '../protocol/json-rpc.ts';
+import { MalformedAnswer, RemoteError } from '../requestor/errors.ts';
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
 import type { Connection } from './connection.ts';
 
@@ -10,7 +11,11 @@ const mostEmptyPages = 100;
 export async function* listedTasks(connection: Connection): AsyncGenerator<RemoteTask> {
   const { dialect } = connection;
   if (!dialect?.list || (dialect.name !== 'sep-1686' && !connection.has('list')))
-    throw new MalformedAnswer('it offers no list of tasks');
+    throw new RemoteError({
+      code: methodNotFound,
+      message:
+        'The server offers no list of tasks: 2026-07-28 has none, and others show none to callers without a token. resumeAll() knows the calls that were made from here.',
+    });
   const { signal } = new AbortController();
   const pages = new Pages('its list of tasks');
   for (let cursor: string | undefined; ; ) {

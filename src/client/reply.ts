@@ -52,6 +52,8 @@ const listsIn: Readonly<Record<string, string>> = {
   'prompts/get': 'messages',
 };
 
+export type { CallToolResult, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/client';
+
 /** The least that a result of its kind has. */
 export function checkedResult(method: string, result: JsonObject): JsonObject {
   const key = listsIn[method];

@@ -22,6 +22,7 @@ import { Listening } from './listening.ts';
 import { listedTasks } from './listing.ts';
 import type { CallOptions, ConnectTasksOptions, Hosting } from './options.ts';
 import { PushedQuestions } from './pushed-questions.ts';
+import type { CallToolResult, GetPromptResult, ReadResourceResult } from './reply.ts';
 import { checkedResult } from './reply.ts';
 
 export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } from './options.ts';
@@ -121,19 +122,20 @@ export class TaskClient implements AsyncDisposable {
   async callTool(
     { name, arguments: input = {} }: { name: string; arguments?: JsonObject },
     options?: CallOptions,
-  ): Promise<JsonObject> {
-    return (await this.call(name, input, options)).result();
+  ): Promise<CallToolResult> {
+    return (await (await this.call(name, input, options)).result()) as CallToolResult;
   }
 
-  async readResource({ uri }: { uri: string }, options?: CallOptions): Promise<JsonObject> {
-    return (await this.start('resources/read', { uri }, options)).result();
+  async readResource({ uri }: { uri: string }, options?: CallOptions): Promise<ReadResourceResult> {
+    return (await (await this.start('resources/read', { uri }, options)).result()) as ReadResourceResult;
   }
 
   async getPrompt(
     { name, arguments: input = {} }: { name: string; arguments?: JsonObject },
     options?: CallOptions,
-  ): Promise<JsonObject> {
-    return (await this.start('prompts/get', { name, arguments: input }, options)).result();
+  ): Promise<GetPromptResult> {
+    const handle = await this.start('prompts/get', { name, arguments: input }, options);
+    return (await handle.result()) as GetPromptResult;
   }
 
   /** Any request that never becomes a task, answered as the server answers it. */

@@ -4,7 +4,14 @@ import { isJsonObject, type Json } from '../model/json.ts';
 import { carried } from './carried.ts';
 import type { TaskContext } from './context.ts';
 import type { OutputOf, Schema } from './schema.ts';
-import { checkedName, type DurableOptions, type DurableTool, durable } from './tool.ts';
+import {
+  checkedHandler,
+  checkedName,
+  checkedSchema,
+  type DurableOptions,
+  type DurableTool,
+  durable,
+} from './tool.ts';
 import { protocolFailure, success } from './tool-result.ts';
 
 export interface PromptOptions<Args extends Schema | undefined> extends DurableOptions {
@@ -47,11 +54,11 @@ export function durablePrompt<Args extends Schema | undefined = undefined>(
     listedAs: name,
     annotations: undefined,
     before: undefined,
-    inputSchema: options.argsSchema as Args,
+    inputSchema: checkedSchema(`argsSchema of ${name}`, options.argsSchema) as Args,
     outputSchema: undefined,
     idempotent: false,
     immediately: undefined,
-    handler,
+    handler: checkedHandler(name, handler),
     outcome: async (returned, { largest }) => success(resultOf(carried(returned, 'The handler', largest))),
     failure: protocolFailure,
   };

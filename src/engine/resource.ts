@@ -4,7 +4,7 @@ import { isJsonObject, type Json } from '../model/json.ts';
 import { carried } from './carried.ts';
 import type { TaskContext } from './context.ts';
 import type { Schema } from './schema.ts';
-import { checkedName, type DurableOptions, type DurableTool, durable } from './tool.ts';
+import { checkedHandler, checkedName, type DurableOptions, type DurableTool, durable } from './tool.ts';
 import { protocolFailure, success } from './tool-result.ts';
 import { uriTemplate } from './uri-template.ts';
 
@@ -80,7 +80,7 @@ export function durableResource(
     outputSchema: undefined,
     idempotent: false,
     immediately: undefined,
-    handler,
+    handler: checkedHandler(name, handler),
     outcome: async (returned, { input, largest }) =>
       success(resultOf(carried(returned, 'The handler', largest), (input as ResourceRead).uri, mimeType)),
     failure: protocolFailure,

@@ -97,6 +97,10 @@ export class Tasks implements AsyncDisposable {
         async (entries) => (await this.opened()).audit.append(entries),
         clock,
       );
+    if (typeof store !== 'function' && !store?.store)
+      throw new TypeError(
+        "createTasks({ store }) was given no store: use sqlite('tasks.db') of holdfast/sqlite, or postgres(url) of holdfast/postgres.",
+      );
     this.#open = typeof store === 'function' ? store : async () => store;
     this.#durable = [...tools, ...resources, ...prompts];
     this.tools = this.#durable.filter(({ method }) => method === 'tools/call');
@@ -248,7 +252,7 @@ export class Tasks implements AsyncDisposable {
     return (await store.update('task', id, (task) => onBehalfOf(operator, decide(task)))).task;
   }
 
-  /** Waits until a task is done. */
+  /** Waits until a task is done; rejects if the tasks are closed before that. */
   async outcome(id: TaskId): Promise<Outcome> {
     const [{ store }, requests] = await Promise.all([this.opened(), this.requests()]);
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
@@ -323,6 +327,7 @@ export class Tasks implements AsyncDisposable {
     if (this.#database) await this.recorder?.flush();
     // What could not be opened need not be closed; whoever needed it was told.
     await (await this.#database?.catch(() => undefined))?.close();
+    // Nobody will tell them of an end any more: a look says that the store is closed.
     for (const lookAgain of this.#waiting) lookAgain();
   }
 

@@ -150,11 +150,11 @@ export function durableTool<
     name: checkedName('tool', name),
     annotations: options.annotations,
     before: options.before,
-    inputSchema: options.inputSchema as Input,
-    outputSchema,
+    inputSchema: checkedSchema(`inputSchema of ${name}`, options.inputSchema) as Input,
+    outputSchema: checkedSchema(`outputSchema of ${name}`, outputSchema),
     idempotent: options.idempotent ?? false,
     immediately: options.immediately,
-    handler,
+    handler: checkedHandler(name, handler),
     outcome: (returned, { largest }) => outcomeOf(returned, { name, outputSchema, largest, secrets }),
     failure: failureOf,
   };
@@ -165,6 +165,19 @@ export function checkedName(kind: string, name: string): string {
   throw new InvalidTool(
     `"${name}" is no name for a ${kind}: use 1 to 128 letters, digits, "_", "-" and ".".`,
   );
+}
+
+/** TypeScript says so too; in JavaScript it would only show at the first call. */
+export function checkedSchema<S extends Schema | undefined>(what: string, schema: S): S {
+  if (schema === undefined || schema?.['~standard']) return schema;
+  throw new InvalidTool(
+    `The ${what} is no schema: give one of a library with Standard Schema, such as z.object({ … }) of zod.`,
+  );
+}
+
+export function checkedHandler<H>(name: string, handler: H): H {
+  if (typeof handler === 'function') return handler;
+  throw new InvalidTool(`There is no handler for ${name}: give a function behind its options.`);
 }
 
 /** The options that tools, resources and prompts share, as the engine wants them. */

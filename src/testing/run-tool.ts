@@ -86,9 +86,9 @@ export async function runTool<Input extends Schema | undefined, Method extends R
     };
     const jumping = jumpAhead(database.store.family.bind(store), id, clock, worker, outcome);
     const done = await Promise.race([outcome, trouble.promise, jumping]);
-    if (strays.found.size > 0)
+    if (strays.found.length > 0)
       throw new HandlerRefused(
-        `The handler of ${tool.name} starts something outside its steps that it may wait for: ${[...strays.found].join('; ')}. After a crash this could not be repeated: put it into a step.`,
+        `The handler of ${tool.name} starts something outside its steps that it may wait for: ${strays.found.join('; ')}. After a crash this could not be repeated: put it into a step.`,
       );
     const task = (await store.get(id))!;
     return {
@@ -102,6 +102,8 @@ export async function runTool<Input extends Schema | undefined, Method extends R
   } finally {
     strays.stop();
     await worker.stop();
+    // A run that went wrong still waits for an outcome, and would hold its process: closing ends that wait.
+    await tasks.close();
     await database.close();
   }
 }

@@ -8,28 +8,47 @@ const engine = new URL('../engine/', import.meta.url).pathname;
 
 export interface StrayAwaits {
   /** What was found so far, each with the place in the handler. */
-  readonly found: ReadonlySet<string>;
+  readonly found: readonly string[];
   stop(): void;
 }
 
 export function watchForStrayAwaits(): StrayAwaits {
-  const found = new Set<string>();
+  const found = new Map<string, string>();
   const hook = createHook({
     init(_id, type) {
       if (harmless.has(type) || !isInHandler()) return;
-      const place = callerOf(new Error().stack ?? '');
-      if (place) found.add(`${type} at ${place}`);
+      const place = callerOf(wholeStack());
+      // One request makes several things at its place: the first of them says enough.
+      if (place && !found.has(place)) found.set(place, `${type} at ${place}`);
     },
   }).enable();
-  return { found, stop: () => hook.disable() };
+  return {
+    get found() {
+      return [...found.values()];
+    },
+    stop: () => hook.disable(),
+  };
 }
 
-/** The first frame that is neither Node's nor this file's; none if it is the engine's own. */
+/** Between a handler and its socket stand some thirty frames of Node's own `fetch`, and ten are usual. */
+function wholeStack(): string {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 200;
+  try {
+    return new Error().stack ?? '';
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** The first frame that is neither Node's, nor the language's, nor this file's; none if it is the engine's own. */
 function callerOf(stack: string): string | undefined {
   const frames = stack
     .split('\n')
     .slice(1)
     .map((line) => line.trim().replace(/^at /, ''));
-  const frame = frames.find((one) => !one.includes('node:') && !one.includes('stray-awaits'));
+  const frame = frames.find(
+    (one) => !one.includes('node:') && !one.endsWith('(<anonymous>)') && !one.includes('stray-awaits'),
+  );
   return frame === undefined || frame.includes(engine) ? undefined : frame;
 }

@@ -60,7 +60,11 @@ test('S2663-95 there is no list and no tasks/result any more, and a client holds
     (async () => {
       for await (const _ of tasks.list());
     })(),
-  ).rejects.toThrow('no list');
+  ).rejects.toMatchObject({
+    name: 'RemoteError',
+    code: -32601,
+    message: expect.stringMatching(/^The server offers no list/),
+  });
   const asked = server.ask('elicitation/create', { ...form, task: {} });
   await tasks.callTool({ name: 'work' });
   expect([...of('tasks/list'), ...of('tasks/result')]).toEqual([]);

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createTasks, durableTool, ProtocolError, TerminalError } from '../../src/index.ts';
@@ -198,6 +201,19 @@ test('a timer awaited outside a step is found by runTool, with its place', async
   });
   await expect(runTool(tool, undefined)).rejects.toThrow(
     /starts something outside its steps.*Timeout at .*steps\.test\.ts/s,
+  );
+});
+
+test('a request made outside a step is found by runTool, with its place', async () => {
+  await using server = createServer((_, response) => response.end('fetched')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const tool = durableTool('curious', {}, async () => {
+    const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } });
+    return response.text();
+  });
+  await expect(runTool(tool, undefined)).rejects.toThrow(
+    /starts something outside its steps.*steps\.test\.ts/s,
   );
 });
 

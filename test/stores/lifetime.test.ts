@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { createTasks } from 'holdfast';
+import { createTasks, StoreClosed } from 'holdfast';
 import { expect, test } from 'vitest';
 import { create } from '../../src/engine/transitions.ts';
 import { aTask } from '../../src/testing.ts';
@@ -65,3 +65,20 @@ test.each(kinds)(
     expect(await exited).toEqual([0, null]);
   },
 );
+
+test.each(kinds)('whoever waits for an outcome is told when the tasks are closed, on $name', async (kind) => {
+  const place = await kind.place();
+  const tasks = createTasks({ tools: [wave], store: () => open(place) });
+  const { id } = await tasks.create(wave, {});
+  const outcome = expect(tasks.outcome(id)).rejects.toThrow(StoreClosed);
+  // It has looked, and waits.
+  await tasks.get(id);
+  await tasks.close();
+  await outcome;
+});
+
+test('a process whose runTool failed comes to its own end', { timeout: 60_000 }, async () => {
+  const args = ['--conditions=holdfast-source', script('./failed-run.ts')];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 50_000 });
+  expect(stdout).toBe('NothingLeftToWaitFor\n');
+});

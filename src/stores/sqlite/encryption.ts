@@ -71,8 +71,8 @@ function writeEncryption(db: Connection, { mode, salt, stage, hasLeftovers, keys
     hasLeftovers ? 1 : 0,
   );
   const put = db.prepare(`
-    insert into holdfast_keys select ?1, coalesce(max(place), 0) + 1, ?2, null from holdfast_keys where true
-    on conflict (id) do update set proof = ?2`);
+    insert into holdfast_keys select ?, coalesce(max(place), 0) + 1, ?, null from holdfast_keys where true
+    on conflict (id) do update set proof = excluded.proof`);
   for (const { id, proof } of keys) put.run(id, proof);
 }
 

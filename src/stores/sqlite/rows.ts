@@ -205,7 +205,7 @@ export class Rows {
   }
 
   #find(id: TaskId, owner?: Owner): TaskRow | undefined {
-    const found = owner === undefined ? this.#sql.get.get(id) : this.#sql.getOf.get(id, owner);
+    const found = owner === undefined ? this.#sql.get.get(id) : this.#sql.getOf.get(id, id, owner);
     // As an array: the shape of an object made by SQLite costs more than one made here.
     const row = found as unknown as [number, Stored, number | null] | undefined;
     return row && { seq: row[0], body: row[1], lease_until: row[2], id };
@@ -319,8 +319,8 @@ function prepare(db: Connection, { areBound }: Cells) {
     // a large row no more than its first page is read. A row with another id was found by a damaged index.
     getOf: asArrays(
       db.prepare(`
-        select ${columns} from (select (select seq from tasks where id = ?1) as found) cross join tasks
-        where seq = coalesce(found, 1) and iif(+id = ?1, +owner = ?2, found is not null)`),
+        select ${columns} from (select (select seq from tasks where id = ?) as found) cross join tasks
+        where seq = coalesce(found, 1) and iif(+id = ?, +owner = ?, found is not null)`),
     ),
     // Not `union all`, which would go in circles for ever if a damaged index said that a task is below itself.
     descendants: db.prepare(`

@@ -11,7 +11,10 @@ export function columnsFor(
   lane?: Lane,
 ): { readonly sql: string; readonly values: readonly Value[] } {
   const values: Value[] = [];
-  const bind = (value: Value) => `?${values.push(value)}`;
+  const bind = (value: Value) => {
+    values.push(value);
+    return '?';
+  };
   const sql = lane?.of === 'asking' ? askingColumns(wanted, bind, 'tasks') : passedColumns(wanted, bind);
   return { sql, values };
 }

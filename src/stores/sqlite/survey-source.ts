@@ -191,10 +191,13 @@ export class SqliteSurveySource implements SurveySource {
 
   async countEnded(filter: SurveyFilter, isEnough: (count: number) => boolean): Promise<SurveyedCount> {
     const values: Value[] = [];
-    const condition = conditionOf(filter, (value) => `?${values.push(value) + 2}`);
+    const condition = conditionOf(filter, (value) => {
+      values.push(value);
+      return '?';
+    });
     const counting = this.#prepared(`
       select count(*) as count from tasks indexed by tasks_by_end
-      where ended_at is not null and ended_at >= ?1 and ended_at < ?2 and ${condition}`);
+      where ended_at is not null and ended_at >= ? and ended_at < ? and ${condition}`);
     let count = 0;
     for (let from = firstEnd(filter); ; ) {
       await this.turn();

@@ -24,6 +24,13 @@ export function readKeys({ keys, current }: Encryption, place: string): Keys {
   for (const [id, key] of Object.entries(keys ?? {})) {
     if (!keyId.test(id))
       throw refused(place, `${JSON.stringify(id)} is no id of a key`, 'Use 1 to 64 of A-Z a-z 0-9 . _ : -');
+    // As a rule an environment variable that is not set.
+    if (key === undefined || key === '')
+      throw refused(
+        place,
+        `key ${id} was not given`,
+        'Set what it is read from, such as an environment variable',
+      );
     const bytes = bytesOf(key);
     if (bytes?.byteLength !== keyBytes)
       throw refused(

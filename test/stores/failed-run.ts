@@ -1,0 +1,6 @@
+/** A process whose run of a tool goes wrong, and that has nothing else to do: `failed-run.ts`. */
+import { durableTool } from 'holdfast';
+import { runTool } from 'holdfast/testing';
+
+const patient = durableTool('patient', {}, async (_, task) => String(await task.event('never')));
+await runTool(patient, undefined).catch(({ name }) => console.log(name));
