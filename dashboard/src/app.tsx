@@ -2,7 +2,7 @@
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { About } from '../../src/operator/api.ts';
-import { startClock } from './format.ts';
+import { setClock } from './clock.ts';
 import { ListPage } from './list/page.tsx';
 import { connection, follow } from './live.ts';
 import { OverviewPage } from './overview/page.tsx';
@@ -26,7 +26,7 @@ function SignedIn() {
     const stop = follow(current);
     // A server that is back may be another one, with other tools and another clock.
     const stopAsking = connection.subscribe(({ state }) => {
-      if (state === 'live') current.about().then(learn, () => {});
+      if (state === 'live') current.about().then(learn, () => setClock());
     });
     return () => {
       stopAsking();
@@ -59,7 +59,7 @@ function SignedIn() {
 
 function learn(told: About): void {
   about.value = told;
-  startClock(told.now);
+  setClock(told.now);
 }
 
 function Page({ main }: { main: RefObject<HTMLElement | null> }) {

@@ -118,3 +118,14 @@ test('a token that is not good any more leads back to the beginning', { timeout:
   await server.start('another-0123456789abcdef');
   await page.getByText('The server does not accept this token.').waitFor();
 });
+
+test('a browser whose clock is hours ahead shows the same list, and the same ages', {
+  timeout: patience,
+}, async () => {
+  const { server, page } = await stage();
+  const { id } = await server.tasks.create('greet', { name: 'Ada' });
+  await page.clock.install({ time: Date.now() + 3 * 3_600_000 });
+  await page.goto(server.address('?view=tasks&age=1h'));
+  await rowOf(page, id).waitFor();
+  await expect.poll(() => rowOf(page, id).innerText()).not.toContain(' h ago');
+});

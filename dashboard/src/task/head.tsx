@@ -1,7 +1,7 @@
 /** The head of a task's page: what it is, how it stands, and what can be done about it. */
 import type { ComponentChildren } from 'preact';
 import type { TaskStory } from '../../../src/operator/api.ts';
-import { now } from '../format.ts';
+import { now } from '../clock.ts';
 import { Icon } from '../parts/icons.tsx';
 import { ProgressBar } from '../parts/progress.tsx';
 import { StandingBadge } from '../parts/standing.tsx';
