@@ -3,6 +3,7 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { About } from '../../src/operator/api.ts';
 import { setClock } from './clock.ts';
+import { keepFocus } from './kept-focus.ts';
 import { ListPage } from './list/page.tsx';
 import { connection, follow } from './live.ts';
 import { OverviewPage } from './overview/page.tsx';
@@ -34,6 +35,7 @@ function SignedIn() {
       about.value = undefined;
     };
   }, [current]);
+  useEffect(() => keepFocus(main.current!), []);
   return (
     <>
       {/* biome-ignore lint/a11y/useValidAnchor: it is a link within the page, but must not become part of its address. */}
