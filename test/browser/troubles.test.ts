@@ -102,12 +102,27 @@ test('a wrong token is said to be wrong, in a link and in the field', { timeout:
   await page.goto(`${server.address('', { withToken: false })}#token=wrong`);
   await page.getByText('The server does not accept this token.').waitFor();
   expect(page.url()).not.toContain('wrong');
-  await page.getByLabel('Token').fill('also wrong');
+  // No header could carry such a one.
+  await page.getByLabel('Token').fill('gewiß falsch');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('The server does not accept this token.').waitFor();
-  await page.getByLabel('Token').fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  // Nobody sees what stands in the field: the next one takes its place.
+  await expect.poll(() => page.evaluate('document.activeElement.selectionEnd')).toBe(12);
+  await page.keyboard.type(token);
+  await page.keyboard.press('Enter');
   await page.getByText('No task in the last hour').waitFor();
+  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Overview');
+});
+
+test('what was shown for one token is not shown for the next', { timeout: patience }, async () => {
+  const { server, page } = await stage();
+  await server.tasks.create('greet', { name: 'Ada' });
+  await page.goto(server.address());
+  await page.getByRole('link', { name: 'greet' }).waitFor();
+  await server.stop();
+  await page.evaluate("location.hash = 'token=another-0123456789abcdef'");
+  await page.getByText('As soon as it is back').waitFor();
+  expect(await page.getByRole('link', { name: 'greet' }).count()).toBe(0);
 });
 
 test('a token that is not good any more leads back to the beginning', { timeout: patience }, async () => {
