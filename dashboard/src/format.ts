@@ -25,11 +25,16 @@ export function roughly(ms: number): string {
   return `${Math.floor(ms / day)} d`;
 }
 
-/** `just now`, `12 s ago`, `5 min ago`, `in 3 h`. */
+/** How long something is ahead: `40 s`, `5 min`, `2 h 59 min`. Nobody who waits for three hours is told two. */
+export function ahead(ms: number): string {
+  return ms < hour ? roughly(ms) : duration(ms);
+}
+
+/** `just now`, `12 s ago`, `5 min ago`, `in 2 h 59 min`. */
 export function ago(at: number, from: number): string {
   const ms = from - at;
   if (Math.abs(ms) < 5 * second) return 'just now';
-  return ms < 0 ? `in ${roughly(-ms)}` : `${roughly(ms)} ago`;
+  return ms < 0 ? `in ${ahead(-ms)}` : `${roughly(ms)} ago`;
 }
 
 const time = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
@@ -55,11 +60,17 @@ export function onAxis(at: number, axisMs: number): string {
   return axisMs > 12 * hour ? dayAndTime.format(at) : shortTime.format(at);
 }
 
-/** `14:05 – 14:06` on such an axis, with seconds if it is shorter than a minute; a day is said once if it is the same. */
-export function stretchOnAxis(from: number, to: number, axisMs: number): string {
-  if (to - from < minute) return `${time.format(from)} – ${time.format(to)}`;
+/**
+ * `14:05 – 14:06` on such an axis, with seconds if it is shorter than a minute; a day is said once if it is the same.
+ * A stretch that is not over ends `now`.
+ */
+export function stretchOnAxis(from: number, to: number, axisMs: number, now: number): string {
+  const isShort = to - from < minute;
+  const begins = isShort ? time.format(from) : onAxis(from, axisMs);
+  if (to > now) return `${begins} – now`;
   const isSameDay = new Date(from).toDateString() === new Date(to).toDateString();
-  return `${onAxis(from, axisMs)} – ${isSameDay ? shortTime.format(to) : onAxis(to, axisMs)}`;
+  const ends = isShort ? time.format(to) : isSameDay ? shortTime.format(to) : onAxis(to, axisMs);
+  return `${begins} – ${ends}`;
 }
 
 /** Everything about a moment, for tooltips. */

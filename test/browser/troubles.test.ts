@@ -144,3 +144,30 @@ test('a browser whose clock is hours ahead shows the same list, and the same age
   await rowOf(page, id).waitFor();
   await expect.poll(() => rowOf(page, id).innerText()).not.toContain(' h ago');
 });
+
+test('however many tabs there are, the one that is looked at is served, and the others catch up', {
+  timeout: patience,
+}, async () => {
+  const { server, page } = await stage();
+  const { id } = await server.tasks.create('greet', { name: 'Ada' });
+  await page.context().addInitScript(`
+    window.isAway = false;
+    Object.defineProperty(document, 'hidden', { get: () => window.isAway });
+  `);
+  const look = (tab: typeof page, isAway: boolean) =>
+    tab.evaluate(`window.isAway = ${isAway}; document.dispatchEvent(new Event('visibilitychange'))`);
+  let last = page;
+  for (let opened = 0; opened < 7; opened++) {
+    const tab = opened === 0 ? page : await page.context().newPage();
+    await tab.goto(server.address('?view=tasks'));
+    await rowOf(tab, id).waitFor();
+    await look(tab, true);
+    last = tab;
+  }
+  const meanwhile = await server.tasks.create('greet', { name: 'meanwhile' });
+  await look(page, false);
+  await rowOf(page, meanwhile.id).waitFor();
+  const after = await server.tasks.create('greet', { name: 'after' });
+  await rowOf(page, after.id).waitFor();
+  expect(await rowOf(last, after.id).count()).toBe(0);
+});

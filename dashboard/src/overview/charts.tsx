@@ -127,5 +127,5 @@ export function stretch(report: OverviewReport, index: number): string {
   const axisMs = report.until - report.since;
   const length = axisMs / report.buckets.length;
   const from = report.since + index * length;
-  return stretchOnAxis(from, from + length, axisMs);
+  return stretchOnAxis(from, from + length, axisMs, report.now);
 }
