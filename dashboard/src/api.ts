@@ -130,6 +130,8 @@ export class HttpDesk implements OperatorDesk {
   }
 
   async #send(path: string, init: RequestInit): Promise<Response> {
+    // No header can carry it, and the browser would speak of it as of a server that is away.
+    if (!/^[\x21-\x7e]+$/.test(this.#token)) throw new Unauthorized();
     const response = await fetch(`${this.#base}${path}`, {
       ...init,
       headers: { ...init.headers, Authorization: `Bearer ${this.#token}` },

@@ -2,7 +2,8 @@
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { About } from '../../src/operator/api.ts';
-import { startClock } from './format.ts';
+import { setClock } from './clock.ts';
+import { keepFocus } from './kept-focus.ts';
 import { ListPage } from './list/page.tsx';
 import { connection, follow } from './live.ts';
 import { OverviewPage } from './overview/page.tsx';
@@ -26,7 +27,7 @@ function SignedIn() {
     const stop = follow(current);
     // A server that is back may be another one, with other tools and another clock.
     const stopAsking = connection.subscribe(({ state }) => {
-      if (state === 'live') current.about().then(learn, () => {});
+      if (state === 'live') current.about().then(learn, () => setClock());
     });
     return () => {
       stopAsking();
@@ -34,6 +35,7 @@ function SignedIn() {
       about.value = undefined;
     };
   }, [current]);
+  useEffect(() => keepFocus(main.current!), []);
   return (
     <>
       {/* biome-ignore lint/a11y/useValidAnchor: it is a link within the page, but must not become part of its address. */}
@@ -59,7 +61,7 @@ function SignedIn() {
 
 function learn(told: About): void {
   about.value = told;
-  startClock(told.now);
+  setClock(told.now);
 }
 
 function Page({ main }: { main: RefObject<HTMLElement | null> }) {

@@ -1,38 +1,5 @@
-/** Durations, moments and counts as people read them, and the clock that everything on the page goes by. */
-import { signal } from '@preact/signals';
+/** Durations, moments and counts as people read them. */
 import type { TaskSummary } from '../../src/operator/api.ts';
-
-/** The server's time, to the second. It advances only while the page is visible. */
-export const now = signal(Date.now());
-
-let skew = 0;
-let frozen = false;
-let timer: ReturnType<typeof setInterval> | undefined;
-
-/** The server's time at this very moment. */
-export function preciseNow(): number {
-  return frozen ? now.value : Date.now() + skew;
-}
-
-/** Lets the clock go on; `serverNow` is what the server says that time it is. */
-export function startClock(serverNow?: number): void {
-  if (serverNow !== undefined && !frozen) skew = serverNow - Date.now();
-  if (timer !== undefined || frozen) return;
-  tick();
-  timer = setInterval(tick, 1_000);
-  document.addEventListener('visibilitychange', tick);
-}
-
-/** Stops the clock for good: pictures look the same whenever they are taken. */
-export function freeze(at: number): void {
-  frozen = true;
-  clearInterval(timer);
-  now.value = at;
-}
-
-function tick(): void {
-  if (!frozen && !document.hidden) now.value = Date.now() + skew;
-}
 
 const second = 1_000;
 const minute = 60 * second;
@@ -41,11 +8,12 @@ const day = 24 * hour;
 
 /** `340 ms`, `4.2 s`, `3 min 5 s`, `2 h 14 min`, `3 d 4 h`. */
 export function duration(ms: number): string {
-  if (ms < second) return `${Math.max(0, Math.round(ms))} ms`;
+  // What is rounded up to a whole larger unit is said in that one: `1 h`, not `60 min`.
+  if (ms < second - 0.5) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 9.95 * second) return `${(ms / second).toFixed(1)} s`;
   if (ms < 59.5 * second) return `${Math.round(ms / second)} s`;
-  if (ms < hour) return two(ms, minute, 'min', second, 's');
-  if (ms < day) return two(ms, hour, 'h', minute, 'min');
+  if (ms < hour - second / 2) return two(ms, minute, 'min', second, 's');
+  if (ms < day - minute / 2) return two(ms, hour, 'h', minute, 'min');
   return two(ms, day, 'd', hour, 'h');
 }
 
@@ -57,11 +25,16 @@ export function roughly(ms: number): string {
   return `${Math.floor(ms / day)} d`;
 }
 
-/** `just now`, `12 s ago`, `5 min ago`, `in 3 h`. */
+/** How long something is ahead: `40 s`, `5 min`, `2 h 59 min`. Nobody who waits for three hours is told two. */
+export function ahead(ms: number): string {
+  return ms < hour ? roughly(ms) : duration(ms);
+}
+
+/** `just now`, `12 s ago`, `5 min ago`, `in 2 h 59 min`. */
 export function ago(at: number, from: number): string {
   const ms = from - at;
   if (Math.abs(ms) < 5 * second) return 'just now';
-  return ms < 0 ? `in ${roughly(-ms)}` : `${roughly(ms)} ago`;
+  return ms < 0 ? `in ${ahead(-ms)}` : `${roughly(ms)} ago`;
 }
 
 const time = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
@@ -82,9 +55,22 @@ export function moment(at: number, from: number): string {
   return Math.abs(from - at) < 12 * hour ? time.format(at) : dayAndTime.format(at);
 }
 
-/** The same without seconds, for axes. */
-export function hourAndMinute(at: number, from: number): string {
-  return Math.abs(from - at) < 12 * hour ? shortTime.format(at) : dayAndTime.format(at);
+/** A moment on an axis: the time of day, with the day if the axis is longer than half of one. */
+export function onAxis(at: number, axisMs: number): string {
+  return axisMs > 12 * hour ? dayAndTime.format(at) : shortTime.format(at);
+}
+
+/**
+ * `14:05 – 14:06` on such an axis, with seconds if it is shorter than a minute; a day is said once if it is the same.
+ * A stretch that is not over ends `now`.
+ */
+export function stretchOnAxis(from: number, to: number, axisMs: number, now: number): string {
+  const isShort = to - from < minute;
+  const begins = isShort ? time.format(from) : onAxis(from, axisMs);
+  if (to > now) return `${begins} – now`;
+  const isSameDay = new Date(from).toDateString() === new Date(to).toDateString();
+  const ends = isShort ? time.format(to) : isSameDay ? shortTime.format(to) : onAxis(to, axisMs);
+  return `${begins} – ${ends}`;
 }
 
 /** Everything about a moment, for tooltips. */

@@ -2,6 +2,9 @@
  * What is told of changes as they happen. One stream for the whole page; it is resumed where it broke, with growing
  * pauses. However fast changes come, listeners hear of them at most a few times a second, each task once and as it
  * stands then: between two calls there is nothing to grow but the set of tasks that changed.
+ *
+ * A page out of sight has no stream. Browsers have six connections for all tabs of a server, and with as many streams no
+ * tab could ask for anything any more.
  */
 import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import type { ChangeMessage, TaskSummary } from '../../src/operator/api.ts';
@@ -100,9 +103,19 @@ async function run(desk: HttpDesk, signal: AbortSignal): Promise<void> {
   };
   while (!signal.aborted) {
     let because: string | undefined;
+    if (document.hidden) {
+      // What is loaded now may be old when the page is looked at: then the first message counts too.
+      isFirst = false;
+      connected.resolve();
+      await untilSeen(signal);
+      continue;
+    }
+    const leaving = new AbortController();
+    const leave = () => document.hidden && leaving.abort();
+    document.addEventListener('visibilitychange', leave);
     try {
       for await (const message of desk.changes({
-        signal,
+        signal: AbortSignal.any([signal, leaving.signal]),
         onHeard,
         ...(lastId !== undefined && { lastId }),
       })) {
@@ -118,8 +131,11 @@ async function run(desk: HttpDesk, signal: AbortSignal): Promise<void> {
         return signOut('refused');
       }
       if (!(error instanceof Offline)) because = sentenceOf(error);
+    } finally {
+      document.removeEventListener('visibilitychange', leave);
     }
     if (signal.aborted) return;
+    if (leaving.signal.aborted) continue;
     isFirst = false;
     connected.resolve();
     // Many dashboards lose the same server at the same time: they should not all come back in the same moment.
@@ -128,6 +144,19 @@ async function run(desk: HttpDesk, signal: AbortSignal): Promise<void> {
     backOff = Math.min(backOff * 2, longestBackOffMs);
     await pause(wait, signal);
   }
+}
+
+function untilSeen(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener('visibilitychange', look);
+      signal.removeEventListener('abort', look);
+      resolve();
+    };
+    document.addEventListener('visibilitychange', look);
+    signal.addEventListener('abort', look);
+  });
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

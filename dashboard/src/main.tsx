@@ -5,7 +5,7 @@ import './shell/shell.css';
 
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { startClock } from './format.ts';
+import { startClock } from './clock.ts';
 import { startKeys } from './keys.ts';
 import { startRouter } from './router.ts';
 import { beginSession } from './session.ts';

@@ -5,7 +5,7 @@
  */
 import { computed, signal } from '@preact/signals';
 import { HttpDesk } from './api.ts';
-import { freeze } from './format.ts';
+import { freeze } from './clock.ts';
 
 const key = 'holdfast.token';
 

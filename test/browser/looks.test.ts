@@ -2,9 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
+import { durableTool } from 'holdfast';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Chromium, looks, startChromium } from './chromium.ts';
+import { operatorToken, startDesk } from './desk.ts';
 import { DashboardServer } from './server.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -89,6 +91,22 @@ describe.each(looks)('$screen, $colours', (look) => {
     expect(await serious(page)).toEqual([]);
     await context.close();
   });
+});
+
+test('the longest name of a tool leaves the numbers beside it in sight', { timeout: 120_000 }, async () => {
+  const long = durableTool('name_'.repeat(25), {}, async () => 'Done.');
+  const { tasks, dashboard } = await startDesk({ tools: [long] });
+  await tasks.outcome((await tasks.create(long)).id);
+  const context = await chromium.context();
+  const page = await context.newPage();
+  await page.goto(`${dashboard}#token=${operatorToken}`);
+  await page.getByRole('link', { name: long.name }).waitFor();
+  const wider = await page.evaluate(`(() => {
+    const { scrollWidth, clientWidth } = document.querySelector('.tool-card .table-scroll');
+    return scrollWidth - clientWidth;
+  })()`);
+  expect(wider).toBe(0);
+  await context.close();
 });
 
 test('colours can be chosen, and the choice is kept', { timeout: 120_000 }, async () => {

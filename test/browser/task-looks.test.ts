@@ -83,3 +83,21 @@ describe.each(rounds)('on a $screen in the $colours', ({ ids, ...look }) => {
     expect(found).toEqual(Object.fromEntries(ids.map((id) => [id, []])));
   });
 });
+
+test('on a phone the words of a table stay whole', async () => {
+  const context = await chromium.context({ screen: 'phone' });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  await page.goto(telling.pageOf('task-completed'));
+  await deeds['task-completed']!(page);
+  // Four events and an entry of the audit log.
+  await expect.poll(() => page.locator('.drawer tbody th').count()).toBe(5);
+  const broken = await page.evaluate(`[...document.querySelectorAll('.drawer tbody th')]
+    .filter((cell) => {
+      const text = document.createRange();
+      text.selectNodeContents(cell);
+      return new Set([...text.getClientRects()].map(({ top }) => top)).size > 1;
+    })
+    .map((cell) => cell.textContent)`);
+  expect(broken).toEqual([]);
+});

@@ -62,6 +62,26 @@ test('a question is answered in place: mistakes are named at their fields, and t
   await page.getByText('Accepted').waitFor();
 });
 
+test('one’s own answer is not taken for that of somebody else, though news of it is here first', async () => {
+  const { tasks, open } = await startDesk({ tools: [order] });
+  const { id } = await tasks.create(order);
+  const page = await open(await context(), id);
+  // The server has answered, and its answer is long on its way.
+  const arrives = Promise.withResolvers<void>();
+  await page.route('**/answer', async (route) => {
+    const response = await route.fetch();
+    await arrives.promise;
+    await route.fulfill({ response });
+  });
+  await page.getByRole('button', { name: 'Decline' }).click();
+  await page.locator('.turn[data-state="answered"]').waitFor();
+  expect(await page.getByText('Somebody else').count()).toBe(0);
+  arrives.resolve();
+  await page.unrouteAll({ behavior: 'wait' });
+  await page.getByText('Declined').waitFor();
+  expect(await page.getByText('Somebody else').count()).toBe(0);
+});
+
 test('a question can be declined', async () => {
   const { tasks, open } = await startDesk({ tools: [order] });
   const { id } = await tasks.create(order);
@@ -171,6 +191,7 @@ test('a task that is purged is gone: its page says so, and so does one that was 
   await page.getByRole('dialog').getByRole('button', { name: 'Purge the task' }).click();
   await expect.poll(() => new URL(page.url()).searchParams.get('view')).toBe('tasks');
   await other.getByText('This task was purged.').waitFor();
+  expect(await other.getByRole('button', { name: 'Purge' }).count()).toBe(0);
   await page.goBack();
   await page.getByText('There is no such task').waitFor();
 });

@@ -102,12 +102,27 @@ test('a wrong token is said to be wrong, in a link and in the field', { timeout:
   await page.goto(`${server.address('', { withToken: false })}#token=wrong`);
   await page.getByText('The server does not accept this token.').waitFor();
   expect(page.url()).not.toContain('wrong');
-  await page.getByLabel('Token').fill('also wrong');
+  // No header could carry such a one.
+  await page.getByLabel('Token').fill('gewiß falsch');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('The server does not accept this token.').waitFor();
-  await page.getByLabel('Token').fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  // Nobody sees what stands in the field: the next one takes its place.
+  await expect.poll(() => page.evaluate('document.activeElement.selectionEnd')).toBe(12);
+  await page.keyboard.type(token);
+  await page.keyboard.press('Enter');
   await page.getByText('No task in the last hour').waitFor();
+  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Overview');
+});
+
+test('what was shown for one token is not shown for the next', { timeout: patience }, async () => {
+  const { server, page } = await stage();
+  await server.tasks.create('greet', { name: 'Ada' });
+  await page.goto(server.address());
+  await page.getByRole('link', { name: 'greet' }).waitFor();
+  await server.stop();
+  await page.evaluate("location.hash = 'token=another-0123456789abcdef'");
+  await page.getByText('As soon as it is back').waitFor();
+  expect(await page.getByRole('link', { name: 'greet' }).count()).toBe(0);
 });
 
 test('a token that is not good any more leads back to the beginning', { timeout: patience }, async () => {
@@ -117,4 +132,42 @@ test('a token that is not good any more leads back to the beginning', { timeout:
   await server.stop();
   await server.start('another-0123456789abcdef');
   await page.getByText('The server does not accept this token.').waitFor();
+});
+
+test('a browser whose clock is hours ahead shows the same list, and the same ages', {
+  timeout: patience,
+}, async () => {
+  const { server, page } = await stage();
+  const { id } = await server.tasks.create('greet', { name: 'Ada' });
+  await page.clock.install({ time: Date.now() + 3 * 3_600_000 });
+  await page.goto(server.address('?view=tasks&age=1h'));
+  await rowOf(page, id).waitFor();
+  await expect.poll(() => rowOf(page, id).innerText()).not.toContain(' h ago');
+});
+
+test('however many tabs there are, the one that is looked at is served, and the others catch up', {
+  timeout: patience,
+}, async () => {
+  const { server, page } = await stage();
+  const { id } = await server.tasks.create('greet', { name: 'Ada' });
+  await page.context().addInitScript(`
+    window.isAway = false;
+    Object.defineProperty(document, 'hidden', { get: () => window.isAway });
+  `);
+  const look = (tab: typeof page, isAway: boolean) =>
+    tab.evaluate(`window.isAway = ${isAway}; document.dispatchEvent(new Event('visibilitychange'))`);
+  let last = page;
+  for (let opened = 0; opened < 7; opened++) {
+    const tab = opened === 0 ? page : await page.context().newPage();
+    await tab.goto(server.address('?view=tasks'));
+    await rowOf(tab, id).waitFor();
+    await look(tab, true);
+    last = tab;
+  }
+  const meanwhile = await server.tasks.create('greet', { name: 'meanwhile' });
+  await look(page, false);
+  await rowOf(page, meanwhile.id).waitFor();
+  const after = await server.tasks.create('greet', { name: 'after' });
+  await rowOf(page, after.id).waitFor();
+  expect(await rowOf(last, after.id).count()).toBe(0);
 });

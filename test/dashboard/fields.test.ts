@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { toJSONSchema, z } from 'zod';
 import { type Entries, fieldsOf, firstEntries, readEntries } from '../../dashboard/src/question/fields.ts';
 import { answerProblem } from '../../src/model/answer.ts';
 import type { JsonObject } from '../../src/model/json.ts';
@@ -126,6 +127,22 @@ test.each([
 ])('%j refuses %j with a sentence', (schema, entry, message) => {
   expect(answered({ it: schema }, { it: entry })).toEqual({
     problems: [{ name: 'it', label: 'it', message }],
+  });
+});
+
+test('what libraries write beside a format, as a pattern, is shown to nobody', () => {
+  const schema = toJSONSchema(z.object({ mail: z.email(), code: z.string().regex(/^[A-Z]+$/) }));
+  const { properties } = schema as { properties: JsonObject };
+  expect(Object.keys(properties.mail as JsonObject)).toContain('pattern');
+  expect(form(properties).map(({ hint }) => hint)).toEqual([undefined, 'In the form ^[A-Z]+$']);
+  expect(answered(properties, { mail: 'ann@pier', code: 'A' })).toEqual({
+    problems: [
+      {
+        name: 'mail',
+        label: 'mail',
+        message: 'This is not written as the tool wants its e-mail addresses.',
+      },
+    ],
   });
 });
 

@@ -89,12 +89,25 @@ test.each([
   [250, 50, '250 ms'],
   [1_500, 500, '1.5 s'],
   [125 * second, 5 * second, '2:05'],
+  [125 * second + 500, 500, '2:05.5'],
+  [hour + 125 * second + 40, 20, '1:02:05.04'],
   [600 * second, 60 * second, '10 min'],
   [26 * hour, hour, '1 d 2 h'],
   [90 * 60 * second, 30 * 60 * second, '1:30 h'],
   [72 * hour, 24 * hour, '3 d'],
 ])('a tick %d ms after the start, %d ms from the next, reads %s', (offset, step, label) => {
   expect(offsetLabel(offset, step)).toBe(label);
+});
+
+test('behind a long wait, ticks within one second are told apart', () => {
+  const end = 4 * 60 * second;
+  const work = [
+    { from: 0, to: 300 },
+    { from: end, to: end + 900 },
+  ];
+  const labels = axisOf({ from: 0, to: end + 900 }, work).ticks.map(({ label }) => label);
+  expect(labels.at(-1)).toBe('4:00.8');
+  expect(new Set(labels).size).toBe(labels.length);
 });
 
 test('where there is little room, ticks that stand close to each other give way', () => {

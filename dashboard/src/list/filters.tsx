@@ -22,6 +22,11 @@ export function Filters({ filter, model }: { filter: ListFilter; model: ListMode
     navigate({ view: 'tasks', filter: withoutEmpty(next) }, { replace });
     scrollTo(0, 0);
   };
+  const owner = useRef<HTMLInputElement>(null);
+  // One field for all owners, so that it keeps the focus of whoever entered one.
+  useEffect(() => {
+    if (owner.current) owner.current.value = filter.owner ?? '';
+  }, [filter.owner]);
   const seen = seenIn(model);
   const tools = known([...(about.value?.tools ?? []), ...seen.tools], filter.tool);
   return (
@@ -46,8 +51,8 @@ export function Filters({ filter, model }: { filter: ListFilter; model: ListMode
         {about.value?.owner === undefined && (
           <div class="filter">
             <input
+              ref={owner}
               aria-label="Owner"
-              key={filter.owner ?? ''}
               class="input"
               list="owners"
               placeholder="Any owner"

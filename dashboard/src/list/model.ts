@@ -3,7 +3,7 @@ import { effect, signal } from '@preact/signals';
 import type { SurveyCount } from '../../../src/engine/survey.ts';
 import type { TaskPage } from '../../../src/operator/api.ts';
 import { type HttpDesk, Offline, Unauthorized } from '../api.ts';
-import { preciseNow } from '../format.ts';
+import { preciseNow, whenClockSet } from '../clock.ts';
 import { type Changes, connection, onChanges, whenConnected } from '../live.ts';
 import { href, type ListFilter } from '../router.ts';
 import { desk, signOut } from '../session.ts';
@@ -92,10 +92,13 @@ export class ListModel {
   /** Everything anew, as far down as it was loaded; what is shown stays until it is there. */
   async #reload(): Promise<void> {
     this.#round++;
-    this.#survey = surveyFilter(this.#filter, preciseNow());
     this.loading.value = this.rows.length === 0 ? 'first' : 'more';
-    this.#count(0);
     await this.#attempt(async (isCurrent) => {
+      // A server that is away says nothing, and the list is to say that.
+      if (this.#filter.age && connection.peek().state === 'live') await whenClockSet();
+      if (!isCurrent()) return;
+      this.#survey = surveyFilter(this.#filter, preciseNow());
+      this.#count(0);
       const wanted = this.isRead ? Math.min(this.rows.length, mostRows) : firstPage;
       const pages: TaskPage[] = [];
       let cursor: string | undefined;

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { OverviewReport } from '../../../src/operator/api.ts';
-import { hourAndMinute } from '../format.ts';
+import { onAxis } from '../format.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { stretch } from './charts.tsx';
 import type { Scale } from './scale.ts';
@@ -53,6 +53,7 @@ export function ChartFrame({
     return () => observer.disconnect();
   }, [width]);
   const { buckets } = report;
+  const axisMs = report.until - report.since;
   const inner = {
     width: width.value - margin.left - margin.right,
     height: height - margin.top - margin.bottom,
@@ -102,7 +103,7 @@ export function ChartFrame({
               y={bottom + 16}
               text-anchor={part === 0 ? 'start' : part === 1 ? 'end' : 'middle'}
             >
-              {hourAndMinute(report.since + (report.until - report.since) * part, report.now)}
+              {onAxis(report.since + axisMs * part, axisMs)}
             </text>
           ))}
         </svg>
@@ -145,7 +146,7 @@ export function ChartFrame({
               </thead>
               <tbody>
                 {buckets.map((_, row) => (
-                  <tr key={stretch(report, row)}>
+                  <tr key={row}>
                     <th scope="row">{stretch(report, row)}</th>
                     {cells(row).map((cell, column) => (
                       <td key={columns[column]}>{cell}</td>

@@ -1,7 +1,7 @@
 /** Two charts, drawn here. For those who cannot see them each has its summary, and its numbers as a table. */
 import type { EndedCounts } from '../../../src/engine/survey.ts';
 import type { OverviewReport } from '../../../src/operator/api.ts';
-import { compact, count, duration, hourAndMinute } from '../format.ts';
+import { compact, count, duration, stretchOnAxis } from '../format.ts';
 import { ChartFrame, type Plot } from './chart-frame.tsx';
 import { countScale, durationScale } from './scale.ts';
 
@@ -124,7 +124,8 @@ function linePath(values: readonly (number | null)[], plot: Plot): string {
 
 /** `14:05 – 14:06` of one stretch. */
 export function stretch(report: OverviewReport, index: number): string {
-  const length = (report.until - report.since) / report.buckets.length;
+  const axisMs = report.until - report.since;
+  const length = axisMs / report.buckets.length;
   const from = report.since + index * length;
-  return `${hourAndMinute(from, report.now)} – ${hourAndMinute(from + length, report.now)}`;
+  return stretchOnAxis(from, from + length, axisMs, report.now);
 }

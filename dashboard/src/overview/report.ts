@@ -1,5 +1,5 @@
 /** The overview as last told, kept fresh: after changes at most every two seconds, and now and then without any. */
-import { type Signal, signal } from '@preact/signals';
+import { effect, type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { OverviewReport } from '../../../src/operator/api.ts';
 import { Unauthorized } from '../api.ts';
@@ -19,6 +19,12 @@ export interface Reporting {
 
 /** What was seen last is shown at once when one comes back to it, until the next answer. */
 const kept = new Map<Span, OverviewReport>();
+
+// What one token showed is nothing for the next.
+effect(() => {
+  desk.value;
+  kept.clear();
+});
 
 export function useReport(window: Span): Reporting {
   const reporting = useMemo(() => new Refreshing(window), [window]);

@@ -6,18 +6,19 @@ interface ButtonProps extends Omit<JSX.IntrinsicElements['button'], 'icon' | 'cl
   readonly icon?: IconName;
   /** `primary` is for the one thing that a page is for; `danger` for what cannot be undone. */
   readonly kind?: 'plain' | 'primary' | 'danger' | 'quiet';
-  /** While it is under way it can be pressed no second time. */
+  /** While it is under way it can be pressed no second time. It keeps the focus, which what is disabled would lose. */
   readonly busy?: boolean;
 }
 
-export function Button({ children, icon, kind = 'plain', busy = false, disabled, ...rest }: ButtonProps) {
+export function Button({ children, icon, kind = 'plain', busy = false, onClick, ...rest }: ButtonProps) {
   return (
     <button
       type="button"
       {...rest}
       class={`button button-${kind}`}
-      disabled={busy || disabled}
+      aria-disabled={busy || undefined}
       aria-busy={busy || undefined}
+      onClick={busy ? (event) => event.preventDefault() : onClick}
     >
       {icon && <Icon name={icon} />}
       {children}

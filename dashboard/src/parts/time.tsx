@@ -1,6 +1,7 @@
 /** Times that go on by themselves: only the text changes, and only when it reads differently. */
 import { useComputed } from '@preact/signals';
-import { ago, duration, fullMoment, moment, now, roughly } from '../format.ts';
+import { now } from '../clock.ts';
+import { ago, duration, fullMoment, moment, roughly } from '../format.ts';
 
 /** How long something took, or takes so far if it has not ended. */
 export function Duration({ from, to }: { from: number; to?: number | null | undefined }) {

@@ -69,10 +69,16 @@ function Turn({ taskId, question, answer }: TurnProps) {
   const { key, request, state } = question;
   const wasOpenHere = useSignal(state === 'open');
   const sent = useSignal<JsonObject | undefined>(undefined);
+  const isSending = useSignal(false);
   const send = async (response: JsonObject) => {
-    await answer(key, response);
-    sent.value = response;
-    forgetDraft(taskId, key);
+    isSending.value = true;
+    try {
+      await answer(key, response);
+      sent.value = response;
+      forgetDraft(taskId, key);
+    } finally {
+      isSending.value = false;
+    }
   };
   return (
     <li class="turn" data-state={state}>
@@ -83,7 +89,8 @@ function Turn({ taskId, question, answer }: TurnProps) {
         </p>
       </div>
       {state !== 'open' ? (
-        <Settled question={question} wasElsewhere={wasOpenHere.value && !sent.value} />
+        // News of the answer may be here before its own request is answered.
+        <Settled question={question} wasElsewhere={wasOpenHere.value && !sent.value && !isSending.value} />
       ) : sent.value ? (
         <p class="notice" role="status">
           <Icon name="completed" /> Your answer was taken. The task goes on.

@@ -119,7 +119,10 @@ function hintOf(schema: JsonObject, control: Control): string | undefined {
     case 'long-text': {
       const length = range(minLength, maxLength, '');
       if (length !== '') return `${length[0]!.toUpperCase()}${length.slice(1)} characters`;
-      return typeof pattern === 'string' ? `In the form ${pattern}` : undefined;
+      // Beside a format the pattern is what a library makes of it, and nothing for people.
+      return typeof pattern === 'string' && schema.format === undefined
+        ? `In the form ${pattern}`
+        : undefined;
     }
     default:
       return undefined;
@@ -246,11 +249,19 @@ function problemOf({ name, schema }: Field, value: Json): string | undefined {
   const request = { kind: 'form', message: '', schema: alone } as const;
   const problem = answerProblem(request, { action: 'accept', content: { [name]: value } });
   if (problem) return `This ${problem.slice(name.length + 3)}.`;
-  const { pattern } = schema;
-  return typeof value === 'string' && typeof pattern === 'string' && !fits(value, pattern)
+  const { pattern, format } = schema;
+  if (typeof value !== 'string' || typeof pattern !== 'string' || fits(value, pattern)) return undefined;
+  return format === undefined
     ? `This must have the form ${pattern}.`
-    : undefined;
+    : `This is not written as the tool wants its ${formatNames[String(format)] ?? format}.`;
 }
+
+const formatNames: Readonly<Record<string, string>> = {
+  email: 'e-mail addresses',
+  uri: 'addresses',
+  date: 'dates',
+  'date-time': 'moments',
+};
 
 /** A pattern that is none is for the server to judge; one that a long text could make endless is not tried on it. */
 function fits(value: string, pattern: string): boolean {

@@ -4,6 +4,7 @@ import { HttpDesk, Unauthorized } from '../api.ts';
 import { sentenceOf } from '../errors.ts';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { arrivals } from '../router.ts';
 import { signedOutBecause, signIn } from '../session.ts';
 
 const wrong =
@@ -28,12 +29,14 @@ export function SignIn() {
       try {
         await new HttpDesk(given).about();
         signIn(given);
+        arrivals.value++;
       } catch (error) {
         problem.value = error instanceof Unauthorized ? wrong : sentenceOf(error);
       }
       isTrying.value = false;
     }
-    field.current?.focus();
+    // Whatever is pasted next takes the place of what was wrong; nobody sees what stands there.
+    field.current?.select();
   };
   return (
     <main class="sign-in">

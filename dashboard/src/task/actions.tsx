@@ -12,11 +12,13 @@ import { curlOf, holdfastCallOf } from './copies.ts';
 
 interface ActionsProps {
   readonly story: TaskStory;
+  /** Nothing can be done to what is purged. */
+  readonly isGone: boolean;
   /** The story is to be read again. */
   onDone(): Promise<void>;
 }
 
-export function Actions({ story, onDone }: ActionsProps) {
+export function Actions({ story, isGone, onDone }: ActionsProps) {
   const { task, retriedAs } = story;
   const asked = useSignal<'cancel' | 'purge' | undefined>(undefined);
   const busy = useSignal(false);
@@ -44,7 +46,7 @@ export function Actions({ story, onDone }: ActionsProps) {
   const holdfastCall = holdfastCallOf(story, server);
   return (
     <div class="actions">
-      {!isDone && (
+      {!isDone && !isGone && (
         <Button
           kind="danger"
           icon="stop"
@@ -55,7 +57,7 @@ export function Actions({ story, onDone }: ActionsProps) {
           Cancel
         </Button>
       )}
-      {isRoot && hasEndedBadly && !retriedAs && (
+      {isRoot && hasEndedBadly && !retriedAs && !isGone && (
         <Button kind="primary" icon="again" busy={busy.value} onClick={retry}>
           Retry
         </Button>
@@ -65,7 +67,7 @@ export function Actions({ story, onDone }: ActionsProps) {
           Go to its retry
         </a>
       )}
-      {isDone && isRoot && (
+      {isDone && isRoot && !isGone && (
         <Button
           icon="bin"
           onClick={() => {

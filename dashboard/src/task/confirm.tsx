@@ -20,11 +20,13 @@ export function Confirm({ title, action, children, onConfirm, onClose }: Confirm
   useEffect(() => {
     dialog.current!.showModal();
   }, []);
+  // Closed by the browser, the focus goes back to where it was, if that is still there.
+  const close = () => dialog.current?.close();
   const confirm = async () => {
     busy.value = true;
     try {
       await onConfirm();
-      onClose();
+      close();
     } catch (thrown) {
       error.value = sentenceOf(thrown);
       busy.value = false;
@@ -43,7 +45,7 @@ export function Confirm({ title, action, children, onConfirm, onClose }: Confirm
         <Button kind="danger" busy={busy.value} onClick={confirm}>
           {action}
         </Button>
-        <Button autofocus onClick={onClose}>
+        <Button autofocus onClick={close}>
           Keep it
         </Button>
       </div>

@@ -1,7 +1,7 @@
 /** The head of a task's page: what it is, how it stands, and what can be done about it. */
 import type { ComponentChildren } from 'preact';
 import type { TaskStory } from '../../../src/operator/api.ts';
-import { now } from '../format.ts';
+import { now } from '../clock.ts';
 import { Icon } from '../parts/icons.tsx';
 import { ProgressBar } from '../parts/progress.tsx';
 import { StandingBadge } from '../parts/standing.tsx';
@@ -11,7 +11,13 @@ import { Actions } from './actions.tsx';
 import { sentenceAbout } from './sentence.ts';
 import { processName } from './words.ts';
 
-export function Head({ story, onDone }: { story: TaskStory; onDone: () => Promise<void> }) {
+interface HeadProps {
+  readonly story: TaskStory;
+  readonly isGone: boolean;
+  onDone(): Promise<void>;
+}
+
+export function Head({ story, isGone, onDone }: HeadProps) {
   const { task } = story;
   const trouble = task.stuck ?? task.problem;
   return (
@@ -38,7 +44,7 @@ export function Head({ story, onDone }: { story: TaskStory; onDone: () => Promis
         </p>
       )}
       <Facts story={story} />
-      <Actions story={story} onDone={onDone} />
+      <Actions story={story} isGone={isGone} onDone={onDone} />
     </header>
   );
 }

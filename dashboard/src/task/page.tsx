@@ -120,7 +120,7 @@ function Story({ story, error, isGone, takesFocus, read }: StoryProps) {
           <Icon name="warning" /> What you see may be old: {sentenceOf(error)}
         </p>
       )}
-      <Head story={story} onDone={read} />
+      <Head story={story} isGone={isGone} onDone={read} />
       {parts.toSpliced(
         wasOpen.current ? 0 : 1,
         0,

@@ -138,7 +138,7 @@ export function Audit({ story }: { story: TaskStory }) {
               {entry.by}
               {entry.owner && <span class="muted"> {entry.owner}</span>}
             </td>
-            <td>
+            <td class="wordy">
               {[entry.reason, entry.dialect, entry.session && `session ${entry.session}`]
                 .filter(Boolean)
                 .join(', ')}

@@ -1,6 +1,6 @@
 /** What is going on with a task, in one sentence: what a reader wants to know first. */
 import type { TaskStory } from '../../../src/operator/api.ts';
-import { duration, plural, roughly } from '../format.ts';
+import { ahead, duration, plural, roughly } from '../format.ts';
 import { crashesOf } from './timeline-layout.ts';
 
 export function sentenceAbout(story: TaskStory, now: number): string {
@@ -36,13 +36,13 @@ function liveSentence(story: TaskStory, now: number): string {
   if (holder && holder.leaseUntil < now)
     return `Its process has been silent for ${roughly(now - holder.leaseUntil)} longer than it may; another will take over.`;
   if (step && (step.attempts.at(-1)?.retryAt ?? 0) > now)
-    return `Step ${step.name} failed ${plural(step.attempts.length, 'time')}; it is tried again in ${roughly(step.attempts.at(-1)!.retryAt - now)}.`;
+    return `Step ${step.name} failed ${plural(step.attempts.length, 'time')}; it is tried again in ${ahead(step.attempts.at(-1)!.retryAt - now)}.`;
   if (step && holder) return `At step ${step.name} for ${roughly(now - step.from)}.`;
   if (task.liveChildCount > 0 && !holder) return `Waits for ${plural(task.liveChildCount, 'subtask')}.`;
   const timer = open.find(({ kind }) => kind === 'sleep' || kind === 'until');
   const due = timer?.due ?? wakeAt;
   if (!holder && due !== null && due !== undefined && due > now)
-    return `Sleeps; goes on in ${roughly(due - now)}.`;
+    return `Sleeps; goes on in ${ahead(due - now)}.`;
   const event = open.find(({ kind }) => kind === 'event');
   if (event && !holder) return `Waits for the event ${event.name}.`;
   return holder ? `Under way for ${roughly(now - task.createdAt)}.` : 'Waits to be taken up again.';

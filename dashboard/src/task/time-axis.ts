@@ -155,7 +155,7 @@ function ticksOf(pieces: readonly Piece[], from: number): Tick[] {
   return ticks;
 }
 
-/** How long after the start, as precisely as the distance between ticks asks for: `250 ms`, `4 s`, `2:05`, `3 h`. */
+/** How long after the start, as precisely as the distance between ticks asks for: `250 ms`, `4 s`, `2:05`, `2:05.5`, `3 h`. */
 export function offsetLabel(offset: number, step: number): string {
   if (offset === 0) return '0';
   if (step < second && offset < minute)
@@ -172,6 +172,9 @@ export function offsetLabel(offset: number, step: number): string {
     if (days > 0) return `${days} d ${hours}:${two(minutes)} h`;
     return hours > 0 ? `${hours}:${two(minutes)} h` : `${minutes} min`;
   }
+  // A step of less than a second behind a break of minutes: seconds alone would be the same at every tick.
+  const parts = step < second ? ((offset % second) / second).toFixed(step < 10 ? 3 : step < 100 ? 2 : 1) : '';
   const clock = hours > 0 ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
-  return days > 0 ? `${days} d ${clock}` : clock;
+  const exact = `${clock}${parts.slice(1)}`;
+  return days > 0 ? `${days} d ${exact}` : exact;
 }

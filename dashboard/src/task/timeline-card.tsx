@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals';
 import type { TaskStory } from '../../../src/operator/api.ts';
-import { duration, now, plural } from '../format.ts';
+import { now } from '../clock.ts';
+import { duration, plural } from '../format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Moment } from '../parts/time.tsx';
 import { TimelineDrawing } from './timeline.tsx';

@@ -37,7 +37,7 @@ export function TimelineTable({ timeline }: { timeline: Timeline }) {
               </td>
               <td class="number">{duration(row.from - timeline.from)}</td>
               <td class="number">{tookWords(row, timeline.to)}</td>
-              <td>
+              <td class="wordy">
                 {row.passes ? row.passes.map(passWords).join('; ') : stateWords(row)}
                 {row.call?.error && <span class="trouble-text">: {row.call.error}</span>}
               </td>

@@ -1,0 +1,91 @@
+/** Where whoever uses no mouse is after what they did: never at the top of the page because a control went away. */
+import { durableTool } from 'holdfast';
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { z } from 'zod';
+import { type Chromium, startChromium } from './chromium.ts';
+import { operatorToken, startDesk } from './desk.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+let chromium: Chromium;
+beforeAll(async () => {
+  chromium = await startChromium();
+});
+afterAll(() => chromium.close());
+
+async function context(): Promise<BrowserContext> {
+  const made = await chromium.context();
+  onTestFinished(() => made.close());
+  return made;
+}
+
+/** What has the focus: its tag, and its name or text. */
+const focusIs = (page: Page) =>
+  expect.poll(() =>
+    page.evaluate(`(() => {
+      const { tagName, textContent, ariaLabel } = document.activeElement;
+      return tagName + ' ' + (ariaLabel ?? textContent);
+    })()`),
+  );
+
+const twice = durableTool('twice', {}, async (_, task) => {
+  for (const key of ['first', 'second'])
+    await task.ask(key, { message: `The ${key} word?`, schema: z.object({ word: z.string() }) });
+});
+
+test('after an answer the focus is at the questions, and after a cancellation at the task', async () => {
+  const { tasks, open } = await startDesk({ tools: [twice] });
+  const { id } = await tasks.create(twice);
+  const page = await open(await context(), id);
+  await page.getByLabel('word').fill('tide');
+  await page.keyboard.press('Enter');
+  await page.getByText('The second word?').waitFor();
+  await focusIs(page).toBe('H2 Waiting for an answer');
+
+  const cancel = page.getByRole('button', { name: 'Cancel', exact: true });
+  await cancel.focus();
+  await page.keyboard.press('Enter');
+  await focusIs(page).toBe('BUTTON Keep it');
+  await page.keyboard.press('Enter');
+  await focusIs(page).toBe('BUTTON Cancel');
+  await page.keyboard.press('Enter');
+  await focusIs(page).toBe('BUTTON Keep it');
+  await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('Enter');
+  await page.getByText(/^Cancelled after/).waitFor();
+  await focusIs(page).toBe('H1 twice');
+});
+
+test('whoever narrows the list stays at the field, and is at the heading when filters are cleared', async () => {
+  const { tasks, dashboard } = await startDesk({ tools: [twice] });
+  await tasks.create(twice, undefined, { owner: 'ann' });
+  const page = await (await context()).newPage();
+  await page.goto(`${dashboard}?view=tasks#token=${operatorToken}`);
+  await page.locator('.row-link').waitFor();
+  const owner = page.getByLabel('Owner', { exact: true });
+  await owner.fill('ann');
+  await page.keyboard.press('Enter');
+  const clear = page.getByRole('button', { name: 'Clear' });
+  await clear.waitFor();
+  await focusIs(page).toBe('INPUT Owner');
+  expect(page.url()).toContain('owner=ann');
+
+  await clear.focus();
+  await page.keyboard.press('Enter');
+  await clear.waitFor({ state: 'detached' });
+  await focusIs(page).toBe('H1 Tasks');
+  expect(await owner.inputValue()).toBe('');
+});
+
+test('a button whose press came to nothing still has the focus', async () => {
+  const { tasks, open, stop } = await startDesk({ tools: [twice] });
+  const { id } = await tasks.create(twice);
+  const page = await open(await context(), id);
+  await page.getByText('The first word?').waitFor();
+  await stop();
+  await page.getByRole('button', { name: 'Decline' }).focus();
+  await page.keyboard.press('Enter');
+  await page.locator('.form-error').waitFor();
+  await focusIs(page).toBe('BUTTON Decline');
+});
