@@ -2,7 +2,7 @@
  * The `holdfast` command. Exit code 1 means that something failed, 2 that the usage was wrong; either is told in one
  * sentence on stderr.
  */
-import { readArguments, WrongUsage } from './usage.ts';
+import { readArguments, say, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
 
 type Command = (args: readonly string[]) => Promise<number>;
@@ -35,10 +35,14 @@ const { emitWarning } = process;
 process.emitWarning = (warning: string | Error, ...rest: never[]) => {
   if (!String(warning).startsWith('SQLite is')) emitWarning.call(process, warning, ...rest);
 };
-// Whoever reads the output may leave early, as head does.
-process.stdout.on('error', () => process.exit());
+// Whoever reads the output may leave early, as head does. A disk that is full is another matter: something is missing.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit();
+  say({ message: `What was to be said could not be written (${error.message}).` });
+  process.exit(1);
+});
 process.on('uncaughtException', (error) => {
-  tell(error);
+  say(error);
   process.exit(1);
 });
 // A command is over when it says so: connections to Postgres do not hold a process, not even while they are closed.
@@ -54,10 +58,10 @@ async function run(args: readonly string[]): Promise<number> {
     return plain(args);
   } catch (error) {
     if (!(error instanceof WrongUsage)) {
-      tell(error as Error);
+      say(error as Error);
       return 1;
     }
-    console.error(`holdfast: ${error.message}; \`${error.help}\` says what there is.`);
+    say({ message: `${error.message}; \`${error.help}\` says what there is.` });
     return 2;
   }
 }
@@ -70,8 +74,4 @@ function plain(args: readonly string[]): number {
   if (positionals.length > 0) throw new WrongUsage(`there is no command "${positionals[0]}"`);
   console.log(values.version ? version() : help);
   return 0;
-}
-
-function tell({ message }: Error): void {
-  console.error(`holdfast: ${message}`);
 }

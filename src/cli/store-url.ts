@@ -25,8 +25,19 @@ export async function storeAt(place: StorePlace): Promise<() => Promise<Database
   if (place.kind === 'postgres') return onPostgres(place.url);
   const { sqlite } = await import('../sqlite.ts');
   if (place.kind === 'memory') return sqlite('memory:');
-  mkdirSync(dirname(resolve(place.file)), { recursive: true });
+  makeFolder(dirname(resolve(place.file)));
   return sqlite(place.file);
+}
+
+/** Now: what stands beside the store is written before it is opened. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    throw new CommandFailed(
+      `The folder ${folder} cannot be made (${(error as Error).message}): choose a place for tasks with --store.`,
+    );
+  }
 }
 
 /** One that others have made. */

@@ -57,6 +57,8 @@ export class UpstreamConnection {
   readonly #parts: ConnectionParts;
   readonly #closed = new AbortController();
   readonly #main: TaskClient;
+  /** Opened last. Nobody but us can close one on which the upstream has not answered yet. */
+  #transport: Transport | undefined;
   /** Sessions of an earlier process, to which tasks belong that are still pursued. */
   readonly #earlier = new Map<string, Promise<TaskClient>>();
   #instance = newId();
@@ -70,7 +72,11 @@ export class UpstreamConnection {
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
     this.#listed = parts.listed ?? nothing;
-    this.#main = this.#client(() => this.#open());
+    this.#main = this.#client(() => {
+      this.#closed.signal.throwIfAborted();
+      this.#transport = this.#open();
+      return this.#transport;
+    });
     const { client } = this.#main;
     client.onclose = () => {
       if (!this.#closed.signal.aborted) void this.revive();
@@ -117,6 +123,7 @@ export class UpstreamConnection {
     this.#closed.abort();
     for (const client of this.#earlier.values()) await (await client.catch(() => undefined))?.close();
     await this.#main.close().catch(() => {});
+    await this.#transport?.close().catch(() => {});
   }
 
   /** Connects, and lists, until that succeeds; between the attempts it rests longer and longer. */
