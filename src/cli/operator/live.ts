@@ -38,7 +38,7 @@ class Live {
   readonly #keys: Keys;
   /** Somebody leaves, it is over, or something failed. */
   readonly #end = new AbortController();
-  #isLeft = false;
+  readonly #left = Promise.withResolvers<'left'>();
   #isAway = false;
   #news = Promise.withResolvers<void>();
 
@@ -47,7 +47,7 @@ class Live {
     this.#view = view;
     this.#screen = terminal && view.draw && new FullScreen(terminal, spell);
     const leaves = () => {
-      this.#isLeft = true;
+      this.#left.resolve('left');
       this.#end.abort();
     };
     this.#keys = new Keys(this.#screen && keys, leaves, {
@@ -62,10 +62,9 @@ class Live {
     if (this.#screen) stdout.on('resize', this.#draw);
     this.#keys.listen();
     try {
-      await Promise.all(
-        [this.#listening(), this.#looking()].map((part) => part.finally(() => this.#end.abort())),
-      );
-      return this.#isLeft ? 'left' : 'over';
+      const parts = [this.#listening(), this.#looking()].map((part) => part.finally(() => this.#end.abort()));
+      // Whoever leaves does not wait for a server that does not answer.
+      return await Promise.race([this.#left.promise, Promise.all(parts).then(() => 'over' as const)]);
     } finally {
       clearInterval(timer);
       stdout.off('resize', this.#draw);

@@ -30,11 +30,12 @@ export async function openDesk({ store, url, token, reveal }: OperatorValues): P
 function elsewhere(url: string, token: string | undefined): OpenDesk {
   const address = serverAddress(url);
   const given = token ?? address.token ?? process.env.HOLDFAST_OPERATOR_TOKEN;
+  const desk = new DeskOverHttp({ ...address, token: given || undefined });
   return {
-    desk: new DeskOverHttp({ ...address, token: given || undefined }),
+    desk,
     name: address.base,
     place: `--url ${address.base}`,
     hides: false,
-    [Symbol.asyncDispose]: async () => {},
+    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
   };
 }

@@ -1,6 +1,8 @@
 /** `holdfast tasks watch`: everything at once, live. */
+
 import type { Standing } from '../../model/standing.ts';
 import type { OverviewReport, TaskSummary } from '../../operator/api.ts';
+import { printJson } from '../json-line.ts';
 import { pad, width } from '../live/width.ts';
 import { age, timeOfDay } from '../time.ts';
 import type { At } from './at.ts';
@@ -24,7 +26,7 @@ export async function watchAll(at: At): Promise<number> {
   const board = new Board(at);
   await live(desk, sight, {
     heard: (message) => {
-      if (values.json) console.log(JSON.stringify(message));
+      if (values.json) printJson(message);
       else if (message.type === 'changes') {
         const tasks = [...message.tasks, ...message.subtasks];
         if (!sight.terminal) board.print(tasks);

@@ -1,5 +1,7 @@
 /** `holdfast tasks watch ID`: one task, live, until it is over. */
+
 import type { TaskStory } from '../../operator/api.ts';
+import { printJson } from '../json-line.ts';
 import { CommandFailed } from '../usage.ts';
 import type { At } from './at.ts';
 import { drawLive, drawStory } from './draw-story.ts';
@@ -16,7 +18,7 @@ export async function watchOne(at: At, first: TaskStory): Promise<number> {
   /** Lines for those who cannot see it being drawn. */
   const tell = () => {
     if (story.task.version === told) return;
-    if (values.json) console.log(JSON.stringify(story.task));
+    if (values.json) printJson(story.task);
     else if (!sight.terminal)
       sight.print(story.events.filter((one) => one.version > told && !isNoise(one)).map(eventLine));
     told = story.task.version;
