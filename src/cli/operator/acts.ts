@@ -6,7 +6,7 @@ import { exampleOf } from '../given-answers.ts';
 import { jsonText, printJson } from '../json-line.ts';
 import { ask } from '../live/ask.ts';
 import { clean, oneLine } from '../live/width.ts';
-import { command } from '../registry.ts';
+import { command, quoted } from '../registry.ts';
 import { printResult } from '../result-text.ts';
 import { CommandFailed, readJson, WrongUsage } from '../usage.ts';
 import type { At } from './at.ts';
@@ -142,7 +142,7 @@ async function asked(
   if (!sight.terminal || !sight.keys || !isForPeople || values.json) {
     const example = exampleOf({ taskId: id, key, ...request });
     throw new WrongUsage(
-      `"${oneLine(key)}" needs an answer: ${command()} tasks answer ${id} ${oneLine(key)} ${example} ${place}, or --decline`,
+      `"${oneLine(key)}" needs an answer: ${command()} tasks answer ${id} ${quoted(oneLine(key))} ${example} ${place}, or --decline`,
     );
   }
   const left = new AbortController();

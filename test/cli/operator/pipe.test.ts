@@ -68,6 +68,13 @@ test.concurrent('nothing that a server says steers the terminal, not even ids, a
   expect(linesOf(json)).toEqual([task]);
 });
 
+test.concurrent('a token that cannot be sent is not said back', async () => {
+  const home = new Home({ ...env, HOLDFAST_OPERATOR_TOKEN: 'k€lp' });
+  const { code, stderr } = await home.run('tasks', 'list', '--url', server.url);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^holdfast: the token has characters that cannot be sent: [^€\n]*\n$/);
+});
+
 test.concurrent('a list says how many more there are, and --all leaves none out', async () => {
   const desk = await own();
   desk.tasks = several;
