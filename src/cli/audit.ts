@@ -4,7 +4,7 @@ import { type AuditAction, type AuditEntry, type AuditQuery, auditActions } from
 import { AuditLog } from '../engine/audit-log.ts';
 import { escaped } from './json-line.ts';
 import { oneLine, pad, width } from './live/width.ts';
-import { existingStore, storePlace } from './store-url.ts';
+import { storePlace, storeWithTasks } from './store-url.ts';
 import { momentFrom } from './time.ts';
 import { readArguments, WrongUsage } from './usage.ts';
 
@@ -55,7 +55,7 @@ async function run(args: readonly string[]): Promise<number> {
     ...(values.action !== undefined && { action: actionFrom(values.action) }),
     ...(values.since !== undefined && { since: momentFrom(values.since) }),
   };
-  const open = await existingStore(storePlace(values.store ?? usualStore));
+  const open = await storeWithTasks(storePlace(values.store ?? usualStore));
   const database = await open();
   try {
     const log = new AuditLog(async () => database.audit);
