@@ -28,7 +28,9 @@ Usage: holdfast COMMAND [OPTION...]
   demo           serve a few durable tools, to try them; also has a client for the terminal
 
   -h, --help     say this, or with a command how to use it
-  --version      say which version this is`;
+  --version      say which version this is
+
+Exit code 0, 1 if something failed, 2 if the usage is wrong.`;
 
 // Node 22 warns that its SQLite is experimental. That it will do is for us to know, not for whoever runs a command.
 const { emitWarning } = process;

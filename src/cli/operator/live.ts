@@ -27,6 +27,11 @@ export interface LiveView {
   back?(): void;
 }
 
+/** Without a keyboard, as in `watch < /dev/null`, there is still Ctrl-C. */
+export function howToLeave({ keys }: Sight): string {
+  return keys ? 'q leaves' : 'Ctrl-C leaves';
+}
+
 export async function live(desk: OperatorDesk, sight: Sight, view: LiveView): Promise<'over' | 'left'> {
   return new Live(desk, sight, view).run();
 }

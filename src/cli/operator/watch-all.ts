@@ -7,7 +7,7 @@ import { pad, width } from '../live/width.ts';
 import { age, timeOfDay } from '../time.ts';
 import type { At } from './at.ts';
 import { shortIds, taskLine } from './draw-list.ts';
-import { live } from './live.ts';
+import { howToLeave, live } from './live.ts';
 import { type Look, line, type Piece, paragraph } from './look.ts';
 import { standingSigns } from './signs.ts';
 
@@ -93,7 +93,7 @@ export class Board {
   }
 
   #head(look: Look, isAway: boolean): string {
-    const right = isAway ? 'server away, trying again' : 'q leaves';
+    const right = isAway ? 'server away, trying again' : howToLeave(this.#at.sight);
     const time = timeOfDay(look.now);
     const room = look.columns - 3 - width(right);
     const whole = `${time}  ${this.#at.name}`;

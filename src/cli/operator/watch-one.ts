@@ -6,7 +6,7 @@ import { CommandFailed } from '../usage.ts';
 import type { At } from './at.ts';
 import { drawLive, drawStory } from './draw-story.ts';
 import { eventLine, isNoise } from './event-line.ts';
-import { live } from './live.ts';
+import { howToLeave, live } from './live.ts';
 import { line } from './look.ts';
 
 const leftByKey = 130;
@@ -40,7 +40,7 @@ export async function watchOne(at: At, first: TaskStory): Promise<number> {
     ...(!values.json && {
       draw: ({ columns, rows, isAway }) => {
         const look = at.look(columns);
-        const last = isAway ? 'The server is away; trying again.' : 'q leaves';
+        const last = isAway ? 'The server is away; trying again.' : howToLeave(sight);
         return [...drawLive(story, look, rows - 2), '', line([[last, isAway ? 'yellow' : 'dim']], look)];
       },
     }),
