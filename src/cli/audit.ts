@@ -1,8 +1,10 @@
 /** `holdfast audit`: who did what to which task, from the audit log of a store. */
+
 import { type AuditAction, type AuditEntry, type AuditQuery, auditActions } from '../engine/audit.ts';
 import { AuditLog } from '../engine/audit-log.ts';
+import { escaped } from './json-line.ts';
 import { oneLine, pad, width } from './live/width.ts';
-import { existingStore, storePlace } from './store-url.ts';
+import { storePlace, storeWithTasks } from './store-url.ts';
 import { momentFrom } from './time.ts';
 import { readArguments, WrongUsage } from './usage.ts';
 
@@ -53,11 +55,11 @@ async function run(args: readonly string[]): Promise<number> {
     ...(values.action !== undefined && { action: actionFrom(values.action) }),
     ...(values.since !== undefined && { since: momentFrom(values.since) }),
   };
-  const open = await existingStore(storePlace(values.store ?? usualStore));
+  const open = await storeWithTasks(storePlace(values.store ?? usualStore));
   const database = await open();
   try {
     const log = new AuditLog(async () => database.audit);
-    if (values.json) for await (const line of log.export(query)) process.stdout.write(line);
+    if (values.json) for await (const line of log.export(query)) process.stdout.write(escaped(line));
     else await printTable(log, query);
     return 0;
   } finally {

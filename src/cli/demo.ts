@@ -1,6 +1,7 @@
 /** `holdfast demo`: durable tools to try on a server of their own, and a client for them. */
 import { resolve } from 'node:path';
 import { defaultPort, howToRun } from './demo/how-to-run.ts';
+import { portFrom } from './port.ts';
 import { readArguments, WrongUsage } from './usage.ts';
 
 const help = `Serves a few durable tools over MCP on this machine, with a dashboard that shows their tasks.
@@ -37,11 +38,4 @@ async function start(args: readonly string[]): Promise<number> {
   const { serveDemo } = await import('./demo/serve.ts');
   await serveDemo({ port, here: process.cwd(), data: resolve(values.data ?? '.holdfast') });
   return 0;
-}
-
-function portFrom(text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535)
-    throw new WrongUsage(`"${text}" is no port: use a number from 0 to 65535`);
-  return port;
 }

@@ -2,6 +2,7 @@
 import type { Answer, Question } from '../client/asking.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { oneLine } from './live/width.ts';
+import { quoted } from './registry.ts';
 import { readJson, WrongUsage } from './usage.ts';
 
 export class GivenAnswers {
@@ -48,5 +49,5 @@ export function exampleOf(question: Question): string {
   if (question.kind !== 'form') return "'{}'";
   const { properties } = question.schema;
   const names = Object.keys(isJsonObject(properties) ? properties : {});
-  return `'{${names.map((name) => `"${oneLine(name)}": …`).join(', ')}}'`;
+  return quoted(`{${names.map((name) => `"${oneLine(name)}": …`).join(', ')}}`);
 }

@@ -2,7 +2,7 @@
  * The `holdfast` command. Exit code 1 means that something failed, 2 that the usage was wrong; either is told in one
  * sentence on stderr.
  */
-import { readArguments, WrongUsage } from './usage.ts';
+import { readArguments, say, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
 
 type Command = (args: readonly string[]) => Promise<number>;
@@ -28,17 +28,23 @@ Usage: holdfast COMMAND [OPTION...]
   demo           serve a few durable tools, to try them; also has a client for the terminal
 
   -h, --help     say this, or with a command how to use it
-  --version      say which version this is`;
+  --version      say which version this is
+
+Exit code 0, 1 if something failed, 2 if the usage is wrong.`;
 
 // Node 22 warns that its SQLite is experimental. That it will do is for us to know, not for whoever runs a command.
 const { emitWarning } = process;
 process.emitWarning = (warning: string | Error, ...rest: never[]) => {
   if (!String(warning).startsWith('SQLite is')) emitWarning.call(process, warning, ...rest);
 };
-// Whoever reads the output may leave early, as head does.
-process.stdout.on('error', () => process.exit());
+// Whoever reads the output may leave early, as head does. A disk that is full is another matter: something is missing.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit();
+  say({ message: `What was to be said could not be written (${error.message}).` });
+  process.exit(1);
+});
 process.on('uncaughtException', (error) => {
-  tell(error);
+  say(error);
   process.exit(1);
 });
 // A command is over when it says so: connections to Postgres do not hold a process, not even while they are closed.
@@ -54,10 +60,10 @@ async function run(args: readonly string[]): Promise<number> {
     return plain(args);
   } catch (error) {
     if (!(error instanceof WrongUsage)) {
-      tell(error as Error);
+      say(error as Error);
       return 1;
     }
-    console.error(`holdfast: ${error.message}; \`${error.help}\` says what there is.`);
+    say({ message: `${error.message}; \`${error.help}\` says what there is.` });
     return 2;
   }
 }
@@ -70,8 +76,4 @@ function plain(args: readonly string[]): number {
   if (positionals.length > 0) throw new WrongUsage(`there is no command "${positionals[0]}"`);
   console.log(values.version ? version() : help);
   return 0;
-}
-
-function tell({ message }: Error): void {
-  console.error(`holdfast: ${message}`);
 }

@@ -1,4 +1,5 @@
 /** Commands that come back to a call for a moment: a look at the whole tree, an answer, a cancellation. */
+
 import type { Question } from '../client/asking.ts';
 import type { TaskHandle } from '../client/handle.ts';
 import type { HandleRecord, Handles } from '../client/handles.ts';
@@ -6,6 +7,7 @@ import type { TaskClient } from '../client/task-client.ts';
 import { TaskCancelled } from '../requestor/errors.ts';
 import type { TaskUpdate } from '../requestor/pursuit.ts';
 import type { GivenAnswers } from './given-answers.ts';
+import { jsonText } from './json-line.ts';
 import { oneLine } from './live/width.ts';
 import { connectTo, type Target } from './target.ts';
 import { CommandFailed } from './usage.ts';
@@ -96,7 +98,7 @@ export async function answer(
   );
   for (const { key } of answered)
     console.log(
-      on.json ? JSON.stringify({ event: 'answered', id: record.id, key }) : `Answered "${oneLine(key)}".`,
+      on.json ? jsonText({ event: 'answered', id: record.id, key }) : `Answered "${oneLine(key)}".`,
     );
   return 0;
 }

@@ -1,9 +1,10 @@
 /** `holdfast serve`: a gateway as a process, on a port of this machine or on standard input and output. */
 import { join } from 'node:path';
 import { defaultPort } from './demo/how-to-run.ts';
+import { portFrom, portWorded } from './port.ts';
 import { configured, started, usualFile } from './served.ts';
 import { storeAt, storePlace } from './store-url.ts';
-import { CommandFailed, readArguments, WrongUsage } from './usage.ts';
+import { readArguments, say, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
 
 const help = `Puts durable tasks in front of MCP servers and commands that have none: calls outlive connections and restarts, and
@@ -70,7 +71,7 @@ async function run(args: readonly string[]): Promise<number> {
     version: version(),
     store,
     ...(lists && { lists }),
-    onTrouble: ({ message }) => console.error(`holdfast: ${message}`),
+    onTrouble: say,
   });
   await (values.stdio ? onPipe(gateway) : onPort(gateway, port, values));
   return 0;
@@ -93,34 +94,42 @@ async function onPort(gateway: Gateway, port: number, { json, operator }: PortOp
       ...(token && { operator: token }),
     });
     gateway.face.notifier = server.handler.notify;
-    // Whoever tells it to stop does not wait for servers that have not even started.
-    await Promise.race([gateway.work(), server.stopped]);
-    if (gateway.isWorking) sayReady(server.url, token && `${server.dashboard}${token.fragment}`, json);
-    await server.stopped;
+    await workUntilStopped(gateway, server, () => {
+      const dashboard = token && `${server.dashboard}${token.fragment}`;
+      if (json) console.log(JSON.stringify({ ready: server.url, ...(dashboard && { dashboard }) }));
+      else console.log(dashboard ? `ready ${server.url}\ndashboard ${dashboard}` : `ready ${server.url}`);
+    });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE')
-      throw new CommandFailed(`Port ${port} is taken: stop what uses it, or choose another with --port.`);
-    throw error;
+    throw portWorded(error as NodeJS.ErrnoException, port);
   } finally {
     await gateway.close();
   }
 }
 
-function sayReady(url: string, dashboard: string | undefined, json = false): void {
-  if (json) console.log(JSON.stringify({ ready: url, ...(dashboard && { dashboard }) }));
-  else console.log(dashboard ? `ready ${url}\ndashboard ${dashboard}` : `ready ${url}`);
-}
-
 async function onPipe(gateway: Gateway): Promise<void> {
   const { serveStdio } = await import('../server/stdio.ts');
   const server = serveStdio(gateway.tasks, gateway.face.serverFor, {
-    onError: ({ message }) => console.error(`holdfast: ${message}`),
+    onError: say,
   });
   try {
-    await Promise.race([gateway.work(), server.stopped]);
-    await server.stopped;
+    await workUntilStopped(gateway, server);
   } finally {
     await gateway.close();
+  }
+}
+
+/** It may be told to stop while upstreams are waited for; and a server that cannot work must not stay. */
+async function workUntilStopped(
+  gateway: Gateway,
+  server: { readonly stopped: Promise<void>; stop(): Promise<void> },
+  onReady: () => void = () => {},
+): Promise<void> {
+  const isWorking = gateway.work().then(() => true);
+  try {
+    if (await Promise.race([isWorking, server.stopped.then(() => false)])) onReady();
+    await server.stopped;
+  } finally {
+    await server.stop();
   }
 }
 
@@ -132,11 +141,4 @@ async function placesFor(url: string | undefined, place: string) {
   const store = await storeAt(at);
   if (at.kind === 'memory') return { store };
   return { store, lists: keptLists(`${at.kind === 'sqlite' ? at.file : usual}-lists.json`) };
-}
-
-function portFrom(text: string): number {
-  const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535)
-    throw new WrongUsage(`"${text}" is no port: use a number from 0 to 65535`);
-  return port;
 }

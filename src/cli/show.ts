@@ -1,9 +1,11 @@
 /** `holdfast tasks show`: all that is known of one call. */
+
 import { asQuestion, type Question } from '../client/asking.ts';
 import type { HandleRecord, Handles } from '../client/handles.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Pursued } from '../requestor/pursuit.ts';
 import { exampleOf } from './given-answers.ts';
+import { printJson } from './json-line.ts';
 import { number } from './live/lines.ts';
 import { clean, oneLine } from './live/width.ts';
 import { FirstLook, visiting } from './one-look.ts';
@@ -31,7 +33,7 @@ export async function show(
       problem = error as Error;
     }
   const known = handles.get(record.id) ?? record;
-  if (json) console.log(JSON.stringify(asJson(known, found)));
+  if (json) printJson(asJson(known, found));
   else for (const line of asLines(known, handles, found, reached)) console.log(line);
   if (problem) throw problem;
   return 0;

@@ -11,7 +11,7 @@ export type StorePlace =
 
 export function storePlace(url: string): StorePlace {
   if (url === 'memory:') return { kind: 'memory' };
-  if (/^postgres(ql)?:\/\//.test(url)) return { kind: 'postgres', url };
+  if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return { kind: 'postgres', url };
   const file = /^sqlite:(.+)$/.exec(url)?.[1];
   if (file === undefined)
     throw new WrongUsage(
@@ -25,8 +25,19 @@ export async function storeAt(place: StorePlace): Promise<() => Promise<Database
   if (place.kind === 'postgres') return onPostgres(place.url);
   const { sqlite } = await import('../sqlite.ts');
   if (place.kind === 'memory') return sqlite('memory:');
-  mkdirSync(dirname(resolve(place.file)), { recursive: true });
+  makeFolder(dirname(resolve(place.file)));
   return sqlite(place.file);
+}
+
+/** Now: what stands beside the store is written before it is opened. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    throw new CommandFailed(
+      `The folder ${folder} cannot be made (${(error as Error).message}): choose a place for tasks with --store.`,
+    );
+  }
 }
 
 /** One that others have made. */
@@ -35,6 +46,19 @@ export async function existingStore(place: StorePlace): Promise<() => Promise<Da
   if (place.kind === 'sqlite' && !existsSync(place.file))
     throw new CommandFailed(`There is no store at ${place.file}: --store says where it is.`);
   return storeAt(place);
+}
+
+/** One that is only looked at: a database that was mistaken for one must not be given tables. */
+export async function storeWithTasks(place: StorePlace): Promise<() => Promise<Database>> {
+  const open = await existingStore(place);
+  if (place.kind !== 'postgres') return open;
+  const { holdsTasks } = await import('../stores/postgres/presence.ts');
+  const { placeOf } = await import('../stores/postgres/driver.ts');
+  if (!(await holdsTasks(place.url)))
+    throw new CommandFailed(
+      `There are no tasks in ${placeOf(place.url)}: see that --store names the database of a server. Nothing was changed here.`,
+    );
+  return open;
 }
 
 async function onPostgres(url: string): Promise<() => Promise<Database>> {

@@ -106,6 +106,8 @@ export function headersFrom(texts: readonly string[] = []): Record<string, strin
     texts.map((text) => {
       const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/.exec(text) ?? [];
       if (name === undefined) throw new WrongUsage(`--header takes 'Name: value', not '${text}'`);
+      if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value!))
+        throw new WrongUsage(`the value of the header ${name} has characters that cannot be sent`);
       return [name, value!];
     }),
   );

@@ -1,8 +1,10 @@
 /** `holdfast tasks`: calls that were made on this machine, and what became of them. */
+
 import type { HandleRecord, Handles } from '../client/handles.ts';
 import type { JsonObject } from '../model/json.ts';
 import { resultOf } from '../requestor/ending.ts';
 import { GivenAnswers } from './given-answers.ts';
+import { jsonText, printJson } from './json-line.ts';
 import { attend } from './live/attend.ts';
 import { JsonView } from './live/json-view.ts';
 import { lookOn, viewOptions } from './live/look-on.ts';
@@ -152,7 +154,7 @@ function list(handles: Handles, { json, all }: { json: boolean; all: boolean }):
         createdAt,
         isDelivered,
       };
-      console.log(JSON.stringify(about));
+      printJson(about);
     }
   else printTable(records, handles);
   return 0;
@@ -191,5 +193,5 @@ function refuseIfOver(record: HandleRecord): HandleRecord {
 }
 
 function tell(json: boolean, event: object, words: string): void {
-  console.log(json ? JSON.stringify(event) : words);
+  console.log(json ? jsonText(event) : words);
 }

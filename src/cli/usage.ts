@@ -1,6 +1,7 @@
 /** What all commands share: how they read their arguments, and how they say that they cannot. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { HoldfastError } from '../model/errors.ts';
+import { clean } from './live/width.ts';
 
 /** Ends a command with exit code 2. The message is a sentence without its end: how to get help is added to it. */
 export class WrongUsage extends HoldfastError {
@@ -10,6 +11,11 @@ export class WrongUsage extends HoldfastError {
 
 /** Ends a command with exit code 1. */
 export class CommandFailed extends HoldfastError {}
+
+/** On stderr. Errors may quote what servers and files say, which must not steer the terminal. */
+export function say({ message }: Pick<Error, 'message'>): void {
+  console.error(`holdfast: ${clean(message)}`);
+}
 
 type Values<Options> = {
   readonly [Name in keyof Options]?: Options[Name] extends { readonly type: 'boolean' }

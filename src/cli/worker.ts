@@ -1,7 +1,7 @@
 /** `holdfast worker`: carries out the tasks of gateways on the same store, and serves nobody itself. */
 import { configured, usualFile } from './served.ts';
 import { existingStore, storePlace } from './store-url.ts';
-import { readArguments, WrongUsage } from './usage.ts';
+import { readArguments, say, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
 
 const help = `Carries out tasks that \`holdfast serve\` with the same config makes on the same store; as many workers, on as many
@@ -50,13 +50,14 @@ async function run(args: readonly string[]): Promise<number> {
     config,
     version: version(),
     store,
-    onTrouble: ({ message }) => console.error(`holdfast: ${message}`),
+    onTrouble: say,
   });
-  const stopped = new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+  const stopped = new Promise<false>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(false));
   });
-  await Promise.race([gateway.work(concurrency), stopped]);
-  if (gateway.isWorking) console.log(values.json ? JSON.stringify({ ready: 'worker' }) : 'ready worker');
+  // It may be told to stop while upstreams are waited for.
+  if (await Promise.race([gateway.work(concurrency).then(() => true), stopped]))
+    console.log(values.json ? JSON.stringify({ ready: 'worker' }) : 'ready worker');
   await stopped;
   return 0;
 }

@@ -22,7 +22,9 @@ export function readConfigFile(file: string): Entry {
   return parseConfig(text, file);
 }
 
-export function parseConfig(text: string, file: string): Entry {
+export function parseConfig(written: string, file: string): Entry {
+  // Some editors begin a file with a mark that nobody sees, and that no JSON begins with.
+  const text = written.replace(/^\ufeff/, '');
   let value: Json;
   try {
     value = JSON.parse(text);

@@ -31,12 +31,11 @@ const callsAtOnce = 1_000;
 export class Gateway implements AsyncDisposable {
   readonly tasks: Tasks;
   readonly face: Face;
-  /** Resolves when every upstream has answered, or has had its time to. */
+  /** Resolves when every upstream has answered, or has had its time to, or nobody waits any more. */
   readonly settled: Promise<void>;
   readonly #upstreams: readonly Upstream[];
   readonly #programs = new Programs();
-  #isWorking = false;
-  #isClosed = false;
+  readonly #closing = new AbortController();
 
   constructor({ config, version, startMs = 30_000, lists, onTrouble, ...options }: GatewayOptions) {
     const { plainClients } = config;
@@ -74,7 +73,7 @@ export class Gateway implements AsyncDisposable {
       limits: config.limits,
       toolNamed: (name, input) => catalogue.called(name, input),
     });
-    this.settled = settledWithin(upstreams, startMs);
+    this.settled = settledWithin(upstreams, startMs, this.#closing.signal);
     this.face = new Face({
       tasks: this.tasks,
       catalogue,
@@ -90,18 +89,14 @@ export class Gateway implements AsyncDisposable {
   async work(concurrency = callsAtOnce): Promise<void> {
     // Whether a call may be repeated is said by the upstream that it was made to.
     await this.settled;
-    if (this.#isClosed) return;
+    // Closed tasks would be opened again by a worker.
+    if (this.#closing.signal.aborted) return;
     await this.tasks.work({ concurrency });
-    this.#isWorking = true;
-  }
-
-  get isWorking(): boolean {
-    return this.#isWorking;
   }
 
   /** After whatever serves it has stopped: lets go of the upstreams. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     await this.tasks.close();
     await this.#programs.close();
     await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
@@ -112,9 +107,14 @@ export class Gateway implements AsyncDisposable {
   }
 }
 
-async function settledWithin(upstreams: readonly Upstream[], ms: number): Promise<void> {
+async function settledWithin(
+  upstreams: readonly Upstream[],
+  ms: number,
+  closing: AbortSignal,
+): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
+  closing.addEventListener('abort', () => resolve());
   const begun = upstreams.map((upstream) => [upstream, upstream.start()] as const);
   // What is known of an earlier start need not be waited for.
   const unknown = begun.flatMap(([{ isKnown }, started]) => (isKnown ? [] : [started]));

@@ -57,6 +57,8 @@ export class UpstreamConnection {
   readonly #parts: ConnectionParts;
   readonly #closed = new AbortController();
   readonly #main: TaskClient;
+  /** Opened last. Nobody but us can close one on which the upstream has not answered yet. */
+  #transport: Transport | undefined;
   /** Sessions of an earlier process, to which tasks belong that are still pursued. */
   readonly #earlier = new Map<string, Promise<TaskClient>>();
   #instance = newId();
@@ -66,7 +68,6 @@ export class UpstreamConnection {
   #reviving: Promise<void> | undefined;
   #isOutOfDate = false;
   #problem = 'it has not been connected to yet.';
-  #transport: Transport | undefined;
   /** The program of an upstream that is one. */
   #program: ProgramTransport | undefined;
   /** It got through only when it was not asked first which revision it speaks. */
@@ -75,7 +76,10 @@ export class UpstreamConnection {
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
     this.#listed = parts.listed ?? nothing;
-    this.#main = this.#client(() => this.#open());
+    this.#main = this.#client(() => {
+      this.#closed.signal.throwIfAborted();
+      return this.#open();
+    });
     const { client } = this.#main;
     client.onclose = () => this.#changed();
     client.setNotificationHandler('notifications/message', ({ params }) => {
@@ -120,7 +124,6 @@ export class UpstreamConnection {
     this.#closed.abort();
     for (const client of this.#earlier.values()) await (await client.catch(() => undefined))?.close();
     await this.#main.close().catch(() => {});
-    // As long as it is only being asked what it speaks, it is not the client's.
     await this.#transport?.close().catch(() => {});
   }
 

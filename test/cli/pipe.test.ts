@@ -337,6 +337,11 @@ test.concurrent.each([
   ],
   [['call', 'http://x/mcp', 'tool', '--header', 'x'], "--header takes 'Name: value', not 'x'", 'call'],
   [
+    ['call', 'http://x/mcp', 'tool', '--header', 'Token: k€lp'],
+    'the value of the header Token has characters that cannot be sent',
+    'call',
+  ],
+  [
     ['call', 'http://x/mcp', 'tool', '--ttl', 'soon'],
     '"soon" is no duration: use a number with a unit, such as 30s, 5m, 24h or 7d',
     'call',

@@ -83,6 +83,10 @@ test('a command has typed input, and says where each of it goes', () => {
   });
 });
 
+test('a mark that some editors write before everything else is passed over', () => {
+  expect(read('\ufeff{"commands": {}}').commands).toEqual({});
+});
+
 test.each([
   ['{\n  "mcpServers": {\n    "a": { "command": "x", }\n  }\n}', /^holdfast\.json:3: it is not JSON: /],
   ['{\n  "mcpServers": {', /^holdfast\.json:2: it is not JSON: /],

@@ -8,6 +8,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, expect, test, vi } from 'vitest';
+import { configIn } from '../../src/gateway/config.ts';
+import { parseConfig } from '../../src/gateway/config-file.ts';
+import { Gateway } from '../../src/gateway/gateway.ts';
+import { sqlite } from '../../src/sqlite.ts';
 import { until } from '../chaos/until.ts';
 import { connectOurClient } from '../interop/our-client.ts';
 import { gatewayProcess, ServerProcess, toyProcess } from './processes.ts';
@@ -68,6 +72,39 @@ test.concurrent('a wrong config is told with its line', async () => {
     stdout: '',
     stderr: `holdfast: ${file}:3: "mcpServers.a" has no key "comand": is "command" meant?\n`,
   });
+});
+
+test.concurrent('a store that cannot be opened ends it', async () => {
+  const file = join(home, 'notes.txt');
+  writeFileSync(file, 'This is no database.');
+  const { code, stdout, stderr } = await run('--port', '0', '--store', `sqlite:${file}`, '--', 'false');
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('notes.txt: this file is not a SQLite database');
+});
+
+test.concurrent('the end of its input is not put off by a server that does not answer', async () => {
+  const { code, stderr } = await run('--stdio', '--store', 'memory:', '--', 'sleep', '600');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+}, 28_000);
+
+test('a gateway that is closed waits for no server, and begins no work', async () => {
+  const { file, lines } = notes();
+  const silent = { command: 'sh', args: ['-c', 'echo "$$" >> "$0"; exec sleep 600', file] };
+  const opened: string[] = [];
+  const gateway = new Gateway({
+    config: configIn(parseConfig(JSON.stringify({ mcpServers: { silent } }), 'holdfast.json')),
+    version: '0',
+    store: () => {
+      opened.push('opened');
+      return sqlite('memory:')();
+    },
+  });
+  const working = gateway.work();
+  await until(() => lines().length > 0);
+  await gateway.close();
+  await working;
+  expect(opened).toEqual([]);
+  await until(() => !isAlive(Number(lines()[0])));
 });
 
 test('serves one server that is given after --, and ends with it when it is told to', async () => {

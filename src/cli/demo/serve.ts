@@ -7,7 +7,7 @@ import { serveHttp } from '../../server/http/serve.ts';
 import { createTasks, type Tasks } from '../../server/tasks.ts';
 import { sqlite } from '../../sqlite.ts';
 import { operatorToken } from '../operator-token.ts';
-import { CommandFailed } from '../usage.ts';
+import { portWorded } from '../port.ts';
 import { version } from '../version.ts';
 import { beginFirstWork } from './first-work.ts';
 import { howToRun, urlOption } from './how-to-run.ts';
@@ -30,15 +30,19 @@ export async function serveDemo({ port, here, data }: DemoOptions): Promise<void
   try {
     const found = await unfinished(tasks);
     await writeSample(sample);
-    const { url, dashboard, stopped } = await served(tasks, port);
-    // Not before the port is ours: a second demo on the same store would begin to work, and end at once.
-    await tasks.work();
-    await beginFirstWork(tasks);
-    greet({ url, dashboard, data: relative(here, data) || '.', found });
-    await stopped;
+    const { url, dashboard, stopped, stop } = await served(tasks, port);
+    try {
+      // Not before the port is ours: a second demo on the same store would begin to work, and end at once.
+      await tasks.work();
+      await beginFirstWork(tasks);
+      greet({ url, dashboard, data: relative(here, data) || '.', found });
+      await stopped;
+    } finally {
+      await stop();
+    }
   } catch (error) {
     await tasks.close().catch(() => {});
-    throw worded(error as NodeJS.ErrnoException, port);
+    throw portWorded(error as NodeJS.ErrnoException, port);
   }
   console.log('Stopped. What is not done goes on at the next start.');
 }
@@ -86,12 +90,4 @@ Try this in a second terminal:
 
   ${firstCall(url)}
 `);
-}
-
-function worded(error: NodeJS.ErrnoException, port: number): Error {
-  if (error.code === 'EADDRINUSE')
-    return new CommandFailed(`Port ${port} is taken: stop what uses it, or choose another with --port.`);
-  if (error.code === 'EACCES' && error.syscall === 'listen')
-    return new CommandFailed(`Port ${port} is not for this user: choose another with --port.`);
-  return error;
 }

@@ -119,7 +119,7 @@ class Person {
     const end = /[?]$/.test(prompt) ? ' ' : ': ';
     // Half of a narrow terminal is left for the answer.
     return this.#lines
-      .question(`  ${truncate(prompt, Math.max(10, this.#columns - 16))}${end}`, {
+      .question(`  ${truncate(oneLine(prompt), Math.max(10, this.#columns - 16))}${end}`, {
         signal: this.#signal,
       })
       .catch((error: unknown) => {

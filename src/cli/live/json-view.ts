@@ -1,7 +1,9 @@
 /** One JSON object per line, for programs. */
+
 import type { Question } from '../../client/asking.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
+import { printJson } from '../json-line.ts';
 import type { View } from './view.ts';
 
 export class JsonView implements View {
@@ -50,5 +52,5 @@ export class JsonView implements View {
 }
 
 function print(event: string, about: object): void {
-  console.log(JSON.stringify({ event, ...about }));
+  printJson({ event, ...about });
 }

@@ -67,7 +67,7 @@ export class TaskLines {
     } else if (update.type === 'child') {
       const { taskId, parentId } = update;
       const depth = (this.#tasks.get(parentId)?.depth ?? 0) + 1;
-      this.#tasks.set(taskId, { label: taskId.slice(0, 8), depth, since: now, status: 'working' });
+      this.#tasks.set(taskId, { label: oneLine(taskId).slice(0, 8), depth, since: now, status: 'working' });
       this.#children.set(parentId, [...(this.#children.get(parentId) ?? []), taskId]);
     } else if (update.type === 'status') {
       const shown = this.#tasks.get(update.task.taskId);

@@ -1,10 +1,12 @@
 /** What operators do to a task: cancel, retry, answer and purge it, and fetch what came of it. */
+
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Question, TaskStory, TaskSummary } from '../../operator/api.ts';
 import { exampleOf } from '../given-answers.ts';
+import { jsonText, printJson } from '../json-line.ts';
 import { ask } from '../live/ask.ts';
 import { clean, oneLine } from '../live/width.ts';
-import { command } from '../registry.ts';
+import { command, quoted } from '../registry.ts';
 import { printResult } from '../result-text.ts';
 import { CommandFailed, readJson, WrongUsage } from '../usage.ts';
 import type { At } from './at.ts';
@@ -21,7 +23,7 @@ export async function result(at: At, id: string): Promise<number> {
   }
   at.sayWhatIsHidden();
   const isGood = outcome.kind === 'result' && !outcome.isError;
-  if (values.json) console.log(JSON.stringify(outcome));
+  if (values.json) printJson(outcome);
   else if (outcome.kind !== 'result') throw new CommandFailed(whyEnded(outcome));
   else printValue(outcome.value, isGood);
   return isGood ? 0 : 1;
@@ -31,7 +33,7 @@ export async function result(at: At, id: string): Promise<number> {
 function printValue(value: Json, isGood: boolean): void {
   if (isJsonObject(value) && ['content', 'contents', 'messages'].some((name) => Array.isArray(value[name])))
     return printResult({ ...value, isError: !isGood });
-  const text = typeof value === 'string' ? clean(value) : JSON.stringify(value, undefined, 2);
+  const text = typeof value === 'string' ? clean(value) : jsonText(value, 2);
   if (isGood) console.log(text);
   else console.error(text);
 }
@@ -61,12 +63,12 @@ export async function retry(at: At, id: string): Promise<number> {
 export async function purge(at: At, id: string): Promise<number> {
   await storyOf(at, id);
   await at.desk.purge(id);
-  console.log(at.values.json ? JSON.stringify({ removed: [id] }) : `Purged ${id}.`);
+  console.log(at.values.json ? jsonText({ removed: [id] }) : clean(`Purged ${id}.`));
   return 0;
 }
 
 function told({ values }: At, task: TaskSummary, words: string): number {
-  console.log(values.json ? JSON.stringify(task) : words);
+  console.log(values.json ? jsonText(task) : clean(words));
   return 0;
 }
 
@@ -140,7 +142,7 @@ async function asked(
   if (!sight.terminal || !sight.keys || !isForPeople || values.json) {
     const example = exampleOf({ taskId: id, key, ...request });
     throw new WrongUsage(
-      `"${oneLine(key)}" needs an answer: ${command()} tasks answer ${id} ${oneLine(key)} ${example} ${place}, or --decline`,
+      `"${oneLine(key)}" needs an answer: ${command()} tasks answer ${id} ${quoted(oneLine(key))} ${example} ${place}, or --decline`,
     );
   }
   const left = new AbortController();

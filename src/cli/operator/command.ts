@@ -1,4 +1,5 @@
 /** `holdfast tasks … --store URL` and `--url URL`: the tasks of a whole store or server, for those who operate it. */
+import { printJson } from '../json-line.ts';
 import { oneLine } from '../live/width.ts';
 import { CommandFailed, readArguments, WrongUsage } from '../usage.ts';
 import { answer, cancel, purge, result, retry, storyOf } from './acts.ts';
@@ -23,7 +24,7 @@ const onOne: Readonly<Record<string, OnOne>> = {
   show: async (at, id) => {
     const story = await storyOf(at, id);
     at.sayWhatIsHidden();
-    if (at.values.json) console.log(JSON.stringify(story));
+    if (at.values.json) printJson(story);
     else at.sight.print(drawStory(story, at.look()));
     return 0;
   },

@@ -6,7 +6,7 @@ import type { TaskSummary } from '../../operator/api.ts';
 import { Changes } from '../../operator/changes.ts';
 import { Operator } from '../../operator/operator.ts';
 import { quoted } from '../registry.ts';
-import { existingStore, type StorePlace } from '../store-url.ts';
+import { type StorePlace, storeWithTasks } from '../store-url.ts';
 import { CommandFailed } from '../usage.ts';
 import { version } from '../version.ts';
 import type { OpenDesk } from './open-desk.ts';
@@ -33,7 +33,7 @@ class RevealedTasks extends Tasks {
 
 export async function deskOfStore(place: StorePlace, reveals: boolean): Promise<OpenDesk> {
   const name = nameOf(place);
-  const open = await existingStore(place);
+  const open = await storeWithTasks(place);
   const database = await open().catch((error: unknown) => {
     if (!(error instanceof StoreNotUnlocked)) throw error;
     throw new CommandFailed(

@@ -41,13 +41,19 @@ export function serverAddress(text: string): ServerAddress {
   return { base: `${url.origin}${place}`, token };
 }
 
-export class DeskOverHttp implements OperatorDesk {
+export class DeskOverHttp implements OperatorDesk, AsyncDisposable {
   readonly #base: string;
   readonly #token: string | undefined;
+  readonly #closed = new AbortController();
 
   constructor({ base, token }: ServerAddress) {
     this.#base = base;
     this.#token = token;
+  }
+
+  /** What was asked and not answered yet would hold the process. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed.abort();
   }
 
   async about(): Promise<About> {
@@ -132,7 +138,11 @@ export class DeskOverHttp implements OperatorDesk {
   }
 
   #get(path: string): Promise<Response> {
-    return this.#fetch(path, { signal: AbortSignal.timeout(patienceMs) });
+    return this.#fetch(path, { signal: this.#patience() });
+  }
+
+  #patience(): AbortSignal {
+    return AbortSignal.any([AbortSignal.timeout(patienceMs), this.#closed.signal]);
   }
 
   async #tell<T>(id: string, what: string, body: JsonObject): Promise<T> {
@@ -140,7 +150,7 @@ export class DeskOverHttp implements OperatorDesk {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(patienceMs),
+      signal: this.#patience(),
     });
     if (response.status === 404) throw await this.#refusal(response);
     return (await this.#answered<T>(response)) as T;

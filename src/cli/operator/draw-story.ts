@@ -4,7 +4,7 @@ import type { Outcome } from '../../model/outcome.ts';
 import type { Question, TaskStory, TaskSummary } from '../../operator/api.ts';
 import { exampleOf } from '../given-answers.ts';
 import { clean, oneLine, truncate } from '../live/width.ts';
-import { command } from '../registry.ts';
+import { command, quoted } from '../registry.ts';
 import { textOf } from '../result-text.ts';
 import { age, dayAndTime, timeOfDay, took } from '../time.ts';
 import { eventLine } from './event-line.ts';
@@ -255,7 +255,7 @@ function answerOf(question: Question, taskId: string, look: Drawn): string[] {
     return [line([['  ↳ '], [oneLine(String(action ?? 'answered')), 'green'], [said], [time, 'dim']], look)];
   }
   const example = exampleOf({ taskId, key, ...request });
-  const answer = `${command()} tasks answer ${taskId} ${oneLine(key)} ${example} ${look.place}`;
+  const answer = `${command()} tasks answer ${taskId} ${quoted(oneLine(key))} ${example} ${look.place}`;
   // In one piece, however wide, so that it can be copied.
   return [`    ${look.paint('dim', 'answer with:')} ${answer}`];
 }

@@ -17,4 +17,7 @@ an operator's view) are about all tasks there, whoever called them.
   --token TOKEN    for --url; better in HOLDFAST_OPERATOR_TOKEN, which others on the machine cannot see
   --reveal         with --store: values too, which are hidden because only servers know what is secret in them
   --ascii          no signs beyond ASCII; usual where the locale is not UTF-8
-  --json           what is told, as JSON: one document, or one per line`;
+  --json           what is told, as JSON: one document, or one per line
+
+Exit code 0, 1 if something failed or the task did, 2 if the usage is wrong, 130 if somebody left a task before its end
+(with --store or --url; a call that was made here goes on, and leaving it is 0).`;

@@ -1,6 +1,8 @@
 /** `holdfast tasks list`: tasks of everybody, the newest first. */
+
 import { redacted } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
+import { printJson } from '../json-line.ts';
 import type { At } from './at.ts';
 import { drawList } from './draw-list.ts';
 import { filterFrom, limitFrom } from './options.ts';
@@ -49,7 +51,7 @@ function print(tasks: readonly TaskSummary[], at: At, isFirst: boolean): void {
   const { values, sight } = at;
   if (tasks.length === 0) return;
   if (values.json) {
-    for (const task of tasks) console.log(JSON.stringify(task));
+    for (const task of tasks) printJson(task);
     return;
   }
   const columns = sight.columns ?? Number.POSITIVE_INFINITY;

@@ -27,6 +27,11 @@ export interface LiveView {
   back?(): void;
 }
 
+/** Without a keyboard, as in `watch < /dev/null`, there is still Ctrl-C. */
+export function howToLeave({ keys }: Sight): string {
+  return keys ? 'q leaves' : 'Ctrl-C leaves';
+}
+
 export async function live(desk: OperatorDesk, sight: Sight, view: LiveView): Promise<'over' | 'left'> {
   return new Live(desk, sight, view).run();
 }
@@ -38,7 +43,7 @@ class Live {
   readonly #keys: Keys;
   /** Somebody leaves, it is over, or something failed. */
   readonly #end = new AbortController();
-  #isLeft = false;
+  readonly #left = Promise.withResolvers<'left'>();
   #isAway = false;
   #news = Promise.withResolvers<void>();
 
@@ -47,7 +52,7 @@ class Live {
     this.#view = view;
     this.#screen = terminal && view.draw && new FullScreen(terminal, spell);
     const leaves = () => {
-      this.#isLeft = true;
+      this.#left.resolve('left');
       this.#end.abort();
     };
     this.#keys = new Keys(this.#screen && keys, leaves, {
@@ -62,10 +67,9 @@ class Live {
     if (this.#screen) stdout.on('resize', this.#draw);
     this.#keys.listen();
     try {
-      await Promise.all(
-        [this.#listening(), this.#looking()].map((part) => part.finally(() => this.#end.abort())),
-      );
-      return this.#isLeft ? 'left' : 'over';
+      const parts = [this.#listening(), this.#looking()].map((part) => part.finally(() => this.#end.abort()));
+      // Whoever leaves does not wait for a server that does not answer.
+      return await Promise.race([this.#left.promise, Promise.all(parts).then(() => 'over' as const)]);
     } finally {
       clearInterval(timer);
       stdout.off('resize', this.#draw);

@@ -68,6 +68,11 @@ export function signOf({ standing }: Pick<TaskSummary, 'standing'>): Piece {
 
 // --- Whoever looks ----------------------------------------------------------------------------------------
 
+const colour = '\x1b\\[(?:[12]|22|3[1-9])m';
+const steering = '\\p{Cc}|[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
+const inColour = new RegExp(`(?!${colour})(?:${steering})`, 'gu');
+const inBlack = new RegExp(steering, 'gu');
+
 /** Where drawings go: a terminal or a pipe, with colours or without. */
 export interface Sight {
   readonly paint: Paint;
@@ -85,9 +90,15 @@ export interface Sight {
 export function sightOf(values: { readonly ascii?: boolean; readonly 'no-color'?: boolean }): Sight {
   const { stdin, stdout } = process;
   const isTerminal = stdout instanceof WriteStream;
-  const spell = values.ascii || !speaksUtf8(process.env) ? asciiOnly : (line: string) => line;
+  const isAscii = values.ascii || !speaksUtf8(process.env);
+  const hasColours = isTerminal && wantsColours(values['no-color'] ?? false);
+  // Whatever a server says, even where an id is expected: a line stays a line, and has no signs but ours.
+  const spell = (line: string) => {
+    const harmless = line.replace(hasColours ? inColour : inBlack, '');
+    return isAscii ? asciiOnly(harmless) : harmless;
+  };
   return {
-    paint: paintWith(isTerminal && wantsColours(values['no-color'] ?? false)),
+    paint: paintWith(hasColours),
     columns: isTerminal ? stdout.columns || 80 : undefined,
     terminal: isTerminal && process.env.TERM !== 'dumb' ? stdout : undefined,
     keys: stdin instanceof ReadStream ? stdin : undefined,

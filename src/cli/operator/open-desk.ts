@@ -29,12 +29,17 @@ export async function openDesk({ store, url, token, reveal }: OperatorValues): P
 
 function elsewhere(url: string, token: string | undefined): OpenDesk {
   const address = serverAddress(url);
-  const given = token ?? address.token ?? process.env.HOLDFAST_OPERATOR_TOKEN;
+  const given = (token ?? address.token ?? process.env.HOLDFAST_OPERATOR_TOKEN)?.trim();
+  if (given && !/^[\x20-\x7e]+$/.test(given))
+    throw new WrongUsage(
+      'the token has characters that cannot be sent: see that all of it was copied, and nothing else',
+    );
+  const desk = new DeskOverHttp({ ...address, token: given || undefined });
   return {
-    desk: new DeskOverHttp({ ...address, token: given || undefined }),
+    desk,
     name: address.base,
     place: `--url ${address.base}`,
     hides: false,
-    [Symbol.asyncDispose]: async () => {},
+    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
   };
 }

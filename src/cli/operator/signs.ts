@@ -45,8 +45,13 @@ export function asciiOnly(line: string): string {
   if (/^[\x20-\x7e]*$/.test(stripVTControlCharacters(line))) return line;
   let text = '';
   for (const { segment } of graphemes.segment(line))
-    text += segment < '\x7f' ? segment : (inAscii[segment] ?? '?'.repeat(width(segment)));
+    text += isAscii(segment) ? segment : (inAscii[segment] ?? '?'.repeat(width(segment)));
   return text;
+}
+
+/** A letter with an accent of its own (`e` and U+0301) is not, although it begins with one that is. */
+function isAscii(segment: string): boolean {
+  return segment.length === 1 && segment < '\x7f';
 }
 
 /** Where nobody said which letters a terminal has, it has those that everybody has these days. */

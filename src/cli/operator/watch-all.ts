@@ -1,11 +1,13 @@
 /** `holdfast tasks watch`: everything at once, live. */
+
 import type { Standing } from '../../model/standing.ts';
 import type { OverviewReport, TaskSummary } from '../../operator/api.ts';
+import { printJson } from '../json-line.ts';
 import { pad, width } from '../live/width.ts';
 import { age, timeOfDay } from '../time.ts';
 import type { At } from './at.ts';
 import { shortIds, taskLine } from './draw-list.ts';
-import { live } from './live.ts';
+import { howToLeave, live } from './live.ts';
 import { type Look, line, type Piece, paragraph } from './look.ts';
 import { standingSigns } from './signs.ts';
 
@@ -24,7 +26,7 @@ export async function watchAll(at: At): Promise<number> {
   const board = new Board(at);
   await live(desk, sight, {
     heard: (message) => {
-      if (values.json) console.log(JSON.stringify(message));
+      if (values.json) printJson(message);
       else if (message.type === 'changes') {
         const tasks = [...message.tasks, ...message.subtasks];
         if (!sight.terminal) board.print(tasks);
@@ -91,7 +93,7 @@ export class Board {
   }
 
   #head(look: Look, isAway: boolean): string {
-    const right = isAway ? 'server away, trying again' : 'q leaves';
+    const right = isAway ? 'server away, trying again' : howToLeave(this.#at.sight);
     const time = timeOfDay(look.now);
     const room = look.columns - 3 - width(right);
     const whole = `${time}  ${this.#at.name}`;

@@ -1,10 +1,12 @@
 /** `holdfast tasks watch ID`: one task, live, until it is over. */
+
 import type { TaskStory } from '../../operator/api.ts';
+import { printJson } from '../json-line.ts';
 import { CommandFailed } from '../usage.ts';
 import type { At } from './at.ts';
 import { drawLive, drawStory } from './draw-story.ts';
 import { eventLine, isNoise } from './event-line.ts';
-import { live } from './live.ts';
+import { howToLeave, live } from './live.ts';
 import { line } from './look.ts';
 
 const leftByKey = 130;
@@ -16,7 +18,7 @@ export async function watchOne(at: At, first: TaskStory): Promise<number> {
   /** Lines for those who cannot see it being drawn. */
   const tell = () => {
     if (story.task.version === told) return;
-    if (values.json) console.log(JSON.stringify(story.task));
+    if (values.json) printJson(story.task);
     else if (!sight.terminal)
       sight.print(story.events.filter((one) => one.version > told && !isNoise(one)).map(eventLine));
     told = story.task.version;
@@ -38,7 +40,7 @@ export async function watchOne(at: At, first: TaskStory): Promise<number> {
     ...(!values.json && {
       draw: ({ columns, rows, isAway }) => {
         const look = at.look(columns);
-        const last = isAway ? 'The server is away; trying again.' : 'q leaves';
+        const last = isAway ? 'The server is away; trying again.' : howToLeave(sight);
         return [...drawLive(story, look, rows - 2), '', line([[last, isAway ? 'yellow' : 'dim']], look)];
       },
     }),

@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
 import { testHandles } from '../../testing/test-handles.ts';
+import { connect } from './driver.ts';
 import { sqliteHandles } from './handles.ts';
 
 function folder(): string {
@@ -123,4 +124,15 @@ test('a place where nothing can be opened is named', () => {
   expect(() => sqliteHandles(join(place, 'handles.db'))).toThrow(
     /handles\.db: the database cannot be opened/,
   );
+});
+
+test('a database of another program is refused, and left as it was', () => {
+  const place = folder();
+  onTestFinished(() => rmSync(place, { recursive: true }));
+  const file = join(place, 'songs.db');
+  const theirs = connect(file);
+  onTestFinished(() => theirs.close());
+  theirs.exec('create table songs (title text)');
+  expect(() => sqliteHandles(file)).toThrow(/songs\.db: this is a SQLite database of another program/);
+  expect(theirs.prepare('select name from sqlite_schema').all()).toMatchObject([{ name: 'songs' }]);
 });

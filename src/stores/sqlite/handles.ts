@@ -45,6 +45,7 @@ export function sqliteHandles(path: string, options: { readonly encryption?: Enc
     if (!isMemory) mkdirSync(dirname(path), { recursive: true });
     // Its writes are few, and callers cannot go on without them: here waiting for a lock is right.
     db = connect(isMemory ? ':memory:' : path, { timeout: 5_000 });
+    refuseOfOthers(db, path);
     unlock(readEncryption(db), keys, path);
     configure(db);
     db.exec(table);
@@ -54,6 +55,18 @@ export function sqliteHandles(path: string, options: { readonly encryption?: Enc
     db?.close();
     throw worded(error, path);
   }
+}
+
+/** A path that was mistaken must not leave a table of ours in a database of another program. */
+function refuseOfOthers(db: Connection, path: string): void {
+  const tables = db.prepare("select name from sqlite_schema where type = 'table'").all();
+  if (tables.length === 0 || tables.some(({ name }) => name === 'handles' || name === 'holdfast_schema'))
+    return;
+  throw new StoreCorrupt(
+    path,
+    'this is a SQLite database of another program',
+    'Choose a file of its own for handles; nothing was changed here.',
+  );
 }
 
 /** All at once: a host has few calls, and cannot go on before it knows them. */

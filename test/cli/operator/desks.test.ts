@@ -3,9 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sqlite } from 'holdfast/sqlite';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { TaskStory, TaskSummary } from '../../../src/operator/api.ts';
 import { askedBelow, delegate, operatorToken, stage, tools } from '../../operator/stage.ts';
+import { freshDatabase } from '../../postgres/database.ts';
+import { query } from '../../postgres/server.ts';
 import { kinds } from '../../stores/kinds.ts';
 import { Fixture } from '../fixture.ts';
 import { Home, temporaryFolder, tidyUp } from '../terminal.ts';
@@ -250,4 +252,15 @@ test.for([
     stdout: '',
     stderr: expect.stringMatching(words),
   });
+});
+
+test('a database of Postgres that has no tasks is not given any tables by looking at it', async () => {
+  const { url, remove } = await freshDatabase();
+  onTestFinished(remove);
+  for (const command of [['tasks', 'list'], ['audit']]) {
+    const { code, stdout, stderr } = await new Home().run(...command, '--store', url);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^holdfast: There are no tasks in postgres:\S+: [^\n]*\n$/);
+  }
+  expect(await query(url, "select 1 from pg_namespace where nspname like 'holdfast%'")).toEqual([]);
 });

@@ -45,6 +45,36 @@ test.concurrent('a list as JSON has the fields of the API, one task per line', a
   expect(linesOf(await run('list', '--json'))).toEqual(several);
 });
 
+test.concurrent('nothing that a server says steers the terminal, not even ids, and not as JSON either', async () => {
+  const desk = await own();
+  const steering = '\x1b[2J\x1b[31m\x9b2J\u202e\x7f';
+  const task = {
+    ...several[0]!,
+    id: `reef${steering}`,
+    parentId: `kelp${steering}`,
+    tool: `sync${steering}`,
+  };
+  desk.tasks = [task];
+  desk.story = { ...story({ task: killed.task }), retryOf: `kelp${steering}` };
+  const at = (...args: string[]) => new Home(env).run('tasks', ...args, '--url', desk.url);
+  const [plain, shown, json] = await Promise.all([
+    at('list'),
+    at('show', killed.task.id),
+    at('list', '--json'),
+  ]);
+  for (const { stdout } of [plain, shown, json]) expect(stdout).not.toMatch(/(?!\n)\p{Cc}|\u202e/u);
+  expect(plain.stdout).toContain('reef');
+  expect(shown.stdout).toMatch(/^retry of +kelp/m);
+  expect(linesOf(json)).toEqual([task]);
+});
+
+test.concurrent('a token that cannot be sent is not said back', async () => {
+  const home = new Home({ ...env, HOLDFAST_OPERATOR_TOKEN: 'k€lp' });
+  const { code, stderr } = await home.run('tasks', 'list', '--url', server.url);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^holdfast: the token has characters that cannot be sent: [^€\n]*\n$/);
+});
+
 test.concurrent('a list says how many more there are, and --all leaves none out', async () => {
   const desk = await own();
   desk.tasks = several;

@@ -123,6 +123,28 @@ test.concurrent.for([80, 40])(
   },
 );
 
+test.concurrent('whoever leaves does not wait for a server that does not answer', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const desk = await new DeskServer().start();
+  onTestFinished(() => desk.stop());
+  desk.tasks = several;
+  const terminal = new Home(env).open(['tasks', 'watch', '--url', desk.url]);
+  await terminal.shows(/waits for an answer/);
+  const unanswered = new Promise<void>((resolve) => {
+    desk.answersWith = () => resolve();
+  });
+  await vi.waitFor(() => expect(desk.listeners).toBe(1), slow);
+  desk.tell({ type: 'changes', id: 'c.1', tasks: [several[0]!], subtasks: [], removed: [] });
+  await unanswered;
+  terminal.types('q');
+  // It would give up after 30 s of its own accord.
+  const patience = new Promise((resolve) => setTimeout(resolve, 25_000, 'still there').unref());
+  expect(await Promise.race([terminal.ended, patience])).toBe(0);
+  expect(terminal.screen.isTaken).toBe(false);
+});
+
 test.concurrent('a live view is drawn anew when the terminal becomes narrower', async ({ expect }) => {
   const terminal = open(['watch'], { columns: 80, rows: 30 });
   await terminal.shows(/130 completed/);
