@@ -23,6 +23,11 @@ const { DatabaseSync: Sqlite, backup } = process.getBuiltinModule('node:sqlite')
  */
 const busyTimeoutMs = 5;
 
+/** In the words of SQLite too, which would otherwise be the name of a file. */
+export function isInMemory(location: string): boolean {
+  return location === 'memory:' || location === ':memory:';
+}
+
 export function connect(file: string, options: { readOnly?: boolean; timeout?: number } = {}): Connection {
   return new Sqlite(file, { timeout: busyTimeoutMs, ...options });
 }

@@ -6,7 +6,7 @@ import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
 import { unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { type Cells, plainCells, type Stored } from './cells.ts';
-import { type Connection, configure, connect, isBusy, worded } from './driver.ts';
+import { type Connection, configure, connect, isBusy, isInMemory, worded } from './driver.ts';
 import {
   beginEncryption,
   compaction,
@@ -38,7 +38,7 @@ const table = `
 
 /** Opens the file, or makes it. `memory:` is for tests. */
 export function sqliteHandles(path: string, options: { readonly encryption?: Encryption } = {}): Handles {
-  const isMemory = path === 'memory:';
+  const isMemory = isInMemory(path);
   const keys = options.encryption && readKeys(options.encryption, path);
   let db: Connection | undefined;
   try {

@@ -17,6 +17,7 @@ import {
   corrupt,
   forgetThoroughly,
   isBusy,
+  isInMemory,
   worded,
 } from './driver.ts';
 import { beginEncryption, isEncrypted, readEncryption } from './encryption.ts';
@@ -65,7 +66,7 @@ const busyGiveUpMs = 30_000;
  */
 export async function openSqlite(location: string, options: SqliteOptions = {}): Promise<SqliteDatabase> {
   const clock = options.clock ?? systemClock;
-  const file = location === 'memory:' ? undefined : resolve(location);
+  const file = isInMemory(location) ? undefined : resolve(location);
   const place = file ?? location;
   const keys = options.encryption && readKeys(options.encryption, place);
   let instance: Instance | undefined;

@@ -40,6 +40,17 @@ describe('the audit log in memory', () => testAudit({ test, place: memory, notSh
 describe('the queue in a SQLite file', () => testQueue({ test, place: file }));
 describe('the queue in memory', () => testQueue({ test, place: memory, notShared }));
 
+test.each(['memory:', ':memory:'])('%s is in memory, and no file', async (location) => {
+  const one = await openSqlite(location);
+  const other = await openSqlite(location);
+  const request = aTask();
+  await one.store.create(undefined, () => rules.create(undefined, request, 0));
+  expect(await one.store.get(request.id)).toMatchObject({ id: request.id });
+  expect(await other.store.get(request.id)).toBeUndefined();
+  await one.close();
+  await other.close();
+});
+
 describe('a large result in SQLite', () => {
   const large = { content: [{ type: 'text', text: 'x'.repeat(300_000) }] };
   const result = { kind: 'result', isError: false, value: large } as const;
