@@ -32,3 +32,11 @@ test('nothing that a server says steers a terminal', () => {
   expect(clean('\x1b[2J\x1b]0;title\x07a\rb\x9b1mc\u202ed\te\n')).toBe('abcd\te\n');
   expect(oneLine(' a\n\tb\x00 ')).toBe('a b');
 });
+
+test('a text that is made to be slow, or is just large, is read in one go', () => {
+  expect(clean(`a${'\x1b]'.repeat(200_000)}b`)).toBe(`a${']'.repeat(200_000)}b`);
+  expect(clean('a\x1b]0;title\x07b\x1b]8;;http://x\x1b\\c')).toBe('abc');
+  expect(clean('\x1b\x1b]x\x07]y')).toBe(']x]y');
+  expect(wrap('x'.repeat(300_000), 100)).toHaveLength(3_000);
+  expect(truncate('x'.repeat(5_000_000), 3)).toBe('xx…');
+});

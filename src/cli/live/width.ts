@@ -18,17 +18,16 @@ export function width(text: string): number {
   return columns;
 }
 
-/** Cuts a text without colours to so many columns; what was cut shows as an ellipsis. */
+/** Cuts a text without colours to so many columns; what was cut shows as an ellipsis. What is far behind is not read. */
 export function truncate(text: string, columns: number): string {
-  if (width(text) <= columns) return text;
   let kept = '';
-  let left = columns - 1;
+  let used = 0;
   for (const { segment } of graphemes.segment(text)) {
-    left -= widthOf(segment);
-    if (left < 0) break;
-    kept += segment;
+    used += widthOf(segment);
+    if (used > columns) return columns > 0 ? `${kept.trimEnd()}…` : '';
+    if (used < columns) kept += segment;
   }
-  return columns > 0 ? `${kept.trimEnd()}…` : '';
+  return text;
 }
 
 export function pad(text: string, columns: number): string {
@@ -39,27 +38,44 @@ export function pad(text: string, columns: number): string {
 export function wrap(text: string, columns: number): string[] {
   return text.split('\n').flatMap((paragraph) => {
     const lines = [''];
+    let used = 0;
     for (const word of paragraph.split(/\s+/).flatMap((word) => pieces(word, columns))) {
-      const longer = lines.at(-1) === '' ? word : `${lines.at(-1)} ${word}`;
-      if (width(longer) <= columns) lines[lines.length - 1] = longer;
-      else lines.push(word);
+      const gap = lines.at(-1) === '' ? '' : ' ';
+      if (used + gap.length + word.width <= columns) {
+        lines[lines.length - 1] += gap + word.text;
+        used += gap.length + word.width;
+      } else {
+        lines.push(word.text);
+        used = word.width;
+      }
     }
     return lines;
   });
 }
 
-function pieces(word: string, columns: number): string[] {
-  const found = [''];
+function pieces(word: string, columns: number): { text: string; width: number }[] {
+  let piece = { text: '', width: 0 };
+  const found = [piece];
   for (const { segment } of graphemes.segment(word)) {
-    if (width(found.at(-1)! + segment) > columns) found.push('');
-    found[found.length - 1] += segment;
+    const width = widthOf(segment);
+    if (piece.width + width > columns) {
+      piece = { text: '', width: 0 };
+      found.push(piece);
+    }
+    piece.text += segment;
+    piece.width += width;
   }
   return found;
 }
 
+const command = '\x1b\\][^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)';
+/** Commands that go on to an end of their own, such as titles of windows; of those that have no end, the beginning. */
+const longCommands = new RegExp(`${command}|\x1b+(?=\\])`, 'g');
+
 /** What others say must not steer the terminal, nor turn the direction of what follows. */
 export function clean(text: string): string {
-  return stripVTControlCharacters(text).replace(
+  // Node looks for the end of each of them up to the end of the text: many without one would take for ever.
+  return stripVTControlCharacters(text.replace(longCommands, '')).replace(
     /(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
     '',
   );
