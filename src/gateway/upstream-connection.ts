@@ -52,6 +52,8 @@ export interface ConnectionEvents {
 
 const nothing: Listed = { capabilities: {}, tools: [], prompts: [], resources: [], resourceTemplates: [] };
 const restMs = { first: 250, longest: 30_000 };
+/** Some say that their lists have changed whenever these are asked for. */
+const betweenListsMs = 1_000;
 
 export class UpstreamConnection {
   readonly #parts: ConnectionParts;
@@ -67,6 +69,7 @@ export class UpstreamConnection {
   #attempt: Promise<void> | undefined;
   #reviving: Promise<void> | undefined;
   #isOutOfDate = false;
+  #listedAt = Number.NEGATIVE_INFINITY;
   #problem = 'it has not been connected to yet.';
   /** The program of an upstream that is one. */
   #program: ProgramTransport | undefined;
@@ -145,10 +148,12 @@ export class UpstreamConnection {
   async #revive(): Promise<void> {
     const { signal } = this.#closed;
     for (let failures = 0; !signal.aborted; failures++) {
+      if (this.#isConnected) await pause(this.#listedAt + betweenListsMs - performance.now(), signal);
       this.#isOutOfDate = false;
       this.#attempt = this.#connectAndList();
       try {
         await this.#attempt;
+        this.#listedAt = performance.now();
         if (!this.#isOutOfDate) return;
         failures = 0;
       } catch (error) {
@@ -291,12 +296,13 @@ function worded(error: unknown, complaint: string | undefined): string {
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    const onAbort = () => {
+    const end = () => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', end);
       resolve();
     };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
+    const timer = setTimeout(end, Math.max(0, ms));
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end);
   });
 }

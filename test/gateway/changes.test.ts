@@ -38,3 +38,18 @@ test('an upstream that comes back with more than it had is shown with it', async
     prompts: [{ name: 'greet' }],
   });
 });
+
+test('an upstream that says at every listing that its tools have changed is listed once a second', async () => {
+  await using stage = await openGateway({ mcpServers: { raw: raw('--chatty') } });
+  await using client = await connectOurClient(stage.url, { isModern: true });
+  const listedAt = async () => {
+    const { tools } = (await client.tasks.request('tools/list', {})) as unknown as {
+      tools: { name: string }[];
+    };
+    return tools.flatMap(({ name }) => (name.startsWith('at_') ? [Number(name.slice('at_'.length))] : []));
+  };
+  await eventually(async () => (await listedAt()).length).toBeGreaterThan(3);
+  const [first, second, third] = await listedAt();
+  expect(second! - first!).toBeGreaterThan(900);
+  expect(third! - second!).toBeGreaterThan(900);
+});

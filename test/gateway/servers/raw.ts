@@ -1,7 +1,8 @@
 /**
  * A server of 2025-11-25, or with `--modern` of 2026-07-28, without any SDK, for what no SDK lets a server do. It writes
  * a line to the file `--starts` when it is started; with `--strict` it ends when it is asked anything before `initialize`.
- * Only when it is started again it has prompts. With `--restless` a tool `late` appears while it is first listing them.
+ * Only when it is started again it has prompts. With `--restless` a tool `late` appears while it is first listing them;
+ * with `--chatty` it says that they have changed whenever it is asked for them, and has one more each time.
  */
 import { appendFileSync, existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -9,6 +10,7 @@ import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({
   options: {
+    chatty: { type: 'boolean' },
     modern: { type: 'boolean' },
     restless: { type: 'boolean' },
     starts: { type: 'string' },
@@ -38,6 +40,12 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     process.exit(1);
   }
   if (id === undefined) return;
+  if (method === 'tools/list' && values.chatty) {
+    tools.push({ name: `at_${Math.floor(performance.now())}`, inputSchema: { type: 'object' } });
+    process.stdout.write(
+      `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })}\n`,
+    );
+  }
   const answer = JSON.stringify({ jsonrpc: '2.0', id, ...answerTo(method, params) });
   if (method !== 'tools/list' || !values.restless || tools.some(({ name }) => name === 'late'))
     return void process.stdout.write(`${answer}\n`);
