@@ -1,24 +1,14 @@
 /** Where whoever uses no mouse is after what they did: never at the top of the page because a control went away. */
 import { durableTool } from 'holdfast';
-import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { type Chromium, startChromium } from './chromium.ts';
+import { contexts } from './contexts.ts';
 import { operatorToken, startDesk } from './desk.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-let chromium: Chromium;
-beforeAll(async () => {
-  chromium = await startChromium();
-});
-afterAll(() => chromium.close());
-
-async function context(): Promise<BrowserContext> {
-  const made = await chromium.context();
-  onTestFinished(() => made.close());
-  return made;
-}
+const context = contexts();
 
 /** What has the focus: its tag, and its name or text. */
 const focusIs = (page: Page) =>

@@ -2,25 +2,14 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { durableTool } from 'holdfast';
-import type { BrowserContext } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
-import { type Chromium, startChromium } from './chromium.ts';
+import { contexts } from './contexts.ts';
 import { startDesk } from './desk.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-let chromium: Chromium;
-beforeAll(async () => {
-  chromium = await startChromium();
-});
-afterAll(() => chromium.close());
-
-async function context(): Promise<BrowserContext> {
-  const made = await chromium.context();
-  onTestFinished(() => made.close());
-  return made;
-}
+const context = contexts();
 
 const signIn = durableTool(
   'sign_in',

@@ -1,25 +1,15 @@
 /** What an operator does on the page of a task, in a real browser, against a real server. */
 import { durableTool, TerminalError } from 'holdfast';
-import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { type Chromium, startChromium } from './chromium.ts';
+import { contexts } from './contexts.ts';
 import { startDesk } from './desk.ts';
 
 // A machine that does several things at once is slow, not wrong.
 vi.setConfig({ testTimeout: 120_000 });
 
-let chromium: Chromium;
-beforeAll(async () => {
-  chromium = await startChromium();
-});
-afterAll(() => chromium.close());
-
-async function context(): Promise<BrowserContext> {
-  const made = await chromium.context();
-  onTestFinished(() => made.close());
-  return made;
-}
+const context = contexts();
 
 const badge = (page: Page) => page.locator('.title-line .badge');
 
