@@ -77,7 +77,7 @@ async function bareSide(folder: string, name: string): Promise<{ steps: Side; ta
   const file = join(folder, name);
   const seed = await openSqlite(file);
   const request = aTask();
-  const holder = { name: 'bench', leaseUntil: Date.now() + 15_000 };
+  const holder = { name: 'bench', leaseMs: 15_000 };
   const { task } = await seed.store.create(undefined, () =>
     rules.create(undefined, request, Date.now(), holder),
   );

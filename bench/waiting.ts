@@ -86,7 +86,8 @@ const measures = {
     const claimable = async () => {
       await pause(due - Date.now());
       while (
-        (await database.queue.offers([{ tool: 'sleeps', version: '1' }], ids.length)).length < ids.length
+        (await database.queue.offers([{ tool: 'sleeps', version: '1' }], ids.length, new Set())).length <
+        ids.length
       )
         await pause(5);
       return (Date.now() - due) / 1_000;

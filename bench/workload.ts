@@ -7,7 +7,7 @@ import type { Json } from '../src/model/json.ts';
 import type { NewTask, Owner, Task } from '../src/model/task.ts';
 import { aTask } from '../src/testing.ts';
 
-const holder = { name: 'bench', leaseUntil: Date.UTC(2100, 0) };
+const holder = { name: 'bench', leaseMs: 3_600_000 };
 
 export type Kind = 'done' | 'queued' | 'claimed' | 'waiting';
 

@@ -23,7 +23,7 @@ test('S1686-29 S2025-33: a task that is done never changes again', () => {
   expect(rules.cancel(family(task), 2)).toBeInstanceOf(TaskIsDone);
   expect(rules.passDeadline(family(task), 9e15)).toBeInstanceOf(TaskIsDone);
   expect(rules.fail(family(task), claim, failure, 2)).toBeInstanceOf(TaskIsDone);
-  expect(rules.claim(now(task), { name: 'w', leaseUntil: 9 }, 2)).toBeInstanceOf(NotClaimable);
+  expect(rules.claim(now(task), { name: 'w', leaseMs: 9 }, 2)).toBeInstanceOf(NotClaimable);
 });
 
 test('only the deadline ends live work, and not before its time', () => {

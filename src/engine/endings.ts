@@ -16,7 +16,7 @@ import {
   type Verdict,
   write,
 } from './change.ts';
-import { fenced, seen, wake, withdrawnAll, withoutHolder } from './fenced.ts';
+import { asleep, fenced, seen, wake, withdrawnAll, withoutHolder } from './fenced.ts';
 import { unpublishedRetentionMs } from './publication.ts';
 import type { Claim } from './queue.ts';
 
@@ -35,11 +35,10 @@ export function complete(
     if (task.liveChildCount === 0) return ended([{ task, outcome, journal }], ancestors, at);
     const { inputs, events } = withdrawnAll(held, at);
     const holding: ActiveTask = {
-      ...seen(withoutHolder(held), at),
+      ...asleep(seen(withoutHolder(held), at), null),
       phase: 'running',
       inputs,
       heldOutcome: outcome,
-      wakeAt: null,
     };
     return changed(holding, at, [...events, { type: 'held', liveChildren: task.liveChildCount }], journal);
   });
@@ -156,7 +155,7 @@ function purgeAt({ parentId, unpublished, retention, createdAt }: Task, finished
 function end({ task, outcome, journal }: Ending, at: number): TaskWrite {
   const live = task as ActiveTask;
   const { inputs, events } = withdrawnAll(live, at);
-  const { holder: _holder, heldOutcome: _held, wakeAt: _wakeAt, ...kept } = live;
+  const { holder: _holder, heldOutcome: _held, isReady: _isReady, wakeAt: _wakeAt, ...kept } = live;
   const done: DoneTask = {
     ...seen(kept, at),
     phase: 'done',

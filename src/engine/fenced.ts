@@ -28,9 +28,15 @@ export function seen<T extends { readonly version: number; readonly updatedAt: n
   return { ...task, version: task.version + 1, updatedAt: Math.max(task.updatedAt, at) };
 }
 
-/** Makes a parked task claimable. */
+/** Makes a parked task claimable, whatever becomes of the clock. */
 export function wake<T extends ActiveTask>(task: T, at: number): T {
-  return task.wakeAt !== null && task.wakeAt <= at ? task : { ...task, wakeAt: at };
+  return task.isReady ? task : { ...task, isReady: true, wakeAt: at };
+}
+
+/** Claimable from `until` on, or once something wakes it. */
+export function asleep<T extends ActiveTask>(task: T, until: number | null): T {
+  const { isReady: _, ...rest } = task;
+  return { ...rest, wakeAt: until } as T;
 }
 
 export function withoutHolder<T extends ActiveTask>(task: T): T {

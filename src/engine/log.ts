@@ -4,7 +4,7 @@ import type { Json } from '../model/json.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { Change, TaskWrite } from './change.ts';
-import { type ObservedPass, type Observer, quietly, type Suspicion } from './observer.ts';
+import { type ObservedPass, type Observer, quietly, type Suspicion, type Warning } from './observer.ts';
 
 export interface LogEntry {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -37,6 +37,10 @@ export function logged(observer: Observer, log: Log): Observer {
       const { at, ...detail } = fullness;
       log({ level: 'warn', at, event: 'overfull', detail });
     },
+    warned(warning) {
+      observer.warned(warning);
+      log(warningEntry(warning));
+    },
     polled: () => observer.polled(),
     refused: (limit) => observer.refused(limit),
     suspicious(suspicion) {
@@ -46,6 +50,16 @@ export function logged(observer: Observer, log: Log): Observer {
         log({ level: 'warn', at, event: 'suspicious', owner, ...(task !== undefined && { task }), detail });
     },
     ...(metrics && { metrics }),
+  };
+}
+
+function warningEntry({ at, code, message, detail: { error, ...detail } }: Warning): LogEntry {
+  const cause = error instanceof Error ? { error: error.stack ?? error.message } : {};
+  return {
+    level: 'warn',
+    at,
+    event: code,
+    detail: { message, ...(detail as Record<string, Json>), ...cause },
   };
 }
 

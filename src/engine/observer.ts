@@ -33,6 +33,9 @@ export interface Observer {
   /** The store is larger than it should be, and nothing that is left in it may be removed. Told once until that ends. */
   overfull(fullness: Fullness): void;
 
+  /** Something is wrong with this worker that an operator should know of. */
+  warned(warning: Warning): void;
+
   /** What was counted, in the text format of Prometheus; absent if nothing is. */
   readonly metrics?: () => Promise<string>;
 }
@@ -55,6 +58,15 @@ export interface Fullness {
   /** In bytes. */
   readonly size: number;
   readonly largest: number;
+}
+
+export interface Warning {
+  readonly at: number;
+  /** `loopBlocked`, `slotsBlocked`, `claimFailed`, `renewalFailed`, `passFailed`. */
+  readonly code: string;
+  readonly message: string;
+  /** An `error` among it is what was thrown. */
+  readonly detail: Readonly<Record<string, unknown>>;
 }
 
 export interface ObservedPass {
@@ -90,6 +102,7 @@ export const unobserved: Observer = {
   refused() {},
   suspicious() {},
   overfull() {},
+  warned() {},
 };
 
 /** The database with an observer that hears of what is committed through it. */

@@ -24,6 +24,8 @@ export interface PassHost {
    * poked when that has come about; or it is lost, and the pass stops.
    */
   isHeld(): boolean;
+  /** An attempt at a step has begun; the promise resolves when it has settled, also long after the pass. */
+  began(attempt: Promise<void>): void;
   /**
    * Makes a batch durable, with the questions and subtasks in it; `calls` are all calls of the pass. Questions that
    * are asked by it get their keys. Returns the world after it.

@@ -30,6 +30,16 @@ const perPhase = 64;
 /** The pass whose handler, or whose step, is running. */
 const running = new AsyncLocalStorage<{ readonly pass: Pass; readonly step?: string }>();
 
+/** Which task and step is running, for whoever looks while the event loop is blocked. */
+export function whatRuns():
+  | { readonly task: string; readonly tool: string; readonly step?: string }
+  | undefined {
+  const context = running.getStore();
+  if (!context) return undefined;
+  const { task, tool } = context.pass.name;
+  return { task, tool, ...(context.step !== undefined && { step: context.step }) };
+}
+
 export function passOfThisContext(): Pass | undefined {
   return running.getStore()?.pass;
 }
@@ -103,6 +113,14 @@ export class Pass {
 
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  get waitsForSubtasks(): boolean {
+    return [...this.#open].some(({ kind }) => kind === 'result');
+  }
+
+  get name(): { readonly task: string; readonly tool: string } {
+    return { task: this.#host.taskId, tool: this.#outside.task.tool };
   }
 
   /** Something happened to the task outside: look. */

@@ -20,14 +20,23 @@ export interface Queue {
   /** False once a process of that name is known to be gone. */
   isAlive(name: string): Promise<boolean>;
 
-  /** Tasks of these tools that look claimable now, the longest ready first. */
-  offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]>;
+  /**
+   * Tasks of these tools that look claimable now. Owners take turns where the implementation says so. Tasks that this
+   * process is running are never offered, whatever their leases say.
+   */
+  offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]>;
 
   /** Tasks that have been ready since before that moment and that none of these tools can run. */
   orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]>;
 
-  /** Extends leases. Returns the claims that are lost; their passes must stop. */
-  renew(claims: readonly Claim[], leaseUntil: number): Promise<Claim[]>;
+  /** Extends leases by `leaseMs` from now on. Returns the claims that are lost; their passes must stop. */
+  renew(claims: readonly Claim[], leaseMs: number): Promise<Claim[]>;
+
+  /**
+   * Reserves the right to run alone, of which there is one for all processes, for as long as the claim lasts. False if
+   * another task has it, or if the claim is lost.
+   */
+  isolate(claim: Claim): Promise<boolean>;
 
   /** What there is to do and what waits for people, for those who watch. Counts to `most` and no further. */
   backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog>;
@@ -60,8 +69,14 @@ export interface Offer {
   readonly taskId: TaskId;
   /** The name under which to claim it. */
   readonly holder: string;
-  /** The previous holder, if it is known to be dead though its lease still runs. */
-  readonly deadHolder?: string;
+  /** The previous holder, which lost its right. */
+  readonly freed?: FreedHolder;
+}
+
+export interface FreedHolder {
+  readonly name: string;
+  /** The lease that expired: if it was renewed since, nothing was lost. Absent if the process is dead. */
+  readonly leaseUntil?: number;
 }
 
 /** Keys that every process on the same database shares. */

@@ -28,6 +28,8 @@ export interface RunParts {
   readonly clock: Clock;
   readonly tool: DurableTool;
   readonly claimed: Claimed;
+  /** When the claim was asked for, on the monotonic clock. */
+  readonly claimedAt: number;
   readonly settings: Pick<
     WorkerSettings,
     'interruptAfterEveryEntry' | 'largestValue' | 'leaseMs' | 'observer' | 'bounds'
@@ -53,8 +55,11 @@ export class Run {
   readonly #abort = new AbortController();
   readonly #reporter = new Reporter(() => void this.#flush());
   readonly #written: readonly Json[] | undefined;
+  /** Attempts at steps that have not settled. */
+  readonly #attempts = new Set<Promise<unknown>>();
   #task: Task;
-  #leaseUntil: number;
+  /** When the lease was last granted, on the monotonic clock: the holder's own measure of it. */
+  #heldSince: number;
   /** The input that the handler got. */
   #given: unknown;
   #current: Pass | undefined;
@@ -62,15 +67,14 @@ export class Run {
   /** The handler has ended, and listens to no signal any more. */
   #isConcluding = false;
 
-  constructor({ store, clock, tool, claimed, settings, lingerMs, renew }: RunParts) {
+  constructor({ store, clock, tool, claimed, claimedAt, settings, lingerMs, renew }: RunParts) {
     this.#lingerMs = lingerMs;
     this.#renew = renew;
     this.#store = store;
     this.#clock = clock;
     this.#settings = settings;
     this.#task = claimed.task;
-    const holder = claimed.task.phase === 'done' ? undefined : claimed.task.holder;
-    this.#leaseUntil = holder?.leaseUntil ?? clock.now() + settings.leaseMs;
+    this.#heldSince = claimedAt;
     this.#written = claimed.journal;
     this.claim = claimed.claim;
     this.tool = tool;
@@ -99,11 +103,38 @@ export class Run {
     }
   }
 
-  /** The claim holds for longer now. */
-  renewed(leaseUntil: number): void {
-    const wasHeld = this.#isHeld();
-    this.#leaseUntil = leaseUntil;
+  /** The claim was renewed, by a request of that moment on the monotonic clock. */
+  renewed(at: number): void {
+    const wasHeld = this.isHeld;
+    this.#heldSince = Math.max(this.#heldSince, at);
     if (!wasHeld) this.poke();
+  }
+
+  /**
+   * A process that was stopped goes on as if nothing had happened. So a step begins only in the first two thirds of the
+   * lease: a worker that is well renews it after one.
+   */
+  get isHeld(): boolean {
+    return this.#clock.monotonic() - this.#heldSince < (this.#settings.leaseMs * 2) / 3;
+  }
+
+  /** Resolves when all steps that were begun have settled; undefined if none runs. */
+  get settled(): Promise<unknown> | undefined {
+    return this.#attempts.size > 0 ? Promise.all(this.#attempts) : undefined;
+  }
+
+  get waitsForSubtasks(): boolean {
+    return this.#current?.waitsForSubtasks === true;
+  }
+
+  /** Notes that the task runs alone from here on. */
+  async isolate(): Promise<void> {
+    await this.#update((task, at) => rules.isolate(task, this.claim, at));
+  }
+
+  /** Gives the task back before its pass has begun, free at once or from `until` on. */
+  async release(until?: number): Promise<void> {
+    await this.#update((task, at) => rules.release(task, this.claim, at, until));
   }
 
   /** Something happened to the task outside this run. */
@@ -194,9 +225,13 @@ export class Run {
       longestJournal: this.tool.longestJournal,
       now: () => this.#clock.now(),
       isHeld: () => {
-        const isHeld = this.#isHeld();
+        const { isHeld } = this;
         if (!isHeld) this.#renew();
         return isHeld;
+      },
+      began: (attempt) => {
+        this.#attempts.add(attempt);
+        void attempt.finally(() => this.#attempts.delete(attempt));
       },
       interrupts: ({ entries }) => this.#settings.interruptAfterEveryEntry && entries.length > 0,
       schedule: (at, callback) => this.#clock.schedule(at, callback),
@@ -204,14 +239,6 @@ export class Run {
       look: (children) => this.#look(children),
       park: (until, batch, calls) => this.#park(until, batch, calls),
     };
-  }
-
-  /**
-   * A process that was stopped goes on as if nothing had happened. So a step begins only in the first two thirds of the
-   * lease: a worker that is well renews it after one.
-   */
-  #isHeld(): boolean {
-    return this.#clock.now() < this.#leaseUntil - this.#settings.leaseMs / 3;
   }
 
   async #commit(batch: Batch, calls: readonly Call[]): Promise<Outside> {
@@ -333,8 +360,7 @@ export class Run {
   }
 
   async #release(): Promise<void> {
-    if (this.#abort.signal.aborted) return;
-    await this.#update((task, at) => rules.release(task, this.claim, at));
+    if (!this.#abort.signal.aborted) await this.release();
   }
 
   async #cancelChild(id: TaskId, reason?: string): Promise<void> {

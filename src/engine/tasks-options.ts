@@ -13,6 +13,7 @@ import type { DurablePrompt } from './prompt.ts';
 import type { Database } from './queue.ts';
 import type { DurableResource } from './resource.ts';
 import type { DurableTool } from './tool.ts';
+import type { WatchdogMode } from './watchdog.ts';
 
 export interface TasksOptions {
   /** An open database, or how to open one: `sqlite('tasks.db')`. */
@@ -66,10 +67,18 @@ export interface CreateOptions {
 export interface WorkOptions {
   /** Tasks that run at the same time. Default 8. */
   readonly concurrency?: number;
-  /** How long a silent worker keeps its tasks. Default `'15s'`, and `'10s'` on Postgres. */
+  /**
+   * A worker renews its claims every third of this. Others take its tasks over at once if its process is dead, and after
+   * three leases without a renewal if it is alive and silent. Default `'15s'`, and `'10s'` on Postgres.
+   */
   readonly lease?: Duration;
   /** How long steps in flight may take to finish when the worker stops. Default `'5s'`. */
   readonly grace?: Duration;
+  /**
+   * What a watchdog thread does when the event loop is blocked: `'report'` (the default) names the step on stderr;
+   * `'exit'` also ends the process after two leases, so that others continue its tasks; `'off'`.
+   */
+  readonly watchdog?: WatchdogMode;
 }
 
 /** The numbers behind the options of the same names; times in milliseconds, and Infinity for none. */

@@ -35,7 +35,7 @@ import {
 } from './tasks-options.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
-import { Worker, workerDefaults } from './worker.ts';
+import { type Reservation, Worker, workerDefaults } from './worker.ts';
 
 export class UnknownTool extends HoldfastError {
   constructor(name: string, known: readonly string[]) {
@@ -151,11 +151,10 @@ export class Tasks implements AsyncDisposable {
     }
     const scope = key === undefined ? undefined : { owner, tool: tool.name, key };
     return this.#runningHere(tool, request.id, async (leaseMs) => {
-      return store.create(scope, (existing) => {
-        const now = this.clock.now();
-        const holder = leaseMs === undefined ? undefined : { name: queue.name, leaseUntil: now + leaseMs };
-        return onBehalfOf(by, rules.create(existing, wanted, now, holder));
-      });
+      const holder = leaseMs === undefined ? undefined : { name: queue.name, leaseMs };
+      return store.create(scope, (existing) =>
+        onBehalfOf(by, rules.create(existing, wanted, this.clock.now(), holder)),
+      );
     });
   }
 
@@ -174,17 +173,18 @@ export class Tasks implements AsyncDisposable {
     return { from: 'finish', ms: Math.max(ms, floorMs) };
   }
 
-  /** A worker of this process that has a place free claims the task in the commit that makes it. */
+  /** A worker of this process that has a slot free claims the task in the commit that creates it. */
   async #runningHere(
     tool: DurableTool,
     id: TaskId,
     make: (leaseMs: number | undefined) => Promise<Change>,
   ): Promise<Task> {
-    const worker = [...this.#workers].find((one) => one.reserve(tool));
-    if (!worker) return (await make(undefined)).task;
+    let reserved: Reservation | undefined;
+    const worker = [...this.#workers].find((one) => (reserved = one.reserve(tool)));
+    if (!worker || !reserved) return (await make(undefined)).task;
     let claimed: Claimed | undefined;
     try {
-      const { task, writes } = await make(worker.leaseMs);
+      const { task, writes } = await make(worker.claimMs);
       // Otherwise it is the task that already bore the idempotency key.
       if (task.id === id) {
         const journal = writes[0]?.journal ?? [];
@@ -192,7 +192,7 @@ export class Tasks implements AsyncDisposable {
       }
       return task;
     } finally {
-      worker.fill(tool, claimed);
+      worker.fill(reserved, claimed);
     }
   }
 
@@ -285,7 +285,7 @@ export class Tasks implements AsyncDisposable {
   }
 
   /** Starts a worker for all tools, resources and prompts. It holds the process open until it is stopped. */
-  async work({ concurrency, lease, grace }: WorkOptions = {}): Promise<Worker> {
+  async work({ concurrency, lease, grace, watchdog }: WorkOptions = {}): Promise<Worker> {
     const database = await this.opened();
     const { usualLeaseMs: leaseMs = workerDefaults.leaseMs } = database.queue;
     const worker = new Worker(database, this.clock, this.#durable, {
@@ -302,6 +302,7 @@ export class Tasks implements AsyncDisposable {
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),
+      ...(watchdog !== undefined && { watchdog }),
     });
     this.#workers.add(worker);
     return worker;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { BadAnswer, ClaimLost, IdempotencyKeyReused, NotClaimable, TaskMoved } from '../model/errors.ts';
+import type { ActiveTask } from '../model/task.ts';
 import { openInputs } from '../model/task.ts';
 import { aTask } from '../testing/fixtures.ts';
 import {
@@ -27,7 +28,7 @@ test('a new task is queued, ready to be claimed, and its arguments open its jour
 });
 
 test('whoever makes a task may claim it in the same commit', () => {
-  const holder = { name: 'me', leaseUntil: 15_000 };
+  const holder = { name: 'me', leaseMs: 15_000 };
   const { task } = did(rules.create(undefined, aTask(), 0, holder));
   expect(task).toMatchObject({ phase: 'running', epoch: 1, holder, version: 1 });
 });
@@ -72,25 +73,64 @@ test('journal entries do not move the time that a peer sees', () => {
 
 // --- Claims -----------------------------------------------------------------------------------------------
 
-test('a task in the hands of a living worker cannot be claimed while its lease runs', () => {
+const heir = { name: 'heir', leaseMs: 15_000 };
+
+test('a held task cannot be claimed unless its lease expired, and was not renewed since', () => {
   const { task } = claimed();
-  expect(rules.claim(task, { name: 'thief', leaseUntil: 99_000 }, 14_999)).toBeInstanceOf(NotClaimable);
-  expect(rules.claim(task, { name: 'heir', leaseUntil: 99_000 }, 15_000)).toMatchObject({
-    task: { epoch: 2 },
-  });
+  expect(rules.claim(task, heir, 99_000)).toBeInstanceOf(NotClaimable);
+  const renewed = { name: 'worker', leaseUntil: 14_999 };
+  expect(rules.claim(task, heir, 99_000, renewed)).toBeInstanceOf(NotClaimable);
+  const expired = { name: 'worker', leaseUntil: 15_000 };
+  expect(rules.claim(task, heir, 1, expired)).toMatchObject({ task: { epoch: 2 } });
+});
+
+test('a ready task can be claimed however far the clock was set back', () => {
+  const task = created({}, 1_000_000);
+  expect(rules.claim(task, heir, 0)).toMatchObject({ task: { epoch: 1 } });
+});
+
+test('a pass that ended with its process counts as a death, unless it added to the journal', () => {
+  const { task, claim } = claimed();
+  const died = did(rules.claim(task, heir, 1, { name: 'worker' })).task;
+  expect(died).toMatchObject({ deaths: 1 });
+  expect(rules.isSuspect(died)).toBe(false);
+  const again = did(rules.claim(died, { ...heir, name: 'third' }, 2, { name: 'heir' })).task;
+  expect(again).toMatchObject({ deaths: 2 });
+  expect(again).not.toHaveProperty('deathsAlone');
+  expect(rules.isSuspect(again)).toBe(true);
+  const advanced = did(rules.record(task, claim, ['entry'], 1)).task;
+  expect(did(rules.claim(advanced, heir, 2, { name: 'worker' })).task).not.toHaveProperty('deaths');
+});
+
+test('a death counts against a suspect only if it ran alone', () => {
+  let { task } = claimed();
+  for (const name of ['second', 'third']) {
+    const { name: before } = (task as ActiveTask).holder!;
+    task = did(rules.claim(task, { ...heir, name }, 1, { name: before })).task as typeof task;
+  }
+  const alone = did(rules.isolate(task, { taskId: task.id, epoch: task.epoch }, 1)).task;
+  const next = did(rules.claim(alone, { ...heir, name: 'fourth' }, 2, { name: 'third' })).task;
+  expect(next).toMatchObject({ deaths: 3, deathsAlone: 1, holder: { name: 'fourth' } });
+  expect((next as ActiveTask).holder).not.toHaveProperty('isAlone');
+});
+
+test('a worker that claims again what it gave up unfinished counts no death', () => {
+  const { task } = claimed();
+  const same = { ...heir, name: 'worker' };
+  const expired = { name: 'worker', leaseUntil: 15_000 };
+  expect(did(rules.claim(task, same, 1, expired)).task).not.toHaveProperty('deaths');
 });
 
 test('a dead worker is passed over at once, and only the one that was found dead', () => {
   const { task } = claimed();
-  const heir = { name: 'heir', leaseUntil: 99_000 };
-  expect(rules.claim(task, heir, 1, 'somebody else')).toBeInstanceOf(NotClaimable);
-  const { writes } = did(rules.claim(task, heir, 1, 'worker'));
+  expect(rules.claim(task, heir, 1, { name: 'somebody else' })).toBeInstanceOf(NotClaimable);
+  const { writes } = did(rules.claim(task, heir, 1, { name: 'worker' }));
   expect(writes[0]!.events).toEqual([{ type: 'claimed', epoch: 2, holder: 'heir', takenFrom: 'worker' }]);
 });
 
 test('a worker that lost its claim can do nothing any more', () => {
   const { task, claim } = claimed();
-  did(rules.claim(task, { name: 'heir', leaseUntil: 99_000 }, 20_000));
+  did(rules.claim(task, heir, 20_000, { name: 'worker' }));
   const attempts = [
     rules.record(now(task), claim, ['late'], 20_001),
     rules.report(now(task), claim, { message: 'late' }, 20_001),
@@ -113,8 +153,8 @@ test('a claim that was given up cannot be used again', () => {
 test('a parked task is claimable from its time on, and without one not before it is woken', () => {
   const { task, claim } = claimed();
   did(rules.park(task, claim, { seenVersion: task.version, until: 700 }, 1));
-  expect(rules.claim(now(task), { name: 'w', leaseUntil: 9 }, 699)).toBeInstanceOf(NotClaimable);
-  expect(rules.claim(now(task), { name: 'w', leaseUntil: 9 }, 700)).toMatchObject({ task: { epoch: 2 } });
+  expect(rules.claim(now(task), { name: 'w', leaseMs: 9 }, 699)).toBeInstanceOf(NotClaimable);
+  expect(rules.claim(now(task), { name: 'w', leaseMs: 9 }, 700)).toMatchObject({ task: { epoch: 2 } });
 });
 
 test('a worker cannot park over something that it has not seen', () => {

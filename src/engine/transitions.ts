@@ -27,7 +27,16 @@ import {
   type SettledInput,
 } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
-import type { ActiveTask, Holder, NewTask, Progress, QueuedTask, Task, TaskId } from '../model/task.ts';
+import type {
+  ActiveTask,
+  Holder,
+  NewHolder,
+  NewTask,
+  Progress,
+  QueuedTask,
+  Task,
+  TaskId,
+} from '../model/task.ts';
 import {
   type Change,
   changed,
@@ -37,9 +46,9 @@ import {
   type Verdict,
   write,
 } from './change.ts';
-import { bumped, fenced, seen, wake, withoutHolder } from './fenced.ts';
+import { asleep, bumped, fenced, seen, wake, withoutHolder } from './fenced.ts';
 import { boundTo } from './publication.ts';
-import type { Claim } from './queue.ts';
+import type { Claim, FreedHolder } from './queue.ts';
 
 export { deliver, entrust, undeliver } from './deliveries.ts';
 export { cancel, complete, crowdOut, fail, passDeadline, purge, remove } from './endings.ts';
@@ -52,7 +61,12 @@ export { discard, keepForRequest, publish } from './publication.ts';
  * key: the same arguments give that task back, others are refused. With a `holder` the maker claims it in the same
  * commit.
  */
-export function create(existing: Task | undefined, request: NewTask, at: number, holder?: Holder): Verdict {
+export function create(
+  existing: Task | undefined,
+  request: NewTask,
+  at: number,
+  holder?: NewHolder,
+): Verdict {
   if (existing?.id === request.id) return new TaskExists(request.origin.named?.taskId ?? request.id);
   if (existing) {
     const { key, argumentsDigest } = existing.idempotency!;
@@ -64,7 +78,7 @@ export function create(existing: Task | undefined, request: NewTask, at: number,
   const created: TaskEvent = { type: 'created' };
   if (!holder) return changed(task, at, [created], opening(request));
   return changed(
-    { ...task, phase: 'running', epoch: 1, holder },
+    { ...task, phase: 'running', epoch: 1, holder: leased(holder, at) },
     at,
     [created, { type: 'claimed', epoch: 1, holder: holder.name }],
     opening(request),
@@ -120,6 +134,7 @@ function newTask(
     createdAt: at,
     updatedAt: at,
     ...(unpublished ? boundTo(unpublished, deadlineAt) : { deadlineAt }),
+    isReady: true,
     wakeAt: at,
     version: 1,
     epoch: 0,
@@ -133,22 +148,54 @@ function opening(request: NewTask): Json[] {
 
 // --- Claims -----------------------------------------------------------------------------------------------
 
+/** So many deaths in a row make a task a suspect: from then on it runs alone. */
+const suspectAfter = 2;
+
+export function isSuspect({ deaths = 0 }: Task): boolean {
+  return deaths >= suspectAfter;
+}
+
 /**
- * Takes a task that has work and begins a pass. A holder is passed over only when its lease has run out or
- * when it is known to be dead; `deadHolder` names the one that the queue found dead.
+ * Takes a task that has work and begins a pass. A holder is passed over only if the queue found it freed: its process is
+ * dead, or its lease expired and was not renewed since. No clock decides that here.
  */
-export function claim(task: Task, holder: Holder, at: number, deadHolder?: string): Verdict {
+export function claim(task: Task, holder: NewHolder, at: number, freed?: FreedHolder): Verdict {
   if (task.phase === 'done') return new NotClaimable(task.id, 'done');
-  if (task.wakeAt === null || task.wakeAt > at) return new NotClaimable(task.id, 'parked');
+  if (task.wakeAt === null || !(task.isReady || task.wakeAt <= at))
+    return new NotClaimable(task.id, 'parked');
   const previous = task.holder;
-  if (previous && previous.leaseUntil > at && previous.name !== deadHolder)
-    return new NotClaimable(task.id, 'held by a living worker');
+  if (previous && !isFreed(previous, freed)) return new NotClaimable(task.id, 'held by a living worker');
   const epoch = task.epoch + 1;
-  const deaths = (task.deaths ?? 0) + (previous && previous.name === deadHolder ? 1 : 0);
   const begun = task.phase === 'queued' ? { ...seen(task, at), phase: 'running' as const } : bumped(task);
-  return changed({ ...begun, epoch, holder, ...(deaths > 0 && { deaths }) }, at, [
+  const counted = previous && previous.name !== holder.name ? afterDeath(task, previous) : {};
+  return changed({ ...begun, ...counted, epoch, isReady: true, holder: leased(holder, at) }, at, [
     { type: 'claimed', epoch, holder: holder.name, ...(previous && { takenFrom: previous.name }) },
   ]);
+}
+
+function isFreed(previous: Holder, freed: FreedHolder | undefined): boolean {
+  if (freed?.name !== previous.name) return false;
+  return freed.leaseUntil === undefined || freed.leaseUntil === previous.leaseUntil;
+}
+
+/** A pass that added to the journal got somewhere: its death says nothing about the task. */
+function afterDeath(task: Task, { isAlone }: Holder): Pick<Task, 'deaths' | 'deathsAlone'> {
+  if (task.recordedIn === task.epoch) return {};
+  const { deaths = 0, deathsAlone = 0 } = task;
+  const alone = deathsAlone + (isAlone ? 1 : 0);
+  return { deaths: deaths + 1, ...(alone > 0 && { deathsAlone: alone }) };
+}
+
+/** A store with a clock of its own replaces the moment. */
+function leased({ name, leaseMs }: NewHolder, at: number): Holder {
+  return { name, leaseMs, leaseUntil: at + leaseMs };
+}
+
+/** Notes that a suspect has its process for itself: if that dies now, the task is to blame. */
+export function isolate(task: Task, claim: Claim, at: number): Verdict {
+  return fenced(task, claim, (held) =>
+    changed({ ...bumped(held), holder: { ...held.holder!, isAlone: true } }, at, [{ type: 'isolated' }]),
+  );
 }
 
 /**
@@ -163,7 +210,7 @@ export function park(
 ): Verdict {
   return fenced(task, claim, (held) => {
     if (task.version !== seenVersion) return new TaskMoved(task.id, seenVersion, task.version);
-    return changed({ ...bumped(withoutHolder(held)), wakeAt: until }, at, [{ type: 'parked', until }]);
+    return changed(asleep(bumped(withoutHolder(held)), until), at, [{ type: 'parked', until }]);
   });
 }
 
@@ -176,14 +223,17 @@ export function setAside(
 ): Verdict {
   return fenced(task, claim, (held) => {
     const stuck = { message, times: (task.stuck?.times ?? 0) + 1 };
-    const aside = { ...seen(withoutHolder(held), at), statusMessage: message, stuck, wakeAt: until };
-    return changed(aside, at, [{ type: 'stuck', message, until }]);
+    const aside = { ...seen(withoutHolder(held), at), statusMessage: message, stuck };
+    return changed(asleep(aside, until), at, [{ type: 'stuck', message, until }]);
   });
 }
 
-/** Gives a task back unfinished, free to be claimed at once: a worker that shuts down. */
-export function release(task: Task, claim: Claim, at: number): Verdict {
-  return fenced(task, claim, (held) => changed(bumped(withoutHolder(held)), at, [{ type: 'released' }]));
+/** Gives a task back unfinished, free to be claimed at once or from `until` on. */
+export function release(task: Task, claim: Claim, at: number, until?: number): Verdict {
+  return fenced(task, claim, (held) => {
+    const free = bumped(withoutHolder(held));
+    return changed(until === undefined ? free : asleep(free, until), at, [{ type: 'released' }]);
+  });
 }
 
 // --- During a pass ----------------------------------------------------------------------------------------
@@ -191,8 +241,13 @@ export function release(task: Task, claim: Claim, at: number): Verdict {
 /** Appends to the journal: the task has got somewhere. */
 export function record(task: Task, claim: Claim, journal: readonly Json[], at: number): Verdict {
   return fenced(task, claim, (held) => {
-    const { deaths: _deaths, stuck: _stuck, ...advanced } = bumped(held);
-    return changed(advanced as ActiveTask, at, [{ type: 'recorded', entries: journal.length }], journal);
+    const { deaths: _deaths, deathsAlone: _alone, stuck: _stuck, ...advanced } = bumped(held);
+    return changed(
+      { ...advanced, recordedIn: claim.epoch } as ActiveTask,
+      at,
+      [{ type: 'recorded', entries: journal.length }],
+      journal,
+    );
   });
 }
 

@@ -17,6 +17,7 @@ interface Surroundings {
   readonly largestValue: number;
   readonly observed: ObservedPass;
   now(): number;
+  began(attempt: Promise<void>): void;
 }
 
 export async function attempt(call: Call, host: Surroundings): Promise<Attempted> {
@@ -35,7 +36,7 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
     const timeoutMs = purpose.kind === 'step' ? purpose.timeoutMs : undefined;
     const value = carried(
       await inTime(
-        () => host.observed.attempt(observedCall, () => purpose.run(context)),
+        () => begun(host, () => host.observed.attempt(observedCall, () => purpose.run(context))),
         timeoutMs,
         what,
         abort,
@@ -55,6 +56,23 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
     }
     return { type: 'settled', ok: false, value: recordError(error) };
   }
+}
+
+/** A step that ran out of time, or whose task ended, may go on for long: it counts until it has settled. */
+function begun(host: Surroundings, run: () => unknown): unknown {
+  const attempt = run();
+  if (!isPromise(attempt)) return attempt;
+  host.began(
+    Promise.resolve(attempt).then(
+      () => {},
+      () => {},
+    ),
+  );
+  return attempt;
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
 async function inTime(

@@ -3,80 +3,78 @@
  * it, its claims are taken over by others, and what it then still tries to commit is refused.
  */
 import type { Clock } from '../model/clock.ts';
-import { HoldfastError, Refusal } from '../model/errors.ts';
+import { HoldfastError } from '../model/errors.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
-import { type Bounds, defaultBounds } from './bounds.ts';
-import { defaultLargestValue } from './carried.ts';
-import { claimTasks } from './claims.ts';
-import { Housekeeping, type Keeping, keepingDefaults } from './housekeeping.ts';
-import { type Observer, unobserved } from './observer.ts';
-import { passOfThisContext } from './pass.ts';
+import { endIfAbandoned } from './abandoned.ts';
+import { claimTasks, runningIn } from './claims.ts';
+import { Housekeeping } from './housekeeping.ts';
+import { quietly } from './observer.ts';
 import type { Claimed, Database } from './queue.ts';
 import { Run } from './run.ts';
+import { Slots } from './slots.ts';
 import type { CommitNotice } from './store.ts';
 import { StoreError } from './store-errors.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
+import { catchUnhandled } from './unhandled.ts';
+import { watchLoop } from './watchdog.ts';
+import type { WorkerSettings } from './worker-settings.ts';
 
-export interface WorkerSettings {
-  readonly concurrency: number;
-  readonly leaseMs: number;
-  /** How long steps in flight may take to finish when the worker stops. */
-  readonly graceMs: number;
-  /** How long a pass that only waits stays in memory. */
-  readonly lingerMs: number;
-  /** The largest value of a step or result, in characters of JSON. */
-  readonly largestValue: number;
-  readonly bounds: Bounds;
-  readonly keeping: Keeping;
-  /** Ends each pass after every commit that settles something, as a crash would: for tests of handlers. */
-  readonly interruptAfterEveryEntry: boolean;
-  /** Whoever watches its passes. What is committed it sees through the database. */
-  readonly observer: Observer;
-}
+export { type WorkerSettings, workerDefaults } from './worker-settings.ts';
 
-export const workerDefaults: WorkerSettings = {
-  interruptAfterEveryEntry: false,
-  concurrency: 8,
-  leaseMs: 15_000,
-  graceMs: 5_000,
-  lingerMs: 100,
-  largestValue: defaultLargestValue,
-  observer: unobserved,
-  bounds: defaultBounds,
-  keeping: keepingDefaults,
-};
+/**
+ * Others wait for so many leases before they take a task from a process that is alive and silent. A blocked process is
+ * ended by its watchdog after two: until then its tasks block nobody else.
+ */
+const patience = 3;
+/** A suspect that cannot run alone now is tried again after this. */
+const suspectRetryMs = 1_000;
+/** The shortest time in which a worker that stops can give back what it holds. */
+const shortestStopMs = 1_000;
 
 /** Commits of others that a running pass must know of. */
 const stirring = new Set<string>(['answered', 'withdrawn', 'childDone', 'completed']);
+
+/** A slot that is kept for a task which is about to be created. */
+export interface Reservation {
+  readonly tool: DurableTool;
+  /** On the monotonic clock. */
+  readonly at: number;
+}
 
 export class Worker implements AsyncDisposable {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #tools: readonly DurableTool[];
   readonly #settings: WorkerSettings;
-  readonly #runs = new Map<string, Run>();
+  readonly #slots: Slots;
+  /** Runs that still have something to commit. */
+  readonly #runs = new Map<TaskId, Run>();
+  /** All tasks of this process, those with steps that have not settled among them. */
+  readonly #running: Set<TaskId>;
   readonly #housekeeping: Housekeeping;
   readonly #stopListening: (() => void)[] = [];
-  readonly #renewal: NodeJS.Timeout;
   readonly #emptied = new Set<() => void>();
-  /** Tools whose tasks are being made for this worker. */
-  readonly #reserved: DurableTool[] = [];
+  #reserved = 0;
   #claiming = false;
   #claimAgain = false;
   #claimsSoon = false;
-  #renewing = false;
-  /** There may be work that was not taken for want of a place; otherwise the queue tells when there is some. */
+  #renewal: Promise<void> | undefined;
+  /** There may be work that was not taken for want of a slot; otherwise the queue tells when there is some. */
   #leftBehind = false;
   #stopping: Promise<void> | undefined;
-  /** A task that took its process with it too often runs with no other beside it. */
-  #alone = false;
+  /** The suspect that has this process for itself, or is about to. */
+  #alone: Run | undefined;
+  /** How often in a row all slots were found taken by tasks that wait for subtasks. */
+  #blockedRounds = 0;
 
   constructor(database: Database, clock: Clock, tools: readonly DurableTool[], settings: WorkerSettings) {
     this.#database = database;
     this.#clock = clock;
     this.#tools = tools;
     this.#settings = settings;
+    this.#slots = new Slots(settings.concurrency);
+    this.#running = runningIn(database.queue);
     this.#housekeeping = new Housekeeping(
       database,
       clock,
@@ -84,34 +82,43 @@ export class Worker implements AsyncDisposable {
       settings.keeping,
       settings.observer,
     );
-    this.#renewal = setInterval(() => void this.#renew(), settings.leaseMs / 3);
-    process.on('unhandledRejection', this.#onUnhandled);
+    const renewal = setInterval(() => void this.#keepClaims(), settings.leaseMs / 3);
     this.#stopListening.push(
+      () => clearInterval(renewal),
+      catchUnhandled((pass, error) => {
+        const run = [...this.#runs.values()].find((one) => one.isOf(pass));
+        run?.breakLoose(error);
+        return run !== undefined;
+      }),
+      watchLoop({
+        leaseMs: settings.leaseMs,
+        mode: settings.watchdog,
+        blocked: (message, detail) => this.#warn('loopBlocked', message, detail),
+      }),
       database.store.subscribe((notice) => this.#hear(notice)),
       database.queue.onWork(() => void this.#claim()),
-      () => process.off('unhandledRejection', this.#onUnhandled),
     );
     void this.#claim();
   }
 
-  /** Keeps a place for a task of this tool that is about to be made, or says that there is none. */
-  reserve(wanted: DurableTool): boolean {
+  /** Keeps a slot for a task of this tool that is about to be created; undefined if there is none, or others wait. */
+  reserve(wanted: DurableTool): Reservation | undefined {
     const tool = this.#own(wanted);
-    const isFree =
-      !this.#stopping &&
-      !this.#alone &&
-      tool !== undefined &&
-      this.#places() > 0 &&
-      this.#freeSlots(tool) > 0;
-    if (isFree) this.#reserved.push(tool);
-    return isFree;
+    if (this.#stopping || this.#alone || this.#leftBehind || !tool) return undefined;
+    if (this.#slots.freeFor(tool) <= 0) return undefined;
+    this.#slots.take(tool);
+    this.#reserved++;
+    return { tool, at: this.#clock.monotonic() };
   }
 
-  /** Gives a reserved place back, to the task that it was kept for if that came about. */
-  fill(wanted: DurableTool, claimed: Claimed | undefined): void {
-    this.#reserved.splice(this.#reserved.indexOf(this.#own(wanted)!), 1);
-    if (claimed) void this.#start(claimed);
-    else void this.#claim();
+  /** Gives a reserved slot back, to the task that it was kept for if that came about. */
+  fill({ tool, at }: Reservation, claimed: Claimed | undefined): void {
+    this.#reserved--;
+    if (claimed) void this.#start(claimed, at);
+    else {
+      this.#slots.give(tool);
+      void this.#claim();
+    }
   }
 
   /** Resolves when a task that has only just come into its hands has left them, or had its head start. */
@@ -120,9 +127,9 @@ export class Worker implements AsyncDisposable {
     return run?.owner === owner ? run.headStart.wait() : undefined;
   }
 
-  /** For how long what it claims is its own. */
-  get leaseMs(): number {
-    return this.#settings.leaseMs;
+  /** For how long what it claims is its own, unless it renews the claim. */
+  get claimMs(): number {
+    return this.#settings.leaseMs * patience;
   }
 
   /** True while no task is in its hands and none is being claimed. */
@@ -130,7 +137,7 @@ export class Worker implements AsyncDisposable {
     return this.#runs.size === 0 && !this.#claiming && !this.#claimsSoon;
   }
 
-  /** Takes nothing new, lets the steps in flight finish, and gives everything back. */
+  /** Takes nothing new, lets the steps in flight finish, and gives everything back: within the grace time. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -141,55 +148,91 @@ export class Worker implements AsyncDisposable {
   }
 
   async #stop(): Promise<void> {
+    const { graceMs } = this.#settings;
+    const stopMs = Math.max(graceMs, shortestStopMs);
     for (const run of this.#runs.values()) run.yield();
-    const grace = setTimeout(() => {
-      for (const run of this.#runs.values()) run.stop();
-    }, this.#settings.graceMs);
-    while (this.#runs.size + this.#reserved.length > 0 || this.#claiming)
-      await new Promise<void>((resolve) => this.#emptied.add(resolve));
-    clearTimeout(grace);
-    clearInterval(this.#renewal);
+    // What is left of the time is for giving the tasks back.
+    const grace = setTimeout(
+      () => {
+        for (const run of this.#runs.values()) run.stop();
+      },
+      Math.min(graceMs, stopMs * 0.8),
+    );
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const end = setTimeout(resolve, stopMs);
+    await Promise.race([late, this.#emptyHands()]);
     for (const stop of this.#stopListening) stop();
-    await this.#housekeeping.stop();
+    await Promise.race([late, this.#housekeeping.stop()]);
+    clearTimeout(grace);
+    clearTimeout(end);
+  }
+
+  async #emptyHands(): Promise<void> {
+    while (this.#runs.size + this.#reserved > 0 || this.#claiming)
+      await new Promise<void>((resolve) => this.#emptied.add(resolve));
   }
 
   async #claim(): Promise<void> {
     this.#claimAgain = true;
     if (this.#claiming) return;
     this.#claiming = true;
-    while (this.#claimAgain && !this.#stopping && !this.#alone) {
-      this.#claimAgain = false;
-      const limit = this.#places();
-      const tools = this.#tools.filter((tool) => this.#freeSlots(tool) > 0);
-      if (limit <= 0 || tools.length === 0) break;
-      const claimed = await this.#claimSome(tools, limit).catch(noneIfStoreFails);
-      for (const one of claimed) void this.#start(one);
-      if (claimed.length === limit) this.#claimAgain = true;
+    try {
+      await this.#claimAll();
+    } catch (error) {
+      // What a store cannot do now is tried again with the next news.
+      if (!(error instanceof StoreError)) this.#warn('claimFailed', 'Tasks could not be claimed.', { error });
+    } finally {
+      const isFull = this.#slots.free <= 0 || this.#tools.some((tool) => this.#slots.freeFor(tool) <= 0);
+      this.#leftBehind = this.#alone !== undefined || isFull;
+      this.#claiming = false;
+      this.#tellEmptied();
     }
-    this.#leftBehind =
-      this.#alone || this.#places() <= 0 || this.#tools.some((tool) => this.#freeSlots(tool) <= 0);
-    this.#claiming = false;
-    this.#tellEmptied();
   }
 
-  /** A tool with a limit of its own is claimed apart, so that its tasks take no place from others. */
-  async #claimSome(tools: readonly DurableTool[], limit: number): Promise<Claimed[]> {
+  async #claimAll(): Promise<void> {
+    while (this.#claimAgain && !this.#stopping && !this.#alone) {
+      this.#claimAgain = false;
+      // After a stall the claims that it holds come first.
+      if ([...this.#runs.values()].some((run) => !run.isHeld)) await this.#renew();
+      const limit = this.#slots.free;
+      const tools = this.#tools.filter((tool) => this.#slots.freeFor(tool) > 0);
+      if (limit <= 0 || tools.length === 0) break;
+      if ((await this.#claimSome(tools, limit)) === limit) this.#claimAgain = true;
+    }
+  }
+
+  /** A tool with a limit of its own is claimed apart, so that its tasks take no slot from others. */
+  async #claimSome(tools: readonly DurableTool[], limit: number): Promise<number> {
     const limited = tools.filter(({ concurrency }) => Number.isFinite(concurrency));
     const groups = [tools.filter((tool) => !limited.includes(tool)), ...limited.map((tool) => [tool])];
-    const claimed: Claimed[] = [];
+    let count = 0;
     for (const group of groups) {
-      const most = Math.min(limit - claimed.length, ...group.map((tool) => this.#freeSlots(tool)));
+      const most = Math.min(limit - count, ...group.map((tool) => this.#slots.freeFor(tool)));
       if (group.length === 0 || most <= 0) continue;
-      claimed.push(
-        ...(await claimTasks(this.#database, {
-          tools: group.map(({ name, version }) => ({ tool: name, version })),
-          limit: most,
-          leaseMs: this.#settings.leaseMs,
-          now: this.#clock.now(),
-        })),
-      );
+      count += await this.#claimUpTo(most, group, limited.includes(group[0]!) ? group[0] : undefined);
     }
-    return claimed;
+    return count;
+  }
+
+  /** Slots are taken before the claim, so that nobody else fills them meanwhile. */
+  async #claimUpTo(
+    most: number,
+    tools: readonly DurableTool[],
+    limited: DurableTool | undefined,
+  ): Promise<number> {
+    this.#slots.take(limited, most);
+    const at = this.#clock.monotonic();
+    const claimed = await claimTasks(this.#database, {
+      tools: tools.map(({ name, version }) => ({ tool: name, version })),
+      limit: most,
+      leaseMs: this.claimMs,
+      now: this.#clock.now(),
+    }).finally(() => this.#slots.give(limited, most));
+    for (const one of claimed) {
+      this.#slots.take(this.#own({ name: one.task.tool, version: one.task.toolVersion }));
+      void this.#start(one, at);
+    }
+    return claimed.length;
   }
 
   /** A tool may be called with other terms than it was registered with; it is the same all the same. */
@@ -197,50 +240,93 @@ export class Worker implements AsyncDisposable {
     return this.#tools.find((tool) => tool.name === name && tool.version === version);
   }
 
-  #freeSlots(tool: DurableTool): number {
-    const running = [...this.#runs.values()].filter((run) => run.tool === tool).length;
-    return tool.concurrency - running - this.#reserved.filter((one) => one === tool).length;
-  }
-
-  #places(): number {
-    return this.#settings.concurrency - this.#runs.size - this.#reserved.length;
-  }
-
-  async #start(claimed: Claimed): Promise<void> {
-    const { store } = this.#database;
-    const { task, claim } = claimed;
+  /** Its slot is taken already. `claimedAt` is when the claim was asked for, on the monotonic clock. Never rejects. */
+  async #start(claimed: Claimed, claimedAt: number): Promise<void> {
+    const { task } = claimed;
     const tool = this.#own({ name: task.tool, version: task.toolVersion })!;
     const settings = this.#settings;
-    // Where others wait for a place nobody lingers in it.
-    const lingerMs = () => (this.#places() > 0 ? settings.lingerMs : 0);
-    const renew = () => void this.#renew();
-    const run = new Run({ store, clock: this.#clock, tool, claimed, settings, lingerMs, renew });
+    const run = new Run({
+      store: this.#database.store,
+      clock: this.#clock,
+      tool,
+      claimed,
+      claimedAt,
+      settings,
+      // Where others wait for a slot nobody lingers in it.
+      lingerMs: () => (this.#slots.free > 0 ? settings.lingerMs : 0),
+      renew: () => void this.#keepClaims(),
+    });
     this.#runs.set(task.id, run);
+    this.#running.add(task.id);
     try {
-      if (await this.#isAbandoned(task)) return await this.#endWithRequest(task.rootId);
-      const deaths = task.deaths ?? 0;
-      if (deaths > tool.deathsAllowed) {
-        const message = `The process that ran this task died ${deaths} times in a row without getting any further, the last time with nothing else beside it. It was given up.`;
-        await store.update('family', task.id, (family) =>
-          rules.fail(family, claim, { kind: 'failure', message }, this.#clock.now()),
-        );
-      } else {
-        if (deaths === tool.deathsAllowed) await this.#untilAlone(run);
-        if (this.#stopping) run.yield();
-        await run.advance();
-      }
+      await this.#advance(run, claimed);
     } catch (error) {
       // Ended meanwhile, or the store cannot do it now: then the lease will run out.
-      if (!(error instanceof HoldfastError)) throw error;
+      if (!(error instanceof HoldfastError))
+        this.#warn('passFailed', `A pass of ${tool.name} failed in the engine.`, { task: task.id, error });
     } finally {
-      if ((task.deaths ?? 0) === tool.deathsAllowed) this.#alone = false;
+      if (this.#alone === run) this.#alone = undefined;
       this.#runs.delete(task.id);
       this.#tellEmptied();
-      if (!this.#stopping && this.#leftBehind) this.#claimSoon();
+      if (run.settled) void run.settled.then(() => this.#free(run));
+      else this.#free(run);
     }
   }
 
-  /** Tasks that ended in one commit leave their places one after the other: what may follow them is asked for once. */
+  #free(run: Run): void {
+    this.#running.delete(run.taskId);
+    this.#slots.give(run.tool);
+    this.#tellEmptied();
+    if (!this.#stopping && this.#leftBehind) this.#claimSoon();
+  }
+
+  async #advance(run: Run, { task, claim }: Claimed): Promise<void> {
+    const { store } = this.#database;
+    if (await endIfAbandoned(this.#database, task, this.#clock)) return;
+    if (this.#alone && this.#alone !== run) return await run.release();
+    if (rules.isSuspect(task)) {
+      if ((task.deathsAlone ?? 0) >= run.tool.deathsAllowed) {
+        const failure = { kind: 'failure', message: gaveUp(task) } as const;
+        await store.update('family', task.id, (family) =>
+          rules.fail(family, claim, failure, this.#clock.now()),
+        );
+        return;
+      }
+      if (!(await this.#isolate(run))) return await run.release(this.#clock.now() + suspectRetryMs);
+    }
+    if (this.#stopping) run.yield();
+    await run.advance();
+  }
+
+  /**
+   * Lets a suspect have the process for itself. Suspects run one at a time, in all processes together. Other tasks are
+   * given back: their steps may finish within the grace time. False if that is not possible now.
+   */
+  async #isolate(run: Run): Promise<boolean> {
+    if (this.#alone || this.#stopping) return false;
+    this.#alone = run;
+    this.#leftBehind = true;
+    if (!(await this.#database.queue.isolate(run.claim))) return false;
+    const others = () => [...this.#runs.values()].filter((other) => other !== run);
+    for (const other of others()) other.yield();
+    const grace = setTimeout(() => {
+      for (const other of others()) other.stop();
+      this.#tellEmptied();
+    }, this.#settings.graceMs);
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const end = setTimeout(resolve, this.#settings.graceMs + shortestStopMs);
+    while (this.#slots.taken > 1 && !this.#stopping) {
+      const emptied = new Promise<false>((done) => this.#emptied.add(() => done(false)));
+      if (await Promise.race([emptied, late.then(() => true)])) break;
+    }
+    clearTimeout(grace);
+    clearTimeout(end);
+    if (this.#slots.taken > 1 || this.#stopping) return false;
+    await run.isolate();
+    return true;
+  }
+
+  /** Tasks that ended in one commit leave their slots one after the other: what may follow them is asked for once. */
   #claimSoon(): void {
     if (this.#claimsSoon) return;
     this.#claimsSoon = true;
@@ -248,31 +334,6 @@ export class Worker implements AsyncDisposable {
       this.#claimsSoon = false;
       void this.#claim();
     });
-  }
-
-  /** Whether it belongs, or its root does, to a request whose process is dead. */
-  async #isAbandoned(task: Task): Promise<boolean> {
-    const { store, queue } = this.#database;
-    const root = task.parentId === undefined ? task : await store.get(task.rootId);
-    // What this process serves itself needs no looking.
-    if (root?.unpublished?.servedBy === queue.name) return false;
-    const servedBy = root?.unpublished?.servedBy;
-    return typeof servedBy === 'string' && !(await queue.isAlive(servedBy));
-  }
-
-  /** The process that served the request is dead, and with it whoever would have been told of the task. */
-  async #endWithRequest(id: TaskId): Promise<void> {
-    const reason = 'The process that served the request died before the task was published.';
-    await this.#database.store
-      .update('family', id, (family) => rules.cancel(family, this.#clock.now(), reason))
-      .catch(unlessRefused);
-  }
-
-  async #untilAlone(run: Run): Promise<void> {
-    this.#alone = true;
-    this.#leftBehind = true;
-    while ([...this.#runs.values()].some((other) => other !== run))
-      await new Promise<void>((resolve) => this.#emptied.add(resolve));
   }
 
   #tellEmptied(): void {
@@ -287,43 +348,59 @@ export class Worker implements AsyncDisposable {
     else if (events.some(({ type }) => stirring.has(type))) run.poke();
   }
 
-  async #renew(): Promise<void> {
-    if (this.#renewing) return;
-    this.#renewing = true;
-    const runs = [...this.#runs.values()];
-    const leaseUntil = this.#clock.now() + this.#settings.leaseMs;
+  async #keepClaims(): Promise<void> {
     try {
-      if (runs.length === 0) return;
-      const claims = runs.map(({ claim }) => claim);
-      const lost = new Set(
-        (await this.#database.queue.renew(claims, leaseUntil)).map(({ taskId }) => taskId),
-      );
-      for (const run of runs) {
-        if (lost.has(run.taskId)) run.stop();
-        else run.renewed(leaseUntil);
-      }
+      await this.#renew();
+      await this.#lookForDeadlock();
     } catch (error) {
-      noneIfStoreFails(error);
-    } finally {
-      this.#renewing = false;
+      if (!(error instanceof StoreError))
+        this.#warn('renewalFailed', 'Claims could not be renewed.', { error });
     }
   }
 
-  /** A promise that a handler forgot ends that handler's task, not the worker. Others are not ours to handle. */
-  readonly #onUnhandled = (error: unknown): void => {
-    const pass = passOfThisContext();
-    const run = pass && [...this.#runs.values()].find((one) => one.isOf(pass));
-    if (run) run.breakLoose(error);
-    else if (!pass && process.listenerCount('unhandledRejection') === 1) throw error;
-  };
+  #renew(): Promise<void> {
+    this.#renewal ??= this.#renewAll().finally(() => {
+      this.#renewal = undefined;
+    });
+    return this.#renewal;
+  }
+
+  async #renewAll(): Promise<void> {
+    const runs = [...this.#runs.values()];
+    if (runs.length === 0) return;
+    // The lease counts from when it was asked for, however long the store takes to grant it.
+    const asked = this.#clock.monotonic();
+    const claims = runs.map(({ claim }) => claim);
+    const lost = await this.#database.queue.renew(claims, this.claimMs);
+    const gone = new Set(lost.map(({ taskId }) => taskId));
+    for (const run of runs) {
+      if (gone.has(run.taskId)) run.stop();
+      else run.renewed(asked);
+    }
+  }
+
+  /** Parents that keep a step running keep their slots: if they have them all, their subtasks cannot begin here. */
+  async #lookForDeadlock(): Promise<void> {
+    const runs = [...this.#runs.values()];
+    const isBlocked = this.#slots.free <= 0 && runs.length > 0 && runs.every((run) => run.waitsForSubtasks);
+    this.#blockedRounds = isBlocked ? this.#blockedRounds + 1 : 0;
+    if (this.#blockedRounds !== 2) return;
+    const tools = this.#tools.map(({ name, version }) => ({ tool: name, version }));
+    const { ready } = await this.#database.queue.backlog(tools, 1);
+    if (ready === 0) this.#blockedRounds = 0;
+    else
+      this.#warn(
+        'slotsBlocked',
+        `All ${runs.length} slots of this worker are taken by tasks that wait for subtasks while one of their steps runs, and subtasks wait for a slot. Raise concurrency, add a worker, or end the step before the handler waits.`,
+        { slots: runs.length },
+      );
+  }
+
+  #warn(code: string, message: string, detail: Record<string, unknown> = {}): void {
+    quietly(() => this.#settings.observer.warned({ code, message, detail, at: this.#clock.now() }));
+  }
 }
 
-function unlessRefused(error: unknown): void {
-  if (!(error instanceof Refusal)) throw error;
-}
-
-/** What a store cannot do now is tried again with the next news, or the next lease. */
-function noneIfStoreFails(error: unknown): never[] {
-  if (error instanceof StoreError) return [];
-  throw error;
+function gaveUp({ deaths = 0, deathsAlone = 0 }: Task): string {
+  return `The process that ran this task died or stopped responding ${deaths} times in a row before the task made progress, the last ${deathsAlone} times with no other task beside it. The task probably ends its process (a crash, process.exit, out of memory) or blocks its event loop; the log of the worker says more. It was given up.`;
 }

@@ -91,7 +91,7 @@ export class Gateway implements AsyncDisposable {
     await this.settled;
     // Closed tasks would be opened again by a worker.
     if (this.#closing.signal.aborted) return;
-    await this.tasks.work({ concurrency });
+    await this.tasks.work({ concurrency, watchdog: 'exit' });
   }
 
   /** After whatever serves it has stopped: lets go of the upstreams. */

@@ -1,6 +1,9 @@
-/** The moment, in milliseconds since 1970. Nothing below the composition root reads the machine's clock itself. */
+/** Nothing below the composition root reads the machine's clocks itself. */
 export interface Clock {
+  /** The moment, in milliseconds since 1970. People and time servers set this clock forward and back. */
   now(): number;
+  /** Milliseconds since some moment in the past. It never jumps: durations and leases are measured with it. */
+  monotonic(): number;
   /** Calls back once the moment has come, and never keeps the process alive for it. Returns how to forget it. */
   schedule(at: number, callback: () => void): () => void;
 }
@@ -10,6 +13,7 @@ const longestTimeoutMs = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   schedule(at, callback) {
     let timer: NodeJS.Timeout;
     const arm = () => {

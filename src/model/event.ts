@@ -19,6 +19,8 @@ export type TaskEvent =
   | { readonly type: 'childDone'; readonly childId: TaskId; readonly outcome: Outcome['kind'] }
   | { readonly type: 'parked'; readonly until: number | null }
   | { readonly type: 'released' }
+  /** It is a suspect, and has its process for itself. */
+  | { readonly type: 'isolated' }
   | { readonly type: 'stuck'; readonly message: string; readonly until: number }
   | { readonly type: 'completed'; readonly name: string }
   | { readonly type: 'held'; readonly liveChildren: number }

@@ -40,11 +40,22 @@ export interface Unpublished {
   readonly deadlineAt: number | null;
 }
 
-/** Who may advance a task now, until when. The epoch, not the lease, decides whether a commit is accepted. */
+/** Who may advance a task now. The epoch, not the lease, decides whether a commit is accepted. */
 export interface Holder {
   readonly name: string;
+  /** How long the claim lasts without being renewed. */
+  readonly leaseMs: number;
+  /**
+   * Until when, by the clock of the store. It changes with every renewal. Rules compare it for equality alone: only a
+   * store can judge whether a lease has expired.
+   */
   readonly leaseUntil: number;
+  /** The task runs with no other beside it: if its process dies now, the task is to blame. */
+  readonly isAlone?: true;
 }
+
+/** A claim that a task's next worker wants to have. */
+export type NewHolder = Pick<Holder, 'name' | 'leaseMs'>;
 
 export interface Progress {
   readonly done: number;
@@ -84,8 +95,12 @@ interface TaskCore {
 
   /** What was completed from outside, by name: the first value stands. */
   readonly completions?: Readonly<Record<string, Json>>;
-  /** How many passes in a row died with their process and left no new journal entry. */
+  /** How many passes in a row ended with the death or the silence of their process and left no new journal entry. */
   readonly deaths?: number;
+  /** How many of them had the process for themselves. */
+  readonly deathsAlone?: number;
+  /** The last pass that added to the journal. */
+  readonly recordedIn?: number;
   /** Why no worker can go on with it at present, and how often it was tried. */
   readonly stuck?: { readonly message: string; readonly times: number };
 
@@ -97,6 +112,8 @@ interface TaskCore {
 
 interface LiveTask extends TaskCore {
   readonly holder?: Holder;
+  /** A worker may claim it whatever the clock says: `wakeAt` then tells since when, and is no timer. */
+  readonly isReady?: true;
   /** From when on a worker may claim the task; null while it is parked on something that will wake it. */
   readonly wakeAt: number | null;
   /** The handler's own outcome, held back until the last subtask is done. */

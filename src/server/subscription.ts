@@ -21,6 +21,7 @@ const unseen = new Set<TaskEvent['type']>([
   'recorded',
   'parked',
   'released',
+  'isolated',
   'awaited',
   'delivering',
   'undelivered',

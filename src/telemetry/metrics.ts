@@ -1,7 +1,7 @@
 /** What this process did to tasks, counted; and how the queue stands, looked up when somebody asks. */
 import type { Histogram, Meter } from '@opentelemetry/api';
 import type { Change, TaskWrite } from '../engine/change.ts';
-import type { ObservedCall, ObservedPass, Suspicion } from '../engine/observer.ts';
+import type { ObservedCall, ObservedPass, Suspicion, Warning } from '../engine/observer.ts';
 import type { Database, ToolVersion } from '../engine/queue.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Task } from '../model/task.ts';
@@ -44,6 +44,10 @@ export class Metrics {
     'holdfast.suspicious',
     'Minutes in which a caller did what honest ones do not, by pattern.',
   );
+  readonly #warnings = count(
+    'holdfast.warnings',
+    'Troubles of workers that operators should know of, by code.',
+  );
   readonly #counts = [
     this.#created,
     this.#finished,
@@ -57,6 +61,7 @@ export class Metrics {
     this.#polls,
     this.#refused,
     this.#suspicious,
+    this.#warnings,
   ];
   readonly #lives = new Durations({
     name: 'holdfast.task.duration',
@@ -115,6 +120,10 @@ export class Metrics {
 
   suspicious({ pattern }: Suspicion): void {
     this.#suspicious.add({ pattern });
+  }
+
+  warned({ code }: Warning): void {
+    this.#warnings.add({ code });
   }
 
   async text(): Promise<string> {

@@ -79,6 +79,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
     refused: (limit) => counted.refused(limit),
     suspicious: (suspicion) => counted.suspicious(suspicion),
     overfull() {},
+    warned: (warning) => counted.warned(warning),
     metrics: () => counted.text(),
   };
 }

@@ -36,7 +36,7 @@ export function brokenInvariants(tasks: Tasks): string[] {
     if (parent && parent.owner !== task.owner) complain('belongs to another owner than its parent');
 
     if (task.phase === 'done') {
-      for (const field of ['holder', 'wakeAt', 'heldOutcome'])
+      for (const field of ['holder', 'isReady', 'wakeAt', 'heldOutcome'])
         if (field in task) complain(`is done and has a ${field}`);
       if (task.finishedAt < task.createdAt) complain('ended before it began');
       if (own.some((child) => child.phase === 'done' && child.finishedAt > task.finishedAt))

@@ -3,6 +3,8 @@ import type { Clock } from '../model/clock.ts';
 /** A clock that moves only when it is told to, forwards or back, and fires what has come due on the way. */
 export class ManualClock implements Clock {
   #now: number;
+  /** How far the wall clock is ahead of the monotonic one. */
+  #ahead = 0;
   readonly #due = new Set<{ readonly at: number; readonly callback: () => void }>();
 
   constructor(now = Date.UTC(2026, 6, 28)) {
@@ -13,10 +15,20 @@ export class ManualClock implements Clock {
     return this.#now;
   }
 
+  monotonic(): number {
+    return this.#now - this.#ahead;
+  }
+
   schedule(at: number, callback: () => void): () => void {
     const entry = { at, callback };
     this.#due.add(entry);
     return () => this.#due.delete(entry);
+  }
+
+  /** Sets the wall clock, forward or back, as a time server does: no time passes. */
+  set(ms: number): void {
+    this.#ahead += ms;
+    this.jump(ms);
   }
 
   /** Moves at once, as a machine that wakes from sleep: what came due meanwhile fires afterwards, late. */

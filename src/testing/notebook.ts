@@ -41,7 +41,7 @@ export function created(overrides: Partial<NewTask> = {}, at = 0): Task {
 }
 
 export function claimed(task: Task = created(), at = 0, name = 'worker'): Held {
-  const next = did(rules.claim(now(task), { name, leaseUntil: at + 15_000 }, at)).task;
+  const next = did(rules.claim(now(task), { name, leaseMs: 15_000 }, at)).task;
   return { task: next, claim: { taskId: next.id, epoch: next.epoch } };
 }
 

@@ -13,8 +13,8 @@ export function ids(tasks: readonly Task[]): string[] {
   return tasks.map(({ id }) => id);
 }
 
-export function holder(clock: ManualClock, name = 'worker') {
-  return { name, leaseUntil: clock.now() + 15_000 };
+export function holder(name = 'worker') {
+  return { name, leaseMs: 15_000 };
 }
 
 export function create(store: Store, clock: ManualClock, request: NewTask): Promise<Change> {
@@ -22,7 +22,7 @@ export function create(store: Store, clock: ManualClock, request: NewTask): Prom
 }
 
 export async function claimOne(store: Store, clock: ManualClock, taskId: string): Promise<Claim> {
-  const { task } = await store.update('task', taskId, (now) => rules.claim(now, holder(clock), clock.now()));
+  const { task } = await store.update('task', taskId, (now) => rules.claim(now, holder(), clock.now()));
   return { taskId, epoch: task.epoch };
 }
 

@@ -9,6 +9,8 @@ import type { ManualClock } from './manual-clock.ts';
 import { checks, type SuiteOptions } from './suite.ts';
 
 const leaseMs = 15_000;
+const shortLeaseMs = 100;
+const stepMs = 20;
 const tools = [
   { tool: 'publish_report', version: '1' },
   { tool: 'summarise', version: '1' },
@@ -73,11 +75,9 @@ export function testQueue(options: SuiteOptions): void {
     'a held task is not offered while its lease runs, and is when it has run out',
     async ({ database, clock }) => {
       const id = await create(database, clock);
-      await claim(database, clock);
-      clock.advance(leaseMs - 1);
+      await claim(database, clock, { leaseMs: shortLeaseMs });
       assert.deepEqual(await claim(database, clock), []);
-      clock.advance(1);
-      assert.deepEqual(ids(await claim(database, clock)), [id]);
+      assert.deepEqual(ids(await claimed(database, clock)), [id]);
     },
   );
 
@@ -85,18 +85,59 @@ export function testQueue(options: SuiteOptions): void {
     'a renewed lease keeps the task, and a lost claim is reported as lost',
     async ({ database, clock }) => {
       await create(database, clock);
-      const [first] = await claim(database, clock);
-      clock.advance(leaseMs - 1);
-      assert.deepEqual(await database.queue.renew([first!.claim], clock.now() + leaseMs), []);
-      clock.advance(leaseMs - 1);
-      assert.deepEqual(await claim(database, clock), []);
-      clock.advance(1);
-      const [second] = await claim(database, clock);
-      assert.deepEqual(await database.queue.renew([first!.claim, second!.claim], clock.now() + leaseMs), [
-        first!.claim,
-      ]);
+      const [first] = await claim(database, clock, { leaseMs: shortLeaseMs });
+      assert.deepEqual(await database.queue.renew([first!.claim], leaseMs), []);
+      for (let passed = 0; passed < shortLeaseMs * 3; passed += stepMs) {
+        await aMoment(clock);
+        assert.deepEqual(await claim(database, clock), []);
+      }
+      assert.deepEqual(await database.queue.renew([first!.claim], shortLeaseMs), []);
+      const [second] = await claimed(database, clock);
+      assert.deepEqual(await database.queue.renew([first!.claim, second!.claim], leaseMs), [first!.claim]);
     },
   );
+
+  check('whether a lease has expired is no matter of the wall clock', async ({ database, clock }) => {
+    await create(database, clock);
+    await claim(database, clock);
+    for (const ms of [86_400_000, 3_600_000, -172_800_000]) {
+      clock.set(ms);
+      assert.deepEqual(await claim(database, clock), []);
+    }
+  });
+
+  check('a ready task is offered however far the clock is set back', async ({ database, clock }) => {
+    const id = await create(database, clock);
+    clock.set(-86_400_000);
+    const [first] = await claim(database, clock);
+    assert.equal(first?.task.id, id);
+    await database.store.update('task', id, (task) => rules.release(task, first!.claim, clock.now()));
+    clock.set(-86_400_000);
+    assert.deepEqual(ids(await claim(database, clock)), [id]);
+  });
+
+  check('what this process is running is not offered to it, whatever became of its lease', async (bench) => {
+    const { database, clock } = bench;
+    const id = await create(database, clock);
+    await claim(database, clock, { leaseMs: shortLeaseMs });
+    const running = new Set([id]);
+    for (let passed = 0; passed < shortLeaseMs * 3; passed += stepMs) {
+      await aMoment(clock);
+      assert.deepEqual(await database.queue.offers(tools, 9, running), []);
+    }
+  });
+
+  check('of all tasks one at a time may run alone, for as long as it is held', async (bench) => {
+    const { database, clock } = bench;
+    const made = [await create(database, clock), await create(database, clock)];
+    const [first, second] = await claim(database, clock, { limit: 2 });
+    const { queue } = database;
+    assert.equal(await queue.isolate(first!.claim), true);
+    assert.equal(await queue.isolate(second!.claim), false);
+    assert.equal(await queue.isolate({ ...first!.claim, epoch: 9 }), false);
+    await database.store.update('task', made[0]!, (task) => rules.release(task, first!.claim, clock.now()));
+    assert.equal(await queue.isolate(second!.claim), true);
+  });
 
   check(
     'a parked task sleeps until its time, and a released one is free at once',
@@ -241,6 +282,21 @@ function claim(
   request: Partial<ClaimRequest> = {},
 ): Promise<Claimed[]> {
   return claimTasks(database, { tools, limit: 10, leaseMs, now: clock.now(), ...request });
+}
+
+/** Lets time pass on every clock that a store may go by. */
+async function aMoment(clock: ManualClock): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, stepMs));
+  clock.advance(stepMs);
+}
+
+/** Waits until something can be claimed. */
+async function claimed(database: Database, clock: ManualClock): Promise<Claimed[]> {
+  for (;;) {
+    const some = await claim(database, clock);
+    if (some.length > 0) return some;
+    await aMoment(clock);
+  }
 }
 
 function park(database: Database, clock: ManualClock, { claim, task }: Claimed, until: number | null) {

@@ -146,7 +146,9 @@ export function testStore(options: SuiteOptions): void {
   check('a command under a lost claim is refused', async ({ database: { store }, clock }) => {
     const { task, claim } = await claimed(store, clock);
     clock.advance(20_000);
-    await store.update('task', task.id, (now) => rules.claim(now, holder(clock, 'thief'), clock.now()));
+    await store.update('task', task.id, (now) =>
+      rules.claim(now, holder('thief'), clock.now(), { name: 'worker' }),
+    );
     const late = store.update('task', task.id, (now) => rules.record(now, claim, ['late'], clock.now()));
     await assert.rejects(late, ClaimLost);
     assert.equal((await store.journal(task.id)).length, 1);

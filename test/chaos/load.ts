@@ -133,7 +133,7 @@ export class Load {
   async #createPlain(): Promise<void> {
     const request = this.#request();
     const name = this.#random.chance(0.2) ? await this.#ownName() : undefined;
-    const holder = name === undefined ? undefined : { name, leaseUntil: Date.now() + longLeaseMs };
+    const holder = name === undefined ? undefined : { name, leaseMs: longLeaseMs };
     const task = await this.#commit(
       this.#database.store.create(undefined, () => create(undefined, request, Date.now(), holder)),
     );
@@ -142,7 +142,7 @@ export class Load {
 
   /** The name under which to claim a task at its creation is what the queue puts into its offers. */
   async #ownName(): Promise<string | undefined> {
-    const [offer] = await this.#database.queue.offers(tools, 1);
+    const [offer] = await this.#database.queue.offers(tools, 1, new Set());
     return offer?.holder;
   }
 
@@ -269,7 +269,7 @@ export class Load {
 
   async #renew(): Promise<void> {
     await pause(250);
-    const lost = await this.#database.queue.renew([...this.#held.values()], Date.now() + longLeaseMs);
+    const lost = await this.#database.queue.renew([...this.#held.values()], longLeaseMs);
     for (const claim of lost) if (this.#held.get(claim.taskId) === claim) this.#held.delete(claim.taskId);
   }
 

@@ -43,7 +43,7 @@ test('a file whose makers were killed while they made it can be opened', async (
 test('a command that fails half-way leaves nothing behind that looks acknowledged', async () => {
   const file = temporaryFile();
   const database = await openSqlite(file);
-  const holder = { name: 'someone', leaseUntil: Date.now() + 60_000 };
+  const holder = { name: 'someone', leaseMs: 60_000 };
   const { task } = await database.store.create(undefined, () =>
     create(undefined, aTask(), Date.now(), holder),
   );

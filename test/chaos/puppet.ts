@@ -52,7 +52,7 @@ const commands = {
   },
 
   async renew(claims: Claim[], leaseMs: number): Promise<Claim[]> {
-    return database.queue.renew(claims, Date.now() + leaseMs);
+    return database.queue.renew(claims, leaseMs);
   },
 
   /** Goes on renewing until the process ends. */

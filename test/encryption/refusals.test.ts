@@ -10,7 +10,7 @@ import { aTask } from '../../src/testing.ts';
 import { temporaryFile } from './hosting.ts';
 import { encryption, keyOf } from './keys.ts';
 
-const holder = { name: 'somebody', leaseUntil: Date.now() + 3_600_000 };
+const holder = { name: 'somebody', leaseMs: 3_600_000 };
 const large = { text: 'x'.repeat(300_000) };
 
 /** Two tasks of the same kind, done, each with a journal and a large result. */

@@ -10,7 +10,7 @@ import { seededRandom } from '../chaos/random.ts';
 import type { Acknowledged, Order, Said } from './other.ts';
 
 const { file }: { readonly file: string } = JSON.parse(process.argv[2]!);
-const holder = { name: 'other', leaseUntil: Date.now() + 3_600_000 };
+const holder = { name: 'other', leaseMs: 3_600_000 };
 
 let database: SqliteDatabase;
 const readers: DatabaseSync[] = [];
@@ -61,10 +61,10 @@ const acts = {
   /** Transactions that write nothing, and one that renews a lease. */
   async idle(): Promise<void> {
     await database.store.update('task', 'unknown', () => never()).catch(() => {});
-    await database.queue.renew([{ taskId: 'unknown', epoch: 1 }], Date.now());
+    await database.queue.renew([{ taskId: 'unknown', epoch: 1 }], 0);
     const [id] = entries.keys();
     const { epoch } = (await database.store.get(id!))!;
-    await database.queue.renew([{ taskId: id!, epoch }], Date.now() + 60_000);
+    await database.queue.renew([{ taskId: id!, epoch }], 60_000);
   },
 
   /** Opens, works, looks around and closes, again and again. */
@@ -105,7 +105,7 @@ async function make(bytes: number): Promise<Task> {
 
 async function advance(task: Task, renew: boolean): Promise<Task> {
   const claimed = { taskId: task.id, epoch: task.epoch };
-  if (renew) await database.queue.renew([claimed], Date.now() + 60_000);
+  if (renew) await database.queue.renew([claimed], 60_000);
   const change = await database.store.update('task', task.id, (task) => {
     if (task.epoch === 0) return claim(task, holder, Date.now());
     if (task.version % 2 === 0) return record(task, claimed, [{ step: task.version }], Date.now());

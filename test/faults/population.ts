@@ -10,7 +10,7 @@ import { aTask } from '../../src/testing.ts';
 import { type Random, seededRandom } from '../chaos/random.ts';
 
 const owners = ['alice', 'bob', 'carol'];
-const holder = { name: 'somebody', leaseUntil: Date.now() + 3_600_000 };
+const holder = { name: 'somebody', leaseMs: 3_600_000 };
 
 export interface Population {
   readonly tasks: number;

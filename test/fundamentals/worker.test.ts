@@ -247,8 +247,8 @@ test('a task whose process dies again and again runs once more alone, and is the
   });
   const { database, tasks, clock } = await setUp(tool);
   const { id } = await tasks.create(tool);
-  // A worker that is abandoned without a word, and found dead by the next.
-  const dying: Database = {
+  // A worker that is abandoned without a word, and found dead by the next, which is another process.
+  const dying = (): Database => ({
     ...database,
     queue: {
       name: database.queue.name,
@@ -257,24 +257,25 @@ test('a task whose process dies again and again runs once more alone, and is the
         const task = await database.store.get(id);
         const holder = task?.phase !== 'done' ? task?.holder?.name : undefined;
         if (!holder) return database.queue.offers(...args);
-        return [{ taskId: id, holder: `${holder}'`, deadHolder: holder }];
+        return [{ taskId: id, holder: `${holder}'`, freed: { name: holder } }];
       },
       renew: (...args) => database.queue.renew(...args),
+      isolate: (claim) => database.queue.isolate(claim),
       orphans: async () => [],
       backlog: (...args) => database.queue.backlog(...args),
       onWork: () => () => {},
     },
-  };
-  for (let pass = 1; pass <= 3; pass++) {
-    new Worker(dying, clock, [tool], { ...workerDefaults, leaseMs: 3_600_000 });
+  });
+  for (let pass = 1; pass <= 4; pass++) {
+    new Worker(dying(), clock, [tool], { ...workerDefaults, leaseMs: 3_600_000 });
     await until(tasks, async () => started.length === pass && (await tasks.get(id))!.epoch === pass);
   }
-  new Worker(dying, clock, [tool], workerDefaults);
+  new Worker(dying(), clock, [tool], workerDefaults);
   expect(await tasks.outcome(id)).toMatchObject({
     kind: 'failure',
-    message: expect.stringMatching(/died 3 times in a row/),
+    message: expect.stringMatching(/4 times in a row .*, the last 2 times with no other task beside it/),
   });
-  expect(started).toEqual([1, 2, 3]);
+  expect(started).toEqual([1, 2, 3, 4]);
 });
 
 test('an idempotency key makes one task of many calls', async () => {
@@ -317,7 +318,7 @@ test('a journal that no handler can have written holds its task, and harms no wo
   const tool = durableTool('torn', {}, async (_, task) => task.step('first', () => 'one'));
   const { database, tasks, clock } = await setUp(tool);
   const { id } = await tasks.create(tool);
-  const holder = { name: 'somebody', leaseUntil: clock.now() };
+  const holder = { name: 'somebody', leaseMs: 0 };
   const { task } = await database.store.update('task', id, (now) => rules.claim(now, holder, clock.now()));
   const entries = [{ call: 3, ok: true, value: 1 }];
   const entry = {

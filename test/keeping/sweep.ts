@@ -76,7 +76,7 @@ export async function sweepUnderTraffic(trees: number, largest: number): Promise
 async function finishedTree(store: Store, clock: ManualClock, subtasks: number): Promise<void> {
   const request = aTask({ retention: { from: 'finish', ms: hour } });
   const now = clock.now();
-  const holder = { name: 'worker', leaseUntil: now + hour };
+  const holder = { name: 'worker', leaseMs: hour };
   await store.create(undefined, () => rules.create(undefined, request, now, holder));
   const claim: Claim = { taskId: request.id, epoch: 1 };
   await inLanes(100, times(subtasks), () =>

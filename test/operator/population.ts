@@ -32,7 +32,7 @@ async function patterns({ store }: Database): Promise<ReadonlyMap<Standing, Task
     const now = Date.now();
     await store.create(undefined, () => create(undefined, request, now));
     if (how !== 'queued') {
-      const holder = { name: 'worker', leaseUntil: now + 3_600_000 };
+      const holder = { name: 'worker', leaseMs: 3_600_000 };
       const { task } = await store.update('task', request.id, (one) => claimRule(one, holder, now));
       const claim = { taskId: task.id, epoch: task.epoch };
       const value = { content: [{ type: 'text', text: 'Done, and here is what came of it. '.repeat(6) }] };
@@ -103,6 +103,8 @@ function rowOf(task: Task) {
     epoch: task.epoch,
     holder: live?.holder?.name ?? null,
     lease_until: live?.holder?.leaseUntil ?? null,
+    lease_ms: live?.holder?.leaseMs ?? null,
+    ready: live?.isReady ? 1 : null,
     wake_at: live?.wakeAt ?? null,
     deadline_at: live?.deadlineAt ?? null,
     purge_at: task.phase === 'done' ? task.purgeAt : null,

@@ -18,7 +18,7 @@ async function someTasks({
   for (const request of Object.values(made))
     await store.create(undefined, () => create(undefined, request, now));
   const { id } = made.completed;
-  const holder = { name: 'worker', leaseUntil: now + 60_000 };
+  const holder = { name: 'worker', leaseMs: 60_000 };
   const { task } = await store.update('task', id, (one) => claimRule(one, holder, now));
   const claim = { taskId: id, epoch: task.epoch };
   await store.update('lineage', id, (lineage) =>

@@ -42,7 +42,7 @@ async function fileOfAsking(count: number): Promise<string> {
   const file = aFile();
   const { store, close } = await openSqlite(file);
   const claimed = async (id: string) => {
-    const holder = { name: 'worker', leaseUntil: Date.now() + 60_000 };
+    const holder = { name: 'worker', leaseMs: 60_000 };
     const { task } = await store.update('task', id, (one) => claim(one, holder, Date.now()));
     return { taskId: id, epoch: task.epoch };
   };

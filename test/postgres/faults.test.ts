@@ -79,7 +79,7 @@ test('names with characters that Postgres cannot store stay what they are, and s
     expect((await store.list({ owner: text, limit: 9 })).tasks.map(({ id }) => id)).toEqual([`id ${text}`]);
     expect(await store.journal(`id ${text}`)).toEqual([{ arguments: { [text]: text } }]);
     expect(await sessions.get(text)).toEqual({ id: text, owner: text, opening: { text }, seenAt: 1 });
-    const offers = await queue.offers([{ tool: text, version: text }], 9);
+    const offers = await queue.offers([{ tool: text, version: text }], 9, new Set());
     expect(offers.map(({ taskId }) => taskId)).toEqual([`id ${text}`]);
   }
   await database.close();
@@ -100,7 +100,7 @@ test('a task whose job a process fetched and did not live to claim is offered to
   const clock = new ManualClock();
   const [one, other] = await Promise.all([1, 2].map(() => openPostgres(url, { clock, schema: 'fetched' })));
   const { task } = await create(one!.store, clock, aTask());
-  expect(await one!.queue.offers(tools, 9)).toHaveLength(1);
+  expect(await one!.queue.offers(tools, 9, new Set())).toHaveLength(1);
   expect(await claim(other!, clock)).toEqual([]);
   await query(url, `update fetched_jobs.job set started_on = now() - interval '4 s'`);
   clock.advance(3_000);

@@ -128,7 +128,7 @@ const create = fc
         ...(n % 5 === 0 && { unpublished: { servedBy: holder, until: now + (n % 20_000) } }),
         ...(key !== null && { idempotency: { key, argumentsDigest: String(n % 2) } }),
       });
-      const claimant = n % 4 === 0 ? { name: holder, leaseUntil: now + leaseMs } : undefined;
+      const claimant = n % 4 === 0 ? { name: holder, leaseMs } : undefined;
       return {
         kind: 'create',
         request,
@@ -145,9 +145,9 @@ const claim = pick.map((n) =>
     (task, { now, holder }) =>
       rules.claim(
         task,
-        { name: holder, leaseUntil: now + leaseMs },
+        { name: holder, leaseMs },
         now,
-        n % 3 === 0 && task.phase !== 'done' ? task.holder?.name : undefined,
+        n % 3 === 0 && task.phase !== 'done' ? task.holder : undefined,
       ),
     (task) => task.phase !== 'done' && task.wakeAt !== null && !task.holder,
   ),

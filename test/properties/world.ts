@@ -231,12 +231,10 @@ export class World {
   async #renew(pick: number): Promise<void> {
     const claim = this.#claims[pick % Math.max(1, this.#claims.length)];
     if (!claim) return;
-    const leaseUntil = this.clock.now() + 20_000;
-    const lost = await this.#anyDatabase().queue.renew([claim], leaseUntil);
+    const lost = await this.#anyDatabase().queue.renew([claim], 20_000);
     const task = this.#tasks.get(claim.taskId);
     const holds = task && task.phase !== 'done' && task.holder && task.epoch === claim.epoch;
     assert.deepEqual(lost, holds ? [] : [claim]);
-    if (holds) this.#tasks.set(task.id, { ...task, holder: { ...task.holder!, leaseUntil } });
   }
 
   #count(name: string): void {

@@ -68,6 +68,7 @@ export function replayOf(records: readonly Json[], task: Task, handler: HandlerB
     now: () => task.createdAt,
     interrupts: () => false,
     isHeld: () => true,
+    began: () => {},
     commit: never,
     look: never,
     park: never,

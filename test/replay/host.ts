@@ -60,6 +60,8 @@ export class Host implements PassHost {
     return true;
   }
 
+  began(): void {}
+
   schedule(at: number, callback: () => void): () => void {
     this.asked++;
     if (!(at > this.#world.now)) this.problems.push(`An alarm was set to ${at}, at ${this.#world.now}`);

@@ -62,10 +62,11 @@ export class MortalDatabase implements Database {
     this.queue = {
       name: queue.name,
       isAlive: (name) => queue.isAlive(name),
-      offers: (tools, limit) => whileAlive(() => queue.offers(tools, limit)),
+      offers: (...args) => whileAlive(() => queue.offers(...args)),
       orphans: (tools, since, limit) => whileAlive(() => queue.orphans(tools, since, limit)),
       backlog: (tools, most) => whileAlive(() => queue.backlog(tools, most)),
-      renew: (claims, until) => whileAlive(() => queue.renew(claims, until)),
+      renew: (...args) => whileAlive(() => queue.renew(...args)),
+      isolate: (claim) => whileAlive(() => queue.isolate(claim)),
       onWork: (listener) => queue.onWork(unlessDead(listener)),
     };
   }

@@ -92,7 +92,7 @@ export class World {
   claim(holder: string): Claim | undefined {
     const task = this.#known.get(this.taskId)!;
     const { holder: previous } = task as { holder?: { name: string } };
-    const verdict = rules.claim(task, { name: holder, leaseUntil: this.now + 1e9 }, this.now, previous?.name);
+    const verdict = rules.claim(task, { name: holder, leaseMs: 1e9 }, this.now, previous);
     if (verdict instanceof Refusal) return undefined;
     const { id, epoch } = this.#keep(verdict).task;
     return { taskId: id, epoch };
@@ -178,7 +178,7 @@ export class World {
 
   #endChild(id: TaskId): void {
     const child = this.read(id)!;
-    const claimed = this.#keep(rules.claim(child, { name: 'other', leaseUntil: this.now + 1 }, this.now));
+    const claimed = this.#keep(rules.claim(child, { name: 'other', leaseMs: 1 }, this.now));
     const outcome = someOutcome(child.ordinal, hash(this.#seed, 'subtask', child.ordinal));
     const family = { task: claimed.task, ancestors: [this.task], descendants: [] };
     const claim = { taskId: id, epoch: claimed.task.epoch };

@@ -70,7 +70,7 @@ test('a worker whose task another has claimed meanwhile says so, and with which 
   const { id } = await tasks.create(slow);
   await begun.promise;
   const later = Date.now() + 60_000;
-  const other = { name: 'another worker', leaseUntil: later + 60_000 };
+  const other = { name: 'another worker', leaseMs: 60_000 };
   await database.store.update('task', id, (task) => claim(task, other, later));
   goOn.resolve();
   await said.promise;

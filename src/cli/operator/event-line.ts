@@ -44,6 +44,8 @@ function wordsFor(event: TaskEvent, at: number): string {
       return event.until === null ? 'parked' : `parked for ${took(event.until - at)}`;
     case 'released':
       return 'handed over';
+    case 'isolated':
+      return 'runs alone, because its process died before';
     case 'stuck':
       return `set aside for ${took(event.until - at)}: ${event.message}`;
     case 'completed':

@@ -5,6 +5,7 @@
  */
 import type { ToolVersion } from '../../engine/queue.ts';
 import { named, name as stored } from './cells.ts';
+import { serverNow } from './dispatch-schema.ts';
 import { prepared } from './driver.ts';
 import { type FetchedRow, type Jobs, JobsToSend, queueOf, tasksPerJob } from './jobs.ts';
 import type { Line } from './line.ts';
@@ -101,15 +102,15 @@ export class Dispatch {
     // Jobs that lead nowhere any more may stand before those that do.
     for (let tries = 0; tries < mostTries; tries++) {
       const rows = (await Promise.all(wanted.map((one) => jobs.fetch(one.tool, one.jobs)))).flat();
-      const isClaimable = ({ seq, wake_at }: FetchedRow) =>
-        seq !== null && wake_at !== null && wake_at <= now;
+      const isClaimable = ({ seq, wake_at, ready }: FetchedRow) =>
+        seq !== null && (ready === true || (wake_at !== null && wake_at <= now));
       const found = rows.filter(isClaimable).sort(byReadiness);
       const leading = new Set(found.map(({ fetched }) => fetched));
       await this.#dequeue(
         rows.filter((row) => !isClaimable(row)),
         leading,
       );
-      if (found.length > 0) this.#giveBack(found.splice(limit));
+      if (found.length > 0) this.giveBack(found.splice(limit));
       if (found.length > 0 || rows.length === 0) return found;
     }
     return [];
@@ -134,7 +135,6 @@ export class Dispatch {
       await transaction.query(this.#sql.enqueue, [
         queued.map(({ seq }) => seq),
         queued.map(({ job }) => job),
-        now,
       ]);
       await jobs.send(transaction, sent.rows);
       return queued;
@@ -142,7 +142,7 @@ export class Dispatch {
   }
 
   /** What there is no place for others may have. Whoever asks here next, asks on the same connection, and so later. */
-  #giveBack(surplus: readonly FetchedRow[]): void {
+  giveBack(surplus: readonly FetchedRow[]): void {
     const { jobs, line } = this.#parts;
     for (const rows of Map.groupBy(surplus, ({ queue }) => queue).values()) {
       const ids = [...new Set(rows.map(({ fetched }) => fetched))];
@@ -202,8 +202,13 @@ export const readyColumns =
   't.seq, t.id, t.tool, t.tool_version, t.wake_at, t.job, t.holder, t.lease_until, t.deserted';
 
 /** Tasks whose holder fell silent or is gone. Those who hold are few, and looked at one by one. */
-export function isFreed(now: string, dead: string): string {
-  return `(t.lease_until <= ${now} or t.deserted or t.holder = any(${dead}::text[]))`;
+export function isFreed(dead: string): string {
+  return `(t.lease_until <= ${serverNow} or t.deserted or t.holder = any(${dead}::text[]))`;
+}
+
+/** Tasks that have work, whoever holds them. */
+export function isReady(now: string): string {
+  return `(t.ready or t.wake_at <= ${now})`;
 }
 
 function statements(schema: string, bossSchema: string) {
@@ -212,10 +217,10 @@ function statements(schema: string, bossSchema: string) {
     lockReady: `
       select ${readyColumns} from ${tasks} t
       where t.seq = any($1::bigint[]) and (t.job is null or t.job = any($4::uuid[]))
-        and t.wake_at <= $2 and (t.holder is null or ${isFreed('$2', '$3')})
+        and ${isReady('$2')} and (t.holder is null or ${isFreed('$3')})
       order by t.seq for update of t skip locked`,
     enqueue: `
-      update ${tasks} t set job = v.job, deserted = t.holder is not null and t.lease_until > $3
+      update ${tasks} t set job = v.job, deserted = t.holder is not null and t.lease_until > ${serverNow}
       from unnest($1::bigint[], $2::uuid[]) as v (seq, job) where t.seq = v.seq`,
     dequeue: `
       with queued as (

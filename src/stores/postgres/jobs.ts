@@ -12,6 +12,7 @@ import type { PgBoss } from 'pg-boss';
 import type { ToolVersion } from '../../engine/queue.ts';
 import type { TaskId } from '../../model/task.ts';
 import { name } from './cells.ts';
+import { serverNow } from './dispatch-schema.ts';
 import type { Connections, Transaction } from './pool.ts';
 import type { RowOf } from './write-statement.ts';
 
@@ -34,10 +35,13 @@ export interface FetchedRow {
   readonly tool: string;
   readonly tool_version: string;
   readonly wake_at: number | null;
+  readonly ready: boolean | null;
   readonly job: string | null;
   readonly holder: string | null;
   readonly lease_until: number | null;
   readonly deserted: boolean;
+  /** The lease has expired, by the server's clock. */
+  readonly is_expired: boolean;
   readonly body: string;
   readonly root_id: string | null;
   readonly commit: number | null;
@@ -165,8 +169,8 @@ export class Jobs {
       const { hints, schema } = this.#parts;
       const led = `
         with fetched as (${text})
-        select f.id as fetched, f.name as queue, t.seq, t.id, t.xmin::text as xmin, t.tool, t.tool_version, t.wake_at, t.job, t.holder,
-          t.lease_until, t.deserted, t.body, t.root_id, c.seq as commit, c.at, c.events, c.journal, c.xact::text as xact
+        select f.id as fetched, f.name as queue, t.seq, t.id, t.xmin::text as xmin, t.tool, t.tool_version, t.wake_at, t.ready, t.job,
+          t.holder, t.lease_until, t.deserted, coalesce(t.lease_until <= ${serverNow}, false) as is_expired, t.body, t.root_id, c.seq as commit, c.at, c.events, c.journal, c.xact::text as xact
         from fetched f
         left join lateral (
           select t.* from jsonb_array_elements_text(f.data -> 'tasks') as v (id)

@@ -7,7 +7,8 @@ import type { Backlog, Claim, Offer, Queue, ToolVersion } from '../../engine/que
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
 import { named, name as stored } from './cells.ts';
-import { byReadiness, type Dispatch, isFreed, type ReadyRow, readyColumns } from './dispatch.ts';
+import { byReadiness, type Dispatch, isFreed, isReady, type ReadyRow, readyColumns } from './dispatch.ts';
+import { serverNow } from './dispatch-schema.ts';
 import { prepared } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { FetchedRow } from './jobs.ts';
@@ -39,7 +40,7 @@ export class PostgresQueue implements Queue {
   readonly #listeners = new Set<() => void>();
   #stopListening: (() => void)[] = [];
   #cancelTimer: (() => void) | undefined;
-  /** When those who hold tasks were last looked at, and when the first of their leases then ended. */
+  /** When those who hold tasks were last looked at, and when the first of their leases then ends: monotonic. */
   #heldAt = Number.NEGATIVE_INFINITY;
   #leaseAt = Number.POSITIVE_INFINITY;
 
@@ -57,13 +58,15 @@ export class PostgresQueue implements Queue {
     return this.#parts.line.isAlive(name);
   }
 
-  async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
+  async offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]> {
     const now = this.#parts.clock.now();
     const first = await this.#dispatch.fetchBusy(tools, limit, now);
-    const others = first.length < limit ? await this.#look(tools, limit, limit - first.length, now) : [];
-    const found = [...first, ...others];
+    const places = limit - first.length;
+    const others = places > 0 ? await this.#look(tools, limit, places, now, running) : [];
+    const [mine, found] = partition([...first, ...others], ({ id }) => running.has(named(id)));
+    if (mine.length > 0) this.#dispatch.giveBack(mine);
     this.#parts.offered(found);
-    return found.map((row) => this.#offer(row, now));
+    return found.map((row) => this.#offer(row));
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
@@ -75,17 +78,24 @@ export class PostgresQueue implements Queue {
     return rows.map(({ id }) => named(id));
   }
 
-  async renew(claims: readonly Claim[], leaseUntil: number): Promise<Claim[]> {
+  async renew(claims: readonly Claim[], leaseMs: number): Promise<Claim[]> {
     if (claims.length === 0) return [];
     const rows = await this.#parts.connections.query<{ place: number }>(this.#sql.renew, [
       claims.map(({ taskId }) => stored(taskId)),
       claims.map(({ epoch }) => epoch),
-      leaseUntil,
+      leaseMs,
     ]);
     const kept = new Set(rows.map(({ place }) => place - 1));
     // Their rows are others now, on top of whatever somebody else may have written there.
     for (const { taskId } of claims) this.#parts.known.delete(taskId);
     return claims.filter((_, index) => !kept.has(index));
+  }
+
+  async isolate({ taskId, epoch }: Claim): Promise<boolean> {
+    const rows = await this.#parts.connections.query(this.#sql.isolate, [stored(taskId), epoch]);
+    // Its row is another now.
+    this.#parts.known.delete(taskId);
+    return rows.length === 1;
   }
 
   async backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog> {
@@ -116,8 +126,9 @@ export class PostgresQueue implements Queue {
   }
 
   /** Whose lease has run out need not be known earlier than that, nor who died earlier than the next round. */
-  #looksAtHeld(now: number): boolean {
-    const isTime = now >= this.#heldAt + netMs || now < this.#heldAt || now >= this.#leaseAt;
+  #looksAtHeld(): boolean {
+    const now = this.#parts.clock.monotonic();
+    const isTime = now >= this.#heldAt + netMs || now >= this.#leaseAt;
     if (this.#listeners.size > 0 && !isTime) return false;
     this.#heldAt = now;
     return true;
@@ -128,6 +139,7 @@ export class PostgresQueue implements Queue {
     now: number,
     limit: number,
     looksAtHeld: boolean,
+    running: ReadonlySet<TaskId>,
   ): Promise<ReadyRow[]> {
     const { connections, line } = this.#parts;
     const [free, freed] = await Promise.all([
@@ -138,6 +150,7 @@ export class PostgresQueue implements Queue {
             now,
             line.dead.map(stored),
             limit,
+            [...running].map(stored),
           ])
         : [],
     ]);
@@ -150,9 +163,10 @@ export class PostgresQueue implements Queue {
     limit: number,
     places: number,
     now: number,
+    running: ReadonlySet<TaskId>,
   ): Promise<FetchedRow[]> {
-    const looksAtHeld = this.#looksAtHeld(now);
-    const ready = await this.#ready(tools, now, limit, looksAtHeld);
+    const looksAtHeld = this.#looksAtHeld();
+    const ready = await this.#ready(tools, now, limit, looksAtHeld, running);
     const [found] = await Promise.all([
       ready.length > 0 ? this.#dispatch.fetchFor(ready, tools, places, now) : [],
       ready.length < limit ? this.#expectTimers(tools, now, looksAtHeld) : undefined,
@@ -160,10 +174,12 @@ export class PostgresQueue implements Queue {
     return found;
   }
 
-  #offer({ id, holder, lease_until: leaseUntil }: FetchedRow, now: number): Offer {
+  #offer({ id, holder, lease_until: leaseUntil, is_expired: isExpired }: FetchedRow): Offer {
     const offer = { taskId: named(id), holder: this.name };
-    // By a holder whose lease still runs: offered only because that holder is dead.
-    return holder !== null && leaseUntil! > now ? { ...offer, deadHolder: named(holder) } : offer;
+    if (holder === null) return offer;
+    // One whose lease still runs is offered only because its holder is dead.
+    const name = named(holder);
+    return { ...offer, freed: isExpired ? { name, leaseUntil: leaseUntil! } : { name } };
   }
 
   async #expectTimers(tools: readonly ToolVersion[], now: number, looksAtHeld: boolean): Promise<void> {
@@ -171,11 +187,12 @@ export class PostgresQueue implements Queue {
     const { connections, clock } = this.#parts;
     const [[row], leases] = await Promise.all([
       connections.query<{ next: number | null }>(this.#sql.nextTimer, [...columnsOf(tools), now]),
-      looksAtHeld ? connections.query<{ next: number | null }>(this.#sql.nextLease, [now]) : undefined,
+      looksAtHeld ? connections.query<{ left: number | null }>(this.#sql.nextLease, []) : undefined,
     ]);
-    if (leases) this.#leaseAt = leases[0]?.next ?? Number.POSITIVE_INFINITY;
+    if (leases) this.#leaseAt = clock.monotonic() + (leases[0]?.left ?? Number.POSITIVE_INFINITY);
     this.#cancelTimer?.();
-    const next = Math.min(row?.next ?? Number.POSITIVE_INFINITY, this.#leaseAt);
+    const leaseAt = clock.now() + this.#leaseAt - clock.monotonic();
+    const next = Math.min(row?.next ?? Number.POSITIVE_INFINITY, leaseAt);
     const isNone = next === Number.POSITIVE_INFINITY || this.#listeners.size === 0;
     this.#cancelTimer = isNone ? undefined : clock.schedule(next, () => this.#tell());
   }
@@ -206,16 +223,22 @@ function statements(schema: string) {
   const tasks = `${schema}.tasks`;
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
+  const free = (which: string) => `
+    select r.* from ${kinds} cross join lateral (
+      select ${readyColumns} from ${tasks} t where ${ofKind} and ${which} and t.holder is null
+      order by t.wake_at, t.seq limit $4) r`;
+  const ready = 't.ready';
+  const due = 'not t.ready and t.wake_at <= $3';
+  const freeTimes = (which: string) => `
+    select r.wake_at from ${kinds} cross join lateral (
+      select t.wake_at from ${tasks} t where ${ofKind} and ${which} and t.holder is null
+      order by t.wake_at limit $4) r`;
   return prepared({
     free: `
-      select r.* from ${kinds} cross join lateral (
-        select ${readyColumns} from ${tasks} t
-        where ${ofKind} and t.wake_at <= $3 and t.holder is null
-        order by t.wake_at, t.seq limit $4) r
-      order by r.wake_at, r.seq limit $4`,
+      select r.* from (${free(ready)} union all ${free(due)}) r order by r.wake_at, r.seq limit $4`,
     freed: `
       select ${readyColumns} from ${tasks} t join ${kinds} on ${ofKind}
-      where t.holder is not null and t.wake_at <= $3 and ${isFreed('$3', '$4')}
+      where t.holder is not null and ${isReady('$3')} and ${isFreed('$4')} and t.id <> all($6::text[])
       order by t.wake_at, t.seq limit $5`,
     orphans: `
       select t.id from ${tasks} t where t.wake_at <= $3 and t.holder is null
@@ -228,22 +251,31 @@ function statements(schema: string) {
         select t.seq, claims.place from claims
         join ${tasks} t on t.id = claims.id and t.epoch = claims.epoch
         where t.holder is not null order by t.seq for update of t)
-      update ${tasks} t set lease_until = $3 from held where t.seq = held.seq returning held.place`,
+      update ${tasks} t set lease_until = ${serverNow} + $3 from held where t.seq = held.seq
+      returning held.place`,
+    isolate: `
+      update ${tasks} t set alone = true
+      where t.id = $1 and t.epoch = $2 and t.holder is not null
+        and not exists (select 1 from ${tasks} other where other.alone and other.seq <> t.seq)
+      returning 1`,
     backlog: `
       select count(r.wake_at) as ready, min(r.wake_at) as since,
         (select count(*) from (select 1 from ${tasks} where waiting limit $4) w) as waiting
       from (
-        select r.* from ${kinds} cross join lateral (
-          select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at <= $3 and t.holder is null
-          order by t.wake_at limit $4) r
+        ${freeTimes(ready)} union all ${freeTimes(due)}
         union all
         select t.wake_at from ${tasks} t join ${kinds} on ${ofKind}
-        where t.holder is not null and t.wake_at <= $3 and t.lease_until <= $3) r`,
+        where t.holder is not null and t.lease_until <= ${serverNow}) r`,
     nextTimer: `
       select min(r.wake_at) as next from ${kinds} cross join lateral (
-        select t.wake_at from ${tasks} t where ${ofKind} and t.wake_at > $3 and t.holder is null
+        select t.wake_at from ${tasks} t where ${ofKind} and not t.ready and t.wake_at > $3 and t.holder is null
         order by t.wake_at limit 1) r`,
     nextLease: `
-      select min(t.lease_until) as next from ${tasks} t where t.holder is not null and t.lease_until > $1`,
+      select min(t.lease_until) - ${serverNow} as "left" from ${tasks} t
+      where t.holder is not null and t.lease_until > ${serverNow}`,
   });
+}
+
+function partition<T>(some: readonly T[], is: (one: T) => boolean): [T[], T[]] {
+  return [some.filter(is), some.filter((one) => !is(one))];
 }

@@ -167,23 +167,11 @@ export class PostgresSurveySource implements SurveySource {
   async readySince(owner: Owner | undefined, now: number): Promise<number | null> {
     const values = new Values(now);
     const own = ownedBy(owner, values);
-    // The first of each tool: those that wait for a worker may be very many, and those that are held are few.
     const [row] = await this.#ask<{ since: number | null }>(
-      `with recursive kinds as (
-        (select tool, tool_version from ${this.#tasks} where wake_at is not null and holder is null
-          order by tool, tool_version limit 1)
-        union all
-        select next.tool, next.tool_version from kinds cross join lateral (
-          select tool, tool_version from ${this.#tasks}
-          where wake_at is not null and holder is null and (tool, tool_version) > (kinds.tool, kinds.tool_version)
-          order by tool, tool_version limit 1) next)
-      select least(
-        (select min(first.wake_at) from kinds cross join lateral (
-          select wake_at from ${this.#tasks} t
-          where t.tool = kinds.tool and t.tool_version = kinds.tool_version and holder is null and wake_at <= $1 ${own}
-          order by wake_at limit 1) first),
+      `select least(
+        (select min(wake_at) from ${this.#tasks} where ready and holder is null ${own}),
         (select min(wake_at) from ${this.#tasks}
-          where holder is not null and wake_at <= $1 and lease_until <= $1 ${own})) as since`,
+          where not ready and wake_at is not null and holder is null and wake_at <= $1 ${own})) as since`,
       values,
     );
     return row!.since;

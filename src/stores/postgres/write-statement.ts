@@ -7,6 +7,7 @@
 import type { SaidRow } from '../values/said.ts';
 import { arrayIn, arrayOf, type ColumnType } from './arrays.ts';
 import { insertEntries } from './audit.ts';
+import { serverNow } from './dispatch-schema.ts';
 import type { Statement } from './driver.ts';
 import { deleteJobs, insertJobs } from './jobs.ts';
 import type { Turn } from './turns.ts';
@@ -30,7 +31,8 @@ const place = {
 const state = {
   epoch: 'integer',
   holder: 'names',
-  lease_until: 'double precision',
+  lease_ms: 'double precision',
+  ready: 'boolean',
   wake_at: 'double precision',
   job: 'uuid',
   deadline_at: 'double precision',
@@ -134,10 +136,15 @@ export class WriteStatements {
       used.has('made')
         ? `coalesce(v.${seq}, ((select array_agg(seq order by seq) from made))[v.nth])`
         : `v.${seq}`;
+    const until = `${serverNow} + v.lease_ms`;
     const parts: Partial<Record<List | 'said', string>> = {
-      made: `insert into ${schema}.tasks (${all}) select ${all} from ${rows.get('made')} returning seq`,
+      made: `
+        insert into ${schema}.tasks (${all}, lease_until) select ${all}, ${until} from ${rows.get('made')} returning seq`,
+      // A claim is known by its epoch: only with it does a lease begin.
       changed: `
-        update ${schema}.tasks t set deserted = false, ${Object.keys(state).map((name) => `${name} = v.${name}`)}
+        update ${schema}.tasks t set deserted = false, ${Object.keys(state).map((name) => `${name} = v.${name}`)},
+          lease_until = case when v.epoch > t.epoch then ${until} when v.holder is not null then t.lease_until end,
+          alone = case when v.epoch = t.epoch and v.holder is not null then t.alone end
         from ${rows.get('changed')} where t.seq = v.seq and t.xmin = v.xmin returning 1`,
       results: `
         insert into ${schema}.results (task, value) select ${one('seq')}, v.value from ${rows.get('results')}

@@ -219,7 +219,8 @@ export class Writes {
       ordinal: task.ordinal,
       epoch: task.epoch,
       holder: live?.holder === undefined ? null : name(live.holder.name),
-      lease_until: live?.holder?.leaseUntil ?? null,
+      lease_ms: live?.holder?.leaseMs ?? null,
+      ready: live?.isReady === true,
       wake_at: live?.wakeAt ?? null,
       job: this.#jobOf(task, before, now),
       deadline_at: live?.deadlineAt ?? null,
@@ -239,7 +240,7 @@ export class Writes {
   #jobOf(task: Task, row: Held | undefined, now: number): string | null {
     const isFree = task.phase !== 'done' && task.wakeAt !== null && !task.holder;
     this.#leftWork ||= isFree;
-    if (isFree && task.wakeAt! <= now) {
+    if (isFree && (task.isReady || task.wakeAt! <= now)) {
       // One in our own hands leads nobody there any more.
       if (row?.job && !this.#jobs.isInHand(row.job)) return row.job;
       return this.#sent.add(task.id, { tool: task.tool, version: task.toolVersion }, now);

@@ -1,23 +1,24 @@
-/** The `Queue` on SQLite: ready tasks are an index on their rows, and holders are told alive or dead by their locks. */
-import type { Backlog, Claim, Offer, Queue, ToolVersion } from '../../engine/queue.ts';
+/** The `Queue` on SQLite: ready tasks are an index on their rows, and locks tell whether their holders are alive. */
+import type { Backlog, Claim, FreedHolder, Offer, Queue, ToolVersion } from '../../engine/queue.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
 import { type Connection, worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { Instance } from './instances.ts';
+import { type HeldRow, Leases } from './leases.ts';
 import type { Rows } from './rows.ts';
+import { Turns } from './turns.ts';
 
 /** A claim of a killed process must be free within a second. */
 const lookForDeadMs = 300;
 /** Leases that run out, and anything a watcher missed. */
 const netMs = 1_000;
 
-interface ReadyRow {
-  readonly id: TaskId;
-  readonly wake_at: number;
-  readonly holder: string | null;
-  readonly lease_until: number | null;
+interface HolderRow extends HeldRow {
+  readonly holder: string;
+  readonly tool: string;
+  readonly tool_version: string;
 }
 
 export class SqliteQueue implements Queue {
@@ -27,7 +28,9 @@ export class SqliteQueue implements Queue {
   readonly #instance: Instance;
   readonly #clock: Clock;
   readonly #file: string;
-  readonly #ready: ReturnType<Connection['prepare']>;
+  readonly #turns: Turns;
+  readonly #leases = new Leases(2 * netMs);
+  readonly #held: ReturnType<Connection['prepare']>;
   readonly #orphaned: ReturnType<Connection['prepare']>;
   readonly #next: ReturnType<Connection['prepare']>;
   readonly #unclaimed: ReturnType<Connection['prepare']>;
@@ -35,6 +38,10 @@ export class SqliteQueue implements Queue {
   readonly #listeners = new Set<() => void>();
   /** Holders seen alive at the last look. */
   #alive = new Set<string>();
+  /** Leases may have expired, or a holder died, since held tasks were last looked at. */
+  #looksAtHeld = true;
+  /** Tasks whose holder was found freed then, and that were not offered since. */
+  #freed: (HolderRow & { readonly freed: FreedHolder })[] = [];
   #stopListening: (() => void)[] = [];
   #cancelTimer: (() => void) | undefined;
 
@@ -53,23 +60,29 @@ export class SqliteQueue implements Queue {
     this.#instance = parts.instance;
     this.#clock = parts.clock;
     this.#file = parts.file;
-    this.#ready = parts.db.prepare(`
-      select id, wake_at, holder, lease_until from tasks
-      where tool = ? and tool_version = ? and wake_at <= ?
-        and (holder is null or lease_until <= ? or holder not in (select value from json_each(?)))
-      order by wake_at limit ?`);
+    this.#turns = new Turns(parts.db);
+    this.#held = parts.db.prepare(`
+      select id, epoch, holder, lease_until, lease_ms, tool, tool_version from tasks indexed by tasks_held
+      where holder is not null`);
+    const orphaned = (index: string, kind: string) => `
+      select id from tasks indexed by ${index}
+      where ${kind} and holder is null and wake_at is not null and wake_at <= ?
+        and tool || ' ' || tool_version not in (select value from json_each(?))`;
     this.#orphaned = parts.db.prepare(`
-      select id from tasks
-      where wake_at <= ? and holder is null
-        and tool || ' ' || tool_version not in (select value from json_each(?))
-      limit ?`);
+      ${orphaned('tasks_in_turn', 'ready is not null')}
+      union all ${orphaned('tasks_sleeping', 'ready is null')} limit ?`);
     this.#next = parts.db.prepare(`
-      select min(wake_at) as wake_at from tasks where tool = ? and tool_version = ? and wake_at > ?`);
+      select min(wake_at) as wake_at from tasks indexed by tasks_sleeping
+      where tool = ? and tool_version = ? and ready is null and holder is null and wake_at > ?`);
     this.#unclaimed = parts.db.prepare(`
       select count(*) as ready, min(wake_at) as since from (
-        select wake_at from tasks
-        where tool = ? and tool_version = ? and wake_at <= ? and (holder is null or lease_until <= ?)
-        order by wake_at limit ?)`);
+        select * from (
+          select wake_at from tasks indexed by tasks_in_turn
+          where tool = ? and tool_version = ? and ready is not null and holder is null limit ?)
+        union all
+        select wake_at from tasks indexed by tasks_sleeping
+        where tool = ? and tool_version = ? and ready is null and holder is null
+          and wake_at is not null and wake_at <= ? limit ?)`);
     this.#waiting = parts.db.prepare(`
       select count(*) as waiting from (select 1 from tasks where waiting is not null limit ?)`);
   }
@@ -82,15 +95,21 @@ export class SqliteQueue implements Queue {
     return this.#instance.isAlive(name);
   }
 
-  async offers(tools: readonly ToolVersion[], limit: number): Promise<Offer[]> {
+  async offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]> {
     try {
       const now = this.#clock.now();
-      // While nobody listens nothing keeps it up to date.
-      if (this.#listeners.size === 0) this.#alive.clear();
-      const ready = tools.flatMap((tool) => this.#readyOf(tool, now, limit));
-      ready.sort((a, b) => a.wake_at - b.wake_at);
-      if (ready.length < limit) this.#expectTimers(tools, now);
-      return ready.slice(0, limit).map((row) => this.#offer(row, now));
+      const freed = this.#takeFreed(tools, limit, running);
+      const places = limit - freed.length;
+      const due = places > 0 ? this.#turns.due(tools, now, places) : [];
+      let ready = places > 0 ? this.#turns.next(tools, places) : [];
+      if (due.length + ready.length < places) this.#expectTimers(tools, now);
+      // Where there is more to do than can be done, whoever slept waits in line with the others.
+      if (due.length > 0 && due.length + ready.length > places) {
+        await this.#commands.submit(() => this.#turns.enqueueDue(tools, now));
+        ready = this.#turns.next(tools, places);
+      } else ready = [...due, ...ready].sort((a, b) => a.wake_at - b.wake_at);
+      const free = ready.map(({ id }) => ({ taskId: id, holder: this.#instance.name }));
+      return [...freed, ...free];
     } catch (error) {
       throw worded(error, this.#file);
     }
@@ -99,7 +118,8 @@ export class SqliteQueue implements Queue {
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
     try {
       const known = JSON.stringify(tools.map(({ tool, version }) => `${tool} ${version}`));
-      const rows = this.#orphaned.all(readySince, known, limit) as unknown as { id: TaskId }[];
+      const values = [readySince, known];
+      const rows = this.#orphaned.all(...values, ...values, limit) as unknown as { id: TaskId }[];
       return rows.map(({ id }) => id);
     } catch (error) {
       throw worded(error, this.#file);
@@ -111,7 +131,10 @@ export class SqliteQueue implements Queue {
       const now = this.#clock.now();
       const rows = tools.map(
         ({ tool, version }) =>
-          this.#unclaimed.get(tool, version, now, now, most) as { ready: number; since: number | null },
+          this.#unclaimed.get(tool, version, most, tool, version, now, most) as {
+            ready: number;
+            since: number | null;
+          },
       );
       const moments = rows.flatMap(({ since }) => since ?? []);
       return {
@@ -127,10 +150,15 @@ export class SqliteQueue implements Queue {
     }
   }
 
-  renew(claims: readonly Claim[], leaseUntil: number): Promise<Claim[]> {
-    return this.#commands.submit(() =>
-      claims.filter(({ taskId, epoch }) => !this.#rows.renew(taskId, epoch, leaseUntil)),
-    );
+  renew(claims: readonly Claim[], leaseMs: number): Promise<Claim[]> {
+    return this.#commands.submit(() => {
+      const now = this.#clock.now();
+      return claims.filter(({ taskId, epoch }) => !this.#rows.renew(taskId, epoch, now, leaseMs));
+    });
+  }
+
+  isolate({ taskId, epoch }: Claim): Promise<boolean> {
+    return this.#commands.submit(() => this.#rows.isolate(taskId, epoch));
   }
 
   onWork(listener: () => void): () => void {
@@ -149,21 +177,40 @@ export class SqliteQueue implements Queue {
     this.#cancelTimer = undefined;
   }
 
-  /** A holder that is not known to live is probed; every round either ends the search or learns of a living one. */
-  #readyOf({ tool, version }: ToolVersion, now: number, limit: number): ReadyRow[] {
-    for (;;) {
-      const living = JSON.stringify([this.#instance.name, ...this.#alive]);
-      const rows = this.#ready.all(tool, version, now, now, living, limit) as unknown as ReadyRow[];
-      const holders = new Set(rows.filter((row) => isHeld(row, now)).map((row) => row.holder!));
-      const living2 = [...holders].filter((holder) => this.#instance.isAlive(holder));
-      if (living2.length === 0) return rows;
-      for (const holder of living2) this.#alive.add(holder);
-    }
+  #takeFreed(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Offer[] {
+    // While nobody listens nothing tells when to look.
+    if (this.#looksAtHeld || this.#listeners.size === 0) this.#freed = this.#findFreed();
+    if (this.#freed.length === 0) return [];
+    const known = new Set(tools.map(({ tool, version }) => `${tool} ${version}`));
+    const isTaken = ({ id, tool, tool_version }: HolderRow) =>
+      !running.has(id) && known.has(`${tool} ${tool_version}`);
+    const taken = this.#freed.filter(isTaken).slice(0, limit);
+    this.#freed = this.#freed.filter((row) => !taken.includes(row));
+    return taken.map(({ id, freed }) => ({ taskId: id, holder: this.#instance.name, freed }));
   }
 
-  #offer(row: ReadyRow, now: number): Offer {
-    const offer = { taskId: row.id, holder: this.#instance.name };
-    return isHeld(row, now) ? { ...offer, deadHolder: row.holder! } : offer;
+  /** Tasks whose holder is dead, or let its lease expire. Held tasks are few, and looked at one by one. */
+  #findFreed() {
+    if (this.#listeners.size === 0) this.#alive.clear();
+    this.#looksAtHeld = false;
+    const rows = this.#held.all() as unknown as HolderRow[];
+    const expired = this.#leases.expired(rows, this.#clock.monotonic());
+    return rows.flatMap((row) => {
+      const freed = this.#freedHolder(row, expired.has(row.id));
+      return freed ? [{ ...row, freed }] : [];
+    });
+  }
+
+  #freedHolder({ holder: name, lease_until }: HolderRow, isExpired: boolean): FreedHolder | undefined {
+    if (!this.#isKnownAlive(name)) return { name };
+    return isExpired ? { name, leaseUntil: lease_until } : undefined;
+  }
+
+  #isKnownAlive(name: string): boolean {
+    if (name === this.#instance.name || this.#alive.has(name)) return true;
+    if (!this.#instance.isAlive(name)) return false;
+    this.#alive.add(name);
+    return true;
   }
 
   #expectTimers(tools: readonly ToolVersion[], now: number): void {
@@ -179,7 +226,7 @@ export class SqliteQueue implements Queue {
   #startListening(): void {
     this.#stopListening = [
       this.#feed.onStir(() => this.#tell()),
-      this.#every(netMs, () => this.#tell()),
+      this.#every(netMs, () => this.#lookAtHeld()),
       this.#every(lookForDeadMs, () => this.#lookForDead()),
     ];
   }
@@ -187,7 +234,12 @@ export class SqliteQueue implements Queue {
   #lookForDead(): void {
     const before = this.#alive;
     this.#alive = new Set(this.#instance.others().filter((name) => this.#instance.isAlive(name)));
-    if ([...before].some((name) => !this.#alive.has(name))) this.#tell();
+    if ([...before].some((name) => !this.#alive.has(name))) this.#lookAtHeld();
+  }
+
+  #lookAtHeld(): void {
+    this.#looksAtHeld = true;
+    this.#tell();
   }
 
   #every(ms: number, act: () => void): () => void {
@@ -205,9 +257,4 @@ export class SqliteQueue implements Queue {
   #tell(): void {
     for (const listener of [...this.#listeners]) listener();
   }
-}
-
-/** By a holder whose lease still runs: offered only because that holder is dead. */
-function isHeld(row: ReadyRow, now: number): boolean {
-  return row.holder !== null && row.lease_until! > now;
 }

@@ -186,8 +186,13 @@ export class Rows {
   }
 
   /** False if the claim is lost. */
-  renew(id: TaskId, epoch: number, leaseUntil: number): boolean {
-    return this.#sql.renew.run(leaseUntil, id, epoch).changes === 1;
+  renew(id: TaskId, epoch: number, now: number, leaseMs: number): boolean {
+    return this.#sql.renew.run(now + leaseMs, leaseMs, id, epoch).changes === 1;
+  }
+
+  /** False if another task runs alone, or if the claim is lost. */
+  isolate(id: TaskId, epoch: number): boolean {
+    return this.#sql.isolate.run(id, epoch).changes === 1;
   }
 
   /** What this connection wrote since the last call. */
@@ -247,6 +252,8 @@ export class Rows {
       task.epoch,
       live?.holder?.name ?? null,
       live?.holder?.leaseUntil ?? null,
+      live?.holder?.leaseMs ?? null,
+      live?.isReady ? 1 : null,
       live?.wakeAt ?? null,
       live?.deadlineAt ?? null,
       task.phase === 'done' ? task.purgeAt : null,
@@ -258,7 +265,7 @@ export class Rows {
     ] as const;
     let seq = this.#found.get(task.id)?.seq;
     if (seq !== undefined) {
-      this.#sql.update.run(...state, seq);
+      this.#sql.update.run(task.epoch, live?.holder?.name ?? null, ...state, seq);
     } else {
       const place = [
         task.id,
@@ -357,11 +364,12 @@ function prepare(db: Connection, { areBound }: Cells) {
         coalesce(tasks.root_id, tasks.id, removed_id) as root_id, version, at, events
       from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit ?`),
     insert: db.prepare(`
-      insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, ended_at, unpublished, waiting, standing,
+      insert into tasks (epoch, holder, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, ended_at, unpublished, waiting, standing,
         body, id, owner, tool, tool_version, parent_id, root_id, ordinal, created_at, idempotency_key)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     update: db.prepare(`
-      update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
+      update tasks set alone = iif(epoch = ? and ? is not null, alone, null),
+        epoch = ?, holder = ?, lease_until = ?, lease_ms = ?, ready = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
         ended_at = ?, unpublished = ?, waiting = ?, standing = ?, body = ?
       where seq = ?`),
     remove: db.prepare('delete from tasks where seq = ?'),
@@ -376,7 +384,12 @@ function prepare(db: Connection, { areBound }: Cells) {
     resultApart: db.prepare('select value from results where task = ?'),
     keepApart: db.prepare('insert or replace into results (task, value) values (?, ?)'),
     forgetResult: db.prepare('delete from results where task = ?'),
-    renew: db.prepare('update tasks set lease_until = ? where id = ? and epoch = ? and holder is not null'),
+    // It changes with every renewal, even if the clock stands still or goes back: that is how others see it.
+    renew: db.prepare(`
+      update tasks set lease_until = max(lease_until + 1, ?), lease_ms = ? where id = ? and epoch = ? and holder is not null`),
+    isolate: db.prepare(`
+      update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
+        and not exists (select 1 from tasks where alone is not null)`),
   };
 }
 

@@ -1,8 +1,8 @@
 /**
  * The tables, as a list of forward migrations; an entry, once released, never changes.
  *
- * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare, and `lease_until` is
- * the one value that lives in its column alone. `commits` has one row for each commit of each task: what
+ * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare. `lease_until`, and `alone`,
+ * which at most one row has, live in their columns alone. `commits` has one row for each commit of each task: what
  * happened (the feed that subscribers read) and what its journal gained. Rowid tables throughout: a primary key
  * on random ids reads several times slower. `ended_at` is that of published roots alone. In an encrypted file `body`,
  * `events`, `journal`, `value`, `opening` and `said` are blobs, and `idempotency_key` is a hash (`vault.ts`). `root_id`
@@ -12,6 +12,7 @@ import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
 import { Damaged } from '../values/damaged.ts';
 import { auditTables } from './audit.ts';
+import { dispatchColumns } from './dispatch-schema.ts';
 import type { Connection } from './driver.ts';
 import { encryptionTables } from './encryption.ts';
 import { renewSeal, sealTable } from './seal.ts';
@@ -101,6 +102,7 @@ const migrations: readonly string[] = [
   create index tasks_by_end on tasks (ended_at) where ended_at is not null;
   `,
   surveyColumns,
+  dispatchColumns,
 ];
 
 /** How many migrations were applied. Refuses what is not ours to touch, and writes nothing. */

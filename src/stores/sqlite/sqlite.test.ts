@@ -54,7 +54,7 @@ test.each(['memory:', ':memory:'])('%s is in memory, and no file', async (locati
 describe('a large result in SQLite', () => {
   const large = { content: [{ type: 'text', text: 'x'.repeat(300_000) }] };
   const result = { kind: 'result', isError: false, value: large } as const;
-  const holder = { name: 'me', leaseUntil: 15_000 };
+  const holder = { name: 'me', leaseMs: 15_000 };
 
   test('is read with its task, and left out of lists', async () => {
     const { store, close } = await openSqlite('memory:');

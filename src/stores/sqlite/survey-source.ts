@@ -46,8 +46,6 @@ export const inTurns: Pace = {
 
 /** More live tasks than these are not gathered; among so many, one need not go far back. */
 const mostLive = 200_000;
-/** How many tasks in the hands of workers are passed in search of one that is ready, of each tool. */
-const mostHeld = 10_000;
 
 type Statement = ReturnType<Connection['prepare']>;
 
@@ -232,32 +230,21 @@ export class SqliteSurveySource implements SurveySource {
   }
 
   async readySince(owner: Owner | undefined, now: number): Promise<number | null> {
-    const kinds = this.#prepared(`
-      with recursive kinds (tool, version) as (
-        select * from (
-          select tool, tool_version from tasks indexed by tasks_ready where wake_at is not null
-          order by tool, tool_version limit 1)
-        union all
-        select next.tool, next.tool_version from kinds, (select 1) as one join tasks as next
-          on next.seq = (
-            select seq from tasks indexed by tasks_ready
-            where wake_at is not null and (tool, tool_version) > (kinds.tool, kinds.version)
-            order by tool, tool_version limit 1)
-      )
-      select tool, version from kinds`).all() as unknown as { tool: string; version: string }[];
-    const oldest = this.#prepared(`
-      select min(wake_at) as since from (
-        select wake_at, holder, lease_until, owner from tasks indexed by tasks_ready
-        where tool = ? and tool_version = ? and wake_at <= ? order by wake_at limit ${mostHeld})
-      where (holder is null or lease_until <= ?) ${owner === undefined ? '' : 'and owner = ?'}`);
-    let earliest: number | null = null;
-    for (const { tool, version } of kinds) {
-      await this.turn();
-      const values = [tool, version, now, now, ...(owner === undefined ? [] : [owner])];
-      const { since } = oldest.get(...values) as { since: number | null };
-      if (since !== null) earliest = Math.min(earliest ?? since, since);
-    }
-    return earliest;
+    const own = owner === undefined ? '' : 'and owner = ?';
+    const of = owner === undefined ? [] : [owner];
+    await this.turn();
+    const ready = this.#prepared(`
+      select min(wake_at) as since from tasks indexed by tasks_in_turn
+      where ready is not null and holder is null ${own}`).get(...of);
+    await this.turn();
+    const due = this.#prepared(`
+      select min(wake_at) as since from tasks indexed by tasks_sleeping
+      where ready is null and holder is null and wake_at is not null and wake_at <= ? ${own}`).get(
+      now,
+      ...of,
+    );
+    const moments = [ready, due].flatMap((row) => (row as { since: number | null }).since ?? []);
+    return moments.length > 0 ? Math.min(...moments) : null;
   }
 
   async history(id: TaskId, afterVersion: number, limit: number) {

@@ -50,7 +50,7 @@ if (parentPort) {
   db.exec('pragma cache_size = -16384');
   const cells = keys ? new Vault(db, keys, file) : plainCells(file, () => isEncrypted(db));
   let now = 0;
-  const clock: Clock = { now: () => now, schedule: () => () => {} };
+  const clock: Clock = { now: () => now, monotonic: () => now, schedule: () => () => {} };
   const surveyor = new Surveyor(new SqliteSurveySource(db, cells, unhurried), { clock });
   const port = parentPort;
   port.on('message', async (asking: Asking) => {

@@ -1,0 +1,126 @@
+/**
+ * The thread of the watchdog. The event loop of the process counts; where the count stands still, the loop is blocked.
+ * Time in which this thread itself did not run (the process was stopped, the machine slept) does not count.
+ */
+import { writeSync } from 'node:fs';
+import { Session } from 'node:inspector';
+import { parentPort, workerData } from 'node:worker_threads';
+
+export interface Limits {
+  readonly reportMs: number;
+  /** Infinity if the process is not to be ended. */
+  readonly exitMs: number;
+}
+
+export interface ThreadData extends Limits {
+  readonly beats: Int32Array<SharedArrayBuffer>;
+  readonly whatRunsKey: string;
+  /** The debugger of the thread that is watched can be reached only if that is the main thread. */
+  readonly canAsk: boolean;
+}
+
+export interface Blocked {
+  readonly message: string;
+  readonly ms: number;
+  readonly task?: string;
+  readonly tool?: string;
+  readonly step?: string;
+}
+
+type WhatRuns = Pick<Blocked, 'task' | 'tool' | 'step'>;
+
+/** What blocks may be no JavaScript at all, and then never answers. */
+const answerMs = 500;
+
+if (parentPort) watch(workerData as ThreadData);
+
+function watch({ beats, whatRunsKey, canAsk, ...first }: ThreadData): void {
+  let limits: Limits = first;
+  const port = parentPort!;
+  port.on('message', (now: Limits) => {
+    limits = now;
+  });
+  let count = Atomics.load(beats, 0);
+  let lookedAt = performance.now();
+  let silentMs = 0;
+  let nextReportMs = limits.reportMs;
+  let blocked: Blocked | undefined;
+  const tick = () => {
+    const now = performance.now();
+    const everyMs = tickMs(limits);
+    const elapsed = Math.min(now - lookedAt, 2 * everyMs);
+    lookedAt = now;
+    const seen = Atomics.load(beats, 0);
+    if (seen !== count) {
+      count = seen;
+      if (blocked) port.postMessage({ ...blocked, ms: Math.round(silentMs) });
+      blocked = undefined;
+      silentMs = 0;
+      nextReportMs = limits.reportMs;
+    } else silentMs += elapsed;
+    if (silentMs >= nextReportMs || silentMs >= limits.exitMs) {
+      nextReportMs = silentMs * 2;
+      const ms = Math.round(silentMs);
+      const report = (what: WhatRuns) => {
+        blocked = { ...what, ms, message: sentence(what, ms) };
+        writeSync(2, `holdfast: ${blocked.message}\n`);
+        if (silentMs < limits.exitMs) return;
+        writeSync(2, `holdfast: process ${process.pid} ends itself, so that others continue its tasks.\n`);
+        process.kill(process.pid, 'SIGKILL');
+      };
+      if (canAsk) ask(whatRunsKey, report);
+      else report({});
+    }
+    setTimeout(tick, everyMs);
+  };
+  setTimeout(tick, tickMs(limits));
+}
+
+function tickMs({ reportMs }: Limits): number {
+  return Math.max(20, Math.min(500, reportMs / 4));
+}
+
+function sentence({ task, tool, step }: WhatRuns, ms: number): string {
+  const what =
+    tool === undefined
+      ? 'by code that is not known'
+      : step === undefined
+        ? `by the handler of ${tool} (task ${task}), outside its steps`
+        : `by the step "${step}" of ${tool} (task ${task})`;
+  return `the event loop has been blocked for ${(ms / 1_000).toFixed(1)} s ${what}. Give such work to a thread or a process of its own.`;
+}
+
+/** Interrupts the blocked thread with its debugger, for the moment that it takes to ask which step is running. */
+function ask(key: string, answered: (what: WhatRuns) => void): void {
+  const session = new Session();
+  let isAnswered = false;
+  const answer = (what: WhatRuns) => {
+    if (isAnswered) return;
+    isAnswered = true;
+    clearTimeout(timer);
+    try {
+      session.disconnect();
+    } catch {
+      // It never was connected.
+    }
+    answered(what);
+  };
+  const timer = setTimeout(() => answer({}), answerMs);
+  try {
+    session.connectToMainThread();
+    session.on('Debugger.paused', ({ params }) => {
+      const expression = `globalThis[Symbol.for(${JSON.stringify(key)})]()`;
+      const { callFrameId } = params.callFrames[0]!;
+      session.post('Debugger.evaluateOnCallFrame', { callFrameId, expression }, (error, found) => {
+        const value: unknown = error ? undefined : found.result.value;
+        const what = typeof value === 'string' ? (JSON.parse(value) as WhatRuns) : {};
+        // Without being resumed it would never run again.
+        session.post('Debugger.resume', () => answer(what));
+      });
+    });
+    session.post('Debugger.enable');
+    session.post('Debugger.pause');
+  } catch {
+    answer({});
+  }
+}
