@@ -57,6 +57,9 @@ const local: Owner = 'local';
 const operator: Actor = { by: 'operator' };
 const direct = ({ method }: DurableTool): Origin => ({ dialect: 'direct', method });
 
+/** A store that does not answer is not waited for any longer than that when it is closed. */
+const closeMs = 5_000;
+
 export function createTasks(options: TasksOptions): Tasks {
   return new Tasks(options);
 }
@@ -321,13 +324,19 @@ export class Tasks implements AsyncDisposable {
     return known?.secrets ?? 'all';
   }
 
-  /** Stops the workers and closes the store. Whoever waits for an outcome that is not there is told so. */
+  /**
+   * Stops the workers within their grace time and closes the store. Whoever waits for an outcome that is not there is
+   * told so.
+   */
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.#unobserve();
     if (this.#database) await this.recorder?.flush();
     // What could not be opened need not be closed; whoever needed it was told.
-    await (await this.#database?.catch(() => undefined))?.close();
+    const closed = this.#database?.catch(() => undefined).then((database) => database?.close());
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, closeMs);
+    await Promise.race([closed, late]).finally(() => clearTimeout(timer));
     // Nobody will tell them of an end any more: a look says that the store is closed.
     for (const lookAgain of this.#waiting) lookAgain();
   }

@@ -30,7 +30,7 @@ export interface Blocked {
 type WhatRuns = Pick<Blocked, 'task' | 'tool' | 'step'>;
 
 /** What blocks may be no JavaScript at all, and then never answers. */
-const answerMs = 500;
+const answerMs = 2_000;
 
 if (parentPort) watch(workerData as ThreadData);
 
@@ -45,6 +45,7 @@ function watch({ beats, whatRunsKey, canAsk, ...first }: ThreadData): void {
   let silentMs = 0;
   let nextReportMs = limits.reportMs;
   let blocked: Blocked | undefined;
+  let isAsking = false;
   const tick = () => {
     const now = performance.now();
     const everyMs = tickMs(limits);
@@ -58,10 +59,12 @@ function watch({ beats, whatRunsKey, canAsk, ...first }: ThreadData): void {
       silentMs = 0;
       nextReportMs = limits.reportMs;
     } else silentMs += elapsed;
-    if (silentMs >= nextReportMs || silentMs >= limits.exitMs) {
+    if (!isAsking && (silentMs >= nextReportMs || silentMs >= limits.exitMs)) {
+      isAsking = true;
       nextReportMs = silentMs * 2;
       const ms = Math.round(silentMs);
       const report = (what: WhatRuns) => {
+        isAsking = false;
         blocked = { ...what, ms, message: sentence(what, ms) };
         writeSync(2, `holdfast: ${blocked.message}\n`);
         if (silentMs < limits.exitMs) return;

@@ -65,6 +65,8 @@ export class Worker implements AsyncDisposable {
   #stopping: Promise<void> | undefined;
   /** The suspect that has this process for itself, or is about to. */
   #alone: Run | undefined;
+  /** When the last one was done, on the monotonic clock. */
+  #wasAloneAt = Number.NEGATIVE_INFINITY;
   /** How often in a row all slots were found taken by tasks that wait for subtasks. */
   #blockedRounds = 0;
 
@@ -265,7 +267,10 @@ export class Worker implements AsyncDisposable {
       if (!(error instanceof HoldfastError))
         this.#warn('passFailed', `A pass of ${tool.name} failed in the engine.`, { task: task.id, error });
     } finally {
-      if (this.#alone === run) this.#alone = undefined;
+      if (this.#alone === run) {
+        this.#alone = undefined;
+        this.#wasAloneAt = this.#clock.monotonic();
+      }
       this.#runs.delete(task.id);
       this.#tellEmptied();
       if (run.settled) void run.settled.then(() => this.#free(run));
@@ -304,6 +309,9 @@ export class Worker implements AsyncDisposable {
    */
   async #isolate(run: Run): Promise<boolean> {
     if (this.#alone || this.#stopping) return false;
+    // Between two suspects other tasks get their turn.
+    const isSoon = this.#clock.monotonic() - this.#wasAloneAt < this.#settings.graceMs;
+    if (isSoon && this.#slots.taken > 1) return false;
     this.#alone = run;
     this.#leftBehind = true;
     if (!(await this.#database.queue.isolate(run.claim))) return false;
