@@ -55,7 +55,7 @@ export async function recordLife(url: string, tool: DurableTool): Promise<Life> 
     const created = await moment();
     const now = Date.now();
     const tools = [{ tool: tool.name, version: tool.version }];
-    const [taken] = await claimTasks(database, { tools, limit: 1, leaseMs: 15_000, now });
+    const [taken] = await claimTasks(database, { tools, limit: 1, leaseMs: 15_000, now: () => now });
     const claimed = await moment();
     const outcome = await tool.outcome(undefined, { input: {}, largest: 1e6 });
     await database.store.update('lineage', id, (lineage) =>
@@ -185,7 +185,7 @@ function statements(schema: string, { taskColumns, commitColumns }: Life) {
       select seq, ${values(commitColumns, 3 + taskColumns.length).join(', ')} from made`,
     take: `
       select seq, id, body from ${schema}.tasks
-      where tool = $1 and tool_version = $2 and wake_at <= $3 and holder is null
+      where tool = $1 and tool_version = $2 and ready and wake_at <= $3 and holder is null
       order by wake_at, seq limit $4 for update skip locked`,
     move: `
       with v as (select * from unnest($1::bigint[], $2::text[]) as v (seq, body)),

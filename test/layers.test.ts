@@ -14,7 +14,8 @@ const architecture = `
   model           |
   protocol        | model, zod, ext-tasks schemas
   requestor       | model, protocol
-  engine          | model, node:async_hooks
+  watchdog        | node:*
+  engine          | model, watchdog, node:async_hooks
 
   stores/values   | model, engine ports, node:crypto
   stores/sqlite   | model, ports, stores/values, node:*

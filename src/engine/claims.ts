@@ -9,7 +9,8 @@ export interface ClaimRequest {
   readonly tools: readonly ToolVersion[];
   readonly limit: number;
   readonly leaseMs: number;
-  readonly now: number;
+  /** Asked when the claim is decided: until then a timer may have come due. */
+  readonly now: () => number;
 }
 
 const running = new WeakMap<Queue, Set<TaskId>>();
@@ -42,7 +43,7 @@ async function take({ store }: Database, offer: Offer, request: ClaimRequest): P
   const holder = { name: offer.holder, leaseMs: request.leaseMs };
   try {
     const { task } = await store.update('task', offer.taskId, (task) =>
-      claim(task, holder, request.now, offer.freed),
+      claim(task, holder, request.now(), offer.freed),
     );
     return { task, claim: { taskId: task.id, epoch: task.epoch } };
   } catch (error) {

@@ -14,10 +14,10 @@
  *   R5  A pass has at most one commit in flight; what completes meanwhile waits for the next.
  *   R6  A pass that is over settles nothing: its promises stay open and are collected with it.
  */
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Call, newCall, type Outside, type Purpose } from './call.ts';
 import { callsOnly, gather } from './gather.ts';
 import { append, type Batch, type Entry, type FailedAttempt, type Journal } from './journal.ts';
+import { running } from './pass-context.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
 import { errorFrom } from './recorded-error.ts';
 import { described, difference, HandlerRefused, outsideAStep, recorded, whenDrained } from './replay.ts';
@@ -26,32 +26,6 @@ import { type Attempted, attempt } from './work.ts';
 
 /** Entries that settle in one phase of the event loop. More would starve timers; one by one would be slow. */
 const perPhase = 64;
-
-/** The pass whose handler, or whose step, is running. */
-const running = new AsyncLocalStorage<{ readonly pass: Pass; readonly step?: string }>();
-
-/** Which task and step is running, for whoever looks while the event loop is blocked. */
-export function whatRuns():
-  | { readonly task: string; readonly tool: string; readonly step?: string }
-  | undefined {
-  const context = running.getStore();
-  if (!context) return undefined;
-  const { task, tool } = context.pass.name;
-  return { task, tool, ...(context.step !== undefined && { step: context.step }) };
-}
-
-export function passOfThisContext(): Pass | undefined {
-  return running.getStore()?.pass;
-}
-
-/** True in the code of a handler, and false in its steps. */
-export function isInHandler(): boolean {
-  const context = running.getStore();
-  return context !== undefined && context.step === undefined;
-}
-
-/** Does what is none of the handler's own doing, though it came about by it. */
-export const outsideHandlers = <T>(act: () => T): T => running.exit(act);
 
 export class Pass {
   readonly ended: Promise<PassEnd>;

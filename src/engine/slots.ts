@@ -4,6 +4,13 @@
  */
 import type { DurableTool } from './tool.ts';
 
+/** A slot that is kept for a task which is about to be created. */
+export interface Reservation {
+  readonly tool: DurableTool;
+  /** On the monotonic clock. */
+  readonly at: number;
+}
+
 export class Slots {
   readonly #total: number;
   readonly #ofTool = new Map<DurableTool, number>();

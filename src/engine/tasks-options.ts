@@ -3,6 +3,7 @@ import type { Clock } from '../model/clock.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import type { Size } from '../model/size.ts';
 import type { Origin, Owner, TaskId } from '../model/task.ts';
+import type { WatchdogMode } from '../watchdog/watchdog.ts';
 import type { Actor } from './audit.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
@@ -13,7 +14,6 @@ import type { DurablePrompt } from './prompt.ts';
 import type { Database } from './queue.ts';
 import type { DurableResource } from './resource.ts';
 import type { DurableTool } from './tool.ts';
-import type { WatchdogMode } from './watchdog.ts';
 
 export interface TasksOptions {
   /** An open database, or how to open one: `sqlite('tasks.db')`. */

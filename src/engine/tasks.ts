@@ -24,6 +24,7 @@ import type { Claimed, Database } from './queue.ts';
 import { Requests, requestLeaseMs } from './requests.ts';
 import { type DurableResource, isResource } from './resource.ts';
 import type { InputOf, Schema } from './schema.ts';
+import type { Reservation } from './slots.ts';
 import type { CommitNotice, ListQuery, Page } from './store.ts';
 import {
   auditRetentionOf,
@@ -35,7 +36,7 @@ import {
 } from './tasks-options.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
-import { type Reservation, Worker, workerDefaults } from './worker.ts';
+import { Worker, workerDefaults } from './worker.ts';
 
 export class UnknownTool extends HoldfastError {
   constructor(name: string, known: readonly string[]) {

@@ -2,7 +2,8 @@
  * A promise that a handler forgot ends that handler's task, not the process. Rejections of the host program are not
  * ours: where nobody else listens for them, they end the process as they would without us.
  */
-import { type Pass, passOfThisContext } from './pass.ts';
+import type { Pass } from './pass.ts';
+import { passOfThisContext } from './pass-context.ts';
 
 /** Ends the run of this pass with this error. False if the pass is not its own. */
 type BreakLoose = (pass: Pass, error: unknown) => boolean;

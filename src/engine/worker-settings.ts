@@ -1,9 +1,9 @@
 /** What a worker is told. */
+import type { WatchdogMode } from '../watchdog/watchdog.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
 import { type Keeping, keepingDefaults } from './housekeeping.ts';
 import { type Observer, unobserved } from './observer.ts';
-import type { WatchdogMode } from './watchdog.ts';
 
 export interface WorkerSettings {
   readonly concurrency: number;

@@ -5,19 +5,21 @@
 import type { Clock } from '../model/clock.ts';
 import { HoldfastError } from '../model/errors.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
+import { watchLoop } from '../watchdog/watchdog.ts';
 import { endIfAbandoned } from './abandoned.ts';
+import { BlockedSlots } from './blocked-slots.ts';
 import { claimTasks, runningIn } from './claims.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { quietly } from './observer.ts';
-import type { Claimed, Database } from './queue.ts';
+import { whatRuns } from './pass-context.ts';
+import type { Claimed, Database, ToolVersion } from './queue.ts';
 import { Run } from './run.ts';
-import { Slots } from './slots.ts';
+import { type Reservation, Slots } from './slots.ts';
 import type { CommitNotice } from './store.ts';
 import { StoreError } from './store-errors.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
 import { catchUnhandled } from './unhandled.ts';
-import { watchLoop } from './watchdog.ts';
 import type { WorkerSettings } from './worker-settings.ts';
 
 export { type WorkerSettings, workerDefaults } from './worker-settings.ts';
@@ -35,17 +37,11 @@ const shortestStopMs = 1_000;
 /** Commits of others that a running pass must know of. */
 const stirring = new Set<string>(['answered', 'withdrawn', 'childDone', 'completed']);
 
-/** A slot that is kept for a task which is about to be created. */
-export interface Reservation {
-  readonly tool: DurableTool;
-  /** On the monotonic clock. */
-  readonly at: number;
-}
-
 export class Worker implements AsyncDisposable {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #tools: readonly DurableTool[];
+  readonly #toolVersions: readonly ToolVersion[];
   readonly #settings: WorkerSettings;
   readonly #slots: Slots;
   /** Runs that still have something to commit. */
@@ -67,8 +63,7 @@ export class Worker implements AsyncDisposable {
   #alone: Run | undefined;
   /** When the last one was done, on the monotonic clock. */
   #wasAloneAt = Number.NEGATIVE_INFINITY;
-  /** How often in a row all slots were found taken by tasks that wait for subtasks. */
-  #blockedRounds = 0;
+  readonly #blockedSlots = new BlockedSlots();
 
   constructor(database: Database, clock: Clock, tools: readonly DurableTool[], settings: WorkerSettings) {
     this.#database = database;
@@ -77,10 +72,11 @@ export class Worker implements AsyncDisposable {
     this.#settings = settings;
     this.#slots = new Slots(settings.concurrency);
     this.#running = runningIn(database.queue);
+    this.#toolVersions = versionsOf(tools);
     this.#housekeeping = new Housekeeping(
       database,
       clock,
-      tools.map(({ name, version }) => ({ tool: name, version })),
+      this.#toolVersions,
       settings.keeping,
       settings.observer,
     );
@@ -95,6 +91,7 @@ export class Worker implements AsyncDisposable {
       watchLoop({
         leaseMs: settings.leaseMs,
         mode: settings.watchdog,
+        whatRuns,
         blocked: (message, detail) => this.#warn('loopBlocked', message, detail),
       }),
       database.store.subscribe((notice) => this.#hear(notice)),
@@ -225,10 +222,10 @@ export class Worker implements AsyncDisposable {
     this.#slots.take(limited, most);
     const at = this.#clock.monotonic();
     const claimed = await claimTasks(this.#database, {
-      tools: tools.map(({ name, version }) => ({ tool: name, version })),
+      tools: versionsOf(tools),
       limit: most,
       leaseMs: this.claimMs,
-      now: this.#clock.now(),
+      now: () => this.#clock.now(),
     }).finally(() => this.#slots.give(limited, most));
     for (const one of claimed) {
       this.#slots.take(this.#own({ name: one.task.tool, version: one.task.toolVersion }));
@@ -317,16 +314,16 @@ export class Worker implements AsyncDisposable {
     if (!(await this.#database.queue.isolate(run.claim))) return false;
     const others = () => [...this.#runs.values()].filter((other) => other !== run);
     for (const other of others()) other.yield();
+    let isLate = false;
     const grace = setTimeout(() => {
       for (const other of others()) other.stop();
-      this.#tellEmptied();
     }, this.#settings.graceMs);
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const end = setTimeout(resolve, this.#settings.graceMs + shortestStopMs);
-    while (this.#slots.taken > 1 && !this.#stopping) {
-      const emptied = new Promise<false>((done) => this.#emptied.add(() => done(false)));
-      if (await Promise.race([emptied, late.then(() => true)])) break;
-    }
+    const end = setTimeout(() => {
+      isLate = true;
+      this.#tellEmptied();
+    }, this.#settings.graceMs + shortestStopMs);
+    while (this.#slots.taken > 1 && !this.#stopping && !isLate)
+      await new Promise<void>((resolve) => this.#emptied.add(resolve));
     clearTimeout(grace);
     clearTimeout(end);
     if (this.#slots.taken > 1 || this.#stopping) return false;
@@ -359,7 +356,9 @@ export class Worker implements AsyncDisposable {
   async #keepClaims(): Promise<void> {
     try {
       await this.#renew();
-      await this.#lookForDeadlock();
+      const backlog = () => this.#database.queue.backlog(this.#toolVersions, 1);
+      const message = await this.#blockedSlots.look(this.#slots, [...this.#runs.values()], backlog);
+      if (message) this.#warn('slotsBlocked', message, { slots: this.#runs.size });
     } catch (error) {
       if (!(error instanceof StoreError))
         this.#warn('renewalFailed', 'Claims could not be renewed.', { error });
@@ -387,23 +386,6 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Parents that keep a step running keep their slots: if they have them all, their subtasks cannot begin here. */
-  async #lookForDeadlock(): Promise<void> {
-    const runs = [...this.#runs.values()];
-    const isBlocked = this.#slots.free <= 0 && runs.length > 0 && runs.every((run) => run.waitsForSubtasks);
-    this.#blockedRounds = isBlocked ? this.#blockedRounds + 1 : 0;
-    if (this.#blockedRounds !== 2) return;
-    const tools = this.#tools.map(({ name, version }) => ({ tool: name, version }));
-    const { ready } = await this.#database.queue.backlog(tools, 1);
-    if (ready === 0) this.#blockedRounds = 0;
-    else
-      this.#warn(
-        'slotsBlocked',
-        `All ${runs.length} slots of this worker are taken by tasks that wait for subtasks while one of their steps runs, and subtasks wait for a slot. Raise concurrency, add a worker, or end the step before the handler waits.`,
-        { slots: runs.length },
-      );
-  }
-
   #warn(code: string, message: string, detail: Record<string, unknown> = {}): void {
     quietly(() => this.#settings.observer.warned({ code, message, detail, at: this.#clock.now() }));
   }
@@ -411,4 +393,8 @@ export class Worker implements AsyncDisposable {
 
 function gaveUp({ deaths = 0, deathsAlone = 0 }: Task): string {
   return `The process that ran this task died or stopped responding ${deaths} times in a row before the task made progress, the last ${deathsAlone} times with no other task beside it. The task probably ends its process (a crash, process.exit, out of memory) or blocks its event loop; the log of the worker says more. It was given up.`;
+}
+
+function versionsOf(tools: readonly DurableTool[]): ToolVersion[] {
+  return tools.map(({ name, version }) => ({ tool: name, version }));
 }

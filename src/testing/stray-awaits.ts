@@ -1,6 +1,6 @@
 /** Finds what a handler starts outside its steps (timers, requests, files), while a test runs. Costs time: tests only. */
 import { createHook } from 'node:async_hooks';
-import { isInHandler } from '../engine/pass.ts';
+import { isInHandler } from '../engine/pass-context.ts';
 
 /** Promises, ticks and microtasks are pure computation; everything else goes through the event loop. */
 const harmless = new Set(['PROMISE', 'TickObject', 'Microtask', 'AsyncResource', 'RANDOMBYTESREQUEST']);

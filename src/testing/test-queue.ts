@@ -281,7 +281,7 @@ function claim(
   clock: ManualClock,
   request: Partial<ClaimRequest> = {},
 ): Promise<Claimed[]> {
-  return claimTasks(database, { tools, limit: 10, leaseMs, now: clock.now(), ...request });
+  return claimTasks(database, { tools, limit: 10, leaseMs, now: () => clock.now(), ...request });
 }
 
 /** Lets time pass on every clock that a store may go by. */

@@ -47,7 +47,7 @@ async function answerAll({ store }: Database, task: Task, say: (line: Line) => v
 
 async function completeAll(database: Database, say: (line: Line) => void): Promise<void> {
   for (;;) {
-    const claimed = await claimTasks(database, { tools, limit: 200, leaseMs: 60_000, now: Date.now() });
+    const claimed = await claimTasks(database, { tools, limit: 200, leaseMs: 60_000, now: Date.now });
     if (claimed.length === 0) return;
     await Promise.all(
       claimed.map(async ({ claim }) => {

@@ -88,7 +88,7 @@ test('processes that start afresh are never taken for dead', { timeout: 60_000 }
 });
 
 function claim(database: SqliteDatabase) {
-  return claimTasks(database, { tools, limit: 10, leaseMs: 60_000, now: Date.now() });
+  return claimTasks(database, { tools, limit: 10, leaseMs: 60_000, now: Date.now });
 }
 
 /** Nobody died here and no lease ran out: a claim that took the task from someone is a theft. */

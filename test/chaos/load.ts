@@ -182,7 +182,7 @@ export class Load {
   async #claimAndPass(): Promise<void> {
     const leaseMs = this.#random.chance(0.15) ? shortLeaseMs : longLeaseMs;
     const limit = this.#random.between(1, 4);
-    const claimed = await claimTasks(this.#database, { tools, limit, leaseMs, now: Date.now() });
+    const claimed = await claimTasks(this.#database, { tools, limit, leaseMs, now: Date.now });
     for (const { task } of claimed) {
       // The claim is a commit too; its events are read back from the feed rather than from the change.
       this.#say({ kind: 'read', id: task.id, version: task.version });

@@ -37,7 +37,7 @@ const commands = {
   },
 
   async claim(limit: number, leaseMs: number): Promise<Claim[]> {
-    const claimed = await claimTasks(database, { tools, limit, leaseMs, now: Date.now() });
+    const claimed = await claimTasks(database, { tools, limit, leaseMs, now: Date.now });
     return claimed.map(({ claim }) => claim);
   },
 
@@ -147,7 +147,7 @@ const commands = {
     const score = { held: 0, robbed: 0 };
     for (let n = 0; n < times; n++) {
       const fresh = await openSqlite(file);
-      const claimed = await claimTasks(fresh, { tools, limit: 1, leaseMs: 60_000, now: Date.now() });
+      const claimed = await claimTasks(fresh, { tools, limit: 1, leaseMs: 60_000, now: Date.now });
       for (const { claim } of claimed) {
         score.held++;
         try {

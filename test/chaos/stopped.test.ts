@@ -49,7 +49,7 @@ test('a process that was stopped for a shorter time goes on', async () => {
   const file = temporaryFile();
   const { stopped, other, claim } = await stoppedHolder(file, 60_000);
   await pause(400);
-  expect(await claimTasks(other, { tools, limit: 1, leaseMs, now: Date.now() })).toEqual([]);
+  expect(await claimTasks(other, { tools, limit: 1, leaseMs, now: Date.now })).toEqual([]);
   stopped.go();
   await stopped.do('record', claim, ['still mine']);
   await stopped.do('complete', claim, 'in time');
@@ -68,7 +68,7 @@ test('a process that was stopped in the middle of a commit finishes it before an
   const completed = holder.do('complete', claim!, 'begun in time');
   await until(() => isWriteLocked(file));
   await pause(200); // Its lease has run out.
-  const claims = claimTasks(other, { tools, limit: 1, leaseMs, now: Date.now() });
+  const claims = claimTasks(other, { tools, limit: 1, leaseMs, now: Date.now });
   // The other's event loop goes round while it waits for the file.
   expect(await Promise.race([claims, pause(300, 'still waiting')])).toBe('still waiting');
 
@@ -105,7 +105,7 @@ async function stoppedHolder(file: string, lease = leaseMs) {
 /** Asks again and again, so that it would take the task too early if it could. */
 async function claimWhenFree(database: SqliteDatabase): Promise<Claimed> {
   for (;;) {
-    const [claimed] = await claimTasks(database, { tools, limit: 1, leaseMs: 60_000, now: Date.now() });
+    const [claimed] = await claimTasks(database, { tools, limit: 1, leaseMs: 60_000, now: Date.now });
     if (claimed) return claimed;
     await pause(5);
   }

@@ -63,7 +63,7 @@ test('a task of a process that was killed before anyone else opened the file is 
   await killed.kill();
 
   const survivor = await openSqlite(file);
-  const claimed = await claimTasks(survivor, { tools, limit: 10, leaseMs, now: Date.now() });
+  const claimed = await claimTasks(survivor, { tools, limit: 10, leaseMs, now: Date.now });
   expect(taskIds(claimed)).toEqual(lost.map(({ taskId }) => taskId).toSorted());
   await survivor.close();
 });
@@ -74,7 +74,7 @@ test('a worker that only asks now and then, without listening for work, takes ov
   const survivor = await openSqlite(file);
   await killed.do('create', 1);
   await killed.do('claim', 1, leaseMs);
-  const ask = () => claimTasks(survivor, { tools, limit: 1, leaseMs, now: Date.now() });
+  const ask = () => claimTasks(survivor, { tools, limit: 1, leaseMs, now: Date.now });
   expect(await ask()).toEqual([]);
 
   const killedAt = performance.now();
@@ -126,9 +126,7 @@ test('the journal of a killed process is there for the one that takes over', asy
   await killed.kill();
 
   const survivor = await openSqlite(file);
-  const [{ claim }] = (await claimTasks(survivor, { tools, limit: 1, leaseMs, now: Date.now() })) as [
-    Claimed,
-  ];
+  const [{ claim }] = (await claimTasks(survivor, { tools, limit: 1, leaseMs, now: Date.now })) as [Claimed];
   await survivor.store.update('task', claim.taskId, (task) => record(task, claim, ['after'], Date.now()));
   expect((await survivor.store.journal(claim.taskId)).slice(1)).toEqual(['before the kill', 'after']);
   await survivor.close();
@@ -139,7 +137,7 @@ function claimsOf(database: SqliteDatabase, count: number): Promise<Claimed[]> {
   const claimed: Claimed[] = [];
   return new Promise((resolve, reject) => {
     const look = async () => {
-      claimed.push(...(await claimTasks(database, { tools, limit: count, leaseMs, now: Date.now() })));
+      claimed.push(...(await claimTasks(database, { tools, limit: count, leaseMs, now: Date.now })));
       if (claimed.length < count) return;
       stop();
       resolve(claimed);

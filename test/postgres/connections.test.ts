@@ -77,7 +77,7 @@ test('a worker that is cut off while it asks for work for the first time asks ag
     await create(maker.store, new ManualClock(Date.now()), aTask());
     const worker = await openPostgres(url);
     const cut = cutSoon(url);
-    const claimed = await claimTasks(worker, { tools, limit: 1, leaseMs: 60_000, now: Date.now() });
+    const claimed = await claimTasks(worker, { tools, limit: 1, leaseMs: 60_000, now: Date.now });
     expect(claimed.length).toBeLessThanOrEqual(1);
     await cut;
     await worker.close();

@@ -13,7 +13,7 @@ let server: PostgresServer;
 let url: string;
 const tools = [{ tool: 'publish_report', version: '1' }];
 const claim = (database: Awaited<ReturnType<typeof openPostgres>>, clock: ManualClock) =>
-  claimTasks(database, { tools, limit: 9, leaseMs: 15_000, now: clock.now() });
+  claimTasks(database, { tools, limit: 9, leaseMs: 15_000, now: () => clock.now() });
 
 beforeAll(async () => {
   server = await startPostgres();

@@ -19,7 +19,7 @@ async function twoProcesses() {
   onTestFinished(() => one.close());
   onTestFinished(() => other.close());
   const claim = async (database: typeof one, limit: number) => {
-    const claimed = await claimTasks(database, { tools, limit, leaseMs: 15_000, now: clock.now() });
+    const claimed = await claimTasks(database, { tools, limit, leaseMs: 15_000, now: () => clock.now() });
     return claimed.map(({ task }) => task.id);
   };
   const jobs = async () =>

@@ -26,7 +26,7 @@ async function aClaimedTask() {
   onTestFinished(() => holder.close());
   onTestFinished(() => other.close());
   await create(other.store, clock, aTask());
-  const [taken] = await claimTasks(holder, { tools, limit: 1, leaseMs: 15_000, now: clock.now() });
+  const [taken] = await claimTasks(holder, { tools, limit: 1, leaseMs: 15_000, now: () => clock.now() });
   const { task, claim } = taken!;
   const record = (entry: number) =>
     holder.store.update('task', task.id, (now) => rules.record(now, claim, [entry], clock.now()));
@@ -74,7 +74,7 @@ test('commands on one task that come at the same time are all decided, one after
 test('one task that moved does not keep the others of its transaction from being written', async () => {
   const { url, clock, holder, id, record } = await aClaimedTask();
   await create(holder.store, clock, aTask());
-  const [second] = await claimTasks(holder, { tools, limit: 1, leaseMs: 15_000, now: clock.now() });
+  const [second] = await claimTasks(holder, { tools, limit: 1, leaseMs: 15_000, now: () => clock.now() });
   await query(url, `update holdfast.tasks set body = body where id = '${id}'`);
   const [one, two] = await Promise.all([
     record(1),

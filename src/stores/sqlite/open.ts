@@ -135,7 +135,7 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
       feed.deliver({ stir: rows.takeLeftWork(), own: rows.takeOwn() });
     },
   });
-  const queue = new SqliteQueue({ db, rows, commands, feed, instance, clock, file: place });
+  const queue = new SqliteQueue({ db, commands, feed, instance, clock, file: place });
   const rewriting = vault && new Rewriting({ db, vault, manner, commands, clock, file, place });
   rewriting?.start();
   const backfill = new SurveyBackfill({ db, cells, commands, place });

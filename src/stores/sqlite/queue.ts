@@ -7,7 +7,6 @@ import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { Instance } from './instances.ts';
 import { type HeldRow, Leases } from './leases.ts';
-import type { Rows } from './rows.ts';
 import { Turns } from './turns.ts';
 
 /** A claim of a killed process must be free within a second. */
@@ -22,7 +21,6 @@ interface HolderRow extends HeldRow {
 }
 
 export class SqliteQueue implements Queue {
-  readonly #rows: Rows;
   readonly #commands: GroupCommit;
   readonly #feed: Feed;
   readonly #instance: Instance;
@@ -31,6 +29,8 @@ export class SqliteQueue implements Queue {
   readonly #turns: Turns;
   readonly #leases = new Leases(2 * netMs);
   readonly #held: ReturnType<Connection['prepare']>;
+  readonly #renew: ReturnType<Connection['prepare']>;
+  readonly #isolate: ReturnType<Connection['prepare']>;
   readonly #orphaned: ReturnType<Connection['prepare']>;
   readonly #next: ReturnType<Connection['prepare']>;
   readonly #unclaimed: ReturnType<Connection['prepare']>;
@@ -47,14 +47,12 @@ export class SqliteQueue implements Queue {
 
   constructor(parts: {
     readonly db: Connection;
-    readonly rows: Rows;
     readonly commands: GroupCommit;
     readonly feed: Feed;
     readonly instance: Instance;
     readonly clock: Clock;
     readonly file: string;
   }) {
-    this.#rows = parts.rows;
     this.#commands = parts.commands;
     this.#feed = parts.feed;
     this.#instance = parts.instance;
@@ -83,6 +81,13 @@ export class SqliteQueue implements Queue {
         select wake_at from tasks indexed by tasks_sleeping
         where tool = ? and tool_version = ? and ready is null and holder is null
           and wake_at is not null and wake_at <= ? limit ?)`);
+    // It changes with every renewal, even if the clock stands still or goes back: that is how others see it.
+    this.#renew = parts.db.prepare(`
+      update tasks set lease_until = max(lease_until + 1, ?), lease_ms = ?
+      where id = ? and epoch = ? and holder is not null`);
+    this.#isolate = parts.db.prepare(`
+      update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
+        and not exists (select 1 from tasks where alone is not null)`);
     this.#waiting = parts.db.prepare(`
       select count(*) as waiting from (select 1 from tasks where waiting is not null limit ?)`);
   }
@@ -153,12 +158,14 @@ export class SqliteQueue implements Queue {
   renew(claims: readonly Claim[], leaseMs: number): Promise<Claim[]> {
     return this.#commands.submit(() => {
       const now = this.#clock.now();
-      return claims.filter(({ taskId, epoch }) => !this.#rows.renew(taskId, epoch, now, leaseMs));
+      const isRenewed = ({ taskId, epoch }: Claim) =>
+        this.#renew.run(now + leaseMs, leaseMs, taskId, epoch).changes === 1;
+      return claims.filter((claim) => !isRenewed(claim));
     });
   }
 
   isolate({ taskId, epoch }: Claim): Promise<boolean> {
-    return this.#commands.submit(() => this.#rows.isolate(taskId, epoch));
+    return this.#commands.submit(() => this.#isolate.run(taskId, epoch).changes === 1);
   }
 
   onWork(listener: () => void): () => void {

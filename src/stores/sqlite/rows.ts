@@ -185,16 +185,6 @@ export class Rows {
     if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs, removed.length + 100);
   }
 
-  /** False if the claim is lost. */
-  renew(id: TaskId, epoch: number, now: number, leaseMs: number): boolean {
-    return this.#sql.renew.run(now + leaseMs, leaseMs, id, epoch).changes === 1;
-  }
-
-  /** False if another task runs alone, or if the claim is lost. */
-  isolate(id: TaskId, epoch: number): boolean {
-    return this.#sql.isolate.run(id, epoch).changes === 1;
-  }
-
   /** What this connection wrote since the last call. */
   takeOwn(): NumberedNotice[] {
     const own = this.#own;
@@ -384,12 +374,6 @@ function prepare(db: Connection, { areBound }: Cells) {
     resultApart: db.prepare('select value from results where task = ?'),
     keepApart: db.prepare('insert or replace into results (task, value) values (?, ?)'),
     forgetResult: db.prepare('delete from results where task = ?'),
-    // It changes with every renewal, even if the clock stands still or goes back: that is how others see it.
-    renew: db.prepare(`
-      update tasks set lease_until = max(lease_until + 1, ?), lease_ms = ? where id = ? and epoch = ? and holder is not null`),
-    isolate: db.prepare(`
-      update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
-        and not exists (select 1 from tasks where alone is not null)`),
   };
 }
 

@@ -5,8 +5,7 @@
  */
 import { inspect } from 'node:util';
 import { isMainThread, Worker as Thread } from 'node:worker_threads';
-import { whatRuns } from './pass.ts';
-import type { Blocked, ThreadData } from './watchdog-thread.ts';
+import type { Blocked, ThreadData } from './thread.ts';
 
 /**
  * `report` writes to stderr while the event loop is blocked. `exit` also ends the process once it has been blocked for
@@ -17,12 +16,14 @@ export type WatchdogMode = 'report' | 'exit' | 'off';
 export interface Watch {
   readonly leaseMs: number;
   readonly mode: WatchdogMode;
+  /** Which task and step this code belongs to. */
+  readonly whatRuns: () => object | undefined;
   /** Called once the event loop is free again. */
   readonly blocked: (message: string, detail: Record<string, unknown>) => void;
 }
 
 /** Under this name the thread asks, in the middle of whatever blocks, which step that is. */
-export const whatRunsKey = 'holdfast.whatRuns';
+const whatRunsKey = 'holdfast.whatRuns';
 const exitAfterLeases = 2;
 
 const watches = new Set<Watch>();
@@ -48,11 +49,9 @@ function start(): void {
   const limits = { reportMs, exitMs };
   if (running) return running.thread.postMessage(limits);
   const beats = new Int32Array(new SharedArrayBuffer(4));
+  const { whatRuns } = [...watches][0]!;
   (globalThis as Record<symbol, unknown>)[Symbol.for(whatRunsKey)] = () => JSON.stringify(whatRuns() ?? {});
-  const file = new URL(
-    `./watchdog-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
-    import.meta.url,
-  );
+  const file = new URL(`./thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
   const thread = new Thread(file, {
     workerData: { beats, whatRunsKey, canAsk: isMainThread, ...limits } satisfies ThreadData,
     // Nothing of the program's own start-up belongs into this thread.
