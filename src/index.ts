@@ -55,6 +55,7 @@ export type {
   TaskContext,
 } from './engine/context.ts';
 export type { StepContext } from './engine/call.ts';
+export { InvalidCall } from './engine/given.ts';
 export type { Retry } from './engine/retry.ts';
 export type { Schema } from './engine/schema.ts';
 export type { ToolResult } from './engine/tool-result.ts';

@@ -26,6 +26,7 @@ test('the public entries export exactly these names', async () => {
         "HandlerRefused",
         "HoldfastError",
         "IdempotencyKeyReused",
+        "InvalidCall",
         "InvalidDuration",
         "InvalidInput",
         "InvalidLimit",

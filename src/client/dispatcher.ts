@@ -5,6 +5,7 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { messageOf } from '../model/thrown.ts';
 import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { waitAskedFor } from '../protocol/faults.ts';
 import { notAdmitted } from '../protocol/json-rpc.ts';
@@ -226,7 +227,7 @@ function remoteError(error: unknown): Error {
 
 function asLost(error: unknown, isModern: boolean): Error {
   if (error instanceof ConnectionLost || error instanceof MalformedAnswer) return error;
-  if (!(error instanceof Error)) return new ConnectionLost(String(error));
+  if (!(error instanceof Error)) return new ConnectionLost(messageOf(error));
   const { status, text } = ('data' in error && isJsonObject(error.data) ? error.data : {}) as JsonObject;
   const said = isModern && typeof text === 'string' ? errorIn(text) : undefined;
   if (said) return said;

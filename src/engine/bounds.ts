@@ -8,9 +8,16 @@ export interface Bounds {
   readonly mostSubtasks: number;
   /** Questions of one task that may be open at a time. */
   readonly mostOpenQuestions: number;
+  /** Calls on `task` that one handler may have open at a time: steps, sleeps, subtasks it waits for, and so on. */
+  readonly mostOpenCalls: number;
 }
 
-export const defaultBounds: Bounds = { deepestTree: 16, mostSubtasks: 10_000, mostOpenQuestions: 100 };
+export const defaultBounds: Bounds = {
+  deepestTree: 16,
+  mostSubtasks: 10_000,
+  mostOpenQuestions: 100,
+  mostOpenCalls: 20_000,
+};
 
 /** The handler went too far; it may catch this and do without. */
 export class OutOfBounds extends HoldfastError {

@@ -1,6 +1,7 @@
 import { BadAnswer, HoldfastError } from '../model/errors.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
+import { cut, isInstance, messageOf } from '../model/thrown.ts';
 
 export class NotJson extends HoldfastError {}
 export class ValueTooLarge extends HoldfastError {}
@@ -16,13 +17,35 @@ const exotic = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error, ArrayBuffer]
  */
 export function carried(value: unknown, what: string, largest = defaultLargestValue): Json | undefined {
   if (value === undefined) return undefined;
-  inspect(value, '', what, new Set());
-  const text = JSON.stringify(value);
-  if (text.length > largest)
-    throw new ValueTooLarge(
-      `${what} gave a value of ${text.length} characters, and at most ${largest} are kept. Put large data elsewhere and pass on where it is, or raise \`largestValue\`.`,
-    );
+  const text = textOf(value, what, largest);
+  if (text.length > largest) throw tooLarge(what, `${text.length}`, largest);
   return JSON.parse(text) as Json;
+}
+
+/** Proxies, getters and `toJSON` are code, and may throw anything; values may be nested too deep for the stack. */
+function textOf(value: unknown, what: string, largest: number): string {
+  try {
+    new Inspection(what, largest).inspect(value, '');
+    const text = JSON.stringify(value);
+    if (text !== undefined) return text;
+  } catch (error) {
+    if (isInstance(error, NotJson) || isInstance(error, ValueTooLarge)) throw error;
+    const isDeep = error instanceof RangeError && /call stack/.test(error.message);
+    throw notJson(what, '', isDeep ? 'it is nested too deep' : messageOf(error, 1_000));
+  }
+  throw notJson(what, '', 'its toJSON() returns nothing');
+}
+
+function notJson(what: string, path: string, why: string): NotJson {
+  return new NotJson(
+    `${what} gave ${path === '' ? 'a value' : `"${cut(path.slice(1), 200)}"`} that JSON cannot carry (${why}). Return plain data: strings, finite numbers, booleans, null, arrays and objects of these.`,
+  );
+}
+
+function tooLarge(what: string, length: string, largest: number): ValueTooLarge {
+  return new ValueTooLarge(
+    `${what} gave a value of ${length} characters, and at most ${largest} are kept. Put large data elsewhere and pass on where it is, or raise \`largestValue\`.`,
+  );
 }
 
 /** Answers are kept as they came. */
@@ -34,21 +57,38 @@ export function checkAnswers(responses: Readonly<Record<string, InputResponse>>,
   }
 }
 
-function inspect(value: unknown, path: string, what: string, above: Set<object>): void {
-  const refuse = (kind: string) => {
-    throw new NotJson(
-      `${what} gave ${path === '' ? 'a value' : `"${path.slice(1)}"`} that JSON cannot carry (${kind}). Return plain data: strings, finite numbers, booleans, null, arrays and objects of these.`,
-    );
-  };
-  if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function')
-    refuse(`a ${typeof value}`);
-  if (typeof value === 'number' && !Number.isFinite(value)) refuse(String(value));
-  if (typeof value !== 'object' || value === null) return;
-  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return;
-  if (exotic.some((kind) => value instanceof kind) || ArrayBuffer.isView(value))
-    refuse(`a ${value.constructor?.name ?? 'special object'}`);
-  if (above.has(value)) refuse('a circle');
-  above.add(value);
-  for (const [key, part] of Object.entries(value)) inspect(part, `${path}.${key}`, what, above);
-  above.delete(value);
+/** Looks for what JSON would lose, and stops as soon as the value is known to be too large. */
+class Inspection {
+  readonly #what: string;
+  readonly #largest: number;
+  readonly #above = new Set<object>();
+  /** At least so many characters will it have: objects may hold the same part many times over. */
+  #length = 0;
+
+  constructor(what: string, largest: number) {
+    this.#what = what;
+    this.#largest = largest;
+  }
+
+  inspect(value: unknown, path: string): void {
+    if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function')
+      throw notJson(this.#what, path, `a ${typeof value}`);
+    if (typeof value === 'number' && !Number.isFinite(value)) throw notJson(this.#what, path, String(value));
+    if (value !== undefined) this.#count(typeof value === 'string' ? value.length + 2 : 1);
+    if (typeof value !== 'object' || value === null) return;
+    if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return;
+    if (exotic.some((kind) => value instanceof kind) || ArrayBuffer.isView(value))
+      throw notJson(this.#what, path, `a ${value.constructor?.name ?? 'special object'}`);
+    if (this.#above.has(value)) throw notJson(this.#what, path, 'a circle');
+    // Gaps in an array have no entries, and are written all the same.
+    if (Array.isArray(value)) this.#count(value.length);
+    this.#above.add(value);
+    for (const [key, part] of Object.entries(value)) this.inspect(part, `${path}.${key}`);
+    this.#above.delete(value);
+  }
+
+  #count(characters: number): void {
+    this.#length += characters;
+    if (this.#length > this.#largest) throw tooLarge(this.#what, `at least ${this.#length}`, this.#largest);
+  }
 }

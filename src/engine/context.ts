@@ -1,13 +1,16 @@
 /** The handler's `task`: every durable thing it can do. Each method is one call of the pass. */
-import { type Duration, toMs } from '../model/duration.ts';
+import type { Duration } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { newId } from '../model/id.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
+import { cut } from '../model/thrown.ts';
 import { type Bounds, defaultBounds, Spread } from './bounds.ts';
 import type { StepContext } from './call.ts';
+import { carried, defaultLargestValue } from './carried.ts';
+import { Given, longestStatus } from './given.ts';
 import { childRequest } from './new-task.ts';
 import type { Pass } from './pass.ts';
 import { outsideHandlers } from './pass-context.ts';
@@ -120,6 +123,21 @@ export class SubtaskOfAnotherKind extends HoldfastError {
   }
 }
 
+/** What each method was given, by the name of the call. */
+const given = {
+  step: new Given('task.step()'),
+  ask: new Given('task.ask()'),
+  start: new Given('task.start()'),
+  cancel: new Given('subtask.cancel()'),
+  sleep: new Given('task.sleep()'),
+  sleepUntil: new Given('task.sleepUntil()'),
+  until: new Given('task.until()'),
+  event: new Given('task.event()'),
+  progress: new Given('task.progress()'),
+  say: new Given('task.say()'),
+  pollEvery: new Given('task.pollEvery()'),
+};
+
 export interface ContextParts {
   readonly task: Task;
   readonly tool: DurableTool;
@@ -128,10 +146,13 @@ export interface ContextParts {
   report(report: Report): void;
   cancel(id: TaskId, reason?: string): Promise<void>;
   readonly bounds?: Bounds;
+  /** In characters of JSON, of a question or of a subtask's input. */
+  readonly largestValue?: number;
 }
 
 export function taskContext(parts: ContextParts): TaskContext {
   const { task, tool, pass, signal, report, cancel, bounds = defaultBounds } = parts;
+  const { largestValue = defaultLargestValue } = parts;
   const spread = new Spread(bounds, task.depth);
   const tell = (what: Report) => {
     // The commit that it leads to, later, is not something that the handler awaits.
@@ -141,7 +162,8 @@ export function taskContext(parts: ContextParts): TaskContext {
     id,
     result: () => pass.call(id, { kind: 'result', childId: id, tool: name }) as Promise<ToolResult>,
     cancel: async (reason) => {
-      await pass.call(`cancel ${id}`, { kind: 'step', run: () => cancel(id, reason), retry: retryPolicy() });
+      const said = reason === undefined ? undefined : status(given.cancel.text(reason, 'its reason'));
+      await pass.call(`cancel ${id}`, { kind: 'step', run: () => cancel(id, said), retry: retryPolicy() });
     },
   });
 
@@ -151,39 +173,50 @@ export function taskContext(parts: ContextParts): TaskContext {
     pass: task.epoch,
     signal,
 
-    step(name: string, run: (context: StepContext) => unknown, { retry, timeout }: StepOptions = {}) {
-      return pass.call(name, {
-        kind: 'step',
-        run,
-        retry: retry ? retryPolicy(retry) : tool.retry,
-        ...(timeout !== undefined && { timeoutMs: toMs(timeout) }),
+    step(name: string, run: (context: StepContext) => unknown, options?: StepOptions) {
+      const { step } = given;
+      const purpose = step.read(() => {
+        const { retry, timeout } = step.options(options);
+        return {
+          kind: 'step',
+          run: step.work(run, 'its work'),
+          retry: retry === undefined || retry === null ? tool.retry : step.retry(retry),
+          ...(timeout !== undefined && { timeoutMs: step.duration(timeout, 'timeout') }),
+        } as const;
       });
+      return pass.call(step.name(name), purpose);
     },
 
-    async ask(key: string, question: Question, { timeout, asTask }: AskPatience = {}) {
-      const request = { ...inputRequest(key, question), ...(asTask && { asTask }) };
+    async ask(key: string, question: Question, options?: AskPatience) {
+      const { ask } = given;
+      const purpose = ask.read(() => {
+        const { timeout, asTask } = ask.options(options);
+        const asked = inputRequest(ask.name(key, 'a key'), question, largestValue);
+        const request = { ...asked, ...(asTask && { asTask: true as const }) };
+        return { kind: 'ask', request, ...patience(ask, timeout) } as const;
+      });
+      const { request } = purpose;
       const { answers } = task.origin;
       if (answers && !answers.includes(request.kind)) throw new CannotBeAsked(key, request.kind);
-      const answer = await spread.asking(() =>
-        pass.call(key, { kind: 'ask', request, ...patience(timeout) }),
-      );
+      const answer = await spread.asking(() => pass.call(key, purpose));
       return readAnswer(key, question, answer, tool.secrets);
     },
 
-    async start(child: DurableTool, ...[input]: readonly unknown[]) {
+    async start(wanted: DurableTool, ...[input]: readonly unknown[]) {
+      const child = given.start.read(() => given.start.durable(wanted));
       if (child.method !== tool.method) throw new SubtaskOfAnotherKind(child, tool);
       spread.start();
-      const request = await childRequest(newId(), child, input, task);
+      const request = await childRequest(newId(), child, input, task, largestValue);
       const id = (await pass.call(child.name, { kind: 'start', request })) as TaskId;
       return subtask(id, child.name);
     },
 
     async sleep(duration: Duration) {
-      await pass.call('', { kind: 'sleep', ms: toMs(duration) });
+      await pass.call('', { kind: 'sleep', ms: given.sleep.duration(duration, 'duration') });
     },
 
     async sleepUntil(moment: Date | number) {
-      await pass.call('', { kind: 'sleep', until: Number(moment) });
+      await pass.call('', { kind: 'sleep', until: given.sleepUntil.moment(moment) });
     },
 
     now: () => pass.moment,
@@ -193,25 +226,38 @@ export function taskContext(parts: ContextParts): TaskContext {
       run: (context: StepContext) => unknown,
       options: { every: Duration; timeout?: Duration },
     ) {
-      return pass.call(name, {
-        kind: 'until',
-        run,
-        everyMs: toMs(options.every),
-        ...patience(options.timeout),
+      const { until } = given;
+      const purpose = until.read(() => {
+        const { every, timeout } = until.options(options);
+        const everyMs = Math.max(1, until.duration(every, 'every'));
+        return {
+          kind: 'until',
+          run: until.work(run, 'its check'),
+          everyMs,
+          ...patience(until, timeout),
+        } as const;
       });
+      return pass.call(until.name(name), purpose);
     },
 
-    event(name: string, { timeout }: Patience = {}) {
-      return pass.call(name, { kind: 'event', ...patience(timeout) });
+    event(name: string, options?: Patience) {
+      const { event } = given;
+      const limit = event.read(() => patience(event, event.options(options).timeout));
+      return pass.call(event.name(name), { kind: 'event', ...limit });
     },
 
     progress(done: number, total?: number, message?: string) {
+      const { progress } = given;
       tell({
-        progress: { done, ...(total !== undefined && { total }), ...(message !== undefined && { message }) },
+        progress: {
+          done: progress.number(done, 'what is done'),
+          ...(total !== undefined && { total: progress.number(total, 'the total') }),
+          ...(message !== undefined && { message: status(progress.text(message, 'its message')) }),
+        },
       });
     },
-    say: (message: string) => tell({ message }),
-    pollEvery: (duration: Duration) => tell({ pollMs: toMs(duration) }),
+    say: (message: string) => tell({ message: status(given.say.text(message, 'its message')) }),
+    pollEvery: (duration: Duration) => tell({ pollMs: given.pollEvery.duration(duration, 'duration') }),
   };
   return context as unknown as TaskContext;
 }
@@ -223,16 +269,24 @@ export type Question =
   | { readonly roots: true };
 
 /** The question as it is stored and shown. */
-export function inputRequest(key: string, question: Question): InputRequest {
-  if ('sampling' in question) return { kind: 'sampling', params: structuredClone(question.sampling) };
-  if ('roots' in question) return { kind: 'roots' };
-  if ('url' in question)
-    return { kind: 'url', message: question.message, url: question.url, elicitationId: key };
-  return {
-    kind: 'form',
-    message: question.message,
-    schema: toJsonSchema(question.schema, `The question "${key}"`),
-  };
+export function inputRequest(
+  key: string,
+  question: Question,
+  largest: number = defaultLargestValue,
+): InputRequest {
+  return carried(requestOf(key, question), `The question "${key}"`, largest) as unknown as InputRequest;
+}
+
+function requestOf(key: string, question: Question): InputRequest {
+  const { ask } = given;
+  const asked = ask.options<Question>(question ?? null, 'its question');
+  if ('sampling' in asked)
+    return { kind: 'sampling', params: ask.options(asked.sampling ?? null, 'sampling') };
+  if ('roots' in asked) return { kind: 'roots' };
+  const message = ask.text(asked.message, 'its message');
+  if ('url' in asked)
+    return { kind: 'url', message, url: ask.text(asked.url, 'its url'), elicitationId: key };
+  return { kind: 'form', message, schema: toJsonSchema(asked.schema, `The question "${key}"`) };
 }
 
 /** The answer as the author of the question gets it. */
@@ -247,6 +301,10 @@ export async function readAnswer(
   return { ...answer, content };
 }
 
-function patience(timeout: Duration | undefined): { timeoutMs?: number } {
-  return timeout === undefined ? {} : { timeoutMs: toMs(timeout) };
+function patience(call: Given, timeout: Duration | undefined): { timeoutMs?: number } {
+  return timeout === undefined ? {} : { timeoutMs: call.duration(timeout, 'timeout') };
+}
+
+function status(message: string): string {
+  return cut(message, longestStatus);
 }

@@ -50,6 +50,8 @@ export interface Journal {
   /** Each with the number of its batch: a handler may end in the middle of one. */
   readonly entries: (Entry & { readonly batch: number; readonly moment: number })[];
   readonly attempts: Map<number, FailedAttempt[]>;
+  /** How many failed attempts there are in all. */
+  failed: number;
   /** Up to this many settled entries, every call that was made is recorded; -1 while nothing is. */
   knownUpTo: number;
   batches: number;
@@ -62,6 +64,7 @@ export function readJournal(records: readonly Json[]): Journal {
     calls: [],
     entries: [],
     attempts: new Map(),
+    failed: 0,
     knownUpTo: -1,
     batches: 0,
   };
@@ -73,10 +76,14 @@ export function readJournal(records: readonly Json[]): Journal {
 export function append(journal: Journal, batch: Batch): void {
   // A pass that yields commits what was still running although nothing before it has settled: one batch with it.
   const number = batch.settled < journal.entries.length ? journal.batches - 1 : journal.batches++;
-  journal.calls.push(...batch.calls);
+  for (const call of batch.calls) journal.calls.push(call);
   for (const entry of batch.entries) journal.entries.push({ ...entry, batch: number, moment: batch.moment });
-  for (const attempt of batch.attempts)
-    journal.attempts.set(attempt.call, [...(journal.attempts.get(attempt.call) ?? []), attempt]);
+  for (const attempt of batch.attempts) {
+    const before = journal.attempts.get(attempt.call);
+    if (before) before.push(attempt);
+    else journal.attempts.set(attempt.call, [attempt]);
+    journal.failed++;
+  }
   journal.knownUpTo = batch.settled;
 }
 

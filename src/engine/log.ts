@@ -98,7 +98,7 @@ function* entriesOf({ task, writes, removed, removal }: Change): Generator<LogEn
         at: write.at,
         event: 'retrying',
         ...about(write.task),
-        detail: { attempts: retryAt.length, retryAt: Math.min(...retryAt) },
+        detail: { attempts: retryAt.length, retryAt: retryAt.reduce((first, at) => Math.min(first, at)) },
       };
   }
   for (const id of removed) {

@@ -36,12 +36,19 @@ export async function rootRequest(
   };
 }
 
-export function childRequest(id: TaskId, tool: DurableTool, input: unknown, parent: Task): Promise<NewTask> {
+export function childRequest(
+  id: TaskId,
+  tool: DurableTool,
+  input: unknown,
+  parent: Task,
+  largestValue?: number,
+): Promise<NewTask> {
   const { owner, origin } = parent;
   const { trace } = origin;
   return rootRequest(id, tool, input, {
     owner,
     origin: trace ? { ...origin, trace: subtasksTrace(trace) } : origin,
+    ...(largestValue !== undefined && { largestValue }),
   });
 }
 

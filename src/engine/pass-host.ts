@@ -42,6 +42,7 @@ export interface PassHost {
   readonly lingerMs: number;
   /** The largest value of a step, in characters of JSON. */
   readonly largestValue: number;
-  /** Entries that a journal may have. */
+  /** Entries and failed attempts that a journal may have. */
   readonly longestJournal: number;
+  readonly mostOpenCalls: number;
 }

@@ -14,9 +14,11 @@
  *   R5  A pass has at most one commit in flight; what completes meanwhile waits for the next.
  *   R6  A pass that is over settles nothing: its promises stay open and are collected with it.
  */
+import { OutOfBounds } from './bounds.ts';
 import { type Call, newCall, type Outside, type Purpose } from './call.ts';
 import { callsOnly, gather } from './gather.ts';
 import { append, type Batch, type Entry, type FailedAttempt, type Journal } from './journal.ts';
+import { Linger } from './linger.ts';
 import { running } from './pass-context.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
 import { errorFrom } from './recorded-error.ts';
@@ -49,7 +51,7 @@ export class Pass {
   #isOver = false;
   #yielding = false;
   #cancelTimer: (() => void) | undefined;
-  #linger: NodeJS.Timeout | undefined;
+  readonly #linger = new Linger();
 
   constructor(journal: Journal, outside: Outside, host: PassHost) {
     this.#journal = journal;
@@ -72,7 +74,7 @@ export class Pass {
         );
       });
     });
-    setImmediate(() => this.#next());
+    this.#soon();
   }
 
   /** True once the handler is ahead of its journal: what it reports now, nobody has heard. */
@@ -127,6 +129,9 @@ export class Pass {
         `task.${kind}() was called inside the step "${step}". A step speaks only by its return value: call it after the step.`,
       );
     if (this.#isOver) return new Promise(() => {});
+    const { mostOpenCalls } = this.#host;
+    if (this.#open.size >= mostOpenCalls)
+      throw new OutOfBounds('Too many calls on `task` are open', 'mostOpenCalls', mostOpenCalls);
     const made = { position: this.#calls.length, kind, name, at: this.#settled, purpose };
     if (!this.#admit(made)) return new Promise(() => {});
     const known = this.#journal.calls[made.position];
@@ -164,6 +169,17 @@ export class Pass {
     return false;
   }
 
+  /** Nothing that goes wrong in a pass may end the process: it ends the pass. */
+  #soon(): void {
+    setImmediate(() => {
+      try {
+        this.#next();
+      } catch (error) {
+        this.#over({ type: 'lost', error });
+      }
+    });
+  }
+
   #next(): void {
     if (this.#isOver) return;
     this.#inWindow = false;
@@ -192,7 +208,7 @@ export class Pass {
         held ||= this.#finished !== undefined || this.#calls.length < this.#neededNow();
         if (!held) this.#settle(entries[this.#settled]!);
       });
-    setImmediate(() => this.#next());
+    this.#soon();
   }
 
   /** Calls that were recorded must be made again. Only a handler that awaits something else entirely may take its time. */
@@ -244,7 +260,9 @@ export class Pass {
     if (this.#yielding && !works) return this.#over({ type: 'stopped' });
     this.#asleep = true;
     if (!this.#yielding) this.#armTimer();
-    if (!works && this.#open.size > 0) this.#armPark();
+    if (works || this.#open.size === 0) return;
+    // Only waits are open: after a short while the pass ends, and something else will wake the task.
+    if (this.#linger.isOver(this.#host.lingerMs, () => this.#wake())) this.#park();
   }
 
   #look(): void {
@@ -253,13 +271,12 @@ export class Pass {
     const children = [...this.#open].flatMap(({ purpose }) =>
       purpose.kind === 'result' ? [purpose.childId] : [],
     );
-    this.#host.look(children).then(
-      (outside) => {
+    this.#orOver(
+      this.#host.look(children).then((outside) => {
         this.#outside = outside;
         this.#committing = false;
-        setImmediate(() => this.#next());
-      },
-      (error) => this.#over({ type: 'lost', error }),
+        this.#soon();
+      }),
     );
   }
 
@@ -274,8 +291,11 @@ export class Pass {
       const isEarly = call.startAt !== undefined && call.startAt > now;
       call.state = isEarly ? 'waiting' : this.#host.isHeld() ? 'running' : 'held';
       if (call.state !== 'running') continue;
+      this.#linger.reset();
       const context = { pass: this, step: call.name };
-      running.run(context, () => attempt(call, this.#host).then((done) => this.#completedWork(call, done)));
+      running.run(context, () =>
+        this.#orOver(attempt(call, this.#host).then((done) => this.#completedWork(call, done))),
+      );
     }
   }
 
@@ -303,14 +323,16 @@ export class Pass {
   /** R5. After the commit its entries settle exactly as a replay would settle them. */
   #commit(batch: Batch): void {
     const longest = this.#host.longestJournal;
-    if (this.#journal.entries.length + batch.entries.length > longest)
+    const failed = this.#journal.failed + batch.attempts.length;
+    if (this.#journal.entries.length + batch.entries.length + failed > longest)
       return this.#refuse(
-        `The journal of this task would grow beyond ${longest} entries. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`,
+        `The journal of this task would grow beyond ${longest} entries (longestJournal), ${failed} of them failed attempts at steps. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`,
       );
     this.#committing = true;
+    this.#linger.reset();
     const calls = this.#unrecorded();
-    this.#host.commit(batch, this.#calls).then(
-      (outside) => {
+    this.#orOver(
+      this.#host.commit(batch, this.#calls).then((outside) => {
         if (this.#isOver) return;
         this.#outside = outside;
         append(this.#journal, { ...batch, calls: calls.map(recorded) }); // Questions have got their keys.
@@ -318,9 +340,8 @@ export class Pass {
         if (this.#host.interrupts(batch)) return this.#over({ type: 'stopped' });
         if (this.#yielding) this.#goOn();
         else if (batch.entries.length > 0) this.#replay();
-        else setImmediate(() => this.#next());
-      },
-      (error) => this.#over({ type: 'lost', error }),
+        else this.#soon();
+      }),
     );
   }
 
@@ -332,34 +353,27 @@ export class Pass {
     this.#cancelTimer = at === undefined ? undefined : this.#host.schedule(at, () => this.#wake());
   }
 
-  /** Only waits are open and nothing runs: after a short while the pass ends, and something else will wake the task. */
-  #armPark(): void {
-    this.#linger ??= setTimeout(() => {
-      this.#linger = undefined;
-      if (!this.#isOver && this.#asleep) this.#park();
-    }, this.#host.lingerMs);
-  }
-
   #park(): void {
     this.#asleep = false;
     this.#committing = true;
     const made = { unrecorded: this.#unrecorded(), settled: this.#settled, now: this.#host.now() };
     const batch = made.unrecorded.length > 0 ? callsOnly(made) : undefined;
-    this.#host.park(nextMoment(this.#open) ?? null, batch, this.#calls).then(
-      (parked) => {
+    this.#orOver(
+      this.#host.park(nextMoment(this.#open) ?? null, batch, this.#calls).then((parked) => {
         if (parked) this.#over({ type: 'parked' });
         else this.#look();
-      },
-      (error) => this.#over({ type: 'lost', error }),
+      }),
     );
   }
 
   #wake(): void {
     if (!this.#asleep || this.#isOver) return;
     this.#asleep = false;
-    clearTimeout(this.#linger);
-    this.#linger = undefined;
-    setImmediate(() => this.#next());
+    this.#soon();
+  }
+
+  #orOver(done: Promise<void>): void {
+    done.catch((error) => this.#over({ type: 'lost', error }));
   }
 
   #handlerEnded(end: PassEnd): void {
@@ -383,7 +397,7 @@ export class Pass {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#cancelTimer?.();
-    clearTimeout(this.#linger);
+    this.#linger.reset();
     this.#end(end);
     for (const { abort } of this.#open) abort?.abort();
   }

@@ -6,6 +6,8 @@ import { HoldfastError } from '../model/errors.ts';
 import type { InputKind } from '../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
+import { attempted, isInstance, messageOf, nameOf } from '../model/thrown.ts';
+import { carried, defaultLargestValue } from './carried.ts';
 
 /** Says that trying again is no use: the step fails at once, whatever its retry policy. */
 export class TerminalError extends HoldfastError {}
@@ -59,32 +61,57 @@ export class ProtocolError extends HoldfastError {
   }
 }
 
-const classes = {
-  TerminalError,
-  StepTimedOut,
-  AskTimedOut,
-  WaitTimedOut,
-  InvalidInput,
-  SubtaskFailed,
-  SubtaskCancelled,
-  SubtaskLost,
-} as const;
+/** By name. An error may be called `constructor`, so an object would not do. */
+const classes: ReadonlyMap<unknown, new (message: string) => HoldfastError> = new Map(
+  [
+    TerminalError,
+    StepTimedOut,
+    AskTimedOut,
+    WaitTimedOut,
+    InvalidInput,
+    SubtaskFailed,
+    SubtaskCancelled,
+    SubtaskLost,
+  ].map((kind) => [kind.name, kind]),
+);
 
-export function recordError(error: unknown): JsonObject {
-  if (!(error instanceof Error)) return { name: 'Error', message: String(error) };
-  const { name, message } = error;
-  if (!(error instanceof ProtocolError)) return { name, message };
-  return { name, message, code: error.code, ...(error.data !== undefined && { data: error.data }) };
+/** JSON-RPC's internal error: for a code that is not a whole number. */
+const internalError = -32_603;
+
+/** What the protocol is told of an error: data that cannot be kept is left out, and the message says so. */
+export interface ProtocolFault {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: Json;
+}
+
+/** Total: whatever the error's properties are. */
+export function protocolFault(error: ProtocolError, largest = defaultLargestValue): ProtocolFault {
+  const given = attempted(() => error.code);
+  const code = typeof given === 'number' && Number.isSafeInteger(given) ? given : internalError;
+  const message = messageOf(error);
+  try {
+    const data = carried(error.data, 'The data of this error', largest);
+    return { code, message, ...(data !== undefined && { data }) };
+  } catch (problem) {
+    return { code, message: `${message} (${messageOf(problem, 1_000)})` };
+  }
+}
+
+/** Total: whatever was thrown. */
+export function recordError(error: unknown, largest = defaultLargestValue): JsonObject {
+  if (isInstance(error, ProtocolError)) return { name: 'ProtocolError', ...protocolFault(error, largest) };
+  return { name: nameOf(error), message: messageOf(error) };
 }
 
 export function errorFrom(record: Json | undefined): Error {
   const { name, message, code, data } = isJsonObject(record) ? record : {};
-  const text = String(message ?? '');
-  if (name === 'ProtocolError') return new ProtocolError(Number(code), text, data);
-  const Known = classes[name as keyof typeof classes];
+  const text = typeof message === 'string' ? message : messageOf(message);
+  if (name === 'ProtocolError' && typeof code === 'number') return new ProtocolError(code, text, data);
+  const Known = classes.get(name);
   if (Known) return new Known(text);
   return Object.defineProperty(new Error(text), 'name', {
-    value: String(name ?? 'Error'),
+    value: typeof name === 'string' ? name : 'Error',
     configurable: true,
   });
 }

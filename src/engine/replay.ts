@@ -27,9 +27,14 @@ export function described({ kind, name }: Pick<RecordedCall, 'kind' | 'name'>): 
   return name === '' ? `task.${kind}()` : `task.${kind}(${JSON.stringify(name)})`;
 }
 
+/** Open calls that a message names; there may be thousands. */
+const named = 5;
+
 /** Why the handler may not get there. */
 export function outsideAStep(where: string, open: Iterable<Call>): string {
-  const beside = [...open].map(described).join(' and ');
+  const calls = [...open];
+  const more = calls.length > named ? ` and ${calls.length - named} more` : '';
+  const beside = `${calls.slice(0, named).map(described).join(' and ')}${more}`;
   return `${where} was reached through something awaited outside a step (a timer, a request, a file) while ${beside} was open. Its order could not be repeated after a crash: put what is awaited into a step of its own.`;
 }
 

@@ -1,4 +1,5 @@
 import { type Duration, toMs } from '../model/duration.ts';
+import { shown } from '../model/thrown.ts';
 
 /** How often a failing step is tried, and how long it rests in between. */
 export interface Retry {
@@ -18,11 +19,16 @@ export interface RetryPolicy {
 
 export function retryPolicy({ attempts = 1, delay = '1s', maxDelay = '5m' }: Retry = {}): RetryPolicy {
   if (!Number.isInteger(attempts) || attempts < 1)
-    throw new RangeError(`retry.attempts must be a whole number of at least 1, not ${attempts}.`);
-  return { attempts, delayMs: toMs(delay), maxDelayMs: toMs(maxDelay) };
+    throw new RangeError(`retry.attempts must be a whole number of at least 1, not ${shown(attempts)}.`);
+  return {
+    attempts,
+    delayMs: toMs(delay, 'retry.delay'),
+    maxDelayMs: toMs(maxDelay, 'retry.maxDelay'),
+  };
 }
 
 /** The rest after the n-th failed attempt. */
 export function restAfter(policy: RetryPolicy, failed: number): number {
-  return Math.min(policy.maxDelayMs, policy.delayMs * 2 ** (failed - 1));
+  // Beyond 2 ** 1023 the factor would be infinite, and a delay of nothing times infinity is not a number.
+  return Math.min(policy.maxDelayMs, policy.delayMs * 2 ** Math.min(failed - 1, 52));
 }

@@ -3,15 +3,17 @@
 import type { Clock } from '../model/clock.ts';
 import { ClaimLost, HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
-import type { Outcome } from '../model/outcome.ts';
+import type { Failed, Outcome } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
+import { isInstance, messageOf } from '../model/thrown.ts';
 import { advance } from './advance.ts';
 import type { Call, Outside } from './call.ts';
+import { carried } from './carried.ts';
 import { type Change, compose, type Verdict } from './change.ts';
 import { taskContext } from './context.ts';
 import { HeadStart } from './head-start.ts';
 import { type Batch, type Journal, readJournal } from './journal.ts';
-import type { ObservedPass } from './observer.ts';
+import { type ObservedPass, quietly } from './observer.ts';
 import { Pass } from './pass.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
 import type { Claim, Claimed } from './queue.ts';
@@ -20,6 +22,7 @@ import { Reporter } from './reporter.ts';
 import { parse } from './schema.ts';
 import type { Store } from './store.ts';
 import type { DurableTool } from './tool.ts';
+import { failureOf } from './tool-result.ts';
 import * as rules from './transitions.ts';
 import type { WorkerSettings } from './worker.ts';
 
@@ -93,11 +96,11 @@ export class Run {
     const observed = this.#settings.observer.passBegan(this.#task);
     let how: PassEnd['type'] | 'superseded' = 'lost';
     try {
-      const end = await this.#pass(observed);
+      const end = await this.#pass(observed).catch((error) => ({ type: 'lost', error }) as const);
       how = end.type;
       if (!(await this.#conclude(end))) how = 'superseded';
     } finally {
-      observed.ended(how, this.#clock.now());
+      quietly(() => observed.ended(how, this.#clock.now()));
       this.#reporter.take();
       this.headStart.end();
     }
@@ -185,6 +188,7 @@ export class Run {
       report: (report) => this.#reporter.report(report),
       cancel: (id, reason) => this.#cancelChild(id, reason),
       bounds: this.#settings.bounds,
+      largestValue: this.#settings.largestValue,
     });
     pass.run(() => observed.handler(() => this.tool.handler(input.value as never, context)));
     return pass.ended;
@@ -207,7 +211,7 @@ export class Run {
       return { value: await parse(inputSchema, value, `the input of ${name}`, secrets) };
     } catch (error) {
       // Logs get to hear of it: where it does not fit, not what a schema says of a value that it may quote.
-      const places = error instanceof InvalidInput ? error.places.filter((place) => place !== '') : [];
+      const places = isInstance(error, InvalidInput) ? error.places.filter((place) => place !== '') : [];
       const where = places.length > 0 ? ` at ${places.join(', ')}` : '';
       return { difference: `the input of ${name} does not fit its schema${where}` };
     }
@@ -223,6 +227,7 @@ export class Run {
       },
       largestValue: this.#settings.largestValue,
       longestJournal: this.tool.longestJournal,
+      mostOpenCalls: this.#settings.bounds.mostOpenCalls,
       now: () => this.#clock.now(),
       isHeld: () => {
         const { isHeld } = this;
@@ -299,11 +304,17 @@ export class Run {
     try {
       await this.#commitEnd(end);
     } catch (error) {
-      if (error instanceof ClaimLost) return false;
+      if (isInstance(error, ClaimLost)) return false;
       // Ended tasks need no word. Where the store itself fails, the lease will run out.
-      if (!(error instanceof HoldfastError)) throw error;
+      if (!isInstance(error, HoldfastError)) await this.#giveUp(error);
     }
     return true;
+  }
+
+  /** A commit failed that would fail again, after the same steps: it is the task's own doing, or a bug. */
+  async #giveUp(error: unknown): Promise<void> {
+    const message = `What this task did could not be stored: ${messageOf(error)}`;
+    await this.#finish({ kind: 'failure', message }).catch(() => {}); // Then the lease will run out.
   }
 
   async #commitEnd(end: PassEnd): Promise<void> {
@@ -311,7 +322,7 @@ export class Run {
       case 'returned':
         return this.#finish(await this.#outcome(end.value));
       case 'threw':
-        return this.#finish(this.tool.failure(end.error));
+        return this.#finish(this.#failure(end.error));
       case 'changed':
         return this.#setAside(end.message);
       case 'stopped':
@@ -324,11 +335,19 @@ export class Run {
   }
 
   async #outcome(returned: unknown): Promise<Outcome> {
-    const { outcome, failure } = this.tool;
     try {
-      return await outcome(returned, { input: this.#given, largest: this.#settings.largestValue });
+      return await this.tool.outcome(returned, { input: this.#given, largest: this.#settings.largestValue });
     } catch (error) {
-      return failure(error);
+      return this.#failure(error);
+    }
+  }
+
+  /** Total: whatever was thrown, and whatever the tool makes of it. */
+  #failure(error: unknown): Failed {
+    try {
+      return carried(this.tool.failure(error), 'The error', this.#settings.largestValue) as unknown as Failed;
+    } catch (problem) {
+      return failureOf(problem);
     }
   }
 

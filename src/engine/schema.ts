@@ -2,7 +2,7 @@
  * Schemas from any library that follows Standard Schema with JSON Schema (zod 4 and others): they check values, give
  * types, and can be shown to a peer as JSON Schema. Only the part of that interface that is used here is named.
  */
-import type { JsonObject } from '../model/json.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { mayQuoteSecrets, type SecretFields } from '../model/redaction.ts';
 import { InvalidInput } from './recorded-error.ts';
 
@@ -55,10 +55,17 @@ export async function parse<Output>(
 }
 
 export function toJsonSchema(schema: Schema, what: string): JsonObject {
-  const { jsonSchema, vendor } = schema['~standard'];
+  const standard = schema?.['~standard'];
+  if (typeof standard !== 'object' || standard === null)
+    throw new InvalidInput(
+      `${what} has no schema: give one of a library with Standard Schema, such as z.object({ … }) of zod.`,
+    );
+  const { jsonSchema, vendor } = standard;
   if (!jsonSchema)
     throw new InvalidInput(
       `${what} has a schema (by ${vendor}) that cannot be turned into JSON Schema. Use zod 4.2 or later, or another library with Standard JSON Schema.`,
     );
-  return jsonSchema.input({ target: 'draft-2020-12' }) as JsonObject;
+  const converted: unknown = jsonSchema.input({ target: 'draft-2020-12' });
+  if (isJsonObject(converted)) return converted;
+  throw new InvalidInput(`${what} has a schema (by ${vendor}) whose JSON Schema is not an object.`);
 }

@@ -2,8 +2,9 @@
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Failed, Outcome, Success } from '../model/outcome.ts';
 import type { SecretFields } from '../model/redaction.ts';
+import { isInstance, messageOf } from '../model/thrown.ts';
 import { carried } from './carried.ts';
-import { CannotBeAsked, ProtocolError } from './recorded-error.ts';
+import { CannotBeAsked, ProtocolError, protocolFault } from './recorded-error.ts';
 import { parse, type Schema } from './schema.ts';
 
 export interface ToolResult<Structured = unknown> {
@@ -56,22 +57,18 @@ export function success(value: Json): Success {
  * question that the requestor cannot be asked, unless the handler finds another way.
  */
 export function failureOf(error: unknown): Failed {
-  if (error instanceof ProtocolError || error instanceof CannotBeAsked) return protocolFailure(error);
+  if (isInstance(error, ProtocolError) || isInstance(error, CannotBeAsked)) return protocolFailure(error);
   const text = messageOf(error);
   return { kind: 'result', isError: true, value: { content: [{ type: 'text', text }], isError: true } };
 }
 
 /** Requests that know no error results, such as reading a resource, end with a protocol error whatever was thrown. */
 export function protocolFailure(error: unknown): Failed {
+  if (isInstance(error, ProtocolError)) return { kind: 'failure', ...protocolFault(error) };
   const message = messageOf(error);
-  if (error instanceof CannotBeAsked) return { kind: 'failure', message, unaskable: error.kind };
-  if (!(error instanceof ProtocolError)) return { kind: 'failure', message };
-  const { code, data } = error;
-  return { kind: 'failure', code, message, ...(data !== undefined && { data }) };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return isInstance(error, CannotBeAsked)
+    ? { kind: 'failure', message, unaskable: error.kind }
+    : { kind: 'failure', message };
 }
 
 export function isToolResult(value: Json | undefined): value is JsonObject & { readonly isError?: boolean } {

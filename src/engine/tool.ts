@@ -42,7 +42,7 @@ export interface DurableOptions {
   readonly concurrency?: number;
   /** How often a pass may take its process with it before the task is given up. Default 5. */
   readonly deathsAllowed?: number;
-  /** Entries that its journals may have. Default 10,000. */
+  /** Entries that its journals may have, failed attempts at steps among them. Default 10,000. */
   readonly longestJournal?: number;
 }
 

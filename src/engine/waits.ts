@@ -44,11 +44,13 @@ export function waitsForOthers({ kind }: Call): boolean {
 
 /** The next moment at which something may happen by itself to one of these calls. */
 export function nextMoment(calls: Iterable<Call>): number | undefined {
-  const moments = [...calls].flatMap(({ state, due, startAt }) => {
-    if (state === 'running') return []; // Its end comes first, however late.
-    return [due, state === 'waiting' ? startAt : undefined].filter((at) => at !== undefined);
-  });
-  return moments.length > 0 ? Math.min(...moments) : undefined;
+  let next: number | undefined;
+  for (const { state, due, startAt } of calls) {
+    if (state === 'running') continue; // Its end comes first, however late.
+    for (const at of [due, state === 'waiting' ? startAt : undefined])
+      if (at !== undefined && (next === undefined || at < next)) next = at;
+  }
+  return next;
 }
 
 function isOver(call: Call, now: number): boolean {

@@ -1,11 +1,16 @@
 /** One attempt at a step, or one look of a poll, with its time-out. Nothing that it throws escapes. */
+import { after } from '../model/clock.ts';
 import type { Json } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
+import { isInstance, messageOf } from '../model/thrown.ts';
 import type { Call } from './call.ts';
 import { carried, NotJson, ValueTooLarge } from './carried.ts';
 import type { ObservedPass } from './observer.ts';
 import { recordError, StepTimedOut, TerminalError } from './recorded-error.ts';
 import { restAfter } from './retry.ts';
+
+/** Characters of what a failed attempt said: there may be thousands of them in a journal. */
+const longestComplaint = 1_000;
 
 export type Attempted =
   | { readonly type: 'settled'; readonly ok: boolean; readonly value?: Json }
@@ -49,12 +54,12 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
     return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
   } catch (error) {
     const failed = call.attempts + 1;
-    const final = [TerminalError, NotJson, ValueTooLarge].some((kind) => error instanceof kind);
+    const final = [TerminalError, NotJson, ValueTooLarge].some((kind) => isInstance(error, kind));
     if (purpose.kind === 'step' && !final && failed < purpose.retry.attempts) {
-      const { message } = error instanceof Error ? error : { message: String(error) };
+      const message = messageOf(error, longestComplaint);
       return { type: 'later', at: host.now() + restAfter(purpose.retry, failed), message };
     }
-    return { type: 'settled', ok: false, value: recordError(error) };
+    return { type: 'settled', ok: false, value: recordError(error, host.largestValue) };
   }
 }
 
@@ -82,16 +87,14 @@ async function inTime(
   abort: AbortController,
 ): Promise<unknown> {
   if (timeoutMs === undefined) return run();
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`));
-      abort.abort();
-    }, timeoutMs);
+  const late = Promise.withResolvers<never>();
+  const cancel = after(timeoutMs, () => {
+    late.reject(new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`));
+    abort.abort();
   });
   try {
-    return await Promise.race([run(), late]);
+    return await Promise.race([run(), late.promise]);
   } finally {
-    clearTimeout(timer);
+    cancel();
   }
 }

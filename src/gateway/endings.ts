@@ -3,6 +3,7 @@ import { failureOf } from '../engine/tool-result.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Failed } from '../model/outcome.ts';
+import { messageOf } from '../model/thrown.ts';
 import { relatedTaskKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
 import type { Ending } from '../requestor/ending.ts';
@@ -52,7 +53,7 @@ export function endingOfError(error: unknown): CallEnding {
   }
   if (error instanceof TaskCancelled) return { kind: 'cancelled', reason: error.message };
   if (error instanceof TaskLost || error instanceof TaskExpired) return { kind: 'lost', why: error.message };
-  const why = error instanceof Error ? error.message : String(error);
+  const why = messageOf(error);
   const isUnsent =
     error instanceof UpstreamUnreachable ||
     error instanceof ServerUnreachable ||

@@ -11,6 +11,17 @@ export interface Clock {
 /** setTimeout fires at once beyond this. */
 const longestTimeoutMs = 2 ** 31 - 1;
 
+/** Calls back after this long, however long that is. Returns how to forget it. */
+export function after(ms: number, callback: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const arm = (left: number) => {
+    const next = Math.min(left, longestTimeoutMs);
+    timer = setTimeout(() => (left > next ? arm(left - next) : callback()), next);
+  };
+  arm(ms);
+  return () => clearTimeout(timer);
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

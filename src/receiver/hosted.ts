@@ -2,6 +2,7 @@
 import { ProtocolError } from '../engine/recorded-error.ts';
 import { type DurableTool, durableTool } from '../engine/tool.ts';
 import type { JsonObject } from '../model/json.ts';
+import { messageOf } from '../model/thrown.ts';
 
 export interface AskedRequest {
   readonly method: string;
@@ -33,8 +34,4 @@ export function answering(method: string, server: string, answer: AnswerRequest)
       ...(error instanceof ProtocolError && { code: error.code }),
     }),
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

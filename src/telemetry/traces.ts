@@ -19,6 +19,7 @@ import type { ObservedCall, ObservedPass } from '../engine/observer.ts';
 import type { InputRecord } from '../model/input.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Origin, Owner, Task } from '../model/task.ts';
+import { isInstance, nameOf } from '../model/thrown.ts';
 import { noSpan } from '../model/trace.ts';
 import { contextOf, exportTask, takesIds, traceOf } from './task-spans.ts';
 
@@ -103,7 +104,7 @@ export class Traces {
       return value;
     } catch (error) {
       // What the error says may be anything, and stays here.
-      span.setAttribute('error.type', error instanceof Error ? error.name : typeof error);
+      span.setAttribute('error.type', isInstance(error, Error) ? nameOf(error) : typeof error);
       span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
       throw error;

@@ -63,6 +63,7 @@ export function replayOf(records: readonly Json[], task: Task, handler: HandlerB
     taskId: task.id,
     lingerMs: 0,
     longestJournal: 10_000,
+    mostOpenCalls: 10_000,
     largestValue: 10_000,
     observed: unobservedPass,
     now: () => task.createdAt,

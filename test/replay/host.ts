@@ -28,6 +28,7 @@ export class Host implements PassHost {
   readonly taskId: TaskId;
   readonly lingerMs: number;
   readonly longestJournal = 10_000;
+  readonly mostOpenCalls = 10_000;
   readonly largestValue = 10_000;
   readonly observed = unobservedPass;
   /** Commits and looks that are under way. */
