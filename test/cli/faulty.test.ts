@@ -65,3 +65,22 @@ test('a question of an unknown kind ends the command, which names it', async () 
   server.says.set('tasks/get', () => completed('root', done));
   expect(await home.run('tasks', 'watch', id!)).toMatchObject({ code: 0, stdout: 'done\n' });
 });
+
+test('a task that asks a question of an unknown kind can be cancelled', async () => {
+  const inputRequests = { dream: { method: 'dreams/tell', params: {} } };
+  const server = await serving('2026-07-28', {
+    'tasks/get': () => task('root', 'input_required', { inputRequests }),
+    'tasks/cancel': () => {
+      server.says.set('tasks/get', () => task('root', 'cancelled'));
+      return { resultType: 'complete' };
+    },
+  });
+  const home = new Home();
+  const { stdout } = await home.run('call', server.url, 't', '--detach');
+  const id = stdout.trim();
+  expect(await home.run('tasks', 'cancel', id)).toEqual({
+    code: 0,
+    stdout: `Cancelled ${id}.\n`,
+    stderr: '',
+  });
+});
