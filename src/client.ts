@@ -44,6 +44,8 @@ export {
   TaskExpired,
   TaskFailed,
   TaskLost,
+  TaskOverdue,
+  UnknownQuestion,
 } from './requestor/errors.ts';
 export type { PaceOptions } from './requestor/pace.ts';
 export type { Pursued, TaskUpdate } from './requestor/pursuit.ts';

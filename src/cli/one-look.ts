@@ -4,7 +4,7 @@ import type { Question } from '../client/asking.ts';
 import type { TaskHandle } from '../client/handle.ts';
 import type { HandleRecord, Handles } from '../client/handles.ts';
 import type { TaskClient } from '../client/task-client.ts';
-import { TaskCancelled } from '../requestor/errors.ts';
+import { TaskCancelled, UnknownQuestion } from '../requestor/errors.ts';
 import type { TaskUpdate } from '../requestor/pursuit.ts';
 import type { GivenAnswers } from './given-answers.ts';
 import { jsonText } from './json-line.ts';
@@ -125,10 +125,14 @@ export async function cancel(record: HandleRecord, on: On): Promise<number> {
     record,
     on,
     () => never,
-    async (handle) => {
+    async (handle, tasks) => {
       await handle.cancel();
       try {
-        await handle.result();
+        await handle.result().catch(async (error: unknown) => {
+          // It may have been seen before the server took the cancellation.
+          if (!(error instanceof UnknownQuestion)) throw error;
+          await (await tasks.resume(record.id)).result();
+        });
       } catch (error) {
         if (!(error instanceof TaskCancelled)) throw error;
         console.log(

@@ -5,8 +5,12 @@ import { clean } from './live/width.ts';
 /** An error is printed where errors are, a result where results are. */
 export function printResult(result: JsonObject): void {
   const text = textOf(result);
-  if (result.isError) console.error(text || 'The tool failed and did not say why.');
+  if (result.isError) console.error(errorTextOf(result));
   else if (text !== '') console.log(text);
+}
+
+export function errorTextOf(result: JsonObject): string {
+  return textOf(result) || 'The tool failed and did not say why.';
 }
 
 export function textOf(result: JsonObject): string {

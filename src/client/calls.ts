@@ -114,13 +114,13 @@ export class Calls {
     }: DispatchOptions & { readonly isRepeatable: boolean; readonly unreachableForMs?: number },
   ): Promise<JsonObject> {
     const { pace } = this.#options;
-    const since = Date.now();
+    const since = performance.now();
     for (let failures = 1; ; failures++) {
       try {
         return await this.#connection.request(message, options);
       } catch (error) {
         if (!(error instanceof ConnectionLost) || !(error.isUnsent || isRepeatable)) throw error;
-        const passed = Date.now() - since;
+        const passed = performance.now() - since;
         if (passed > unreachableForMs) throw new ServerUnreachable(passed, error.message);
         await pause(pace.next({ hintMs: 0, failures, retryAfterMs: error.retryAfterMs }), options.signal);
       }

@@ -145,7 +145,7 @@ export class Connection implements RemotePeer {
         0,
         `${why} There is no way to open another: connect with a URL, or with a function that makes a transport.`,
       );
-    if (this.#failed && Date.now() < this.#failed.until) throw lostBy(this.#failed.error);
+    if (this.#failed && performance.now() < this.#failed.until) throw lostBy(this.#failed.error);
     this.#opening ??= this.#connectAgain().finally(() => {
       this.#opening = undefined;
     });
@@ -159,7 +159,7 @@ export class Connection implements RemotePeer {
       await this.connect();
     } catch (error) {
       const times = (this.#failed?.times ?? 0) + 1;
-      const until = Date.now() + Math.min(quietMs.first * 2 ** times, quietMs.longest);
+      const until = performance.now() + Math.min(quietMs.first * 2 ** times, quietMs.longest);
       this.#failed = { error: error as Error, times, until };
       throw lostBy(error as Error);
     }

@@ -75,6 +75,9 @@ export class Dispatcher implements RemotePeer {
     transport.send = async (message, options) => {
       const meta = 'params' in message ? message.params?._meta : undefined;
       if (meta && protocolVersionKey in meta) this.#envelope ??= envelopeOf(meta as JsonObject);
+      // The SDK waits for HTTP to accept a notification, and its handshake ends with one.
+      if ('method' in message && !('id' in message))
+        return this.#within(message.method, send(message, options));
       if (!('result' in message)) return send(message, options);
       await persistently(() => send(message, options));
       this.#hearing.onResponded(message.id);
@@ -157,6 +160,15 @@ export class Dispatcher implements RemotePeer {
 
   async notify({ method, params }: Message): Promise<void> {
     await this.#transport?.send({ jsonrpc: '2.0', method, params } as JSONRPCMessage);
+  }
+
+  async #within(method: string, sent: Promise<void>): Promise<void> {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => late.reject(new RequestTimedOut(method, this.#timeoutMs)),
+      Math.min(this.#timeoutMs, longestTimerMs),
+    );
+    await Promise.race([sent, late.promise]).finally(() => clearTimeout(timer));
   }
 
   /** The SDK tells why only in passing. */

@@ -3,7 +3,8 @@ import type { Client } from '@modelcontextprotocol/client';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { relatedTaskKey as related2025 } from '../protocol/dialects/2025-11-25/names.ts';
 import { relatedTaskKey as related1686 } from '../protocol/dialects/sep-1686/names.ts';
-import { type Answering, refusalOf } from '../requestor/asked.ts';
+import { type Answering, isKnown, refusalOf } from '../requestor/asked.ts';
+import { UnknownQuestion } from '../requestor/errors.ts';
 import { isOver, type RemoteRequest, type RemoteTask } from '../requestor/remote-task.ts';
 import { type AnswerQuestion, asQuestion, keyOf, type QuestionKind } from './asking.ts';
 import type { Kept } from './ledger.ts';
@@ -14,6 +15,9 @@ const methods: Readonly<Record<QuestionKind, string>> = {
   sampling: 'sampling/createMessage',
   roots: 'roots/list',
 };
+
+/** Servers may ask for tasks that are not ours, and that has an end. */
+const mostUnknown = 1_000;
 
 interface Asking {
   readonly taskId: string | undefined;
@@ -35,6 +39,9 @@ export class PushedQuestions {
   /** Questions that are being answered: a second delivery of the same waits for the first. */
   readonly #asking = new Map<string, Asking>();
   /** Answers on their way, by the request that they answer. */
+  readonly #client: Client;
+  /** By the task that asked: a method that nobody here knows. */
+  readonly #unknown = new Map<string, string>();
   readonly #underWay = new Map<string | number, { readonly kept: Kept; readonly at: string }>();
 
   constructor(
@@ -43,6 +50,7 @@ export class PushedQuestions {
     kinds: readonly QuestionKind[],
     keptFor: (taskId: string) => Promise<Kept | undefined>,
   ) {
+    this.#client = client;
     this.#answer = answer;
     this.#keptFor = keptFor;
     for (const method of new Set(kinds.map((kind) => methods[kind])))
@@ -62,7 +70,8 @@ export class PushedQuestions {
     by = this.#answer,
   ): Promise<JsonObject> {
     const asked = asQuestion(question);
-    if (!asked || !by) throw new Error(`Nobody here can answer ${question.method}.`);
+    if (!asked) throw new UnknownQuestion(question.taskId, question.method);
+    if (!by) throw new Error(`Nobody here can answer ${question.method}.`);
     return by(asked, signal);
   }
 
@@ -73,7 +82,31 @@ export class PushedQuestions {
       recall: (taskId, key) => kept.answer(place(taskId, key)),
       remember: (taskId, key, answer) => kept.remember(place(taskId, key), answer),
       forget: (taskId, key) => kept.forget((at) => at === place(taskId, key)),
+      isAsking: (tasks) =>
+        [...this.#asking.values()].some(({ taskId }) => taskId !== undefined && tasks.has(taskId)),
+      takeUnknown: (taskId) => {
+        const method = this.#unknown.get(taskId);
+        this.#unknown.delete(taskId);
+        return method;
+      },
     };
+  }
+
+  /** A request of the server came in. The SDK refuses what nobody handles, and its task may wait all the same. */
+  came({ method, params }: RemoteRequest): undefined {
+    const taskId = taskIn(isJsonObject(params._meta) ? params._meta : undefined);
+    if (taskId === undefined || isKnown(method) || this.#unknown.size >= mostUnknown) return;
+    if (!this.#isHandled(method)) this.#unknown.set(taskId, method);
+  }
+
+  #isHandled(method: string): boolean {
+    if (this.#client.fallbackRequestHandler) return true;
+    try {
+      this.#client.assertCanSetRequestHandler(method);
+      return false;
+    } catch {
+      return true;
+    }
   }
 
   /** A task that goes on has taken its answers: the same question would be another one. */

@@ -68,7 +68,7 @@ export class TaskClient implements AsyncDisposable {
         this.#calls.heard(method, params);
         this.#hosting?.heard(method, params);
       },
-      onRequest: (request) => this.#hosting?.request(request),
+      onRequest: (request) => this.#hosting?.request(request) ?? this.#questions.came(request),
       onResponded: (id) => this.#questions.responded(id),
     });
     this.#listening = new Listening(this.#connection.dispatcher, () => this.#connection.isModern);

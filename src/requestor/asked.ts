@@ -1,9 +1,9 @@
 /** The questions of the tasks that are pursued: each is put to the user once, however often it is seen. */
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { MalformedAnswer, RemoteError } from './errors.ts';
+import { MalformedAnswer, RemoteError, UnknownQuestion } from './errors.ts';
 import type { PursuitParts } from './pursuit.ts';
 import type { Message } from './remote-dialect.ts';
-import type { RemoteRequest } from './remote-task.ts';
+import type { RemoteRequest, RemoteStatus } from './remote-task.ts';
 
 export interface Question extends RemoteRequest {
   readonly taskId: string;
@@ -21,6 +21,10 @@ export interface Answering {
   /** To be durable when it returns: from here on the question is not put to anybody again. */
   remember(taskId: string, key: string, answer: JsonObject): void;
   forget(taskId: string, key: string): void;
+  /** Is anybody thinking about a question of these tasks that came as a request? */
+  isAsking?(tasks: { has(taskId: string): boolean }): boolean;
+  /** The method of a request of that task that nobody here knows, if one came since this was asked last. */
+  takeUnknown?(taskId: string): string | undefined;
 }
 
 /** How often a question is put again because the peer refused the answer. */
@@ -61,8 +65,18 @@ export class Questions {
   }
 
   /** Sees to it that what is open is being answered. People take their time: nothing waits for them here. */
-  see(taskId: string, questions: Readonly<Record<string, RemoteRequest>>, onAnswered: () => void): void {
+  see(
+    taskId: string,
+    {
+      questions,
+      status,
+    }: { readonly questions: Readonly<Record<string, RemoteRequest>>; readonly status?: RemoteStatus },
+    onAnswered: () => void,
+  ): void {
     if (this.#failure) throw this.#failure.error;
+    const unknown = this.#unknownIn(taskId, questions, status);
+    // Not cancelled: whoever comes back for the task may know the kind.
+    if (unknown !== undefined) throw new UnknownQuestion(taskId, unknown);
     if (!this.#parts.dialect.answer) return;
     const asked = this.#asked.get(taskId) ?? new Asked();
     // Somebody else answered, or the task went on without: nobody need think about it any longer.
@@ -84,10 +98,28 @@ export class Questions {
       });
   }
 
+  /** Does anybody have a question of these tasks before them? */
+  areOpen(tasks: { has(taskId: string): boolean }): boolean {
+    const isThinking = [...this.#asked.values()].some(({ batches }) => batches.size > 0);
+    return isThinking || (this.#parts.answering.isAsking?.(tasks) ?? false);
+  }
+
   /** The task is over, and all that it asked. */
   end(taskId: string): void {
     for (const { over } of this.#asked.get(taskId)?.batches ?? []) over.abort();
     this.#asked.delete(taskId);
+  }
+
+  #unknownIn(
+    taskId: string,
+    questions: Readonly<Record<string, RemoteRequest>>,
+    status: RemoteStatus | undefined,
+  ): string | undefined {
+    const shown = Object.values(questions).find(({ method }) => !isKnown(method));
+    if (shown) return shown.method;
+    // A request was refused already. A task that minds goes on waiting; others continue without an answer.
+    const refused = this.#parts.answering.takeUnknown?.(taskId);
+    return status === 'input_required' ? refused : undefined;
   }
 
   async #ask(taskId: string, asked: Asked, open: readonly Open[], signal: AbortSignal): Promise<void> {
@@ -154,6 +186,12 @@ export class Questions {
     const cancel = this.#parts.dialect.cancel?.(taskId);
     if (cancel) await this.#send(cancel);
   }
+}
+
+const kinds = ['elicitation/create', 'sampling/createMessage', 'roots/list'];
+
+export function isKnown(method: string): boolean {
+  return kinds.includes(method);
 }
 
 /** Only forms and links can be refused; there is no word for it in the answer to a request for a model. */

@@ -39,8 +39,11 @@ export function endingWithout(task: RemoteTask): Ending {
 }
 
 /** A task that its peer does not know any more has ended too, though nobody can say how. */
-export function endingOfUnknown(task: RemoteTask | undefined, why: string, now: number): Ending {
-  const { createdAt, ttlMs } = task ?? {};
+export function endingOfUnknown(
+  { createdAt, ttlMs }: { readonly createdAt: number | undefined; readonly ttlMs: number | null | undefined },
+  why: string,
+  now: number,
+): Ending {
   if (createdAt !== undefined && typeof ttlMs === 'number' && now >= createdAt + ttlMs)
     return { kind: 'expired', ttlMs };
   return { kind: 'lost', why };

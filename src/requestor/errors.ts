@@ -95,6 +95,31 @@ export class TaskExpired extends HoldfastError {
   }
 }
 
+/** Waiting was given up: the server should have finished the task, or deleted it. It may still end; come back for it. */
+export class TaskOverdue extends HoldfastError {
+  readonly taskId: string;
+
+  constructor(taskId: string, why: string) {
+    super(`Task ${taskId} is overdue: ${why} Waiting was given up. Resume the call to try again.`);
+    this.taskId = taskId;
+  }
+}
+
+/** A server asks what nobody here knows how to answer. The task keeps waiting. */
+export class UnknownQuestion extends HoldfastError {
+  /** The method of the input request. */
+  readonly method: string;
+
+  constructor(taskId: string | undefined, method: string) {
+    super(
+      taskId === undefined
+        ? `The server asks a question of a kind that is unknown here: "${method}". Call with a client that knows the kind.`
+        : `Task ${taskId} asks a question of a kind that is unknown here: "${method}". It waits for the answer: give it with a client that knows the kind, then resume the call; or cancel the task.`,
+    );
+    this.method = method;
+  }
+}
+
 /** The server could not be reached for so long that waiting was given up. The task may go on; come back for it. */
 export class ServerUnreachable extends HoldfastError {
   constructor(forMs: number, last: string) {

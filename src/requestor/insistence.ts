@@ -5,9 +5,9 @@ import type { Ending } from './ending.ts';
 import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable } from './errors.ts';
 import type { Gate } from './gate.ts';
 import type { Halt } from './halt.ts';
+import type { Patience } from './patience.ts';
 import type { PursuitParts } from './pursuit.ts';
 import type { Message } from './remote-dialect.ts';
-import type { RemoteTask } from './remote-task.ts';
 
 type Parts = Pick<PursuitParts, 'peer' | 'pace' | 'onUpdate' | 'unreachableForMs'>;
 
@@ -25,14 +25,10 @@ export class Insistence {
     this.#now = now;
   }
 
-  /** Asks how a task is, of which this is the last that was heard. */
-  look(message: Message, last: RemoteTask | undefined): Promise<JsonObject> {
-    const from = this.#now();
-    return this.#insist(message, true, () => {
-      const ttlMs = last?.ttlMs;
-      // Counted from the last sign of life on our own clock: what the clocks of others say is not certain enough.
-      if (typeof ttlMs === 'number' && this.#now() > from + ttlMs) throw new Gone({ kind: 'expired', ttlMs });
-    });
+  /** Asks for the status of a task, for as long as the caller has patience with it. */
+  look(message: Message, patience: Patience): Promise<JsonObject> {
+    const since = this.#now();
+    return this.#insist(message, true, ({ message: why }) => patience.failed(since, why));
   }
 
   /** Sends what may arrive twice. */
@@ -45,7 +41,7 @@ export class Insistence {
     return this.#insist(message, false);
   }
 
-  async #insist(message: Message, isRepeated: boolean, onFailure = () => {}): Promise<JsonObject> {
+  async #insist(message: Message, isRepeated: boolean, onFailure = (_: Error) => {}): Promise<JsonObject> {
     const { pace, unreachableForMs } = this.#parts;
     const since = this.#now();
     for (let failures = 1; ; failures++) {
@@ -54,7 +50,7 @@ export class Insistence {
       } catch (error) {
         if (this.#halt.signal.aborted || !isPassing(error, isRepeated)) throw error;
         this.#unreachable(error.message);
-        onFailure();
+        onFailure(error);
         const passed = this.#now() - since;
         if (passed > unreachableForMs) throw new ServerUnreachable(passed, error.message);
         const retryAfterMs = error instanceof ConnectionLost ? error.retryAfterMs : undefined;

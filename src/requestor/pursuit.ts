@@ -13,6 +13,7 @@ import { Bell, Halt } from './halt.ts';
 import { Gone, Insistence } from './insistence.ts';
 import { Outcome } from './outcome.ts';
 import type { Pace } from './pace.ts';
+import { Patience } from './patience.ts';
 import type { Message, RemoteDialect } from './remote-dialect.ts';
 import { isOver, type RemoteProgress, type RemoteRequest, type RemoteTask } from './remote-task.ts';
 import { TreeGuard, type TreeLimits } from './tree-guard.ts';
@@ -65,6 +66,7 @@ export interface PursuitParts {
   readonly first?: RemoteTask | undefined;
   /** For all who ask the same peer. */
   readonly gate?: Gate;
+  /** Monotonic, in milliseconds. */
   readonly now?: () => number;
 }
 
@@ -86,6 +88,7 @@ export interface Pursued {
 interface Path {
   readonly taskId: string;
   readonly bell: Bell;
+  readonly patience: Patience;
   readonly children: { readonly path: Path; readonly end: Promise<void> }[];
   readonly isParentDone: () => boolean;
 }
@@ -109,7 +112,7 @@ export class Pursuit {
     this.#rootId = rootId;
     this.#parts = parts;
     this.#guard = new TreeGuard(rootId, parts.limits);
-    this.#now = parts.now ?? Date.now;
+    this.#now = parts.now ?? (() => performance.now());
     this.#halt = new Halt(AbortSignal.any([parts.signal, this.#stopped.signal]));
     this.#insistence = new Insistence(parts, this.#halt, parts.gate ?? new Gate(mostAtOnce), this.#now);
     this.#questions = new Questions(parts, this.#halt.signal, (message) => this.#insistence.answer(message));
@@ -118,7 +121,7 @@ export class Pursuit {
   /** Resolves when the root is over and so is everything below it. Rejects with Gone if its peer does not know it. */
   async run(): Promise<Ending> {
     try {
-      return await this.#follow(pathTo(this.#rootId, () => false));
+      return await this.#follow(this.#pathTo(this.#rootId, () => false));
     } catch (error) {
       if (this.#failure) throw this.#failure.error;
       throw this.#halt.signal.aborted ? new Detached() : error;
@@ -165,11 +168,11 @@ export class Pursuit {
 
   /** Looks once. What it shows is taken up; if that is the end, it is given. */
   async #look(path: Path, outcome: Outcome): Promise<Ending | undefined> {
-    const { taskId, bell, children } = path;
+    const { taskId, bell, children, patience } = path;
     const { dialect } = this.#parts;
     const wasOrphaned = path.isParentDone();
     bell.hush();
-    const seen = dialect.read(await this.#seen(taskId, dialect.poll(taskId)));
+    const seen = dialect.read(await this.#seen(path, dialect.poll(taskId)));
     if ('taskId' in seen) {
       for (const id of this.#take(taskId, seen)) this.#followChild(path, id);
       if (isOver(seen)) return this.#finish(path, endingIn(seen) ?? (await this.#fetched(seen, outcome)));
@@ -180,22 +183,39 @@ export class Pursuit {
       if (seen.status === 'input_required' && dialect.resultWaits) outcome.ask();
     }
     if (outcome.early && children.length === 0) return outcome.early;
-    this.#questions.see(taskId, seen.questions, () => bell.ring());
+    this.#questions.see(taskId, seen, () => bell.ring());
+    const { status = 'input_required', ttlMs } = 'taskId' in seen ? seen : {};
+    patience.waited({ status, ...(ttlMs !== undefined && { ttlMs }) }, () =>
+      this.#questions.areOpen(this.#tasks),
+    );
     return undefined;
   }
 
-  async #seen(taskId: string, message: Message): Promise<JsonObject> {
-    const task = this.#tasks.get(taskId);
+  async #seen({ taskId, patience }: Path, message: Message): Promise<JsonObject> {
     try {
-      return await this.#insistence.look(message, task);
+      return await this.#insistence.look(message, patience);
     } catch (error) {
       if (!(error instanceof RemoteError) || error.code !== invalidParams) throw error;
-      throw new Gone(endingOfUnknown(task, error.message, this.#now()));
+      const { createdAt } = this.#known(taskId) ?? {};
+      throw new Gone(endingOfUnknown({ createdAt, ttlMs: patience.ttlMs }, error.message, Date.now()));
     }
   }
 
+  #pathTo(taskId: string, isParentDone: () => boolean): Path {
+    const { unreachableForMs } = this.#parts;
+    const ttlMs = this.#known(taskId)?.ttlMs;
+    const patience = new Patience(taskId, { unreachableForMs, now: this.#now, ttlMs });
+    return { taskId, bell: new Bell(), patience, children: [], isParentDone };
+  }
+
+  /** The last that the peer said of a task, and be it when it made it. */
+  #known(taskId: string): RemoteTask | undefined {
+    const { first } = this.#parts;
+    return this.#tasks.get(taskId) ?? (first?.taskId === taskId ? first : undefined);
+  }
+
   #followChild(parent: Path, id: string): void {
-    const path = pathTo(id, () => this.#endings.has(parent.taskId));
+    const path = this.#pathTo(id, () => this.#endings.has(parent.taskId));
     const end = this.#follow(path).then(
       () => {},
       (error: unknown) => {
@@ -229,11 +249,11 @@ export class Pursuit {
 
   /** Remembers and tells what is new of a task, and gives the subtasks that are. */
   #take(taskId: string, task: RemoteTask): readonly string[] {
-    const { onUpdate, first } = this.#parts;
+    const { onUpdate } = this.#parts;
     if (task.taskId !== taskId)
       throw new MalformedAnswer(`it was asked about task ${taskId}, and spoke of ${task.taskId}`);
     const before = this.#tasks.get(taskId);
-    const { status } = before ?? (first?.taskId === taskId ? first : task);
+    const { status } = this.#known(taskId) ?? task;
     if (isOver({ status }) && status !== task.status)
       throw new MalformedAnswer(`task ${taskId} was ${status}, and is ${task.status} now`);
     this.#tasks.set(taskId, task);
@@ -262,7 +282,3 @@ export class Pursuit {
 }
 
 export { Gone };
-
-function pathTo(taskId: string, isParentDone: () => boolean): Path {
-  return { taskId, bell: new Bell(), children: [], isParentDone };
-}

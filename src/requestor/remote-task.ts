@@ -64,7 +64,8 @@ export function readTask(wire: unknown): RemoteTask {
   if (!statuses.includes(status as RemoteStatus))
     throw new MalformedAnswer(`task ${taskId} has the status ${JSON.stringify(status)}, which is none`);
   const createdAt = typeof wire.createdAt === 'string' ? Date.parse(wire.createdAt) : Number.NaN;
-  const ttlMs = wire.ttlMs ?? wire.ttl;
+  // Null is a value here: no limit.
+  const ttlMs = wire.ttlMs === undefined ? wire.ttl : wire.ttlMs;
   const pollMs = wire.pollIntervalMs ?? wire.pollInterval ?? wire.pollFrequency;
   const message = wire.statusMessage ?? (typeof wire.error === 'string' ? wire.error : undefined);
   const progress = readProgress(isJsonObject(wire._meta) ? wire._meta[progressKey] : undefined);
@@ -74,7 +75,7 @@ export function readTask(wire: unknown): RemoteTask {
     status: status as RemoteStatus,
     ...(typeof message === 'string' && { message }),
     ...(Number.isFinite(createdAt) && { createdAt }),
-    ...((ttlMs === null || (typeof ttlMs === 'number' && ttlMs >= 0)) && { ttlMs }),
+    ...((ttlMs === null || isLength(ttlMs)) && { ttlMs }),
     ...(typeof pollMs === 'number' && Number.isFinite(pollMs) && { pollMs }),
     ...(typeof wire.parentTaskId === 'string' && { parentId: wire.parentTaskId }),
     childIds: readChildIds(taskId, wire.childTaskIds),
@@ -83,6 +84,10 @@ export function readTask(wire: unknown): RemoteTask {
     ...(isJsonObject(wire.result) && { result: wire.result }),
     ...(error && { error }),
   };
+}
+
+function isLength(ms: Json | undefined): ms is number {
+  return typeof ms === 'number' && Number.isFinite(ms) && ms >= 0;
 }
 
 function readChildIds(taskId: string, wire: Json | undefined): readonly string[] {

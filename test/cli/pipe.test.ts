@@ -179,6 +179,24 @@ test.concurrent.each([
   expect(stderr.trim().split('\n').at(-1)).toMatch(sentence);
 });
 
+test.concurrent('an error result is told on stderr too with --json, and whenever it is read again', async () => {
+  const home = new Home();
+  const sentence = 'The job failed, as it always does.';
+  const isResult = (ended: Ended) => {
+    expect(ended).toMatchObject({ code: 1, stderr: `holdfast: ${sentence}\n` });
+    expect(linesOf(ended).at(-1)).toMatchObject({
+      event: 'result',
+      result: { isError: true, content: [{ text: sentence }] },
+    });
+  };
+  isResult(await home.run('call', shared.url, 'failing_job', '--json'));
+  const id = await detached(home, 'failing_job');
+  // The first asks the server, the others read what is written down.
+  for (const verb of ['result', 'watch', 'result']) isResult(await home.run('tasks', verb, id, '--json'));
+  for (const verb of ['result', 'watch'])
+    expect(await home.run('tasks', verb, id)).toEqual({ code: 1, stdout: '', stderr: `${sentence}\n` });
+});
+
 test.concurrent.each([
   [
     'there is no server',

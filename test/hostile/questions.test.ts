@@ -1,5 +1,5 @@
 /** Questions that no honest server asks, or asks like that. */
-import { MalformedAnswer, memoryHandles, TaskCancelled } from 'holdfast/client';
+import { MalformedAnswer, memoryHandles, TaskCancelled, UnknownQuestion } from 'holdfast/client';
 import { describe, expect, test } from 'vitest';
 import { meet } from './meeting.ts';
 import { complete, completed, created, done, Fault, Raw, type Says, sse, task, type Wire } from './server.ts';
@@ -93,17 +93,119 @@ test('an answer that meets an internal error is sent again, and nobody is asked 
   expect(questions).toEqual(['name']);
 });
 
-test.each([
-  ['that nobody knows', { method: 'dreams/tell', params: {} }],
-  ['that this host cannot answer', { method: 'sampling/createMessage', params: { messages: [] } }],
-])('a question %s ends the task, once', async (_, request) => {
-  const asking = new Asking({ name: request });
+test('a question that this host cannot answer ends the task, once', async () => {
+  const asking = new Asking({ name: { method: 'sampling/createMessage', params: { messages: [] } } });
   const { tasks, server, questions } = await meet('2026-07-28', asking.says, {
     answer: () => Promise.reject(new Error('No.')),
   });
   await expect(tasks.callTool({ name: 't' })).rejects.toThrow(TaskCancelled);
   expect(server.count('tasks/cancel')).toBe(1);
   expect(questions).toEqual([]);
+});
+
+describe('a question of an unknown kind ends the call, and leaves its task for who can answer:', () => {
+  const strange = { method: 'dreams/tell', params: {} };
+
+  test('on 2026-07-28, before anything else is asked', async () => {
+    const asking = new Asking({ name: form(), dream: strange });
+    const handles = memoryHandles();
+    const { tasks, server, questions } = await meet('2026-07-28', asking.says, { handles });
+    const handle = await tasks.call('t');
+    const error = await handle.result().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(UnknownQuestion);
+    expect((error as Error).message).toBe(
+      'Task root asks a question of a kind that is unknown here: "dreams/tell". It waits for the answer: give it with a client that knows the kind, then resume the call; or cancel the task.',
+    );
+    expect(questions).toEqual([]);
+    expect([server.count('tasks/cancel'), server.count('tasks/update')]).toEqual([0, 0]);
+    // Somebody else answers, and whoever comes back gets the result.
+    asking.answers.dream = asking.answers.name = {};
+    expect(handles.list({ onlyOpen: true })).toHaveLength(1);
+    expect(await (await tasks.resume(handle.id)).result()).toMatchObject(done);
+  });
+
+  test('on 2026-07-28, in a subtask', async () => {
+    const { tasks, server } = await meet(
+      '2026-07-28',
+      {
+        'tasks/get': ({ params: { taskId } }) =>
+          taskId === 'root'
+            ? task('root', 'working', { childTaskIds: ['a'] })
+            : task('a', 'input_required', { inputRequests: { dream: strange } }),
+      },
+      { drafts: 'all' },
+    );
+    await expect(tasks.callTool({ name: 't' })).rejects.toThrow('Task a asks a question of a kind');
+    expect(server.count('tasks/cancel')).toBe(0);
+  });
+
+  test('on 2026-07-28, before there is a task', async () => {
+    const { tasks } = await meet('2026-07-28', {
+      'tools/call': () => ({ resultType: 'input_required', inputRequests: { dream: strange } }),
+    });
+    const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(UnknownQuestion);
+    expect((error as Error).message).toContain('"dreams/tell"');
+  });
+
+  /** Asks so on the stream of the result, and does not mind that nobody understands. */
+  function insisting(taskId: string, statusAfter: string) {
+    const refusals: Wire[] = [];
+    const _meta = { 'io.modelcontextprotocol/related-task': { taskId } };
+    const says: Record<string, Says> = {
+      'tasks/get': () => task('root', refusals.length > 0 ? statusAfter : 'input_required'),
+      'tasks/result': () =>
+        new Raw((response) => {
+          response.setHeader('content-type', 'text/event-stream');
+          response.write(sse({ jsonrpc: '2.0', id: 'q1', ...strange, params: { _meta } }));
+        }),
+      response: ({ params }) => {
+        refusals.push(params.error);
+        return undefined;
+      },
+    };
+    return { says, refusals };
+  }
+
+  test('on 2025-11-25, if the task goes on waiting', async () => {
+    const { says, refusals } = insisting('root', 'input_required');
+    const handles = memoryHandles();
+    const { tasks, server } = await meet('2025-11-25', says, { handles });
+    const handle = await tasks.call('t');
+    const error = await handle.result().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(UnknownQuestion);
+    expect((error as Error).message).toContain('"dreams/tell"');
+    await expect.poll(() => refusals).toEqual([{ code: -32601, message: expect.any(String) }]);
+    expect(server.count('tasks/cancel')).toBe(0);
+    server.says.set('tasks/get', () => completed('root')).set('tasks/result', () => done);
+    expect(handles.list({ onlyOpen: true })).toHaveLength(1);
+    expect(await (await tasks.resume(handle.id)).result()).toMatchObject(done);
+  });
+
+  test('on 2025-11-25 it goes on if the task does, which was told that nobody understands', async () => {
+    const { says, refusals } = insisting('root', 'working');
+    const { tasks, server } = await meet('2025-11-25', says);
+    const handle = await tasks.call('t');
+    await expect.poll(() => refusals).toHaveLength(1);
+    const polls = server.count('tasks/get');
+    await expect.poll(() => server.count('tasks/get')).toBeGreaterThan(polls + 5);
+    server.says.set('tasks/get', () => completed('root')).set('tasks/result', () => done);
+    expect(await handle.result()).toMatchObject(done);
+  });
+
+  test('on 2025-11-25 a kind that the host has a handler for is not unknown', async () => {
+    const { says } = insisting('root', 'completed');
+    const { tasks, server } = await meet('2025-11-25', says);
+    const told: string[] = [];
+    tasks.client.fallbackRequestHandler = async ({ method }) => {
+      told.push(method);
+      await expect.poll(() => server.count('tasks/get')).toBeGreaterThan(5);
+      server.says.set('tasks/result', () => done);
+      return {};
+    };
+    expect(await tasks.callTool({ name: 't' })).toMatchObject(done);
+    expect(told).toEqual(['dreams/tell']);
+  });
 });
 
 test('a question that nobody wants to answer is cancelled, also if the host gives nonsense', async () => {

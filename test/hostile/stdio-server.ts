@@ -25,8 +25,10 @@ function answer({ method }: Wire): unknown {
         tools: [{ name: 't', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }],
       };
     case 'tools/call':
-      return { task: shown('working') };
+      return { task: { ...shown('working'), ...((way === 'drivels' || way === 'dozes') && { ttl: 300 }) } };
     case 'tasks/get':
+      if (way === 'drivels') return undefined;
+      if (way === 'dozes') return { ...shown('working'), ttl: 300 };
       // Dies of every look but those of its third life.
       if (way === 'dies' && lives() < 3) process.exit(1);
       return shown('completed');
@@ -44,5 +46,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     say({ jsonrpc: '2.0', id: 'hf-nobody', result: done });
     say({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: { taskId: ['root'] } });
   }
-  say({ jsonrpc: '2.0', id: message.id, result: answer(message) });
+  const result = answer(message);
+  if (result === undefined) process.stdout.write('Hello there!\n{"half":\n');
+  else say({ jsonrpc: '2.0', id: message.id, result });
 });

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { connectTasks, ServerUnreachable } from 'holdfast/client';
+import { type ConnectTasksOptions, connectTasks, ServerUnreachable, TaskOverdue } from 'holdfast/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { pace } from './meeting.ts';
 
 const program = fileURLToPath(new URL('stdio-server.ts', import.meta.url));
 
-async function meet(way: string, canReopen = true) {
+async function meet(way: string, canReopen = true, options: ConnectTasksOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-hostile-'));
   const memory = join(folder, 'lives');
   const open = () =>
@@ -21,6 +21,7 @@ async function meet(way: string, canReopen = true) {
     handles: 'memory:',
     pace,
     unreachableFor: '20s',
+    ...options,
   });
   onTestFinished(async () => {
     await tasks.close();
@@ -46,4 +47,16 @@ test('a server that dies and cannot be started again is unreachable, and it is s
   const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(ServerUnreachable);
   expect((error as Error).message).toContain('connect with a URL, or with a function that makes a transport');
+});
+
+test.each([
+  ['drivels', 'has given no proper answer', { requestTimeout: 5_000 }],
+  ['dozes', 'still reports it as working', { unreachableFor: 300 }],
+])('a server that %s is given up after the ttl, and the call can be resumed', async (way, why, options) => {
+  const { tasks } = await meet(way, true, options);
+  const handle = await tasks.call('t');
+  const error = await handle.result().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(TaskOverdue);
+  expect((error as Error).message).toContain(why);
+  expect((await tasks.resumeAll()).map(({ id }) => id)).toEqual([handle.id]);
 });

@@ -4,7 +4,10 @@ import type { Question } from '../../client/asking.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
 import { printJson } from '../json-line.ts';
+import { errorTextOf } from '../result-text.ts';
+import { say } from '../usage.ts';
 import type { View } from './view.ts';
+import { oneLine } from './width.ts';
 
 export class JsonView implements View {
   connecting(): void {}
@@ -40,6 +43,8 @@ export class JsonView implements View {
 
   result(id: string, result: JsonObject): void {
     print('result', { id, result });
+    // As other errors: a program reads stdout, and whoever reads its log sees why it failed.
+    if (result.isError) say({ message: oneLine(errorTextOf(result)) });
   }
 
   failed(id: string | undefined, message: string, code?: number): void {
