@@ -87,6 +87,7 @@ export {
   DeadlineNotReached,
   HoldfastError,
   IdempotencyKeyReused,
+  NameTooLong,
   NotARoot,
   NotClaimable,
   Refusal,
