@@ -88,6 +88,7 @@ export {
   DeadlineNotReached,
   HoldfastError,
   IdempotencyKeyReused,
+  NameTooLong,
   NotARoot,
   NotClaimable,
   Refusal,

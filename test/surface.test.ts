@@ -34,6 +34,7 @@ test('the public entries export exactly these names', async () => {
         "InvalidSecret",
         "InvalidSize",
         "InvalidTool",
+        "NameTooLong",
         "NotARoot",
         "NotClaimable",
         "NotJson",

@@ -16,6 +16,11 @@ const commands: Readonly<Record<string, Command>> = {
   audit: async (args) => (await import('./audit.ts')).audit(args),
 };
 
+/** They run until they are told to stop. */
+const servers = new Set(['demo', 'serve', 'worker']);
+/** So long what they said last may take to be written. */
+const exitAfterMs = 1_000;
+
 const help = `Holdfast: durable tasks for MCP, for tools that take minutes or days and survive crashes and restarts.
 
 Usage: holdfast COMMAND [OPTION...]
@@ -49,11 +54,18 @@ process.on('uncaughtException', (error) => {
 });
 // A command is over when it says so: connections to Postgres do not hold a process, not even while they are closed.
 const holding = setInterval(() => {}, 2 ** 30);
-process.exitCode = await run(process.argv.slice(2));
+const args = process.argv.slice(2);
+process.exitCode = await run(args);
 clearInterval(holding);
+// A server that has stopped ends, whatever timers or connections a step that ignores its signal has left behind.
+if (servers.has(commandOf(args) ?? '')) setTimeout(() => process.exit(), exitAfterMs).unref();
+
+function commandOf(args: readonly string[]): string | undefined {
+  return args.find((arg) => !arg.startsWith('-'));
+}
 
 async function run(args: readonly string[]): Promise<number> {
-  const name = args.find((arg) => !arg.startsWith('-'));
+  const name = commandOf(args);
   const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
   try {
     if (command) return await command(args.toSpliced(args.indexOf(name!), 1));

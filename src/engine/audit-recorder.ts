@@ -5,6 +5,7 @@
  * the disk, or the memory.
  */
 import type { Clock } from '../model/clock.ts';
+import { shortened } from '../model/lengths.ts';
 import type { AuditEntry } from './audit.ts';
 
 /** How long entries are gathered before they are written. */
@@ -110,7 +111,8 @@ export class AuditRecorder {
   }
 
   #wait(entry: AuditEntry): void {
-    if (this.#waiting.length < mostWaiting) this.#waiting.push(entry);
+    const owner = entry.owner === null ? null : shortened(entry.owner);
+    if (this.#waiting.length < mostWaiting) this.#waiting.push({ ...entry, owner });
     else this.#omitted += entry.times ?? 1;
     this.#gather();
   }

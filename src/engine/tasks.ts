@@ -6,6 +6,7 @@ import { HoldfastError, TaskNotFound } from '../model/errors.ts';
 import { newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
+import { checkIdempotencyKey, checkOwner } from '../model/lengths.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import type { Retention } from '../model/retention.ts';
@@ -131,6 +132,8 @@ export class Tasks implements AsyncDisposable {
   async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
     const tool = typeof named === 'string' ? this.tool(named) : named;
     const { owner = local, idempotencyKey: key, unpublished = false, by = operator } = options;
+    checkOwner(owner);
+    if (key !== undefined) checkIdempotencyKey(key);
     const origin = this.observer.origin(options.origin ?? direct(tool), tool.name);
     const retention = this.#granted(options, tool);
     const request = await rootRequest(options.id ?? newId(), tool, input, {

@@ -1,6 +1,7 @@
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
+import { longestVersion } from '../model/lengths.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
 import { type SecretFields, secretFields } from '../model/redaction.ts';
 import type { TaskContext } from './context.ts';
@@ -167,6 +168,13 @@ export function checkedName(kind: string, name: string): string {
   );
 }
 
+function checkedVersion(version: string): string {
+  if (typeof version === 'string' && version !== '' && version.length <= longestVersion) return version;
+  throw new InvalidTool(
+    `${JSON.stringify(version)} is not a version of a tool: use a text of 1 to ${longestVersion} characters.`,
+  );
+}
+
 /** TypeScript says so too; in JavaScript it would only show at the first call. */
 export function checkedSchema<S extends Schema | undefined>(what: string, schema: S): S {
   if (schema === undefined || schema?.['~standard']) return schema;
@@ -183,7 +191,7 @@ export function checkedHandler<H>(name: string, handler: H): H {
 /** The options that tools, resources and prompts share, as the engine wants them. */
 export function durable(options: DurableOptions) {
   return {
-    version: options.version ?? '1',
+    version: checkedVersion(options.version ?? '1'),
     title: options.title,
     description: options.description,
     task: options.task ?? 'auto',

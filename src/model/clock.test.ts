@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { systemClock } from './clock.ts';
@@ -5,7 +6,22 @@ import { systemClock } from './clock.ts';
 test('the system clock calls back when the moment has come', async () => {
   const at = systemClock.now() + 20;
   await new Promise<void>((resolve) => systemClock.schedule(at, resolve));
-  expect(systemClock.now()).toBeGreaterThanOrEqual(at - 1);
+  expect(systemClock.now()).toBeGreaterThanOrEqual(at);
+});
+
+test('the system clock never calls back a moment early', async () => {
+  let early = 0;
+  await Promise.all(
+    Array.from({ length: 2_000 }, async (_, index) => {
+      await pause(index % 97);
+      for (let round = 0; round < 3; round++) {
+        const at = systemClock.now() + 1 + ((7 * index + round) % 40);
+        await new Promise<void>((resolve) => systemClock.schedule(at, resolve));
+        if (systemClock.now() < at) early++;
+      }
+    }),
+  );
+  expect(early).toBe(0);
 });
 
 test('a moment beyond the longest timer of the platform does not come at once', async () => {

@@ -22,6 +22,12 @@ export function after(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/**
+ * setTimeout may fire a moment early, because it measures with another clock. More than this, and the clock was set back
+ * meanwhile: then waiting for the moment could take hours.
+ */
+const mostEarlyMs = 10;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -29,9 +35,13 @@ export const systemClock: Clock = {
     let timer: NodeJS.Timeout;
     const arm = () => {
       const ms = at - Date.now();
-      timer =
-        ms > longestTimeoutMs ? setTimeout(arm, longestTimeoutMs) : setTimeout(callback, Math.max(0, ms));
+      timer = ms > longestTimeoutMs ? setTimeout(arm, longestTimeoutMs) : setTimeout(fire, Math.max(0, ms));
       timer.unref();
+    };
+    const fire = () => {
+      const earlyMs = at - Date.now();
+      if (earlyMs > 0 && earlyMs <= mostEarlyMs) arm();
+      else callback();
     };
     arm();
     return () => clearTimeout(timer);

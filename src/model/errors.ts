@@ -74,6 +74,17 @@ export class IdempotencyKeyReused extends Refusal {
   }
 }
 
+/** Nothing was stored: stores keep such names in their indexes, where there is little room. */
+export class NameTooLong extends HoldfastError {
+  constructor(what: string, bytes: number, most: number, advice: string) {
+    super(`${what} is ${counted(bytes)} bytes long, and may have at most ${counted(most)}. ${advice}`);
+  }
+}
+
+function counted(bytes: number): string {
+  return bytes.toLocaleString('en-US');
+}
+
 /** The requestor named a task that it has named before. */
 export class TaskExists extends Refusal {
   constructor(taskId: string) {

@@ -3,6 +3,7 @@ import {
   BadAnswer,
   HoldfastError,
   IdempotencyKeyReused,
+  NameTooLong,
   TaskExists,
   TaskIsDone,
   TaskNotFound,
@@ -59,6 +60,7 @@ function isRefusalOfParams(error: unknown): error is HoldfastError {
     TaskIsDone,
     BadAnswer,
     IdempotencyKeyReused,
+    NameTooLong,
     InvalidParams,
     MissingCapability,
   ];

@@ -13,6 +13,7 @@ import { type Limits, limitsFrom } from '../hosting/limits.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { checkIdempotencyKey, checkOwner } from '../model/lengths.ts';
 import type { Origin, Owner } from '../model/task.ts';
 import { callersTrace } from '../model/trace.ts';
 import { dialectOf, type Opening } from '../protocol/detection.ts';
@@ -238,6 +239,9 @@ export class Binding {
     if (requestState !== undefined && typeof requestState !== 'string')
       throw new InvalidRequestState('it must be a string');
     const key = keyOf(params.meta, caller);
+    // Before anything of the call begins.
+    checkOwner(caller.owner);
+    if (key !== undefined) checkIdempotencyKey(key);
     const trace = traceOf(params);
     const { calls } = await this.served();
     return calls.call(

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { defaultBounds } from '../../src/engine/bounds.ts';
 import { defaultLargestValue } from '../../src/engine/carried.ts';
 import { defaultLimits } from '../../src/hosting/limits.ts';
+import { longestIdempotencyKey, longestOwner, longestVersion } from '../../src/model/lengths.ts';
 
 const page = readFileSync(new URL('../../docs/limits.md', import.meta.url), 'utf8');
 
@@ -21,4 +22,10 @@ test('S1686-82, S2025-106: so are the largest value and the longest retention an
   expect(page).toContain(`| ${defaultLargestValue.toLocaleString('en-US')} |`);
   expect(page).toContain('| `createTasks({ longestRetention })` | 30 days |');
   expect(page).toContain('| `createTasks({ longestDeadline })` | 30 days |');
+});
+
+test('so are the longest names', () => {
+  expect(page).toContain(`| an idempotency key | ${longestIdempotencyKey} |`);
+  expect(page).toContain(`| an owner | ${longestOwner.toLocaleString('en-US')} |`);
+  expect(page).toContain(`| the name of a tool, and its version | ${longestVersion} |`);
 });

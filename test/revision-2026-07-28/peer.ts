@@ -31,11 +31,13 @@ export interface Frame {
 export class Peer {
   readonly #url: string;
   readonly #capabilities: object;
+  readonly #headers: Readonly<Record<string, string>>;
   #lastId = 0;
 
-  constructor(url: string, capabilities: object) {
+  constructor(url: string, capabilities: object, headers: Readonly<Record<string, string>> = {}) {
     this.#url = url;
     this.#capabilities = capabilities;
+    this.#headers = headers;
   }
 
   meta(): object {
@@ -56,6 +58,7 @@ export class Peer {
         'mcp-protocol-version': revision,
         'mcp-method': method,
         ...(typeof name === 'string' && { 'mcp-name': name }),
+        ...this.#headers,
       },
       body: JSON.stringify({
         jsonrpc: '2.0',

@@ -210,7 +210,7 @@ export function worded(error: unknown, place: string): unknown {
       return as(
         StoreNotOpened,
         `this user may not do what is needed (${message})`,
-        'Let it create schemas in the database (grant create on database NAME to USER), or make the schema for it.',
+        'Let it create schemas in the database (grant create on database NAME to USER), or create both for it (create schema holdfast authorization USER; create schema holdfast_jobs authorization USER).',
       );
     case '25006':
       return as(

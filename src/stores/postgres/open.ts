@@ -26,7 +26,7 @@ import { Connections } from './pool.ts';
 import { PostgresQueue } from './queue.ts';
 import { Rewriting } from './rewriting.ts';
 import { Rows } from './rows.ts';
-import { checkServer, forgetForeignTransactions, migrate } from './schema.ts';
+import { checkServer, forgetForeignTransactions, hasSchema, migrate } from './schema.ts';
 import { postgresSecrets } from './secrets.ts';
 import { postgresSessions } from './sessions.ts';
 import { Sizes } from './sizes.ts';
@@ -191,6 +191,7 @@ async function startBoss(Boss: typeof PgBoss, connections: Connections, schema: 
   const boss = new Boss({
     db: bossDatabase(connections),
     schema,
+    createSchema: !(await hasSchema(connections, schema)),
     schedule: false,
     persistWarnings: false,
     clock: quietClock,

@@ -14,7 +14,7 @@ import { auditTables } from './audit.ts';
 import { dispatchColumns } from './dispatch-schema.ts';
 import { unhurried } from './driver.ts';
 import { encryptionTables } from './encryption.ts';
-import type { Connections } from './pool.ts';
+import type { Connections, Transaction } from './pool.ts';
 import { sizeTable } from './sizes.ts';
 import { surveyColumns } from './survey-schema.ts';
 import { turnTables } from './turns.ts';
@@ -140,7 +140,7 @@ export async function migrate(connections: Connections, schema: string, place: s
     await transaction.query('set local statement_timeout = 0');
     const lock = unhurried('select pg_advisory_xact_lock(hashtextextended($1, 0))');
     await transaction.query(lock, [`holdfast ${schema}`]);
-    await transaction.query(`create schema if not exists ${schema}`);
+    if (!(await hasSchema(transaction, schema))) await transaction.query(`create schema ${schema}`);
     await transaction.query(`
       create table if not exists ${schema}.holdfast_schema (
         version integer primary key, applied_at timestamptz not null default now())`);
@@ -162,6 +162,14 @@ export async function migrate(connections: Connections, schema: string, place: s
     }
   });
   await forgetForeignTransactions(connections, schema);
+}
+
+/** `create schema if not exists` asks for the right to create one even where it exists. */
+export async function hasSchema(on: Pick<Transaction, 'query'>, schema: string): Promise<boolean> {
+  const [row] = await on.query<{ found: boolean }>('select to_regnamespace($1) is not null as found', [
+    schema,
+  ]);
+  return row!.found;
 }
 
 async function versionOf(connections: Connections, schema: string): Promise<number> {

@@ -4,24 +4,10 @@
  * as long as it takes, so it runs in a thread of its own: reads go on, and commands wait as for any other process.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
-import { type Connection, isBusy } from './driver.ts';
+import { type Connection, isBusy, vacuumInSteps } from './driver.ts';
+import { runInThread } from './sql-thread.ts';
 
-/** Plain JavaScript in a string, because a file of its own would have another name once it is built. */
-const program = `
-  const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
-  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
-  const db = new DatabaseSync(workerData, { timeout: 1000 });
-  try {
-    db.exec('pragma synchronous = full; vacuum');
-    parentPort.postMessage({});
-  } catch (error) {
-    parentPort.postMessage({ message: error.message, errcode: error.errcode });
-  } finally {
-    db.close();
-  }
-`;
-
+const busyTimeoutMs = 1_000;
 const tryAgainMs = 50;
 
 export async function compact(db: Connection, file: string, isStopped: () => boolean): Promise<boolean> {
@@ -32,19 +18,15 @@ export async function compact(db: Connection, file: string, isStopped: () => boo
   return false;
 }
 
-/** False while somebody else writes. */
+/** False while somebody else writes. A file that could not shrink in steps can do so afterwards. */
 async function vacuumed(file: string): Promise<boolean> {
-  const worker = new Worker(program, { eval: true, workerData: file, execArgv: [] });
-  const { promise, resolve, reject } = Promise.withResolvers<{ message?: string; errcode?: number }>();
-  worker.once('message', resolve);
-  worker.once('error', reject);
-  const ended = new Promise((end) => worker.once('exit', end));
-  ended.then(() => reject(new Error('the thread that compacts the file ended early')));
-  const failure = await promise;
-  await ended;
-  if (failure.message === undefined) return true;
-  if (isBusy(failure)) return false;
-  throw Object.assign(new Error(failure.message), { errcode: failure.errcode });
+  try {
+    await runInThread(file, busyTimeoutMs, ['pragma synchronous = full', vacuumInSteps, 'vacuum']);
+    return true;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    throw error;
+  }
 }
 
 /** Readers of the log put it off, for as long as each reads. */

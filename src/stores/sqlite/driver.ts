@@ -37,9 +37,24 @@ export function connectToFileAlone(file: string): Connection {
   return connect(`${pathToFileURL(file)}?immutable=1`, { readOnly: true });
 }
 
+/** Takes effect in a file without any page, and with the next `VACUUM` of the same connection. */
+export const vacuumInSteps = 'pragma auto_vacuum = incremental';
+/** The log is cut back to this size when it begins anew. Twice what it holds between two checkpoints as a rule. */
+export const largestLogBytes = 8 * 2 ** 20;
+
 /** Durable settings: a commit that was acknowledged survives the loss of power. */
 export function configure(db: Connection): void {
-  db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -16384');
+  // Of a file that has pages this would write the first one, whatever is in it.
+  const { page_count } = db.prepare('pragma page_count').get() as { page_count: number };
+  if (page_count === 0) db.exec(vacuumInSteps);
+  db.exec(`
+    pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -16384;
+    pragma journal_size_limit = ${largestLogBytes}`);
+}
+
+/** Whether free pages can be cut off the end of the file. */
+export function canVacuumInSteps(db: Connection): boolean {
+  return (db.prepare('pragma auto_vacuum').get() as { auto_vacuum: number }).auto_vacuum === 2;
 }
 
 /** Overwrites what is deleted: `fast` where that costs no more writing, `on` everywhere. */

@@ -33,6 +33,7 @@ import { migrate, versionOf } from './schema.ts';
 import { moveSealOn, readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
 import { sqliteSecrets } from './secrets.ts';
 import { sqliteSessions } from './sessions.ts';
+import { Shrinking } from './shrinking.ts';
 import { SqliteStore } from './store.ts';
 import { sqliteSurvey } from './survey.ts';
 import { SurveyBackfill } from './survey-backfill.ts';
@@ -131,10 +132,12 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
       if (transaction !== undefined) {
         instance.mark(incarnation, transaction);
         crashPoint('commit: marked');
+        shrinking.expect();
       }
       feed.deliver({ stir: rows.takeLeftWork(), own: rows.takeOwn() });
     },
   });
+  const shrinking = new Shrinking({ db, commands, file, place });
   const queue = new SqliteQueue({ db, commands, feed, instance, clock, file: place });
   const rewriting = vault && new Rewriting({ db, vault, manner, commands, clock, file, place });
   rewriting?.start();
@@ -146,6 +149,7 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
     await survey.close();
     await backfill.stop();
     await rewriting?.stop();
+    await shrinking.stop();
     await commands.close();
     closed = true;
     queue.close();
@@ -158,6 +162,7 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
   };
   const audit = new SqliteAudit(db, commands, cells, place);
   const store = new SqliteStore({ rows, audit, commands, feed, clock, file: place, close });
+  shrinking.expect();
   return {
     store,
     queue,

@@ -1,0 +1,134 @@
+/**
+ * Gives disk space back to the system while the store is open. Freed pages are cut off the end of the file, a few in
+ * each transaction, once they are a large part of it; a few free pages stay, because the next tasks need them. The file
+ * itself gets smaller when its log is checkpointed, and so does the log; that runs in a thread of its own. A file that
+ * was created without `auto_vacuum` keeps its free pages until `VACUUM` rewrites it.
+ */
+import { statSync } from 'node:fs';
+import { StoreBusy, StoreFull } from '../../engine/store-errors.ts';
+import { BackgroundWork, type Progress } from '../values/background-work.ts';
+import { type Connection, canVacuumInSteps, largestLogBytes, worded } from './driver.ts';
+import type { GroupCommit } from './group-commit.ts';
+import { touchSeal } from './seal.ts';
+import { runInThread } from './sql-thread.ts';
+
+/** How long after a commit the sizes are checked. Commits until then cost nothing more. */
+const checkAfterMs = 1_000;
+/** Bounds how long the event loop is blocked by one transaction, and what that adds to the log. */
+const batchPages = 32;
+/** How long writers may wait for readers when the log is emptied. */
+const busyTimeoutMs = 5;
+const smallestGainBytes = 2 ** 20;
+/** Less than this share of free pages is left as it is. */
+const freeShare = 1 / 4;
+
+interface Pages {
+  readonly pages: number;
+  readonly free: number;
+  readonly pageBytes: number;
+}
+
+export class Shrinking {
+  readonly #commands: GroupCommit;
+  readonly #db: Connection;
+  /** None in memory. */
+  readonly #file: string | undefined;
+  readonly #place: string;
+  readonly #work: BackgroundWork;
+  readonly #sizes: ReturnType<Connection['prepare']>;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(parts: {
+    readonly db: Connection;
+    readonly commands: GroupCommit;
+    readonly file: string | undefined;
+    readonly place: string;
+  }) {
+    this.#db = parts.db;
+    this.#commands = parts.commands;
+    this.#file = parts.file;
+    this.#place = parts.place;
+    this.#sizes = parts.db.prepare(`
+      select page_count as pages, freelist_count as free, page_size as pageBytes
+      from pragma_page_count, pragma_freelist_count, pragma_page_size`);
+    this.#work = new BackgroundWork({
+      place: parts.place,
+      failure: `Unused space of ${parts.place} could not be given back`,
+      batch: () => this.#next(),
+    });
+  }
+
+  /** Checks the sizes in a moment, if no check is due yet. */
+  expect(): void {
+    if (this.#timer || this.#isStopped) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#work.start();
+    }, checkAfterMs).unref();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#work.stop();
+  }
+
+  async #next(): Promise<Progress> {
+    try {
+      return await this.#step();
+    } catch (error) {
+      // Space is short or somebody else is busy: the next check tries again.
+      if (error instanceof StoreBusy || error instanceof StoreFull) return 'end';
+      this.#isStopped = true;
+      throw error;
+    }
+  }
+
+  async #step(): Promise<Progress> {
+    if (canVacuumInSteps(this.#db) && hasMuchFree(this.#measure())) {
+      await this.#commands.submit(() => this.#cutPages());
+      return 'rest';
+    }
+    if (this.#file === undefined || !this.#isWorthACheckpoint(this.#file)) return 'end';
+    if (!(await this.#emptyLog(this.#file))) this.expect();
+    return 'end';
+  }
+
+  /** Inside a transaction, which must be sealed although no row has changed: the log may lose it like any other. */
+  #cutPages(): void {
+    if (!hasMuchFree(this.#measure())) return;
+    this.#db.exec(`pragma incremental_vacuum(${batchPages})`);
+    touchSeal(this.#db);
+  }
+
+  #measure(): Pages {
+    return this.#sizes.get() as unknown as Pages;
+  }
+
+  #isWorthACheckpoint(file: string): boolean {
+    const { pages, pageBytes } = this.#measure();
+    const bytesOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    return bytesOf(`${file}-wal`) > largestLogBytes || bytesOf(file) - pages * pageBytes > smallestGainBytes;
+  }
+
+  /**
+   * False while somebody reads what the log holds. The first checkpoint moves the pages and keeps no writer waiting;
+   * the second one does, for a moment.
+   */
+  async #emptyLog(file: string): Promise<boolean> {
+    const checkpoint = (mode: string) => `pragma wal_checkpoint(${mode})`;
+    const statements = ['pragma synchronous = full', checkpoint('passive'), checkpoint('truncate')];
+    try {
+      const { busy } = (await runInThread(file, busyTimeoutMs, statements)) as { busy: number };
+      return busy === 0;
+    } catch (error) {
+      throw worded(error, this.#place);
+    }
+  }
+}
+
+/** Free pages that are worth the work. */
+function hasMuchFree({ pages, free, pageBytes }: Pages): boolean {
+  return free * pageBytes > smallestGainBytes && free > pages * freeShare;
+}

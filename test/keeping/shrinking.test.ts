@@ -1,0 +1,117 @@
+import { statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import * as rules from '../../src/engine/transitions.ts';
+import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
+import { aTask } from '../../src/testing/fixtures.ts';
+import { create, end } from '../../src/testing/store-commands.ts';
+import { ManualClock } from '../../src/testing.ts';
+import { kinds } from '../stores/kinds.ts';
+
+const megabyte = 1_000_000;
+const clock = new ManualClock();
+const { place } = kinds.find(({ name }) => name === 'SQLite')!;
+const patience = { timeout: 20_000, interval: 100 };
+
+function bytesOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Fills the store with `count` finished tasks of 50 kB each, and gives what removes them. */
+async function fill({ store }: SqliteDatabase, count: number): Promise<() => Promise<unknown>> {
+  const made = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const { task } = await create(store, clock, aTask({ arguments: { text: 'x'.repeat(50_000) } }));
+      await end(store, clock, task);
+      return task.id;
+    }),
+  );
+  return () =>
+    Promise.all(made.map((id) => store.update('family', id, (family) => rules.remove(family, clock.now()))));
+}
+
+async function opened(file: string): Promise<SqliteDatabase> {
+  const database = await openSqlite(file, { clock });
+  onTestFinished(() => database.close());
+  return database;
+}
+
+describe('while it is open', () => {
+  test('a SQLite file gives back the space of what was removed, and stays sound', async () => {
+    const file = await place();
+    const database = await opened(file);
+    const removeAll = await fill(database, 400);
+    const kept = await create(database.store, clock, aTask());
+    const largest = bytesOf(file);
+    expect(largest).toBeGreaterThan(15 * megabyte);
+    await removeAll();
+    await expect.poll(() => bytesOf(file), patience).toBeLessThan(3 * megabyte);
+    expect(await database.store.get(kept.task.id)).toMatchObject({ id: kept.task.id });
+    const looker = new DatabaseSync(file, { readOnly: true });
+    expect(looker.prepare('pragma integrity_check').get()).toEqual({ integrity_check: 'ok' });
+    looker.close();
+    await fill(database, 20);
+    await database.close();
+    await opened(file);
+  });
+
+  test('the log of a SQLite file shrinks once nobody reads what it holds', async () => {
+    const file = await place();
+    const database = await opened(file);
+    const reader = new DatabaseSync(file, { readOnly: true });
+    reader.exec('begin; select count(*) from tasks');
+    await fill(database, 400);
+    expect(bytesOf(`${file}-wal`)).toBeGreaterThan(15 * megabyte);
+    reader.close();
+    await expect.poll(() => bytesOf(`${file}-wal`), patience).toBeLessThan(megabyte);
+  });
+
+  test('what a process left behind when it ended is given back by the next that opens the file', async () => {
+    const file = await place();
+    const before = await openSqlite(file, { clock });
+    await (await fill(before, 400))();
+    await before.close();
+    expect(bytesOf(file)).toBeGreaterThan(15 * megabyte);
+    await opened(file);
+    await expect.poll(() => bytesOf(file), patience).toBeLessThan(3 * megabyte);
+  });
+
+  test('a little free space stays for the next tasks', async () => {
+    const file = await place();
+    const database = await opened(file);
+    await fill(database, 100);
+    await (await fill(database, 10))();
+    const looker = new DatabaseSync(file, { readOnly: true });
+    const free = () => looker.prepare('pragma freelist_count').get()!.freelist_count as number;
+    const before = free();
+    expect(before).toBeGreaterThan(100);
+    await fill(database, 1);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(free()).toBeGreaterThan(before - 40);
+    looker.close();
+  });
+});
+
+test('a file of an older Holdfast opens as before, and keeps its free pages until it is compacted', async () => {
+  const file = await place();
+  const older = new DatabaseSync(file);
+  older.exec(
+    'pragma auto_vacuum = none; create table holdfast_schema (version integer primary key, applied_at text not null)',
+  );
+  older.close();
+  const mode = () => {
+    const looker = new DatabaseSync(file, { readOnly: true });
+    const { auto_vacuum } = looker.prepare('pragma auto_vacuum').get()!;
+    looker.close();
+    return auto_vacuum;
+  };
+  const plain = await openSqlite(file, { clock });
+  await (await fill(plain, 100))();
+  expect(mode()).toBe(0);
+  await plain.close();
+  const keys = { a: new Uint8Array(32).fill(7) };
+  const encrypted = await openSqlite(file, { clock, encryption: { keys, current: 'a' } });
+  await encrypted.reencrypt();
+  expect(mode()).toBe(2);
+  await encrypted.close();
+});
