@@ -86,6 +86,8 @@ function answerTo(method: string, params: { name: string }): object {
     case 'tools/call':
       if (values.calls) appendFileSync(values.calls, `${params.name}\n`);
       if (params.name === 'crash') process.exit(1);
+      if (params.name === 'environment')
+        return complete({ content: [{ type: 'text', text: JSON.stringify(process.env) }] });
       if (params.name in malformed) return malformed[params.name]!;
       if (params.name === 'large')
         return complete({ content: [{ type: 'text', text: 'x'.repeat(11_000_000) }] });
