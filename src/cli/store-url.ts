@@ -40,7 +40,7 @@ export async function storeAt(place: StorePlace): Promise<() => Promise<Database
 /** Now: what stands beside the store is written before it is opened. */
 function makeFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new CommandFailed(
       `The folder ${folder} cannot be made (${(error as Error).message}): choose a place for tasks with --store.`,

@@ -20,7 +20,7 @@ export function keptLists(file: string): KeptLists {
       if (isEmpty(listed)) kept.delete(upstream);
       else kept.set(upstream, listed);
       try {
-        mkdirSync(dirname(file), { recursive: true });
+        mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
         // Never half a file: others may be starting.
         writeFileSync(`${file}.${process.pid}`, JSON.stringify(Object.fromEntries(kept)), { mode: 0o600 });
         renameSync(`${file}.${process.pid}`, file);
