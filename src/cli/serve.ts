@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { defaultPort } from './demo/how-to-run.ts';
 import { portFrom, portWorded } from './port.ts';
 import { configured, started, usualFile } from './served.ts';
-import { storeAt, storePlace } from './store-url.ts';
+import { storeAt, storePlace, storeSecrets } from './store-url.ts';
 import { readArguments, say, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
 
@@ -62,7 +62,9 @@ async function run(args: readonly string[]): Promise<number> {
   if (words && values.config !== undefined)
     throw new WrongUsage('what is served stands in a config or after --, not both');
   const port = values.stdio ? 0 : portFrom(values.port ?? (process.env.PORT || String(defaultPort)));
-  const { config, place } = words ? await started(words) : await configured(values.config);
+  const { inheritedEnvironment } = await import('../client/environment.ts');
+  const environment = inheritedEnvironment(storeSecrets(values.store));
+  const { config, place } = words ? await started(words, environment) : await configured(values.config);
   const { store, lists } = await placesFor(values.store, place);
 
   const { Gateway } = await import('../gateway/gateway.ts');
@@ -70,6 +72,7 @@ async function run(args: readonly string[]): Promise<number> {
     config,
     version: version(),
     store,
+    environment,
     ...(lists && { lists }),
     onTrouble: say,
   });

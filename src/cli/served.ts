@@ -21,14 +21,17 @@ export async function configured(file: string | undefined): Promise<Served> {
   return { config: readConfig(path), place: placeOf(basename(path, '.json'), path) };
 }
 
-export async function started(words: readonly string[]): Promise<Served> {
+export async function started(
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<Served> {
   const [command, ...args] = words;
   if (command === undefined) throw new WrongUsage('after -- comes the command that starts the server');
   const { configOf } = await import('../gateway/config.ts');
   const cwd = process.cwd();
   const name = nameOf(words);
   return {
-    config: configOf({ command, args, env: {}, cwd }, name),
+    config: configOf({ command, args, env, cwd }, name),
     place: placeOf(name, JSON.stringify([words, cwd])),
   };
 }

@@ -20,6 +20,14 @@ export function storePlace(url: string): StorePlace {
   return { kind: 'sqlite', file };
 }
 
+/** Which variables of the environment hold the key to it: programs that we start must not see them. */
+export function storeSecrets(url: string | undefined): (name: string, value: string) => boolean {
+  const place = url === undefined ? undefined : storePlace(url);
+  if (place?.kind !== 'postgres') return () => false;
+  const keys = new Set([place.url, new URL(place.url).password]);
+  return (name, value) => name === 'PGPASSWORD' || (value !== '' && keys.has(value));
+}
+
 /** How to open it; a file is made if it is not there. */
 export async function storeAt(place: StorePlace): Promise<() => Promise<Database>> {
   if (place.kind === 'postgres') return onPostgres(place.url);
@@ -32,7 +40,7 @@ export async function storeAt(place: StorePlace): Promise<() => Promise<Database
 /** Now: what stands beside the store is written before it is opened. */
 function makeFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new CommandFailed(
       `The folder ${folder} cannot be made (${(error as Error).message}): choose a place for tasks with --store.`,

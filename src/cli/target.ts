@@ -1,5 +1,6 @@
 /** Which server is meant, how it is reached, and what is written down to reach it again: never a secret. */
 
+import { inheritedEnvironment } from '../client/environment.ts';
 import type { Program } from '../client/program.ts';
 import type { TaskClient } from '../client/task-client.ts';
 import type { ConnectTasksOptions } from '../client.ts';
@@ -72,7 +73,7 @@ export function targetStarted([command, ...args]: readonly string[], options: Ta
   const cwd = process.cwd();
   return {
     name: undefined,
-    upstream: { command, args, env: {}, cwd },
+    upstream: { command, args, env: inheritedEnvironment(), cwd },
     kept: { command, args, cwd, ...agreed(options) },
   };
 }
@@ -93,7 +94,7 @@ export function targetKept(kept: JsonObject | undefined, headers: Readonly<Recor
   if ('url' in place) return targetNamed(place.url, options);
   if ('config' in place) return targetNamed(place.name, { ...options, config: place.config });
   const { command, args, cwd } = place;
-  return { name: undefined, upstream: { command, args, env: {}, cwd }, kept: place };
+  return { name: undefined, upstream: { command, args, env: inheritedEnvironment(), cwd }, kept: place };
 }
 
 export function described({ upstream }: Target): string {

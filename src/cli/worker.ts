@@ -1,6 +1,6 @@
 /** `holdfast worker`: carries out the tasks of gateways on the same store, and serves nobody itself. */
 import { configured, usualFile } from './served.ts';
-import { existingStore, storePlace } from './store-url.ts';
+import { existingStore, storePlace, storeSecrets } from './store-url.ts';
 import { readArguments, say, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
 
@@ -45,11 +45,13 @@ async function run(args: readonly string[]): Promise<number> {
   const { config } = await configured(values.config);
   const store = await existingStore(place);
 
+  const { inheritedEnvironment } = await import('../client/environment.ts');
   const { Gateway } = await import('../gateway/gateway.ts');
   await using gateway = new Gateway({
     config,
     version: version(),
     store,
+    environment: inheritedEnvironment(storeSecrets(values.store)),
     onTrouble: say,
   });
   const stopped = new Promise<false>((resolve) => {

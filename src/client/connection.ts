@@ -26,8 +26,18 @@ export interface ConnectionOptions extends Hearing {
   readonly timeoutMs: number;
 }
 
+/** What the server declared when a connection was opened. Each connection has an object of its own. */
+export interface Agreement {
+  readonly isModern: boolean;
+  readonly capabilities: JsonObject;
+  readonly instructions?: string;
+}
+
+const neverConnected: Agreement = { isModern: false, capabilities: {} };
 /** After an attempt to connect again that failed, nobody tries for a while. */
 const quietMs = { first: 250, longest: 10_000 };
+/** Requests in a session that the server has forgotten are refused within this time, like the one that showed it. */
+const drainMs = 1_000;
 
 export class Connection implements RemotePeer {
   readonly client: Client;
@@ -37,8 +47,8 @@ export class Connection implements RemotePeer {
   readonly #options: ConnectionOptions;
   #opening: Promise<void> | undefined;
   #isClosed = false;
-  /** What the server said of itself last; the SDK forgets it while it connects again. */
-  #agreed: { readonly isModern: boolean; readonly server: JsonObject } = { isModern: false, server: {} };
+  /** Of the last connection that was opened: the SDK's client forgets it while it connects again. */
+  #agreed = neverConnected;
   #failed: { readonly error: Error; readonly times: number; readonly until: number } | undefined;
 
   constructor(client: Client, transport: Transport | Opens, options: ConnectionOptions) {
@@ -55,7 +65,14 @@ export class Connection implements RemotePeer {
     } as never);
   }
 
-  async connect(): Promise<void> {
+  /** Opens a connection unless there is one; joins whoever is opening one already. */
+  async connect(): Promise<Agreement> {
+    if (this.#agreed === neverConnected) await this.#connectOnce();
+    else if (this.#opening || !this.dispatcher.isOpen) await this.#reconnect('It is closed.');
+    return this.#agreed;
+  }
+
+  async #connectOnce(): Promise<void> {
     const transport = await this.#open();
     this.dispatcher.prepare(transport);
     await this.client.connect(transport, {
@@ -65,19 +82,24 @@ export class Connection implements RemotePeer {
     this.dispatcher.take(transport, isModern);
     // On its own pipes the SDK asks a throw-away process what it speaks: what requests say is known with the first.
     if (isModern && !this.dispatcher.isAddressed) await this.client.discover();
-    const server = this.client.getServerCapabilities();
+    const capabilities = this.client.getServerCapabilities();
+    const instructions = this.client.getInstructions();
     this.#agreed = {
       isModern,
-      server: isJsonObject(server) ? (server as JsonObject) : {},
+      capabilities: isJsonObject(capabilities) ? (capabilities as JsonObject) : {},
+      ...(instructions !== undefined && { instructions }),
     };
   }
 
   async request(...[message, options]: Parameters<Dispatcher['request']>): Promise<JsonObject> {
     if (!this.dispatcher.isOpen) await this.#reconnect('It is closed.');
+    const agreed = this.#agreed;
     try {
       return await this.dispatcher.request(message, options);
     } catch (error) {
-      if (error instanceof ConnectionLost && error.isOver) await this.#reconnect(error.message);
+      // If another request has opened a new connection by now, calls run on it: it must not be closed.
+      if (error instanceof ConnectionLost && error.isOver && agreed === this.#agreed)
+        await this.#reconnect(error.message).catch(unlessLost);
       throw error;
     }
   }
@@ -99,7 +121,7 @@ export class Connection implements RemotePeer {
   }
 
   get #server(): JsonObject {
-    return this.#agreed.server;
+    return this.#agreed.capabilities;
   }
 
   hasExtension(name: string): boolean {
@@ -145,18 +167,23 @@ export class Connection implements RemotePeer {
         0,
         `${why} There is no way to open another: connect with a URL, or with a function that makes a transport.`,
       );
-    if (this.#failed && performance.now() < this.#failed.until) throw lostBy(this.#failed.error);
-    this.#opening ??= this.#connectAgain().finally(() => {
-      this.#opening = undefined;
-    });
+    if (!this.#opening && this.#failed && performance.now() < this.#failed.until) throw lostBy(this.#failed.error);
+    // In a turn of its own: closing the old connection may call somebody who connects, and must join.
+    this.#opening ??= Promise.resolve()
+      .then(() => this.#connectAgain())
+      .finally(() => {
+        this.#opening = undefined;
+      });
     await this.#opening;
   }
 
   async #connectAgain(): Promise<void> {
+    // Closing makes open requests end without an answer, and their callers would not know whether they were carried out.
+    await this.dispatcher.settled(drainMs);
     await this.client.close().catch(() => {});
     if (this.#isClosed) return;
     try {
-      await this.connect();
+      await this.#connectOnce();
     } catch (error) {
       const times = (this.#failed?.times ?? 0) + 1;
       const until = performance.now() + Math.min(quietMs.first * 2 ** times, quietMs.longest);
@@ -168,9 +195,16 @@ export class Connection implements RemotePeer {
   }
 }
 
-/** Whoever waited for the connection has sent nothing yet. */
-function lostBy({ message }: Error): ConnectionLost {
-  return new ConnectionLost(message, { isUnsent: true });
+/** Of a request that waited for the connection, and was not sent. */
+function lostBy(cause: Error): ConnectionLost {
+  const lost = new ConnectionLost(cause.message, { isUnsent: true });
+  lost.cause = cause;
+  return lost;
+}
+
+/** Of a request that was sent before: that no connection could be opened since does not make it unsent. */
+function unlessLost(error: unknown): void {
+  if (!(error instanceof ConnectionLost)) throw error;
 }
 
 export type { DispatchOptions };

@@ -30,7 +30,7 @@ const answerAttempts = 6;
 /** A reason that costs nothing to make: by default each abort makes an exception of its own. */
 const done = new Error('The request is over.');
 
-type Waiting = PromiseWithResolvers<JsonObject>;
+type Waiting = PromiseWithResolvers<JsonObject> & { readonly transport: Transport };
 
 export type Notified = (method: string, params: JsonObject) => void;
 
@@ -103,7 +103,8 @@ export class Dispatcher implements RemotePeer {
     transport.onclose = () => {
       if (this.#transport === transport) this.#transport = undefined;
       for (const waiting of this.#pending.values())
-        waiting.reject(new ConnectionLost('it was closed.', { isOver: true }));
+        if (waiting.transport === transport)
+          waiting.reject(new ConnectionLost('it was closed.', { isOver: true }));
       onclose?.();
     };
   }
@@ -111,6 +112,15 @@ export class Dispatcher implements RemotePeer {
   /** Is it known what every request of 2026-07-28 says of its client? */
   get isAddressed(): boolean {
     return this.#envelope !== undefined;
+  }
+
+  /** Resolves when the requests that are open now have ended, or after this time. */
+  async settled(withinMs: number): Promise<void> {
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, withinMs);
+    const open = [...this.#pending.values()].map(({ promise }) => promise);
+    await Promise.race([Promise.allSettled(open), late]);
+    clearTimeout(timer);
   }
 
   newRequestId(): string {
@@ -127,7 +137,7 @@ export class Dispatcher implements RemotePeer {
     } = options;
     const transport = this.#transport;
     if (!transport) throw new ConnectionLost('it is closed.', { isOver: true, isUnsent: true });
-    const waiting = Promise.withResolvers<JsonObject>();
+    const waiting = { ...Promise.withResolvers<JsonObject>(), transport };
     const ended = new AbortController();
     const timer = isPatient
       ? undefined

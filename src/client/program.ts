@@ -21,7 +21,7 @@ type RequestId = string | number;
 export interface Program {
   readonly command: string;
   readonly args: readonly string[];
-  /** Beside that of this process. */
+  /** In addition to the few variables that every program needs, such as PATH and HOME: the SDK adds those. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
@@ -98,7 +98,7 @@ export class ProgramTransport implements Transport {
     const transport = new StdioClientTransport({
       command,
       args: [...args],
-      env: { ...(process.env as Record<string, string>), ...env },
+      env,
       stderr: 'pipe',
       ...(cwd !== undefined && { cwd }),
     });

@@ -14,7 +14,7 @@ import { type RemoteDialect, remoteDialect } from '../requestor/remote-dialect.t
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
 import { type AnswerQuestion, capabilitiesFor } from './asking.ts';
 import { Calls } from './calls.ts';
-import { Connection, type Opens } from './connection.ts';
+import { type Agreement, Connection, type Opens } from './connection.ts';
 import { Handle, type TaskHandle } from './handle.ts';
 import type { HandleRecord } from './handles.ts';
 import { Ledger, toolOf } from './ledger.ts';
@@ -84,10 +84,11 @@ export class TaskClient implements AsyncDisposable {
     });
   }
 
-  async connect(): Promise<void> {
-    await this.#connection.connect();
-    this.#server = this.#options.server ?? this.#connection.client.getServerVersion()?.name ?? 'unknown';
+  async connect(): Promise<Agreement> {
+    const agreement = await this.#connection.connect();
+    this.#server ??= this.#options.server ?? this.client.getServerVersion()?.name ?? 'unknown';
     this.#ledger.tidy(this.#server);
+    return agreement;
   }
 
   get client(): Client {

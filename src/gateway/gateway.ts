@@ -21,6 +21,8 @@ export interface GatewayOptions extends Pick<EngineOptions, 'store' | 'log' | 't
   readonly startMs?: number;
   /** Where it is remembered what upstreams list. By default nowhere. */
   readonly lists?: KeptLists;
+  /** What commands see of the environment of this process. By default all of it but Holdfast's own settings. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Hears of upstreams that cannot be reached. */
   readonly onTrouble?: (trouble: Error) => void;
 }
@@ -34,10 +36,19 @@ export class Gateway implements AsyncDisposable {
   /** Resolves when every upstream has answered, or has had its time to, or nobody waits any more. */
   readonly settled: Promise<void>;
   readonly #upstreams: readonly Upstream[];
-  readonly #programs = new Programs();
+  readonly #programs: Programs;
   readonly #closing = new AbortController();
 
-  constructor({ config, version, startMs = 30_000, lists, onTrouble, ...options }: GatewayOptions) {
+  constructor({
+    config,
+    version,
+    startMs = 30_000,
+    lists,
+    environment,
+    onTrouble,
+    ...options
+  }: GatewayOptions) {
+    this.#programs = new Programs(environment);
     const { plainClients } = config;
     const reserved = handOverSettings({ plainClients });
     const events = {

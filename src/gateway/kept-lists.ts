@@ -17,9 +17,10 @@ export function keptLists(file: string): KeptLists {
   return {
     get: (upstream) => kept.get(upstream),
     set(upstream, listed) {
-      kept.set(upstream, listed);
+      if (isEmpty(listed)) kept.delete(upstream);
+      else kept.set(upstream, listed);
       try {
-        mkdirSync(dirname(file), { recursive: true });
+        mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
         // Never half a file: others may be starting.
         writeFileSync(`${file}.${process.pid}`, JSON.stringify(Object.fromEntries(kept)), { mode: 0o600 });
         renameSync(`${file}.${process.pid}`, file);
@@ -34,13 +35,18 @@ function read(file: string): Map<string, Listed> {
   try {
     const all: unknown = JSON.parse(readFileSync(file, 'utf8'));
     if (!isJsonObject(all)) return new Map();
-    return new Map(Object.entries(all).filter(([, listed]) => isListed(listed))) as unknown as Map<
-      string,
-      Listed
-    >;
+    const kept = Object.entries(all).filter(
+      ([, listed]) => isListed(listed) && !isEmpty(listed as unknown as Listed),
+    );
+    return new Map(kept) as unknown as Map<string, Listed>;
   } catch {
     return new Map();
   }
+}
+
+/** There is nothing to show of it, so nothing is gained by not waiting for it. */
+function isEmpty({ capabilities }: Listed): boolean {
+  return Object.keys(capabilities).length === 0;
 }
 
 function isListed(value: unknown): boolean {

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { inheritedEnvironment } from '../client/environment.ts';
 import type { OutputLog } from './output-log.ts';
 
 export interface Program {
@@ -32,13 +33,19 @@ const lookEveryMs = 20;
 const goneWithinMs = 5_000;
 
 export class Programs {
+  readonly #environment: Readonly<Record<string, string>>;
   readonly #ending = new Set<Promise<void>>();
+
+  /** With what every program sees of the environment of this process. */
+  constructor(environment = inheritedEnvironment()) {
+    this.#environment = environment;
+  }
 
   /** Resolves when the program has ended; when the signal fires its whole group is ended. */
   async run(program: Program, taskId: string, log: OutputLog, signal: AbortSignal): Promise<Ended> {
     const child = spawn(program.command, [...program.args], {
       detached: true,
-      env: { ...process.env, ...program.env, [mark]: taskId },
+      env: { ...this.#environment, ...program.env, [mark]: taskId },
       stdio: [program.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       ...(program.cwd !== undefined && { cwd: program.cwd }),
     });

@@ -4,6 +4,7 @@
  */
 import { Client, type Transport } from '@modelcontextprotocol/client';
 import type { AnswerQuestion } from '../client/asking.ts';
+import type { Agreement } from '../client/connection.ts';
 import type { Handles } from '../client/handles.ts';
 import { httpTransport, type KnownSession } from '../client/http.ts';
 import { Pages } from '../client/listing.ts';
@@ -65,7 +66,8 @@ export class UpstreamConnection {
   readonly #earlier = new Map<string, Promise<TaskClient>>();
   #instance = newId();
   #listed: Listed;
-  #isConnected = false;
+  /** Of the last connection on which it was listed; undefined until there was one. */
+  #agreement: Agreement | undefined;
   #attempt: Promise<void> | undefined;
   #reviving: Promise<void> | undefined;
   #isOutOfDate = false;
@@ -99,8 +101,7 @@ export class UpstreamConnection {
 
   /** Undefined as long as it has not answered. */
   get isModern(): boolean | undefined {
-    const era = this.#main.client.getProtocolEra();
-    return era && era === 'modern';
+    return this.#agreement?.isModern;
   }
 
   /** Changes with every process that is spawned and every session that is opened. */
@@ -148,7 +149,7 @@ export class UpstreamConnection {
   async #revive(): Promise<void> {
     const { signal } = this.#closed;
     for (let failures = 0; !signal.aborted; failures++) {
-      if (this.#isConnected) await pause(this.#listedAt + betweenListsMs - performance.now(), signal);
+      if (this.#agreement) await pause(this.#listedAt + betweenListsMs - performance.now(), signal);
       this.#isOutOfDate = false;
       this.#attempt = this.#connectAndList();
       try {
@@ -168,11 +169,9 @@ export class UpstreamConnection {
   }
 
   async #connectAndList(): Promise<void> {
-    if (!this.#isConnected) await this.#main.connect();
-    this.#isConnected = true;
-    const { client } = this.#main;
-    const capabilities = (client.getServerCapabilities() ?? {}) as unknown as JsonObject;
-    const instructions = client.getInstructions();
+    const agreement = await this.#main.connect();
+    this.#agreement = agreement;
+    const { capabilities, instructions } = agreement;
     const list = (capability: string, method: string, key: string, name: string) =>
       isJsonObject(capabilities[capability]) ? this.#list(method, key, name) : [];
     const [tools, prompts, resources, resourceTemplates] = await Promise.all([
@@ -182,9 +181,8 @@ export class UpstreamConnection {
       list('resources', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'),
     ]);
     this.#endsWhenAsked = this.#program?.endsWhenAsked ?? false;
-    // It may have come back only to be asked this, as another than it was.
-    const now = client.getServerCapabilities() ?? {};
-    if (JSON.stringify(now) !== JSON.stringify(capabilities)) return this.#connectAndList();
+    // Lists are kept only if all of them are of one connection: another process may declare something else.
+    if ((await this.#main.connect()) !== agreement) return this.#connectAndList();
     const before = JSON.stringify(this.#listed);
     this.#listed = {
       capabilities,
@@ -216,8 +214,8 @@ export class UpstreamConnection {
 
   /** A client that is, or has been, connected; while it is away for the first time, why it is not. */
   async ready(): Promise<TaskClient> {
-    if (!this.#isConnected) await this.#attempt?.catch(() => {});
-    if (!this.#isConnected) throw new UpstreamUnreachable(this.#parts.name, this.#problem);
+    if (!this.#agreement) await this.#attempt?.catch(() => {});
+    if (!this.#agreement) throw new UpstreamUnreachable(this.#parts.name, this.#problem);
     return this.#main;
   }
 
@@ -227,7 +225,7 @@ export class UpstreamConnection {
     const main = await this.ready().catch(() => this.#main);
     if (!session || !('url' in target) || main.client.transport?.sessionId === session.sessionId) {
       // A task is waited for as long as it may take, however long its server is away.
-      while (!this.#isConnected) await this.revive();
+      while (!this.#agreement) await this.revive();
       return main;
     }
     const { sessionId } = session;

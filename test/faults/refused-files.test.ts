@@ -175,10 +175,21 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
     const file = temporaryFile();
     await populate(file, { tasks: 20, seed: 1 });
     chownSync(dirname(file), nobody, nobody);
+    chmodSync(file, 0o644);
     const { name, message } = await failureToOpen(file, nobody);
     expect(name).toBe('StoreReadOnly');
     expect(message).toContain(file);
     expect(message).toContain('Make the file and its folder writable');
+  });
+
+  test('when it is the file of another user, which is private', async () => {
+    const file = temporaryFile();
+    await populate(file, { tasks: 20, seed: 1 });
+    chownSync(dirname(file), nobody, nobody);
+    const { name, message } = await failureToOpen(file, nobody);
+    expect(name).toBe('StoreNotOpened');
+    expect(message).toContain(file);
+    expect(message).toContain('this user may read and write there');
   });
 });
 

@@ -52,7 +52,7 @@ test('the last day of a year is day 365', () => assert.equal(dayOfYear(31, 12, 2
 /** What is there already is left as it is: somebody may have mended it. */
 export async function writeSample(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
     for (const [name, text] of Object.entries(files))
       await writeFile(join(folder, name), text, { flag: 'wx' }).catch(unlessThere);
   } catch (error) {

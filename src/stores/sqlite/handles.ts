@@ -1,5 +1,4 @@
 /** The registry of a host's handles in a SQLite file, which several processes may share. */
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { HandleRecord, Handles } from '../../client/handles.ts';
 import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
@@ -16,6 +15,7 @@ import {
   isEncrypted,
   readEncryption,
 } from './encryption.ts';
+import { makePrivateFile, makePrivateFolder } from './private-files.ts';
 import { Vault } from './vault.ts';
 
 const column = 'handles.body';
@@ -42,7 +42,10 @@ export function sqliteHandles(path: string, options: { readonly encryption?: Enc
   const keys = options.encryption && readKeys(options.encryption, path);
   let db: Connection | undefined;
   try {
-    if (!isMemory) mkdirSync(dirname(path), { recursive: true });
+    if (!isMemory) {
+      makePrivateFolder(dirname(path));
+      makePrivateFile(path);
+    }
     // Its writes are few, and callers cannot go on without them: here waiting for a lock is right.
     db = connect(isMemory ? ':memory:' : path, { timeout: 5_000 });
     refuseOfOthers(db, path);

@@ -29,6 +29,7 @@ import { pathToFileURL } from 'node:url';
 import { crashPoint } from '../../engine/crash-point.ts';
 import { newId } from '../../model/id.ts';
 import { type Connection, connect, sqliteCode } from './driver.ts';
+import { folderMode, makePrivateFile, modeBeside } from './private-files.ts';
 
 export interface Instance {
   readonly name: string;
@@ -73,11 +74,12 @@ export function soleInstance(): Instance {
 
 export function joinInstances(file: string): Instance {
   const folder = `${file}-instances`;
+  const mode = modeBeside(file);
   const name = newId();
   const lockFile = (instance: string) => join(folder, `${instance}.lock`);
   const markFile = (instance: string) => join(folder, `${instance}.mark`);
   const makingFile = join(folder, 'making');
-  const { lock, mark } = enter(folder, lockFile(name), markFile(name));
+  const { lock, mark } = enter({ folder, lockFile: lockFile(name), markFile: markFile(name), mode });
   crashPoint('open: instance locked');
 
   const named = (suffix: string) => {
@@ -117,7 +119,7 @@ export function joinInstances(file: string): Instance {
         unlinkIfFree(lockFile(instance));
       }
     },
-    startMaking: () => closeSync(openSync(makingFile, 'w')),
+    startMaking: () => closeSync(openSync(makingFile, 'w', mode)),
     isBeingMade: () => existsSync(makingFile),
     finishMaking: () => tryUnlink(makingFile),
     leave({ keepMark = false } = {}) {
@@ -130,20 +132,28 @@ export function joinInstances(file: string): Instance {
   };
 }
 
+interface Entry {
+  readonly folder: string;
+  readonly lockFile: string;
+  readonly markFile: string;
+  readonly mode: number;
+}
+
 /**
  * Makes the two files. Another instance may remove the empty folder, or bury our lock file before it is locked,
  * under our feet: a lock that has lost its name tells nobody that we live, so we try again. Whoever tidies up does so
  * without a pause when many come and go; we must not be in step with it, and not give up soon.
  */
-function enter(folder: string, lockFile: string, markFile: string): { lock: Connection; mark: number } {
+function enter({ folder, lockFile, markFile, mode }: Entry): { lock: Connection; mark: number } {
   for (let tries = 1; ; tries++) {
-    makeFolder(folder);
+    makeFolder(folder, folderMode(mode));
     let lock: Connection | undefined;
     try {
+      makePrivateFile(lockFile, mode);
       lock = connect(lockFile);
       lock.exec('pragma journal_mode = memory; begin exclusive');
       if (!existsSync(lockFile)) throw new Error(`${lockFile} was removed by another process.`);
-      return { lock, mark: openSync(markFile, 'w') };
+      return { lock, mark: openSync(markFile, 'w', mode) };
     } catch (error) {
       lock?.close();
       if (tries === mostTries) throw error;
@@ -206,9 +216,9 @@ function readMark(file: string, incarnation: string): number {
 }
 
 /** Not with `recursive`, which calls a read-only file system a missing folder. */
-function makeFolder(folder: string): void {
+function makeFolder(folder: string, mode: number): void {
   try {
-    mkdirSync(folder);
+    mkdirSync(folder, { mode });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }

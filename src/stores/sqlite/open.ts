@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { crashPoint } from '../../engine/crash-point.ts';
@@ -26,6 +26,7 @@ import { networkFileSystemOf } from './file-system.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type Instance, joinInstances, soleInstance } from './instances.ts';
 import { Manner } from './manner.ts';
+import { makePrivateFile, makePrivateFolder } from './private-files.ts';
 import { SqliteQueue } from './queue.ts';
 import { Rewriting } from './rewriting.ts';
 import { Rows } from './rows.ts';
@@ -202,7 +203,7 @@ function isUnused(db: Connection): boolean {
 function prepareFolder(file: string): void {
   const folder = dirname(file);
   try {
-    mkdirSync(folder, { recursive: true });
+    makePrivateFolder(folder);
   } catch (error) {
     throw new StoreNotOpened(
       file,
@@ -224,7 +225,10 @@ function prepareFolder(file: string): void {
 /** SQLite takes an empty file for a new database; one that nobody is making has lost all it held. */
 function expectDatabase(file: string, instance: Instance): void {
   const size = () => statSync(file, { throwIfNoEntry: false })?.size;
-  if (size() === undefined) instance.startMaking();
+  if (size() === undefined) {
+    instance.startMaking();
+    makePrivateFile(file);
+  }
   // SQLite counts a single byte for none. Twice, because somebody may have finished making it in between.
   const isEmpty = () => size() === 0 || size() === 1;
   if (isEmpty() && !instance.isBeingMade() && isEmpty()) {
@@ -310,6 +314,7 @@ async function backUp(source: string | Connection, target: string): Promise<void
   const unfinished = `${target}.unfinished`;
   try {
     rmSync(unfinished, { force: true });
+    makePrivateFile(unfinished);
     await copyDatabase(source, unfinished);
     const copy = connect(unfinished);
     try {

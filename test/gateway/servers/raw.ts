@@ -2,15 +2,18 @@
  * A server of 2025-11-25, or with `--modern` of 2026-07-28, without any SDK, for what no SDK lets a server do. It writes
  * a line to the file `--starts` when it is started; with `--strict` it ends when it is asked anything before `initialize`.
  * Only when it is started again it has prompts. With `--restless` a tool `late` appears while it is first listing them;
- * with `--chatty` it says that they have changed whenever it is asked for them, and has one more each time.
+ * with `--chatty` it says that they have changed whenever it is asked for them, and has one more each time. With
+ * `--calls FILE` it writes a line there for each call, and with `--flaky` its second and third start fail.
  */
-import { appendFileSync, existsSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({
   options: {
+    calls: { type: 'string' },
     chatty: { type: 'boolean' },
+    flaky: { type: 'boolean' },
     modern: { type: 'boolean' },
     restless: { type: 'boolean' },
     starts: { type: 'string' },
@@ -21,6 +24,8 @@ const { values } = parseArgs({
 
 const isStartedAgain = values.starts !== undefined && existsSync(values.starts);
 if (values.starts) appendFileSync(values.starts, `started ${process.pid}\n`);
+if (values.flaky && [2, 3].includes(readFileSync(values.starts!, 'utf8').trim().split('\n').length))
+  process.exit(1);
 
 const tools: { name: string; inputSchema: object }[] = JSON.parse(values.tools ?? '["pid"]').map(
   (tool: unknown) => (typeof tool === 'string' ? { name: tool, inputSchema: { type: 'object' } } : tool),
@@ -79,7 +84,10 @@ function answerTo(method: string, params: { name: string }): object {
     case 'tools/list':
       return complete({ tools, ttlMs: 0, cacheScope: 'private' });
     case 'tools/call':
+      if (values.calls) appendFileSync(values.calls, `${params.name}\n`);
       if (params.name === 'crash') process.exit(1);
+      if (params.name === 'environment')
+        return complete({ content: [{ type: 'text', text: JSON.stringify(process.env) }] });
       if (params.name in malformed) return malformed[params.name]!;
       if (params.name === 'large')
         return complete({ content: [{ type: 'text', text: 'x'.repeat(11_000_000) }] });

@@ -1,0 +1,87 @@
+/** What programs that the gateway starts see of its environment: never its own secrets. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { storeSecrets } from '../../src/cli/store-url.ts';
+import { inheritedEnvironment } from '../../src/client/environment.ts';
+import { connectOurClient } from '../interop/our-client.ts';
+import { openGateway, textOf } from './stage.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const home = mkdtempSync(join(tmpdir(), 'holdfast-environment-'));
+const program = join(import.meta.dirname, '../../bin/holdfast.js');
+const raw = [
+  '--disable-warning=ExperimentalWarning',
+  join(import.meta.dirname, 'servers/raw.ts'),
+  ...['--tools', '["environment"]'],
+];
+
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+beforeEach(() => {
+  vi.stubEnv('HOLDFAST_OPERATOR_TOKEN', 'secret of the operator');
+  vi.stubEnv('SEARCH_TOKEN', 'secret of the user');
+  return () => vi.unstubAllEnvs();
+});
+
+const environmentIn = (result: Record<string, unknown>) =>
+  JSON.parse(textOf(result)) as Record<string, string>;
+
+test('a server of a config gets what every program needs, its own variables, and nothing else', async () => {
+  await using stage = await openGateway({
+    mcpServers: { raw: { command: process.execPath, args: raw, env: { PLACE: 'here' } } },
+  });
+  await using client = await connectOurClient(stage.url);
+  const environment = environmentIn(await client.tasks.callTool({ name: 'environment' }));
+  expect(environment).toMatchObject({ PLACE: 'here', PATH: process.env.PATH });
+  expect(environment).not.toHaveProperty('SEARCH_TOKEN');
+  expect(environment).not.toHaveProperty('HOLDFAST_OPERATOR_TOKEN');
+});
+
+test('a command gets the environment of the gateway, without what is for the gateway alone', async () => {
+  await using stage = await openGateway({
+    commands: {
+      environment: { command: process.execPath, args: ['-p', 'JSON.stringify(process.env)'] },
+    },
+  });
+  await using client = await connectOurClient(stage.url);
+  const environment = environmentIn(await client.tasks.callTool({ name: 'environment' }));
+  expect(environment).toMatchObject({ SEARCH_TOKEN: 'secret of the user' });
+  expect(environment).not.toHaveProperty('HOLDFAST_OPERATOR_TOKEN');
+});
+
+const ours = () => ({ ...(process.env as Record<string, string>), XDG_DATA_HOME: home, HOME: home });
+
+test('a server that is started on the command line gets that environment too', async () => {
+  const args = [program, 'serve', '--stdio', '--store', 'memory:', '--', process.execPath, ...raw];
+  const open = () => new StdioClientTransport({ command: process.execPath, args, env: ours(), cwd: home });
+  await using client = await connectOurClient(open);
+  const environment = environmentIn(await client.tasks.callTool({ name: 'environment' }));
+  expect(environment).toMatchObject({ SEARCH_TOKEN: 'secret of the user' });
+  expect(environment).not.toHaveProperty('HOLDFAST_OPERATOR_TOKEN');
+});
+
+test('so does one that holdfast call starts', async () => {
+  const words = ['call', 'environment', '--json', '--', process.execPath, ...raw];
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...words], {
+    env: ours(),
+    cwd: home,
+  });
+  expect(stdout).toContain('secret of the user');
+  expect(stdout).not.toContain('secret of the operator');
+});
+
+test('variables with the key to a store on Postgres are held back', () => {
+  const url = 'postgres://me:sesame@db.example/tasks';
+  vi.stubEnv('PGPASSWORD', 'other');
+  vi.stubEnv('DATABASE_URL', url);
+  vi.stubEnv('DATABASE_PASSWORD', 'sesame');
+  const held = ['PGPASSWORD', 'DATABASE_URL', 'DATABASE_PASSWORD'];
+  for (const name of held) expect(inheritedEnvironment(storeSecrets(url))).not.toHaveProperty(name);
+  for (const name of held) expect(inheritedEnvironment(storeSecrets(undefined))).toHaveProperty(name);
+  expect(inheritedEnvironment(storeSecrets(url))).toMatchObject({ SEARCH_TOKEN: 'secret of the user' });
+});

@@ -1,0 +1,150 @@
+/** Upstreams that die while a call runs keep their tools, in the list and in the file that outlives the gateway. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { TaskClient } from 'holdfast/client';
+import { describe, expect, test, vi } from 'vitest';
+import { until } from '../chaos/until.ts';
+import { connectOurClient } from '../interop/our-client.ts';
+import { eventually } from '../serving/eventually.ts';
+import { gatewayProcess, type ServerProcess, toyProcess } from './processes.ts';
+import { notes, openGateway, textOf, toy } from './stage.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+const kills = 8;
+const listsIn = (folder: string) => join(folder, 'tasks.db-lists.json');
+
+async function toolsOf(tasks: TaskClient): Promise<string[]> {
+  return namesOf(await tasks.request('tools/list', {})).filter((name) => !name.startsWith('task_'));
+}
+
+function keptTools(folder: string): string[] {
+  return namesOf(JSON.parse(readFileSync(listsIn(folder), 'utf8')).toy);
+}
+
+function namesOf({ tools }: object & { tools?: unknown }): string[] {
+  return (tools as { name: string }[]).map(({ name }) => name);
+}
+
+interface Victim extends AsyncDisposable {
+  readonly entry: object;
+  /** Ends it at once, and sees to it that it comes back. */
+  kill(pid: number): Promise<void>;
+}
+
+const spawned = async (): Promise<Victim> => ({
+  entry: toy,
+  kill: async (pid) => void process.kill(pid, 'SIGKILL'),
+  [Symbol.asyncDispose]: async () => {},
+});
+
+async function overHttp(): Promise<Victim> {
+  const server: ServerProcess = await toyProcess().start();
+  return {
+    entry: { url: server.url.href },
+    kill: async () => {
+      await server.kill();
+      await server.start();
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/** Looks again and again, and remembers everything that was ever missing. */
+function watched(missing: () => Promise<readonly string[]>) {
+  const seen = new Set<string>();
+  let isOver = false;
+  const watching = (async () => {
+    for (; !isOver; await pause(20)) for (const name of await missing()) seen.add(name);
+  })();
+  watching.catch(() => {});
+  return {
+    end: async () => {
+      isOver = true;
+      await watching;
+      return [...seen];
+    },
+    [Symbol.asyncDispose]: async () => {
+      isOver = true;
+      await watching.catch(() => {});
+    },
+  };
+}
+
+describe.each([
+  ['that the gateway spawned', spawned],
+  ['over HTTP', overHttp],
+])('an upstream %s', (_, begin) => {
+  test(`is killed ${kills} times in the middle of a call, and its tools are listed throughout`, async () => {
+    const { file, lines } = notes();
+    const folder = dirname(file);
+    await using victim = await begin();
+    await using gateway = await gatewayProcess({ mcpServers: { toy: victim.entry } }, folder).start();
+    await using client = await connectOurClient(gateway.url);
+    const { tasks } = client;
+    const all = await toolsOf(tasks);
+    expect(all).toContain('write');
+    await using watch = watched(async () => {
+      const [listed, kept] = [await toolsOf(tasks), keptTools(folder)];
+      return all.filter((name) => !listed.includes(name) || !kept.includes(name));
+    });
+
+    let pid = Number(textOf(await tasks.callTool({ name: 'pid' })));
+    for (let kill = 1; kill <= kills; kill++) {
+      const ended = tasks.callTool({ name: 'write', arguments: { file, ms: 60_000 } });
+      ended.catch(() => {});
+      await until(() => lines().length === kill);
+      await victim.kill(pid);
+      await expect(ended).rejects.toThrow('not known');
+      const next = Number(textOf(await tasks.callTool({ name: 'pid' })));
+      expect(next).not.toBe(pid);
+      pid = next;
+    }
+    expect(lines()).toEqual(Array(kills).fill('begun'));
+
+    // What is listed after this was asked for after the last restart.
+    await tasks.callTool({ name: 'grow' });
+    await eventually(() => toolsOf(tasks)).toContain('grown');
+    expect(await watch.end()).toEqual([]);
+  });
+});
+
+const raw = (...args: string[]) => ({
+  command: process.execPath,
+  args: [
+    '--disable-warning=ExperimentalWarning',
+    join(import.meta.dirname, 'servers/raw.ts'),
+    ...['--tools', '["pid","crash"]', ...args],
+  ],
+});
+
+test('an upstream that is killed while nobody calls it is started again', async () => {
+  const { file, lines } = notes();
+  await using stage = await openGateway({ mcpServers: { raw: raw('--starts', file) } });
+  await using client = await connectOurClient(stage.url);
+  process.kill(Number(lines()[0]!.replace('started ', '')), 'SIGKILL');
+  await eventually(() => lines().length).toBe(2);
+  expect(await toolsOf(client.tasks)).toEqual(['pid', 'crash']);
+});
+
+test('a call is not sent again to an upstream that died of it and fails to start at first', async () => {
+  const [starts, calls] = [notes(), notes()];
+  await using stage = await openGateway({
+    mcpServers: { raw: raw('--starts', starts.file, '--calls', calls.file, '--flaky') },
+  });
+  await using client = await connectOurClient(stage.url);
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toThrow('not known');
+  expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toMatch(/^pid/);
+  expect(calls.lines()).toEqual(['crash', 'pid']);
+});
+
+test('an upstream that is in the file with nothing at all is waited for, like one that is not there', async () => {
+  const { file } = notes();
+  const folder = dirname(file);
+  const empty = { capabilities: {}, tools: [], prompts: [], resources: [], resourceTemplates: [] };
+  writeFileSync(listsIn(folder), JSON.stringify({ toy: empty }));
+  await using gateway = await gatewayProcess({ mcpServers: { toy } }, folder).start();
+  await using client = await connectOurClient(gateway.url);
+  expect(await toolsOf(client.tasks)).toContain('write');
+});
