@@ -1,5 +1,6 @@
 /** `holdfast worker`: carries out the tasks of gateways on the same store, and serves nobody itself. */
 import { configured, usualFile } from './served.ts';
+import { sayStoreTrouble } from './store-lines.ts';
 import { existingStore, storePlace } from './store-url.ts';
 import { readArguments, say, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
@@ -50,6 +51,7 @@ async function run(args: readonly string[]): Promise<number> {
     config,
     version: version(),
     store,
+    log: sayStoreTrouble,
     onTrouble: say,
   });
   const stopped = new Promise<false>((resolve) => {

@@ -1,6 +1,8 @@
 import { NotClaimable, TaskNotFound } from '../model/errors.ts';
 import { crashPoint } from './crash-point.ts';
+import { DamagedTasks } from './damaged-tasks.ts';
 import type { Claimed, Database, Offer, ToolVersion } from './queue.ts';
+import { StoreError, TaskDamaged } from './store-errors.ts';
 import { claim } from './transitions.ts';
 
 export interface ClaimRequest {
@@ -8,14 +10,53 @@ export interface ClaimRequest {
   readonly limit: number;
   readonly leaseMs: number;
   readonly now: number;
+  /** Those that were found damaged before. */
+  readonly damaged?: DamagedTasks;
 }
 
-/** Claims up to `limit` tasks that have work. Offers that another worker took first are passed over. */
+/**
+ * Claims up to `limit` tasks that have work. Offers that another worker took first are passed over. A claim that was
+ * committed is always returned: what fails for one offer is that offer's own, and the store has reported it.
+ */
 export async function claimTasks(database: Database, request: ClaimRequest): Promise<Claimed[]> {
-  const offers = await database.queue.offers(request.tools, request.limit);
-  crashPoint('claim: chosen');
-  const claimed = await Promise.all(offers.map((offer) => take(database, offer, request)));
-  return claimed.filter((one) => one !== undefined);
+  const { damaged = new DamagedTasks() } = request;
+  const claimed: Claimed[] = [];
+  const defects: unknown[] = [];
+  // Those that turn out to be damaged took the place of others, which are looked for at once.
+  for (let isShort = true; isShort; ) {
+    isShort = false;
+    const limit = request.limit - claimed.length;
+    const offers = await offersOf(database, { ...request, limit, damaged }, claimed.length > 0);
+    const settled = await Promise.allSettled(offers.map((offer) => take(database, offer, request)));
+    for (const [index, one] of settled.entries()) {
+      const { taskId } = offers[index]!;
+      if (one.status === 'fulfilled') {
+        damaged.isSound(taskId);
+        if (one.value) claimed.push(one.value);
+      } else if (one.reason instanceof TaskDamaged) {
+        damaged.found(taskId, request.now);
+        isShort = true;
+      } else if (!(one.reason instanceof StoreError)) defects.push(one.reason);
+    }
+  }
+  if (claimed.length === 0 && defects.length > 0) throw defects[0];
+  return claimed;
+}
+
+/** `isMore`: some were claimed already, and whatever goes wrong now must not drop them. */
+async function offersOf(
+  { queue }: Database,
+  { tools, limit, now, damaged }: Required<ClaimRequest>,
+  isMore: boolean,
+): Promise<Offer[]> {
+  try {
+    const offers = await queue.offers(tools, limit + damaged.size);
+    crashPoint('claim: chosen');
+    return offers.filter(({ taskId }) => !damaged.isLeftAlone(taskId, now)).slice(0, limit);
+  } catch (error) {
+    if (isMore && error instanceof StoreError) return [];
+    throw error;
+  }
 }
 
 async function take({ store }: Database, offer: Offer, request: ClaimRequest): Promise<Claimed | undefined> {

@@ -6,6 +6,7 @@
 import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
 import type { Change } from './change.ts';
 import type { Database, ToolVersion } from './queue.ts';
+import type { StoreError } from './store-errors.ts';
 import { withCommands } from './with-commands.ts';
 
 export interface Observer {
@@ -33,6 +34,15 @@ export interface Observer {
   /** The store is larger than it should be, and nothing that is left in it may be removed. Told once until that ends. */
   overfull(fullness: Fullness): void;
 
+  /** Something could not be read or written, whoever asked for it. Told each time. */
+  storeFailed(failure: StoreFailure): void;
+
+  /** The store can be written again. */
+  storeRecovered(recovery: { readonly at: number; readonly failedMs: number }): void;
+
+  /** What is stored of this task cannot be read. Told each time that somebody comes across it. */
+  damaged(damage: { readonly at: number; readonly task: TaskId; readonly message: string }): void;
+
   /** What was counted, in the text format of Prometheus; absent if nothing is. */
   readonly metrics?: () => Promise<string>;
 }
@@ -48,6 +58,11 @@ export interface Suspicion {
   /** How often it has done so within a minute. */
   readonly count: number;
   readonly at: number;
+}
+
+export interface StoreFailure {
+  readonly at: number;
+  readonly error: StoreError;
 }
 
 export interface Fullness {
@@ -90,6 +105,9 @@ export const unobserved: Observer = {
   refused() {},
   suspicious() {},
   overfull() {},
+  storeFailed() {},
+  storeRecovered() {},
+  damaged() {},
 };
 
 /** The database with an observer that hears of what is committed through it. */

@@ -8,6 +8,7 @@ import type { Owner, Task, TaskId } from '../model/task.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
 import { claimTasks } from './claims.ts';
+import { DamagedTasks } from './damaged-tasks.ts';
 import { Housekeeping, type Keeping, keepingDefaults } from './housekeeping.ts';
 import { type Observer, unobserved } from './observer.ts';
 import { passOfThisContext } from './pass.ts';
@@ -33,6 +34,8 @@ export interface WorkerSettings {
   readonly interruptAfterEveryEntry: boolean;
   /** Whoever watches its passes. What is committed it sees through the database. */
   readonly observer: Observer;
+  /** Hears of passes whose work the store did not take: until the lease ends nothing will become of the task. */
+  readonly onUnrecorded: (rootId: TaskId, error: StoreError) => void;
 }
 
 export const workerDefaults: WorkerSettings = {
@@ -43,6 +46,7 @@ export const workerDefaults: WorkerSettings = {
   lingerMs: 100,
   largestValue: defaultLargestValue,
   observer: unobserved,
+  onUnrecorded: () => {},
   bounds: defaultBounds,
   keeping: keepingDefaults,
 };
@@ -62,6 +66,7 @@ export class Worker implements AsyncDisposable {
   readonly #emptied = new Set<() => void>();
   /** Tools whose tasks are being made for this worker. */
   readonly #reserved: DurableTool[] = [];
+  readonly #damaged = new DamagedTasks();
   #claiming = false;
   #claimAgain = false;
   #claimsSoon = false;
@@ -162,7 +167,7 @@ export class Worker implements AsyncDisposable {
       const limit = this.#places();
       const tools = this.#tools.filter((tool) => this.#freeSlots(tool) > 0);
       if (limit <= 0 || tools.length === 0) break;
-      const claimed = await this.#claimSome(tools, limit).catch(noneIfStoreFails);
+      const claimed = await this.#claimSome(tools, limit);
       for (const one of claimed) void this.#start(one);
       if (claimed.length === limit) this.#claimAgain = true;
     }
@@ -186,7 +191,8 @@ export class Worker implements AsyncDisposable {
           limit: most,
           leaseMs: this.#settings.leaseMs,
           now: this.#clock.now(),
-        })),
+          damaged: this.#damaged,
+        }).catch(noneIfStoreFails)),
       );
     }
     return claimed;

@@ -44,6 +44,11 @@ export class Metrics {
     'holdfast.suspicious',
     'Minutes in which a caller did what honest ones do not, by pattern.',
   );
+  readonly #storeFailures = count(
+    'holdfast.store.failures',
+    'What the store could not do for this process, by what was wrong with it.',
+  );
+  readonly #damaged = count('holdfast.tasks.damaged', 'Times that a damaged record of a task was met.');
   readonly #counts = [
     this.#created,
     this.#finished,
@@ -57,6 +62,8 @@ export class Metrics {
     this.#polls,
     this.#refused,
     this.#suspicious,
+    this.#storeFailures,
+    this.#damaged,
   ];
   readonly #lives = new Durations({
     name: 'holdfast.task.duration',
@@ -115,6 +122,14 @@ export class Metrics {
 
   suspicious({ pattern }: Suspicion): void {
     this.#suspicious.add({ pattern });
+  }
+
+  storeFailed(trouble: string): void {
+    this.#storeFailures.add({ trouble });
+  }
+
+  damaged(): void {
+    this.#damaged.add({});
   }
 
   async text(): Promise<string> {

@@ -79,6 +79,9 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
     refused: (limit) => counted.refused(limit),
     suspicious: (suspicion) => counted.suspicious(suspicion),
     overfull() {},
+    storeFailed: ({ error }) => counted.storeFailed(error.trouble),
+    storeRecovered() {},
+    damaged: () => counted.damaged(),
     metrics: () => counted.text(),
   };
 }
