@@ -1,7 +1,6 @@
 /**
  * The port of those who watch: what happens here, told to one observer. It sees every commit of this process, the
  * passes of its workers and the attempts at their steps, and decides nothing.
- * Without an observer nothing stands between the engine and its store.
  */
 import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
 import type { Change } from './change.ts';

@@ -48,8 +48,9 @@ export class SeenTasks {
   }
 
   async #read(id: TaskId): Promise<SeenTask | undefined> {
-    const database = await this.#tasks.served();
-    const task = await database.store.get(id).catch((error: unknown) => damagedIn(database, error));
+    const task = await this.#tasks
+      .get(id)
+      .catch(async (error: unknown) => damagedIn(await this.#tasks.opened(), error));
     if (!task) return undefined;
     if (isDamaged(task)) return { summary: damagedSummary(task), isPublished: true };
     const summary = summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
