@@ -1,4 +1,5 @@
 import { NotClaimable, TaskNotFound } from '../model/errors.ts';
+import type { TaskId } from '../model/task.ts';
 import { crashPoint } from './crash-point.ts';
 import { DamagedTasks } from './damaged-tasks.ts';
 import type { Claimed, Database, Offer, ToolVersion } from './queue.ts';
@@ -50,9 +51,17 @@ async function offersOf(
   isMore: boolean,
 ): Promise<Offer[]> {
   try {
-    const offers = await queue.offers(tools, limit + damaged.size);
+    const found = new Map<TaskId, Offer>();
+    const ask = async (most: number) => {
+      for (const offer of await queue.offers(tools, most))
+        if (!damaged.isLeftAlone(offer.taskId, now)) found.set(offer.taskId, offer);
+    };
+    await ask(limit);
+    // Damaged tasks are ready for as long as they are damaged, and may stand before all others. Not asked for at once,
+    // because what a queue offers and nobody takes may be kept from others for a while.
+    if (found.size < limit && damaged.size > 0) await ask(limit + damaged.size);
     crashPoint('claim: chosen');
-    return offers.filter(({ taskId }) => !damaged.isLeftAlone(taskId, now)).slice(0, limit);
+    return [...found.values()].slice(0, limit);
   } catch (error) {
     if (isMore && error instanceof StoreError) return [];
     throw error;

@@ -34,11 +34,14 @@ test('a client of a gateway whose file is locked is told within seconds, and so 
   const commands = { wait: { command: 'sleep 1; echo done', shell: true } };
   await using gateway = await gatewayProcess({ commands }, folder).start();
   const client = await connected(gateway.url);
-  await new Other(join(folder, 'tasks.db')).do('lock', 'immediate', 60_000);
+  const other = new Other(join(folder, 'tasks.db'));
+  await other.do('lock', 'immediate', 60_000);
   const { message, ms } = await refusal(client.callTool({ name: 'wait', arguments: {} }));
   expect(message).toContain('The task store is not available');
   expect(ms).toBeLessThan(atMostMs);
   await expect.poll(() => gateway.complaints, { timeout: 20_000 }).toContain('The task store fails');
+  await other.kill();
+  await expect.poll(() => gateway.complaints, { timeout: 20_000 }).toContain('The task store works again');
 });
 
 test.skipIf(!canMount)(
