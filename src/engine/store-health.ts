@@ -41,6 +41,8 @@ export class StoreHealth {
     const read = <T>(act: Promise<T>) => this.#read(act);
     const write = <T>(act: Promise<T>) => this.#write(act);
     this.#probe = () => write(probe(database));
+    // Told, though nobody may notice: what was under way is repeated on another connection.
+    database.onDisconnected?.((error) => this.#report(error));
     return {
       store: {
         create: (bearing, decide) => write(store.create(bearing, decide)),

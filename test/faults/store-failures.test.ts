@@ -178,6 +178,20 @@ describe('with a Postgres that is down', () => {
   });
   afterAll(() => server.stop());
 
+  test('a crash that nobody else notices is in the log', async () => {
+    const { call, events, ready } = await serving(postgres(await server.createDatabase()));
+    await call('echo');
+    await server.restart('immediate');
+    await expect
+      .poll(() => events('storeFailed')[0], soon)
+      .toMatchObject({
+        level: 'error',
+        detail: { trouble: 'unreachable' },
+      });
+    await expect.poll(ready, soon).toBe(200);
+    expect((await call('echo')).result?.taskId).toBeDefined();
+  });
+
   test('callers are told within seconds, nothing is carried out later, and all goes on when it is back', async () => {
     const { tasks, call, ready, events, metrics } = await serving(postgres(await server.createDatabase()));
     await tasks.work();
