@@ -134,5 +134,7 @@ export {
   StoreNotOpened,
   StoreNotUnlocked,
   StoreReadOnly,
+  StoreSilent,
   StoreTooNew,
+  TaskDamaged,
 } from './engine/store-errors.ts';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { defaultPort } from './demo/how-to-run.ts';
 import { portFrom, portWorded } from './port.ts';
 import { configured, started, usualFile } from './served.ts';
+import { sayStoreTrouble } from './store-lines.ts';
 import { storeAt, storePlace, storeSecrets } from './store-url.ts';
 import { readArguments, say, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
@@ -74,6 +75,7 @@ async function run(args: readonly string[]): Promise<number> {
     store,
     environment,
     ...(lists && { lists }),
+    log: sayStoreTrouble,
     onTrouble: say,
   });
   await (values.stdio ? onPipe(gateway) : onPort(gateway, port, values));

@@ -1,5 +1,6 @@
 /** `holdfast worker`: carries out the tasks of gateways on the same store, and serves nobody itself. */
 import { configured, usualFile } from './served.ts';
+import { sayStoreTrouble } from './store-lines.ts';
 import { existingStore, storePlace, storeSecrets } from './store-url.ts';
 import { readArguments, say, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
@@ -52,6 +53,7 @@ async function run(args: readonly string[]): Promise<number> {
     version: version(),
     store,
     environment: inheritedEnvironment(storeSecrets(values.store)),
+    log: sayStoreTrouble,
     onTrouble: say,
   });
   const stopped = new Promise<false>((resolve) => {

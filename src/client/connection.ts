@@ -167,7 +167,8 @@ export class Connection implements RemotePeer {
         0,
         `${why} There is no way to open another: connect with a URL, or with a function that makes a transport.`,
       );
-    if (!this.#opening && this.#failed && performance.now() < this.#failed.until) throw lostBy(this.#failed.error);
+    if (!this.#opening && this.#failed && performance.now() < this.#failed.until)
+      throw lostBy(this.#failed.error);
     // In a turn of its own: closing the old connection may call somebody who connects, and must join.
     this.#opening ??= Promise.resolve()
       .then(() => this.#connectAgain())

@@ -1,8 +1,10 @@
-/** Claims tasks for a worker, and knows which tasks this process is running. */
+/** Claims tasks for a worker. */
 import { NotClaimable, TaskNotFound } from '../model/errors.ts';
 import type { TaskId } from '../model/task.ts';
 import { crashPoint } from './crash-point.ts';
-import type { Claimed, Database, Offer, Queue, ToolVersion } from './queue.ts';
+import { DamagedTasks } from './damaged-tasks.ts';
+import type { Claimed, Database, Offer, ToolVersion } from './queue.ts';
+import { StoreError, TaskDamaged } from './store-errors.ts';
 import { claim } from './transitions.ts';
 
 export interface ClaimRequest {
@@ -11,32 +13,63 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Asked when the claim is decided: until then a timer may have come due. */
   readonly now: () => number;
-}
-
-const running = new WeakMap<Queue, Set<TaskId>>();
-
-/**
- * The tasks that this process is running or about to run, whichever of its workers has them. None of them is ever
- * claimed here: a step that still runs must not begin again beside itself, whatever became of its claim.
- */
-export function runningIn(queue: Queue): Set<TaskId> {
-  const known = running.get(queue);
-  if (known) return known;
-  const ids = new Set<TaskId>();
-  running.set(queue, ids);
-  return ids;
+  /** What this process is running, and must not claim. */
+  readonly running?: ReadonlySet<TaskId>;
+  /** Those that were found damaged before. */
+  readonly damaged?: DamagedTasks;
 }
 
 /**
- * Claims up to `limit` tasks that have work. Offers that another worker took first are passed over. What is claimed
- * counts as running from then on, until the worker takes it out of `runningIn()`.
+ * Claims up to `limit` tasks that have work. Offers that another worker took first are passed over. A claim that was
+ * committed is always returned: what fails for one offer is that offer's own, and the store has reported it.
  */
 export async function claimTasks(database: Database, request: ClaimRequest): Promise<Claimed[]> {
-  const ids = runningIn(database.queue);
-  const offers = await database.queue.offers(request.tools, request.limit, ids);
-  crashPoint('claim: chosen');
-  const claimed = await Promise.all(offers.map((offer) => take(database, offer, request)));
-  return claimed.filter((one) => one !== undefined);
+  const { damaged = new DamagedTasks(), running = new Set() } = request;
+  const claimed: Claimed[] = [];
+  const defects: unknown[] = [];
+  // Those that turn out to be damaged took the place of others, which are looked for at once.
+  for (let isShort = true; isShort; ) {
+    isShort = false;
+    const limit = request.limit - claimed.length;
+    const offers = await offersOf(database, { ...request, limit, damaged, running }, claimed.length > 0);
+    const settled = await Promise.allSettled(offers.map((offer) => take(database, offer, request)));
+    for (const [index, one] of settled.entries()) {
+      const { taskId } = offers[index]!;
+      if (one.status === 'fulfilled') {
+        damaged.isSound(taskId);
+        if (one.value) claimed.push(one.value);
+      } else if (one.reason instanceof TaskDamaged) {
+        damaged.found(taskId, request.now());
+        isShort = true;
+      } else if (!(one.reason instanceof StoreError)) defects.push(one.reason);
+    }
+  }
+  if (claimed.length === 0 && defects.length > 0) throw defects[0];
+  return claimed;
+}
+
+/** `isMore`: some were claimed already, and whatever goes wrong now must not drop them. */
+async function offersOf(
+  { queue }: Database,
+  { tools, limit, now, damaged, running }: Required<ClaimRequest>,
+  isMore: boolean,
+): Promise<Offer[]> {
+  try {
+    const found = new Map<TaskId, Offer>();
+    const ask = async (most: number) => {
+      for (const offer of await queue.offers(tools, most, running))
+        if (!damaged.isLeftAlone(offer.taskId, now())) found.set(offer.taskId, offer);
+    };
+    await ask(limit);
+    // Damaged tasks are ready for as long as they are damaged, and may stand before all others. Not asked for at once,
+    // because what a queue offers and nobody takes may be kept from others for a while.
+    if (found.size < limit && damaged.size > 0) await ask(limit + damaged.size);
+    crashPoint('claim: chosen');
+    return [...found.values()].slice(0, limit);
+  } catch (error) {
+    if (isMore && error instanceof StoreError) return [];
+    throw error;
+  }
 }
 
 async function take({ store }: Database, offer: Offer, request: ClaimRequest): Promise<Claimed | undefined> {

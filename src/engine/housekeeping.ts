@@ -8,11 +8,12 @@ import { type Size, toBytes } from '../model/size.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Audit } from './audit.ts';
 import type { Verdict } from './change.ts';
+import { DamagedTasks } from './damaged-tasks.ts';
 import { type Observer, unobserved } from './observer.ts';
 import type { Database, Queue, ToolVersion } from './queue.ts';
 import { requestLeaseMs } from './requests.ts';
 import type { Due, Store } from './store.ts';
-import { StoreError } from './store-errors.ts';
+import { StoreError, TaskDamaged } from './store-errors.ts';
 import { crowdOut, explain, keepForRequest, passDeadline, purge } from './transitions.ts';
 
 const everyMs = 1_000;
@@ -63,6 +64,7 @@ export class Housekeeping {
   readonly #tools: readonly ToolVersion[];
   readonly #keeping: Keeping;
   readonly #observer: Observer;
+  readonly #damaged = new DamagedTasks();
   #isMakingRoom = false;
   #isOverfull = false;
   #orphansAt: number;
@@ -116,23 +118,32 @@ export class Housekeeping {
   }
 
   async #tidy(): Promise<void> {
-    try {
-      await this.#all('deadline', async (id, now) => {
-        const server = await this.#livingServer(id);
-        await this.#store.update(
-          'family',
-          id,
-          (family) => stillServed(family.task, server, now) ?? passDeadline(family, now),
-        );
+    const kinds = [
+      () => this.#endLate(),
+      () => this.#all('purge', (id, now) => this.#store.update('family', id, (family) => purge(family, now))),
+      () => this.#makeRoom(),
+      () => this.#explainOrphans(),
+      () => this.#pruneAudit(),
+    ];
+    const defects: unknown[] = [];
+    // Each on its own: what fails in one of them must not keep the others from being done.
+    for (const kind of kinds)
+      await kind().catch((error: unknown) => {
+        // A store that cannot be used now has reported it, and is tried again in the next round.
+        if (!(error instanceof StoreError)) defects.push(error);
       });
-      await this.#all('purge', (id, now) => this.#store.update('family', id, (family) => purge(family, now)));
-      await this.#makeRoom();
-      await this.#explainOrphans();
-      await this.#pruneAudit();
-    } catch (error) {
-      // A store that cannot be written now is tried again in the next round.
-      if (!(error instanceof StoreError)) throw error;
-    }
+    if (defects.length > 0) throw defects[0];
+  }
+
+  #endLate(): Promise<void> {
+    return this.#all('deadline', async (id, now) => {
+      const server = await this.#livingServer(id);
+      await this.#store.update(
+        'family',
+        id,
+        (family) => stillServed(family.task, server, now) ?? passDeadline(family, now),
+      );
+    });
   }
 
   /** The process that serves the request of an unpublished task, if it lives. */
@@ -145,8 +156,9 @@ export class Housekeeping {
     const now = this.#clock.now();
     if (now < this.#orphansAt) return;
     this.#orphansAt = now + orphanedMs;
-    for (const id of await this.#queue.orphans(this.#tools, now - orphanedMs, atOnce))
-      await this.#store.update('task', id, (task) => explain(task, orphaned(task), now)).catch(unlessRefused);
+    const orphans = await this.#queue.orphans(this.#tools, now - orphanedMs, atOnce + this.#damaged.size);
+    const act = (id: TaskId) => this.#store.update('task', id, (task) => explain(task, orphaned(task), now));
+    for (const id of this.#sound(orphans).slice(0, atOnce)) await this.#one(id, act);
   }
 
   async #pruneAudit(): Promise<void> {
@@ -204,23 +216,35 @@ export class Housekeeping {
     most: number,
     act: (id: TaskId) => Promise<unknown>,
   ): Promise<number> {
-    let done = 0;
-    const one = async (id: TaskId) => {
-      try {
-        await act(id);
-        done++;
-      } catch (error) {
-        // Another process may be faster; what it has done needs no doing.
-        if (!(error instanceof Refusal)) throw error;
-      }
-    };
+    const due = await this.#store.due(what, until, most + this.#damaged.size);
     const single: TaskId[] = [];
-    for (const id of await this.#store.due(what, until, most)) {
-      if ((await this.#store.childIds(id)).length === 0) single.push(id);
-      else await one(id);
+    let done = 0;
+    for (const id of this.#sound(due).slice(0, most)) {
+      const children = await this.#one(id, () => this.#store.childIds(id));
+      if (children?.value.length === 0) single.push(id);
+      else if (children && (await this.#one(id, act))) done++;
     }
-    await Promise.all(single.map(one));
+    for (const one of await Promise.allSettled(single.map((id) => this.#one(id, act)))) {
+      if (one.status === 'rejected') throw one.reason;
+      if (one.value) done++;
+    }
     return done;
+  }
+
+  #sound(ids: readonly TaskId[]): TaskId[] {
+    const now = this.#clock.now();
+    return ids.filter((id) => !this.#damaged.isLeftAlone(id, now));
+  }
+
+  /** Undefined if nothing came of it: another process was faster, or what is stored of the task is damaged. */
+  async #one<T>(id: TaskId, act: (id: TaskId) => Promise<T>): Promise<{ readonly value: T } | undefined> {
+    try {
+      return { value: await act(id) };
+    } catch (error) {
+      if (error instanceof TaskDamaged) this.#damaged.found(id, this.#clock.now());
+      else if (!(error instanceof Refusal)) throw error;
+      return undefined;
+    }
   }
 }
 
@@ -234,8 +258,4 @@ function stillServed(task: Task, server: string | undefined, now: number): Verdi
 
 function orphaned({ tool, toolVersion }: Task): string {
   return `Waiting for a worker that knows ${tool} version ${toolVersion}: none has taken this task so far.`;
-}
-
-function unlessRefused(error: unknown): void {
-  if (!(error instanceof Refusal)) throw error;
 }

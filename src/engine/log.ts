@@ -3,6 +3,7 @@ import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
+import { Calm } from './calm.ts';
 import type { Change, TaskWrite } from './change.ts';
 import { type ObservedPass, type Observer, quietly, type Suspicion, type Warning } from './observer.ts';
 
@@ -24,6 +25,8 @@ export type Log = (entry: LogEntry) => void;
 export function logged(observer: Observer, log: Log): Observer {
   const { metrics } = observer;
   const isNews = onceAMinute();
+  const failures = new Calm<string>(10_000);
+  const damages = new Calm<TaskId>(600_000);
   return {
     opened: (database, tools) => observer.opened(database, tools),
     origin: (origin, tool) => observer.origin(origin, tool),
@@ -40,6 +43,26 @@ export function logged(observer: Observer, log: Log): Observer {
     warned(warning) {
       observer.warned(warning);
       log(warningEntry(warning));
+    },
+    storeFailed(failure) {
+      observer.storeFailed(failure);
+      const { at, error } = failure;
+      const { trouble, message } = error;
+      const times = failures.count(trouble, at);
+      if (times !== undefined)
+        log({ level: 'error', at, event: 'storeFailed', detail: { trouble, message, times } });
+    },
+    storeRecovered(recovery) {
+      observer.storeRecovered(recovery);
+      const { at, failedMs } = recovery;
+      log({ level: 'info', at, event: 'storeRecovered', detail: { failedMs } });
+    },
+    damaged(damage) {
+      observer.damaged(damage);
+      const { at, task, message } = damage;
+      const times = damages.count(task, at);
+      if (times !== undefined)
+        log({ level: 'error', at, event: 'damaged', task, detail: { message, times } });
     },
     polled: () => observer.polled(),
     refused: (limit) => observer.refused(limit),

@@ -1,11 +1,11 @@
 /**
  * The port of those who watch: what happens here, told to one observer. It sees every commit of this process, the
  * passes of its workers and the attempts at their steps, and decides nothing.
- * Without an observer nothing stands between the engine and its store.
  */
 import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
 import type { Change } from './change.ts';
 import type { Database, ToolVersion } from './queue.ts';
+import type { StoreError } from './store-errors.ts';
 import { withCommands } from './with-commands.ts';
 
 export interface Observer {
@@ -36,6 +36,15 @@ export interface Observer {
   /** Something is wrong with this worker that an operator should know of. */
   warned(warning: Warning): void;
 
+  /** Something could not be read or written, whoever asked for it. Told each time. */
+  storeFailed(failure: StoreFailure): void;
+
+  /** The store can be written again. */
+  storeRecovered(recovery: { readonly at: number; readonly failedMs: number }): void;
+
+  /** What is stored of this task cannot be read. Told each time that somebody comes across it. */
+  damaged(damage: { readonly at: number; readonly task: TaskId; readonly message: string }): void;
+
   /** What was counted, in the text format of Prometheus; absent if nothing is. */
   readonly metrics?: () => Promise<string>;
 }
@@ -51,6 +60,11 @@ export interface Suspicion {
   /** How often it has done so within a minute. */
   readonly count: number;
   readonly at: number;
+}
+
+export interface StoreFailure {
+  readonly at: number;
+  readonly error: StoreError;
 }
 
 export interface Fullness {
@@ -103,6 +117,9 @@ export const unobserved: Observer = {
   suspicious() {},
   overfull() {},
   warned() {},
+  storeFailed() {},
+  storeRecovered() {},
+  damaged() {},
 };
 
 /** The database with an observer that hears of what is committed through it. */

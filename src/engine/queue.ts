@@ -8,6 +8,7 @@ import type { Task, TaskId } from '../model/task.ts';
 import type { Audit } from './audit.ts';
 import type { Sessions } from './sessions.ts';
 import type { Store } from './store.ts';
+import type { StoreError } from './store-errors.ts';
 import type { Survey } from './survey.ts';
 
 export interface Queue {
@@ -93,6 +94,8 @@ export interface Database {
   readonly sessions: Sessions;
   readonly audit: Audit;
   readonly survey: Survey;
+  /** Calls back when a connection was lost, also if what was under way on it is then done on another. */
+  onDisconnected?(listener: (error: StoreError) => void): void;
   close(): Promise<void>;
 }
 

@@ -14,7 +14,9 @@ import { unobserved } from './observer.ts';
 import type { Database } from './queue.ts';
 import type { Sessions } from './sessions.ts';
 import type { Page } from './store.ts';
+import type { StoreError } from './store-errors.ts';
 import * as rules from './transitions.ts';
+import { Unrecorded } from './unrecorded.ts';
 import { type Listener, Watches } from './watches.ts';
 
 /** How long a request counts as open after the process that serves it last said so. */
@@ -44,6 +46,7 @@ export class Requests {
   readonly #clock: Clock;
   readonly #watches: Watches;
   readonly #largestValue: number;
+  readonly #unrecorded: Unrecorded;
 
   /** Undefined unless the owner's task has only just begun to run in this process; else when it had its head start. */
   readonly headStart: HeadStarts;
@@ -61,7 +64,9 @@ export class Requests {
     { polled, refused } = unobserved,
     largestValue = defaultLargestValue,
     recorder?: AuditRecorder,
+    unrecorded = new Unrecorded(),
   ) {
+    this.#unrecorded = unrecorded;
     this.recorder = recorder;
     this.headStart = headStart;
     this.polled = polled;
@@ -275,6 +280,11 @@ export class Requests {
 
   get sessions(): Sessions {
     return this.#database.sessions;
+  }
+
+  /** Calls back if work for this tree was done here and could not be recorded. */
+  onUnrecorded(rootId: TaskId, listener: (error: StoreError) => void): () => void {
+    return this.#unrecorded.listen(rootId, listener);
   }
 
   watch(rootId: TaskId, listener: Listener): () => void {

@@ -21,6 +21,7 @@ import { InvalidInput } from './recorded-error.ts';
 import { Reporter } from './reporter.ts';
 import { parse } from './schema.ts';
 import type { Store } from './store.ts';
+import { StoreError, TaskDamaged } from './store-errors.ts';
 import type { DurableTool } from './tool.ts';
 import { failureOf } from './tool-result.ts';
 import * as rules from './transitions.ts';
@@ -35,7 +36,7 @@ export interface RunParts {
   readonly claimedAt: number;
   readonly settings: Pick<
     WorkerSettings,
-    'interruptAfterEveryEntry' | 'largestValue' | 'leaseMs' | 'observer' | 'bounds'
+    'interruptAfterEveryEntry' | 'largestValue' | 'leaseMs' | 'observer' | 'bounds' | 'onUnrecorded'
   >;
   /** How long a pass that only waits stays in memory; asked when it begins to. */
   readonly lingerMs: () => number;
@@ -306,6 +307,7 @@ export class Run {
     } catch (error) {
       if (isInstance(error, ClaimLost)) return false;
       // Ended tasks need no word. Where the store itself fails, the lease will run out.
+      if (isInstance(error, StoreError)) this.#settings.onUnrecorded(this.#task.rootId, error);
       if (!isInstance(error, HoldfastError)) await this.#giveUp(error);
     }
     return true;
@@ -324,12 +326,14 @@ export class Run {
       case 'threw':
         return this.#finish(this.#failure(end.error));
       case 'changed':
-        return this.#setAside(end.message);
+        return this.#setAside(this.#otherHandler(end.message));
       case 'stopped':
         return this.#release();
       case 'parked':
         return;
       case 'lost':
+        if (end.error instanceof TaskDamaged && end.error.taskId === this.taskId)
+          return this.#setAside('The record of its steps is damaged: it can go on once that is restored.');
         throw end.error;
     }
   }
@@ -369,9 +373,12 @@ export class Run {
     }
   }
 
-  async #setAside(difference: string): Promise<void> {
+  #otherHandler(difference: string): string {
     const { name, version } = this.tool;
-    const message = `Waiting for a worker with the handler that began this task: in ${name} version ${version}, ${difference}.`;
+    return `Waiting for a worker with the handler that began this task: in ${name} version ${version}, ${difference}.`;
+  }
+
+  async #setAside(message: string): Promise<void> {
     await this.#update((task, at) => {
       const rest = Math.min(longestStuckRetryMs, stuckRetryMs * 2 ** (task.stuck?.times ?? 0));
       return rules.setAside(task, this.claim, { message, until: at + rest }, at);

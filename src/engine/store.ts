@@ -89,6 +89,8 @@ export interface Page {
   readonly tasks: readonly Task[];
   /** Present if and only if there is more. */
   readonly nextCursor?: string;
+  /** Tasks that belong here and are left out, because their records are damaged. */
+  readonly damaged?: readonly TaskId[];
 }
 
 export interface CommitNotice {

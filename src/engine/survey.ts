@@ -45,8 +45,24 @@ export interface SurveyFilter {
   readonly text?: string;
 }
 
+/** A task whose record is damaged, as far as the columns next to it tell. */
+export interface DamagedTask {
+  readonly isDamaged: true;
+  readonly id: TaskId;
+  readonly owner: Owner;
+  readonly tool: string;
+  /** How it stood when it was last written, if that is known. */
+  readonly standing?: Standing;
+  /** Zero if it is not known. */
+  readonly createdAt: number;
+}
+
+export function isDamaged(task: Task | DamagedTask): task is DamagedTask {
+  return 'isDamaged' in task;
+}
+
 export interface SurveyPage {
-  readonly tasks: readonly Task[];
+  readonly tasks: readonly (Task | DamagedTask)[];
   /** Present if there may be more; a page may be short, or empty, and not be the last. */
   readonly nextCursor?: string;
 }

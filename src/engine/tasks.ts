@@ -17,6 +17,7 @@ import { AuditRecorder } from './audit-recorder.ts';
 import { audited } from './audited.ts';
 import { carried, checkAnswers } from './carried.ts';
 import { type Change, type Family, onBehalfOf } from './change.ts';
+import { impatient } from './impatient.ts';
 import { logged } from './log.ts';
 import { rootRequest } from './new-task.ts';
 import { type Observer, observed, unobserved } from './observer.ts';
@@ -27,6 +28,7 @@ import { type DurableResource, isResource } from './resource.ts';
 import type { InputOf, Schema } from './schema.ts';
 import type { Reservation } from './slots.ts';
 import type { CommitNotice, ListQuery, Page } from './store.ts';
+import { StoreHealth } from './store-health.ts';
 import {
   auditRetentionOf,
   type CreateOptions,
@@ -37,6 +39,7 @@ import {
 } from './tasks-options.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
+import { Unrecorded } from './unrecorded.ts';
 import { Worker, workerDefaults } from './worker.ts';
 
 export class UnknownTool extends HoldfastError {
@@ -76,6 +79,8 @@ export class Tasks implements AsyncDisposable {
   readonly audit: AuditLog;
   /** For the faces of a server: where it is noted who read what and who was refused, if `audit` is on. */
   readonly recorder: AuditRecorder | undefined;
+  /** Whether the store can be written, as far as this process knows. */
+  readonly storeHealth: StoreHealth;
   readonly #auditRetentionMs: number | undefined;
   readonly #open: () => Promise<Database>;
   /** All three, as they are the same to workers. */
@@ -86,8 +91,10 @@ export class Tasks implements AsyncDisposable {
   readonly #workers = new Set<Worker>();
   /** Those who wait for outcomes: each looks again when it is called. */
   readonly #waiting = new Set<() => void>();
+  readonly #unrecorded = new Unrecorded();
   #unobserve: () => void = () => {};
   #database: Promise<Database> | undefined;
+  #served: Promise<Database> | undefined;
   #requests: Promise<Requests> | undefined;
 
   constructor(options: TasksOptions) {
@@ -112,6 +119,7 @@ export class Tasks implements AsyncDisposable {
     this.resources = this.#durable.filter(isResource);
     this.prompts = this.#durable.filter(isPrompt);
     this.clock = clock;
+    this.storeHealth = new StoreHealth(clock, this.observer);
     const seen = new Set<string>();
     for (const tool of this.#durable) {
       const key = `${tool.name} ${tool.version}`;
@@ -142,7 +150,8 @@ export class Tasks implements AsyncDisposable {
       largestValue: this.extents.largestValue,
       retention,
     });
-    const { store, queue } = await this.opened();
+    // On behalf of somebody who waits for the answer.
+    const { store, queue } = await (options.by ? this.served() : this.opened());
     const wanted: NewTask = {
       ...request,
       deadlineMs: earlier(request.deadlineMs, options.longestDeadlineMs),
@@ -212,7 +221,7 @@ export class Tasks implements AsyncDisposable {
       }
       return undefined;
     };
-    this.#requests ??= this.opened().then(
+    this.#requests ??= this.served().then(
       (database) =>
         new Requests(
           database,
@@ -221,6 +230,7 @@ export class Tasks implements AsyncDisposable {
           this.observer,
           this.extents.largestValue,
           this.recorder,
+          this.#unrecorded,
         ),
     );
     return this.#requests;
@@ -299,6 +309,7 @@ export class Tasks implements AsyncDisposable {
       ...workerDefaults,
       leaseMs,
       observer: this.observer,
+      onUnrecorded: (rootId, error) => this.#unrecorded.tell(rootId, error),
       largestValue: this.extents.largestValue,
       bounds: this.extents,
       keeping: {
@@ -355,11 +366,18 @@ export class Tasks implements AsyncDisposable {
     return this.#database;
   }
 
+  /** The same for those who serve callers: every answer, if only that there is none, comes within a few seconds. */
+  served(): Promise<Database> {
+    this.#served ??= this.opened().then(impatient);
+    return this.#served;
+  }
+
   async #openObserved(): Promise<Database> {
     const database = await this.#open();
     const tools = this.#durable.map(({ name, version }) => ({ tool: name, version }));
-    this.#unobserve = this.observer.opened(database, tools);
-    const kept = this.recorder ? audited(database) : database;
+    const watched = this.storeHealth.watch(database);
+    this.#unobserve = this.observer.opened(impatient(watched), tools);
+    const kept = this.recorder ? audited(watched) : watched;
     return observed(kept, this.observer);
   }
 }

@@ -1,9 +1,11 @@
 /** What a worker is told. */
+import type { TaskId } from '../model/task.ts';
 import type { WatchdogMode } from '../watchdog/watchdog.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
 import { type Keeping, keepingDefaults } from './housekeeping.ts';
 import { type Observer, unobserved } from './observer.ts';
+import type { StoreError } from './store-errors.ts';
 
 export interface WorkerSettings {
   readonly concurrency: number;
@@ -20,6 +22,8 @@ export interface WorkerSettings {
   readonly interruptAfterEveryEntry: boolean;
   /** Whoever watches its passes. What is committed it sees through the database. */
   readonly observer: Observer;
+  /** Hears of passes whose work the store did not take: until the lease ends nothing will become of the task. */
+  readonly onUnrecorded: (rootId: TaskId, error: StoreError) => void;
   /** What happens when the event loop is blocked. */
   readonly watchdog: WatchdogMode;
 }
@@ -32,6 +36,7 @@ export const workerDefaults: WorkerSettings = {
   lingerMs: 100,
   largestValue: defaultLargestValue,
   observer: unobserved,
+  onUnrecorded: () => {},
   bounds: defaultBounds,
   keeping: keepingDefaults,
   watchdog: 'report',

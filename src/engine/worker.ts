@@ -8,12 +8,14 @@ import type { Owner, Task, TaskId } from '../model/task.ts';
 import { watchLoop } from '../watchdog/watchdog.ts';
 import { endIfAbandoned } from './abandoned.ts';
 import { BlockedSlots } from './blocked-slots.ts';
-import { claimTasks, runningIn } from './claims.ts';
+import { claimTasks } from './claims.ts';
+import { DamagedTasks } from './damaged-tasks.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { quietly } from './observer.ts';
 import { whatRuns } from './pass-context.ts';
 import type { Claimed, Database, ToolVersion } from './queue.ts';
 import { Run } from './run.ts';
+import { joinRunningTasks, type RunningTasks } from './running-tasks.ts';
 import { type Reservation, Slots } from './slots.ts';
 import type { CommitNotice } from './store.ts';
 import { StoreError } from './store-errors.ts';
@@ -47,10 +49,11 @@ export class Worker implements AsyncDisposable {
   /** Runs that still have something to commit. */
   readonly #runs = new Map<TaskId, Run>();
   /** All tasks of this process, those with steps that have not settled among them. */
-  readonly #running: Set<TaskId>;
+  readonly #running: RunningTasks;
   readonly #housekeeping: Housekeeping;
   readonly #stopListening: (() => void)[] = [];
   readonly #emptied = new Set<() => void>();
+  readonly #damaged = new DamagedTasks();
   #reserved = 0;
   #claiming = false;
   #claimAgain = false;
@@ -71,7 +74,7 @@ export class Worker implements AsyncDisposable {
     this.#tools = tools;
     this.#settings = settings;
     this.#slots = new Slots(settings.concurrency);
-    this.#running = runningIn(database.queue);
+    this.#running = joinRunningTasks(database.queue);
     this.#toolVersions = versionsOf(tools);
     this.#housekeeping = new Housekeeping(
       database,
@@ -83,6 +86,7 @@ export class Worker implements AsyncDisposable {
     const renewal = setInterval(() => void this.#keepClaims(), settings.leaseMs / 3);
     this.#stopListening.push(
       () => clearInterval(renewal),
+      () => this.#running.leave(),
       catchUnhandled((pass, error) => {
         const run = [...this.#runs.values()].find((one) => one.isOf(pass));
         run?.breakLoose(error);
@@ -226,6 +230,8 @@ export class Worker implements AsyncDisposable {
       limit: most,
       leaseMs: this.claimMs,
       now: () => this.#clock.now(),
+      running: this.#running.ids,
+      damaged: this.#damaged,
     }).finally(() => this.#slots.give(limited, most));
     for (const one of claimed) {
       this.#slots.take(this.#own({ name: one.task.tool, version: one.task.toolVersion }));
@@ -256,7 +262,7 @@ export class Worker implements AsyncDisposable {
       renew: () => void this.#keepClaims(),
     });
     this.#runs.set(task.id, run);
-    this.#running.add(task.id);
+    this.#running.ids.add(task.id);
     try {
       await this.#advance(run, claimed);
     } catch (error) {
@@ -276,7 +282,7 @@ export class Worker implements AsyncDisposable {
   }
 
   #free(run: Run): void {
-    this.#running.delete(run.taskId);
+    this.#running.ids.delete(run.taskId);
     this.#slots.give(run.tool);
     this.#tellEmptied();
     if (!this.#stopping && this.#leftBehind) this.#claimSoon();

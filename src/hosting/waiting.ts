@@ -1,6 +1,8 @@
 /** Waiting for a task on behalf of an open request. */
 import { type Requests, requestLeaseMs } from '../engine/requests.ts';
 import type { CommitNotice } from '../engine/store.ts';
+import type { StoreError } from '../engine/store-errors.ts';
+import { Unavailable } from '../model/errors.ts';
 import type { InputKind } from '../model/input.ts';
 import { openInputs, type Progress, type Task, type TaskId } from '../model/task.ts';
 
@@ -17,12 +19,29 @@ export interface Patience {
   readonly onProgress?: (progress: Progress) => void;
 }
 
+/** Work was done for the caller, and the store did not take what came of it. */
+export class ResultNotRecorded extends Unavailable {
+  readonly #error: StoreError;
+
+  constructor(error: StoreError) {
+    super(error.message, { cause: error });
+    this.#error = error;
+  }
+
+  get forCallers(): string {
+    const [problem] = this.#error.forCallers.split('. ', 1);
+    return `${problem}. Some of the work was done, and could not be recorded: check before you repeat the call.`;
+  }
+}
+
 export type Waited = 'done' | 'asked' | 'started' | 'elapsed' | 'aborted';
 
 /** Resolves with the first thing that happens. The task is kept alive as long as the wait lasts. */
 export async function waitFor(requests: Requests, id: TaskId, patience: Patience): Promise<Waited> {
   const { signal, windowMs, untilStart = false, asksItself, onProgress } = patience;
-  const { promise, resolve } = Promise.withResolvers<Waited>();
+  const { promise, resolve, reject } = Promise.withResolvers<Waited>();
+  // It may be thrown while nobody waits for it yet.
+  promise.catch(() => {});
   const onAbort = () => resolve('aborted');
   // What was asked is not part of the news.
   const lookAgain = async () => {
@@ -39,6 +58,7 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
       else if (event.type === 'reported' && event.progress) onProgress?.(event.progress);
     }
   };
+  const unlisten = requests.onUnrecorded(id, (error) => reject(new ResultNotRecorded(error)));
   const unwatch = requests.watch(id, hear);
   const closeWindow =
     windowMs === undefined ? undefined : requests.schedule(windowMs, () => resolve('elapsed'));
@@ -49,6 +69,7 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
     const already = await look(requests, id, patience);
     return already ?? (await promise);
   } finally {
+    unlisten();
     unwatch();
     closeWindow?.();
     clearInterval(lease);
@@ -62,7 +83,9 @@ export async function untilDone(
   { id, rootId }: Pick<Task, 'id' | 'rootId'>,
   { signal, onProgress }: Pick<Patience, 'signal' | 'onProgress'>,
 ): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  promise.catch(() => {});
+  const unlisten = requests.onUnrecorded(rootId, (error) => reject(new ResultNotRecorded(error)));
   const unwatch = requests.watch(rootId, ({ taskId, events }) => {
     if (taskId !== id) return;
     for (const event of events)
@@ -76,6 +99,7 @@ export async function untilDone(
     if (signal.aborted || !task || task.phase === 'done') return;
     await promise;
   } finally {
+    unlisten();
     unwatch();
     signal.removeEventListener('abort', onAbort);
   }

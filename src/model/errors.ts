@@ -5,6 +5,11 @@ export class HoldfastError extends Error {
   }
 }
 
+/** What the engine relies on fails. The message is for whoever runs it, and may say where; callers are told less. */
+export abstract class Unavailable extends HoldfastError {
+  abstract get forCallers(): string;
+}
+
 /**
  * A command that the rules do not allow in the task's present state. Nothing was changed.
  * Each refusal is a class of its own, so that callers can tell them apart without reading messages.

@@ -68,6 +68,8 @@ export interface TaskSummary {
   readonly stuck?: string;
   readonly statusMessage?: string;
   readonly progress?: Progress;
+  /** What is stored of it cannot be read: little more than its id, owner and tool is known. */
+  readonly isDamaged?: true;
   /** One line about how it ended, if not well. */
   readonly problem?: string;
   readonly createdAt: number;

@@ -5,6 +5,7 @@
  * that takes nothing costs nothing, and one that stayed behind further than the notes go is told to look at everything
  * anew.
  */
+import { TaskDamaged } from '../engine/store-errors.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import { newId } from '../model/id.ts';
 import type { TaskId } from '../model/task.ts';
@@ -199,7 +200,7 @@ export class Changes {
     const ids = new Set(asking);
     if (isPublished && root.summary.liveChildCount > 0) {
       // What was asked below it before, nobody was told.
-      const family = await (await this.#tasks.opened()).store.family(rootId);
+      const family = await (await this.#tasks.served()).store.family(rootId).catch(noneIfDamaged);
       for (const { id, phase } of family?.descendants ?? []) if (phase === 'waiting') ids.add(id);
     }
     const read = await Promise.all([...ids].map((id) => this.#seen.at(id, number)));
@@ -246,4 +247,9 @@ export class Changes {
     signal.removeEventListener('abort', done);
     forget();
   }
+}
+
+/** Those who ask below a damaged task are found by looking at them one by one. */
+function noneIfDamaged(error: unknown): undefined {
+  if (!(error instanceof TaskDamaged)) throw error;
 }

@@ -6,7 +6,14 @@ import type { Actor } from '../engine/audit.ts';
 import { checkAnswers } from '../engine/carried.ts';
 import { onBehalfOf } from '../engine/change.ts';
 import type { Database } from '../engine/queue.ts';
-import type { HistoryPage, SurveyCount, SurveyFilter } from '../engine/survey.ts';
+import { TaskDamaged } from '../engine/store-errors.ts';
+import {
+  type DamagedTask,
+  type HistoryPage,
+  isDamaged,
+  type SurveyCount,
+  type SurveyFilter,
+} from '../engine/survey.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import * as rules from '../engine/transitions.ts';
 import { Refusal, TaskNotFound } from '../model/errors.ts';
@@ -28,6 +35,7 @@ import type {
 import { BadQuery } from './bad-query.ts';
 import { Changes } from './changes.ts';
 import { Cursors } from './cursors.ts';
+import { damagedHistory, damagedIn, damagedStory, damagedSummary } from './damaged.ts';
 import { isRetryable, retry, retryIdOf } from './retry.ts';
 import { isLargerThan, shortText } from './shorten.ts';
 import { StoryReader } from './story.ts';
@@ -98,7 +106,7 @@ export class Operator implements OperatorDesk {
   async list({ limit = usuallyListed, cursor, ...filter }: ListOfTasks): Promise<TaskPage> {
     if (!Number.isInteger(limit) || limit < 1 || limit > mostListed)
       throw new BadQuery(`"limit" must be a whole number from 1 to ${mostListed}.`);
-    const { survey, secrets } = await this.#tasks.opened();
+    const { survey, secrets } = await this.#tasks.served();
     const cursors = new Cursors(this.#viewer, secrets, this.#tasks.clock);
     const from = cursor === undefined ? undefined : await cursors.open(cursor);
     if (this.#sees(filter) === 'nothing') return { tasks: [] };
@@ -112,7 +120,7 @@ export class Operator implements OperatorDesk {
 
   async count(filter: SurveyFilter): Promise<SurveyCount> {
     if (this.#sees(filter) === 'nothing') return { count: 0, isMore: false };
-    const { survey } = await this.#tasks.opened();
+    const { survey } = await this.#tasks.served();
     return survey.count(this.#own(filter), mostCounted);
   }
 
@@ -121,7 +129,7 @@ export class Operator implements OperatorDesk {
       throw new BadQuery(
         `"window" must be a whole number of milliseconds from ${shortestWindowMs} (a minute) to ${longestWindowMs} (90 days).`,
       );
-    const { survey } = await this.#tasks.opened();
+    const { survey } = await this.#tasks.served();
     const now = this.#tasks.clock.now();
     // On a grid: the same buckets are asked for again, and a bar does not change while time goes on.
     const length = Math.ceil(windowMs / buckets);
@@ -136,9 +144,20 @@ export class Operator implements OperatorDesk {
   }
 
   async story(id: TaskId): Promise<TaskStory | undefined> {
+    try {
+      return await this.#story(id);
+    } catch (error) {
+      const damaged = await damagedIn(await this.#tasks.served(), error);
+      if (!damaged || damaged.id !== id) throw error;
+      const task = { ...this.#summary(damaged), ...(!isDamaged(damaged) && damagedHistory) };
+      return damagedStory(task, (await this.#auditOf(id)).entries);
+    }
+  }
+
+  async #story(id: TaskId): Promise<TaskStory | undefined> {
     const found = await this.#find(id, 'story');
     if (!found) return undefined;
-    const database = await this.#tasks.opened();
+    const database = await this.#tasks.served();
     const { ancestors } = found;
     const children = await this.#children(database, id);
     const reader = new StoryReader({
@@ -150,7 +169,7 @@ export class Operator implements OperatorDesk {
     const { phase } = found.task;
     const task = phase === 'done' ? found.task : await database.store.get(id, this.#viewer.owner);
     if (!task) return undefined;
-    const audit = await this.#tasks.audit.read({ taskId: id, ...this.#viewer, limit: mostAudit });
+    const audit = await this.#auditOf(id);
     const retriedAs = isRetryable(task) ? await this.#retriedAs(database, id) : undefined;
     const shown = redactTask(task, this.#tasks.secretsOf(task));
     const { dialect, method, retryOf } = task.origin;
@@ -172,6 +191,10 @@ export class Operator implements OperatorDesk {
     };
   }
 
+  #auditOf(id: TaskId) {
+    return this.#tasks.audit.read({ taskId: id, ...this.#viewer, limit: mostAudit });
+  }
+
   async result(id: TaskId): Promise<Outcome | undefined> {
     const found = await this.#find(id, 'result');
     if (found?.task.phase !== 'done') return undefined;
@@ -183,7 +206,7 @@ export class Operator implements OperatorDesk {
     if (reason.length > longestReason)
       throw new BadQuery(`"reason" has ${reason.length} characters; use at most ${longestReason}.`);
     await this.#known(id, 'cancel');
-    const { store } = await this.#tasks.opened();
+    const { store } = await this.#tasks.served();
     const { task } = await store.update('family', id, (family) =>
       onBehalfOf(this.#by, rules.cancel(family, this.#tasks.clock.now(), reason)),
     );
@@ -197,7 +220,7 @@ export class Operator implements OperatorDesk {
   async answer(id: TaskId, key: string, response: JsonObject): Promise<TaskSummary> {
     await this.#known(id, 'answer');
     checkAnswers({ [key]: response }, this.#tasks.extents.largestValue);
-    const { store } = await this.#tasks.opened();
+    const { store } = await this.#tasks.served();
     const { task } = await store.update('task', id, (one) => {
       if (!openInputs(one).some((input) => input.key === key)) return new QuestionNotOpen(id, key);
       return onBehalfOf(this.#by, rules.answer(one, { [key]: response }, this.#tasks.clock.now()));
@@ -233,11 +256,13 @@ export class Operator implements OperatorDesk {
 
   /** With those above it, from the root down. Calls that were never published belong to their request alone. */
   async #find(id: TaskId, what: string): Promise<{ task: Task; ancestors: Task[] } | undefined> {
-    const { store } = await this.#tasks.opened();
+    const { store } = await this.#tasks.served();
     const task = await store.get(id, this.#viewer.owner);
     const ancestors: Task[] = [];
     for (let above = task?.parentId; above !== undefined; above = ancestors[0]?.parentId) {
-      const parent = await store.get(above);
+      const parent = await store.get(above).catch(damagedParent);
+      // Above it nothing is known.
+      if (parent === 'damaged') break;
       if (!parent) return undefined;
       ancestors.unshift(parent);
     }
@@ -248,7 +273,8 @@ export class Operator implements OperatorDesk {
 
   // --- Reading --------------------------------------------------------------------------------------------
 
-  #summary(task: Task): TaskSummary {
+  #summary(task: Task | DamagedTask): TaskSummary {
+    if (isDamaged(task)) return damagedSummary(task);
     return summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
   }
 
@@ -277,16 +303,19 @@ export class Operator implements OperatorDesk {
   }
 
   async #children(
-    { store }: Database,
+    database: Database,
     id: TaskId,
   ): Promise<{ summaries: TaskSummary[]; secrets: Map<TaskId, SecretFields> }> {
+    const { store } = database;
     const ids = (await store.childIds(id)).slice(0, mostChildren);
     const summaries: TaskSummary[] = [];
     const secrets = new Map<TaskId, SecretFields>();
     // Each in a turn of its own, because each may have a large result.
     const look = async (one: TaskId) => {
-      const child = await store.get(one);
-      return child && { summary: this.#summary(child), fields: this.#tasks.secretsOf(child) };
+      const child = await store.get(one).catch((error: unknown) => damagedIn(database, error));
+      if (!child) return undefined;
+      const fields = isDamaged(child) ? 'all' : this.#tasks.secretsOf(child);
+      return { summary: this.#summary(child), fields };
     };
     for (let from = 0; from < ids.length; from += atOnce) {
       const looks: ReturnType<typeof look>[] = [];
@@ -329,6 +358,11 @@ export class Operator implements OperatorDesk {
 /** What was asked for may be anything, of any length; half a character or a zero not every database can hold. */
 function storable(id: string): string {
   return id.slice(0, 128).toWellFormed().replaceAll('\0', '\ufffd');
+}
+
+function damagedParent(error: unknown): 'damaged' {
+  if (error instanceof TaskDamaged) return 'damaged';
+  throw error;
 }
 
 function withoutLarge(outcome: Outcome): NonNullable<TaskStory['outcome']> {

@@ -41,7 +41,7 @@ export async function retryIdOf({ secrets }: Database, id: TaskId): Promise<Task
 export async function retry(tasks: Tasks, task: Task, by: Actor): Promise<Task> {
   if (task.parentId !== undefined) throw new NotARoot(task.id, task.rootId);
   if (!isRetryable(task)) throw new NotRetryable(task.id, standingOf(task));
-  const database = await tasks.opened();
+  const database = await tasks.served();
   const id = await retryIdOf(database, task.id);
   const made = await database.store.get(id);
   if (made) return made;

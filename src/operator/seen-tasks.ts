@@ -1,8 +1,10 @@
 /** Tasks as they were last read for somebody, so that many viewers of the same news read each of them once. */
+import { isDamaged } from '../engine/survey.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import { redactTask } from '../model/redaction.ts';
 import type { TaskId } from '../model/task.ts';
 import type { TaskSummary } from './api.ts';
+import { damagedIn, damagedSummary } from './damaged.ts';
 import { summaryOf } from './summary.ts';
 
 /** Rows without results: a few megabytes. */
@@ -46,8 +48,11 @@ export class SeenTasks {
   }
 
   async #read(id: TaskId): Promise<SeenTask | undefined> {
-    const task = await this.#tasks.get(id);
+    const task = await this.#tasks
+      .get(id)
+      .catch(async (error: unknown) => damagedIn(await this.#tasks.opened(), error));
     if (!task) return undefined;
+    if (isDamaged(task)) return { summary: damagedSummary(task), isPublished: true };
     const summary = summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
     return { summary, isPublished: !task.unpublished };
   }

@@ -7,6 +7,7 @@ import {
   TaskExists,
   TaskIsDone,
   TaskNotFound,
+  Unavailable,
 } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { WireFault } from './dialect.ts';
@@ -20,6 +21,11 @@ import {
 } from './errors.ts';
 import { internalError, invalidParams, methodNotFound } from './json-rpc.ts';
 
+/** Whether something is wrong here, and not with the request: then whoever runs the server is told too. */
+export function isFailure(error: unknown): boolean {
+  return !(error instanceof HoldfastError) || error instanceof Unavailable;
+}
+
 /** What is wrong with the request is said; what is wrong with the server is nobody's business outside. */
 export function commonFault(error: unknown): WireFault {
   if (error instanceof CallFailed) return failureOf(error);
@@ -28,6 +34,8 @@ export function commonFault(error: unknown): WireFault {
   if (error instanceof NotOffered) return { code: methodNotFound, message: error.message };
   if (error instanceof OverLimit)
     return { code: internalError, message: error.message, data: overLimit(error) };
+  if (error instanceof Unavailable)
+    return { code: internalError, message: error.forCallers, data: { reason: 'unavailable' } };
   if (isRefusalOfParams(error)) return { code: invalidParams, message: error.message };
   return { code: internalError, message: 'Internal error: the server could not carry out the request.' };
 }

@@ -13,7 +13,6 @@ import { anonymous, type Bearer, type Caller } from '../hosting/caller.ts';
 import { actorOf } from '../hosting/recording.ts';
 import { answerTo, spendOn, topOf, visible } from '../hosting/task-methods.ts';
 import { idOfName } from '../hosting/task-names.ts';
-import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TaskMethodName } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
@@ -22,6 +21,7 @@ import { clientCapabilitiesKey, revision, serverInfoKey } from '../protocol/dial
 import { createdMessage, nameIn, originalTasks } from '../protocol/dialects/sep-1686/dialect.ts';
 import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
 import { NotOffered } from '../protocol/errors.ts';
+import { isFailure } from '../protocol/faults.ts';
 import { answeredElsewhere } from './answered-elsewhere.ts';
 import { BegunCall } from './begun-calls.ts';
 import type { Binding, Called } from './binding.ts';
@@ -254,7 +254,7 @@ export class Attachment {
     } catch (error) {
       // Nobody is there to be told; the SDK sends nothing for a request that was aborted.
       if (error instanceof RequestAborted) throw error;
-      if (!(error instanceof HoldfastError)) this.#server.onerror?.(error as Error);
+      if (isFailure(error)) this.#server.onerror?.(error as Error);
       const dialect = context.mcpReq.envelope ? this.binding.dialect : tasksOf2025;
       throw new Fault(dialect.fault(error));
     }

@@ -11,6 +11,7 @@ import {
   revision,
   unsupportedVersion,
 } from '../protocol/dialects/2026-07-28/names.ts';
+import { isFailure } from '../protocol/faults.ts';
 import { invalidRequest } from '../protocol/json-rpc.ts';
 import type { Binding } from './binding.ts';
 import { deepest, isDeeperThan } from './http/body.ts';
@@ -128,6 +129,7 @@ class ListeningTransport implements Transport {
     const listen = asTaskListen(message);
     if (listen) {
       this.#listen(listen, pass).catch((error: unknown) => {
+        if (isFailure(error)) this.onerror?.(error as Error);
         const fault = this.#binding.dialect.fault(error);
         void this.#tell({ jsonrpc: '2.0', id: listen.id, error: fault as unknown as JsonObject });
       });

@@ -48,6 +48,11 @@ export class Metrics {
     'holdfast.warnings',
     'Troubles of workers that operators should know of, by code.',
   );
+  readonly #storeFailures = count(
+    'holdfast.store.failures',
+    'What the store could not do for this process, by what was wrong with it.',
+  );
+  readonly #damaged = count('holdfast.tasks.damaged', 'Times that a damaged record of a task was met.');
   readonly #counts = [
     this.#created,
     this.#finished,
@@ -62,6 +67,8 @@ export class Metrics {
     this.#refused,
     this.#suspicious,
     this.#warnings,
+    this.#storeFailures,
+    this.#damaged,
   ];
   readonly #lives = new Durations({
     name: 'holdfast.task.duration',
@@ -124,6 +131,14 @@ export class Metrics {
 
   warned({ code }: Warning): void {
     this.#warnings.add({ code });
+  }
+
+  storeFailed(trouble: string): void {
+    this.#storeFailures.add({ trouble });
+  }
+
+  damaged(): void {
+    this.#damaged.add({});
   }
 
   async text(): Promise<string> {

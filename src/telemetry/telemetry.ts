@@ -80,6 +80,9 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
     suspicious: (suspicion) => counted.suspicious(suspicion),
     overfull() {},
     warned: (warning) => counted.warned(warning),
+    storeFailed: ({ error }) => counted.storeFailed(error.trouble),
+    storeRecovered() {},
+    damaged: () => counted.damaged(),
     metrics: () => counted.text(),
   };
 }

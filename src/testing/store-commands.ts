@@ -9,7 +9,7 @@ import type { ManualClock } from './manual-clock.ts';
 
 export const briefly: Partial<NewTask> = { retention: { from: 'finish', ms: 1_000 } };
 
-export function ids(tasks: readonly Task[]): string[] {
+export function ids(tasks: readonly Pick<Task, 'id'>[]): string[] {
   return tasks.map(({ id }) => id);
 }
 

@@ -72,7 +72,7 @@ export function testAsking({ check }: ReturnType<typeof checks>, expectFound: Ex
       all.unshift(own.id, child.id, root);
     }
     for (const limit of [1, 2, 3, 10]) {
-      const tasks: Task[] = [];
+      const tasks: { readonly id: TaskId }[] = [];
       let cursor: string | undefined;
       do {
         const page = await survey.list({ ...waiting, limit, ...(cursor !== undefined && { cursor }) });

@@ -15,6 +15,8 @@ export class ServerProcess implements AsyncDisposable {
   readonly #command: Starts;
   #child: ChildProcess | undefined;
   url = new URL('http://127.0.0.1:0/mcp');
+  /** What it has written on stderr. */
+  complaints = '';
 
   constructor(command: Starts) {
     this.#command = command;
@@ -29,13 +31,13 @@ export class ServerProcess implements AsyncDisposable {
     const { command, args } = this.#command(this.url.port);
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
-    let complaints = '';
+    this.complaints = '';
     child.stderr!.on('data', (chunk) => {
-      complaints += chunk;
+      this.complaints += chunk;
     });
     const [line] = (await Promise.race([
       once(createInterface({ input: child.stdout! }), 'line'),
-      once(child, 'close').then(() => [complaints]),
+      once(child, 'close').then(() => [this.complaints]),
     ])) as [string];
     const address = /^ready (\S+)$/.exec(line)?.[1];
     if (address === undefined) throw new Error(`It is not ready: ${line}`);

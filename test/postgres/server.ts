@@ -26,8 +26,11 @@ export interface PostgresServer {
   readonly pid: number;
   /** Makes a database, and gives its URL. */
   createDatabase(name?: string): Promise<string>;
-  /** As `pg_ctl restart` does; `immediate` is a crash with the recovery that follows it. */
-  restart(how: 'fast' | 'immediate'): Promise<void>;
+  /**
+   * As `pg_ctl restart` does; `immediate` is a crash with the recovery that follows it. What is done `meanwhile` is done
+   * while it is down.
+   */
+  restart(how: 'fast' | 'immediate', meanwhile?: () => Promise<void>): Promise<void>;
   /** Ends it and removes its folder. */
   stop(): Promise<void>;
 }
@@ -68,9 +71,13 @@ export async function startPostgres({ fsync = true }: ServerOptions = {}): Promi
         await query(urlOf('postgres'), `create database ${name}`);
         return urlOf(name);
       },
-      async restart(how) {
+      async restart(how, meanwhile) {
         await end(how);
-        server = await run(join(bin, 'postgres'), { data, folder, port, fsync }, identity);
+        try {
+          await meanwhile?.();
+        } finally {
+          server = await run(join(bin, 'postgres'), { data, folder, port, fsync }, identity);
+        }
       },
       async stop() {
         await end('immediate');

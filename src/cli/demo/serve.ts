@@ -8,6 +8,7 @@ import { createTasks, type Tasks } from '../../server/tasks.ts';
 import { sqlite } from '../../sqlite.ts';
 import { operatorToken } from '../operator-token.ts';
 import { portWorded } from '../port.ts';
+import { sayStoreTrouble } from '../store-lines.ts';
 import { version } from '../version.ts';
 import { beginFirstWork } from './first-work.ts';
 import { howToRun, urlOption } from './how-to-run.ts';
@@ -26,7 +27,8 @@ export interface DemoOptions {
 export async function serveDemo({ port, here, data }: DemoOptions): Promise<void> {
   const sample = join(data, 'sample');
   const tools = demoTools({ here, data, sample });
-  const tasks = createTasks({ store: sqlite(join(data, 'demo.db')), tools, audit: true });
+  const store = sqlite(join(data, 'demo.db'));
+  const tasks = createTasks({ store, tools, audit: true, log: sayStoreTrouble });
   try {
     const found = await unfinished(tasks);
     await writeSample(sample);

@@ -18,7 +18,6 @@ import {
   shown,
   spendOn,
 } from '../../hosting/task-methods.ts';
-import { HoldfastError } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Sender } from '../../protocol/dialect.ts';
 import {
@@ -30,6 +29,7 @@ import {
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import { OverLimit } from '../../protocol/errors.ts';
+import { isFailure } from '../../protocol/faults.ts';
 import { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
 import { headOf, isOfText } from '../short-calls.ts';
@@ -165,7 +165,7 @@ export class DirectAnswers {
 
   #refused(id: string | number, error: unknown): DirectAnswer {
     if (error instanceof RequestAborted) throw error;
-    if (!(error instanceof HoldfastError)) this.#onError(error as Error);
+    if (isFailure(error)) this.#onError(error as Error);
     const fault = this.#binding.dialect.fault(error);
     const text = JSON.stringify({ jsonrpc: '2.0', id, error: fault });
     if (error instanceof OverLimit) return overLimitAnswer(error, text);

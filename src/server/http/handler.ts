@@ -12,9 +12,11 @@ import {
   type ServerEventBus,
   type ServerNotifier,
 } from '@modelcontextprotocol/server';
+import { Calm } from '../../engine/calm.ts';
+import { StoreError } from '../../engine/store-errors.ts';
 import { noteTurnedAway } from '../../hosting/recording.ts';
 import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';
-import { HoldfastError } from '../../model/errors.ts';
+import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import {
   clientCapabilitiesKey,
@@ -23,6 +25,7 @@ import {
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import { OverLimit } from '../../protocol/errors.ts';
+import { isFailure } from '../../protocol/faults.ts';
 import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
 import type { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
@@ -83,7 +86,7 @@ export class McpHandler {
     this.#binding = tasks.binding;
     this.#gate = new Gate(options);
     this.#largestBody = options.largestBody ?? DEFAULT_MAX_REQUEST_BODY_SIZE;
-    this.#onError = options.onError ?? (() => {});
+    this.#onError = calmed(options.onError ?? (() => {}));
     this.#direct = new DirectAnswers(this.#binding, this.#onError);
     this.#sessions = new HttpSessions(this.#binding, factory, this.#onError);
     this.#sdk = createMcpHandler(factory, {
@@ -127,7 +130,7 @@ export class McpHandler {
       const answer = await this.#answer({ body, signal, header, ...admission, request: () => request });
       return answer instanceof Response ? reading.of(answer) : toResponse(answer);
     } catch (error) {
-      return failed(error);
+      return this.#failed(error);
     }
   };
 
@@ -184,8 +187,16 @@ export class McpHandler {
     } catch (error) {
       if (res.destroyed) return;
       if (error instanceof BodyRefused && error.status === 413) res.setHeader('connection', 'close');
-      await writeResponse(res, failed(error));
+      await writeResponse(res, this.#failed(error));
     }
+  }
+
+  #failed(error: unknown): Response {
+    if (error instanceof BodyRefused) return refusal(error.status, error.message, error.code);
+    if (error instanceof RequestAborted) return new Response(null, { status: 499 });
+    if (isFailure(error)) this.#onError(error as Error);
+    if (error instanceof Unavailable) return refusal(503, error.forCallers, internalError);
+    return refusal(500, 'Internal server error', internalError);
   }
 
   #turnedAway({ refusal }: { readonly refusal: Response }): Response {
@@ -276,7 +287,7 @@ export class McpHandler {
     } catch (error) {
       unsubscribe();
       await inner?.cancel().catch(() => {});
-      if (!(error instanceof HoldfastError)) this.#onError(error as Error);
+      if (isFailure(error)) this.#onError(error as Error);
       const fault = this.#binding.dialect.fault(error);
       const text = JSON.stringify({ jsonrpc: '2.0', id: listen.id, error: fault });
       if (error instanceof OverLimit) return overLimitAnswer(error, text);
@@ -341,8 +352,11 @@ async function asNotFound(answer: Response): Promise<Response> {
   return new Response(text, { status: isThere ? 200 : 404, headers: answer.headers });
 }
 
-function failed(error: unknown): Response {
-  if (error instanceof BodyRefused) return refusal(error.status, error.message, error.code);
-  if (error instanceof RequestAborted) return new Response(null, { status: 499 });
-  return refusal(500, 'Internal server error', internalError);
+/** While the store fails every request does: of each kind of trouble it is enough to be told now and then. */
+function calmed(onError: (error: Error) => void): (error: Error) => void {
+  const calm = new Calm<string>(10_000);
+  return (error) => {
+    if (!(error instanceof StoreError) || calm.count(error.trouble, performance.now()) !== undefined)
+      onError(error);
+  };
 }

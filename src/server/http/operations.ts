@@ -6,7 +6,7 @@ import type { Tasks } from '../tasks.ts';
 export interface OperationsOptions {
   /** Where Prometheus finds what was counted, such as `'/metrics'`. Needs `createTasks({ telemetry })`. By default nowhere. */
   readonly metrics?: string;
-  /** Answers `/healthz` (the process answers) and `/readyz` (the store can be read, and nothing stops). Default false. */
+  /** Answers `/healthz` (the process answers) and `/readyz` (the store can be read and written, and nothing stops). Default false. */
   readonly health?: boolean;
 }
 
@@ -64,8 +64,9 @@ export class Operations {
 
   async #readiness(tasks: Tasks): Promise<Answer> {
     if (this.#isDraining) return { status: 503, text: 'stopping\n' };
+    if (tasks.storeHealth.failure) return { status: 503, text: 'the store cannot be written\n' };
     try {
-      await tasks.get('');
+      await (await tasks.served()).store.get('');
       return { status: 200, text: 'ok\n' };
     } catch {
       // What is wrong with the store is for the logs, not for whoever asks.

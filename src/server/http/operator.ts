@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { staticTokens } from '../../access/tokens.ts';
-import { StoreError } from '../../engine/store-errors.ts';
+import { StoreError, TaskDamaged } from '../../engine/store-errors.ts';
 import { anonymous } from '../../hosting/caller.ts';
 import { noteTurnedAway } from '../../hosting/recording.ts';
 import { BadAnswer, HoldfastError, TaskNotFound } from '../../model/errors.ts';
@@ -224,6 +224,10 @@ export class OperatorHandler {
     }
     if (error instanceof TaskNotFound) return refused(404, error.message);
     if (error instanceof BadQuery || error instanceof BadAnswer) return refused(400, error.message);
+    if (error instanceof TaskDamaged) {
+      this.#onError(error);
+      return refused(409, error.forCallers);
+    }
     if (error instanceof StoreError) {
       this.#onError(error);
       // What is wrong with the store is for the logs; the file or the server it names is not for callers.

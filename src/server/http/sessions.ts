@@ -11,11 +11,11 @@ import {
 } from '@modelcontextprotocol/server';
 import { noteTurnedAway } from '../../hosting/recording.ts';
 import { answerTo, isTaskMethod, topOf } from '../../hosting/task-methods.ts';
-import { HoldfastError } from '../../model/errors.ts';
 import { newId } from '../../model/id.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import { OverLimit } from '../../protocol/errors.ts';
+import { isFailure } from '../../protocol/faults.ts';
 import { invalidParams, notAdmitted } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { isLogLevel, type LogLevel } from '../call-log.ts';
@@ -277,7 +277,7 @@ export class HttpSessions {
       }
       return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, result }) };
     } catch (error) {
-      if (!(error instanceof HoldfastError)) this.#onError(error as Error);
+      if (isFailure(error)) this.#onError(error as Error);
       const fault = dialect.fault(error);
       const text = JSON.stringify({ jsonrpc: '2.0', id, error: fault });
       return error instanceof OverLimit ? overLimitAnswer(error, text) : { status: 200, text };

@@ -7,9 +7,10 @@ import {
   StoreFull,
   StoreNotOpened,
   StoreReadOnly,
+  TaskDamaged,
 } from '../../engine/store-errors.ts';
 import { HoldfastError } from '../../model/errors.ts';
-import { Damaged } from '../values/damaged.ts';
+import { Damaged, DamagedRecord } from '../values/damaged.ts';
 
 export type Client = ClientBase;
 export type ClientPool = Pool;
@@ -189,6 +190,7 @@ export function worded(error: unknown, place: string): unknown {
   const as = (Kind: typeof StoreError, problem: string, remedy: string) =>
     new Kind(place, problem, remedy, error);
   if (code === undefined) {
+    if (error instanceof DamagedRecord) return new TaskDamaged(place, error.taskId, message, error);
     if (error instanceof Damaged)
       return as(StoreCorrupt, `what is stored contradicts itself (${message})`, restore);
     if (error instanceof SyntaxError) return as(StoreCorrupt, 'a stored value is not readable', restore);

@@ -12,7 +12,10 @@
  * before it was told already; otherwise a look comes first, which finds both in their order.
  */
 import type { CommitNotice } from '../../engine/store.ts';
+import type { TaskEvent } from '../../model/event.ts';
 import type { TaskId } from '../../model/task.ts';
+import { DamagedRecord, readingTask } from '../values/damaged.ts';
+import { eventsOf } from '../values/sound.ts';
 import { name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import type { Line } from './line.ts';
@@ -238,10 +241,20 @@ export class Feed {
     return String(back > this.#floor ? back : this.#floor);
   }
 
-  #noticesIn(rows: readonly CommitRow[]): Promise<NumberedNotice[]> {
-    return this.#vault.reading(() =>
-      rows.flatMap((row) => (row.seq === null ? [] : [this.#noticeOf(row, row.seq)])),
-    );
+  /** A commit that cannot be read even once its manner must be known is told without its events. */
+  async #noticesIn(rows: readonly CommitRow[]): Promise<NumberedNotice[]> {
+    const reading = (eventsIn: (row: CommitRow) => readonly TaskEvent[]) =>
+      this.#vault.reading(() =>
+        rows.flatMap((row) => (row.seq === null ? [] : [this.#noticeOf(row, row.seq, eventsIn)])),
+      );
+    const text = ({ id, version, events }: CommitRow) =>
+      this.#vault.read(events, 'commits.events', named(id), version);
+    try {
+      return await reading((row) => readingTask(named(row.id), () => JSON.parse(text(row))));
+    } catch (error) {
+      if (!(error instanceof DamagedRecord)) throw error;
+      return reading((row) => eventsOf(named(row.id), () => text(row)));
+    }
   }
 
   /** Commits of which nobody was told, though a later one of the same task is to be. */
@@ -280,11 +293,10 @@ export class Feed {
     this.#tell(notice);
   }
 
-  #noticeOf({ id: stored, root_id, version, at, events }: CommitRow, seq: number): NumberedNotice {
-    const taskId = named(stored);
-    const isTold = this.#told.has(seq);
-    const read = isTold ? [] : JSON.parse(this.#vault.read(events, 'commits.events', taskId, version));
-    return { seq, taskId, rootId: named(root_id), version, at, events: read };
+  #noticeOf(row: CommitRow, seq: number, eventsIn: (row: CommitRow) => readonly TaskEvent[]): NumberedNotice {
+    const { id, root_id, version, at } = row;
+    const events = this.#told.has(seq) ? [] : eventsIn(row);
+    return { seq, taskId: named(id), rootId: named(root_id), version, at, events };
   }
 }
 

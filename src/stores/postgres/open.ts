@@ -180,6 +180,11 @@ async function assemble(parts: {
     sessions: postgresSessions(connections, vault, { schema, place }),
     audit: new PostgresAudit({ connections, vault, sizes, schema, place, writer: `${writer}/audit` }),
     survey: postgresSurvey({ connections, vault, schema, clock, place }),
+    onDisconnected(listener) {
+      const lost = () =>
+        new StoreNotOpened(place, 'a connection was lost', 'Check that Postgres runs, and its own log.');
+      for (const pool of [connections, writers, hints]) pool.onBroken(() => listener(lost()));
+    },
     close: () => store.close(),
     reencrypt: async () => {
       await rewriting?.finish();

@@ -5,8 +5,9 @@ import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
 import { hasResultApart, type ResultApart, withLease } from '../values/body.ts';
-import { Damaged } from '../values/damaged.ts';
+import { DamagedRecord, readingTask } from '../values/damaged.ts';
 import { InvalidCursor } from '../values/invalid-cursor.ts';
+import { soundOnly } from '../values/sound.ts';
 import { type Cells, name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import { Gathering } from './gathering.ts';
@@ -64,7 +65,7 @@ export class Rows {
     if (result) return this.#withResult(task, result.value);
     // Between two statements a task may be purged.
     if (!(await this.#gets.get({ id: name(id), owner: null }))) return undefined;
-    throw new Damaged(`the result of task ${id} is missing`);
+    throw new DamagedRecord(id, 'its result is missing');
   }
 
   async family(id: TaskId): Promise<Family | undefined> {
@@ -78,12 +79,17 @@ export class Rows {
     return rows.map((row) => named(row.id));
   }
 
-  async list({ owner, limit, cursor }: ListQuery): Promise<Page> {
+  /** `damaged`: whether tasks that cannot be read are left out, or make the whole page fail. */
+  async list({ owner, limit, cursor }: ListQuery, damaged: 'fails' | 'isLeftOut'): Promise<Page> {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     if (!Number.isSafeInteger(before)) throw new InvalidCursor();
     const rows = await this.#connections.query<TaskRow>(this.#sql.list, [name(owner), before, limit + 1]);
-    const tasks = rows.slice(0, limit).map((row) => this.task(row));
-    return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
+    const shown = rows.slice(0, limit);
+    const page =
+      damaged === 'fails'
+        ? { tasks: shown.map((row) => this.task(row)) }
+        : soundOnly(shown, (row) => this.task(row));
+    return rows.length > limit ? { ...page, nextCursor: String(rows[limit - 1]!.seq) } : page;
   }
 
   async count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
@@ -104,11 +110,13 @@ export class Rows {
     // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
     const { version } = this.task({ ...commits[0]!, id: name(id), lease_until: null });
     if (commits.length !== version || commits.some((commit, i) => commit.version !== i + 1))
-      throw new Damaged(`commits of task ${id} are missing`);
-    return commits.flatMap(({ version, journal }) =>
-      journal === null
-        ? []
-        : (JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[]),
+      throw new DamagedRecord(id, 'some of its commits are missing');
+    return readingTask(id, () =>
+      commits.flatMap(({ version, journal }) =>
+        journal === null
+          ? []
+          : (JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[]),
+      ),
     );
   }
 
@@ -149,8 +157,11 @@ export class Rows {
 
   task(row: Pick<TaskRow, 'id' | 'body' | 'lease_until'>): Task {
     const id = named(row.id);
-    const task = JSON.parse(this.#cells.read(row.body, 'tasks.body', id)) as Task | null;
-    if (task?.id !== id) throw new Damaged(`task ${id} is not readable`);
+    const task = readingTask(
+      id,
+      () => JSON.parse(this.#cells.read(row.body, 'tasks.body', id)) as Task | null,
+    );
+    if (task?.id !== id) throw new DamagedRecord(id, 'what stands there is not this task');
     return withLease(task, row.lease_until);
   }
 
@@ -172,7 +183,7 @@ export class Rows {
 
   #withResult(task: DoneTask, stored: string): Task {
     const { apart: _, ...outcome } = task.outcome as ResultApart;
-    const value = JSON.parse(this.#cells.read(stored, 'results.value', task.id));
+    const value = readingTask(task.id, () => JSON.parse(this.#cells.read(stored, 'results.value', task.id)));
     return { ...task, outcome: { ...outcome, value } as Outcome };
   }
 }
@@ -191,7 +202,7 @@ export function lineageIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Lineage
   const ancestors: Task[] = [];
   for (let { parentId } = task; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
     const parent = tasks.get(parentId);
-    if (!parent) throw new Damaged(`task ${parentId} is missing above its subtask`);
+    if (!parent) throw new DamagedRecord(id, `its parent ${parentId} is missing`);
     ancestors.push(parent);
   }
   return { task, ancestors };
@@ -214,9 +225,9 @@ export function familyIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Family |
 }
 
 /** They were started after the statement began that read their parent; the next statement sees them. */
-export class SubtasksMissing extends Damaged {
+export class SubtasksMissing extends DamagedRecord {
   constructor(id: TaskId) {
-    super(`subtasks are missing below task ${id}`);
+    super(id, 'subtasks are missing below it');
   }
 }
 

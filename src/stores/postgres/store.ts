@@ -8,7 +8,7 @@ import type {
   Reach,
   Store,
 } from '../../engine/store.ts';
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { StoreClosed, TaskDamaged } from '../../engine/store-errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import type { Commands } from './commands.ts';
@@ -79,8 +79,14 @@ export class PostgresStore implements Store {
     return this.#look(() => this.#rows.childIds(id));
   }
 
-  list(query: ListQuery): Promise<Page> {
-    return this.#look(() => this.#rows.list(query));
+  /** What seems damaged may only be written in a manner that is not known yet: that is found out first. */
+  async list(query: ListQuery): Promise<Page> {
+    try {
+      return await this.#look(() => this.#rows.list(query, 'fails'));
+    } catch (error) {
+      if (!(error instanceof TaskDamaged)) throw error;
+      return this.#look(() => this.#rows.list(query, 'isLeftOut'));
+    }
   }
 
   count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {

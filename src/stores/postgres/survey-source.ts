@@ -1,8 +1,8 @@
 /** Rows for surveys, out of short statements: the server counts and sums, and what it gives comes in portions. */
-import type { HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
+import { type DamagedTask, type HistoryCommit, isDamaged, type SurveyFilter } from '../../engine/survey.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
-import { Damaged } from '../values/damaged.ts';
-import { endedSumsOf, passedRow, type RowGiven } from '../values/passed-row.ts';
+import { DamagedRecord, readingTask } from '../values/damaged.ts';
+import { endedSumsOf, passedRow, type RowGiven, versionOf } from '../values/passed-row.ts';
 import { codeOf, codes, standingCodeOf, unknown } from '../values/standing-codes.ts';
 import {
   type EndedSums,
@@ -57,8 +57,10 @@ export class PostgresSurveySource implements SurveySource {
   readonly #cells: Cells;
   readonly #schema: string;
   readonly #tasks: string;
+  readonly #damage: 'shown' | 'thrown';
 
-  constructor(connections: Connections, cells: Cells, schema: string) {
+  constructor(connections: Connections, cells: Cells, schema: string, damage: 'shown' | 'thrown') {
+    this.#damage = damage;
     this.#connections = connections;
     this.#cells = cells;
     this.#schema = schema;
@@ -98,7 +100,7 @@ export class PostgresSurveySource implements SurveySource {
     return (await this.#ask<Row>(sql, values)).map((row) => this.#passed(row));
   }
 
-  async find(id: TaskId): Promise<Task | undefined> {
+  async find(id: TaskId): Promise<Task | DamagedTask | undefined> {
     return (await this.#found(id))?.read();
   }
 
@@ -228,8 +230,10 @@ export class PostgresSurveySource implements SurveySource {
       new Values(found.seq, afterVersion, limit),
     );
     const commits = rows.map(({ version, at, events, journal }, index): HistoryCommit => {
-      if (version !== afterVersion + index + 1) throw new Damaged(`commits of task ${id} are missing`);
-      const read = (text: string, column: string) => JSON.parse(this.#cells.read(text, column, id, version));
+      if (version !== afterVersion + index + 1)
+        throw new DamagedRecord(id, 'some of its commits are missing');
+      const read = (text: string, column: string) =>
+        readingTask(id, () => JSON.parse(this.#cells.read(text, column, id, version)));
       return {
         version,
         at,
@@ -237,7 +241,7 @@ export class PostgresSurveySource implements SurveySource {
         journal: journal === null ? [] : read(journal, 'commits.journal'),
       };
     });
-    return { commits, version: found.read().version };
+    return { commits, version: versionOf(found.read()) };
   }
 
   #groups(lane: readonly (readonly [number, Stretch])[], owner: Owner | undefined): Promise<EndedGroup[]> {
@@ -277,7 +281,10 @@ export class PostgresSurveySource implements SurveySource {
     for (let from = 0; from < seqs.length; from += bodiesPerTurn) {
       const some = seqs.slice(from, from + bodiesPerTurn);
       for (const row of await this.rowsAt(some, { filter: {}, bodies: true }))
-        if (row.isSeen) take(row.read());
+        if (row.isSeen) {
+          const task = row.read();
+          if (!isDamaged(task)) take(task);
+        }
     }
   }
 
@@ -293,7 +300,8 @@ export class PostgresSurveySource implements SurveySource {
 
   #passed(given: Row): PassedRow {
     const row = { ...given, id: named(given.id), owner: named(given.owner), tool: named(given.tool) };
-    return passedRow(row, row.body?.length ?? 0, () => this.#cells.read(row.body!, 'tasks.body', row.id));
+    const open = () => this.#cells.read(row.body!, 'tasks.body', row.id);
+    return passedRow(row, row.body?.length ?? 0, open, this.#damage);
   }
 }
 

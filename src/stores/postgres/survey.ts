@@ -1,6 +1,7 @@
 /** The `Survey` on Postgres: the server does the work, and what it gives comes in portions. */
 import type { Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
+import { DamagedRecord } from '../values/damaged.ts';
 import { Surveyor } from '../values/surveyor.ts';
 import { worded } from './driver.ts';
 import type { Connections } from './pool.ts';
@@ -15,18 +16,27 @@ export function postgresSurvey(parts: {
   readonly place: string;
 }): Survey {
   const { connections, vault, schema, clock, place } = parts;
-  const surveyor = new Surveyor(new PostgresSurveySource(connections, vault, schema), { clock });
-  const look = async <T>(read: () => Promise<T>): Promise<T> => {
+  const surveyor = (damage: 'shown' | 'thrown') =>
+    new Surveyor(new PostgresSurveySource(connections, vault, schema, damage), { clock });
+  const strict = surveyor('thrown');
+  const tolerant = surveyor('shown');
+  const look = async <T>(read: (surveyor: Surveyor) => Promise<T>): Promise<T> => {
     try {
-      return await vault.reading(read);
+      // What seems damaged may only be written in a manner that is not known yet: that is found out first.
+      return await vault
+        .reading(() => read(strict))
+        .catch((error: unknown) => {
+          if (!(error instanceof DamagedRecord)) throw error;
+          return vault.reading(() => read(tolerant));
+        });
     } catch (error) {
       throw worded(error, place);
     }
   };
   return {
-    list: (query) => look(() => surveyor.list(query)),
-    count: (filter, upTo) => look(() => surveyor.count(filter, upTo)),
-    overview: (query) => look(() => surveyor.overview(query)),
-    history: (id, query) => look(() => surveyor.history(id, query)),
+    list: (query) => look((surveyor) => surveyor.list(query)),
+    count: (filter, upTo) => look((surveyor) => surveyor.count(filter, upTo)),
+    overview: (query) => look((surveyor) => surveyor.overview(query)),
+    history: (id, query) => look((surveyor) => surveyor.history(id, query)),
   };
 }

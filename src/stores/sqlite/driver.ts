@@ -9,9 +9,10 @@ import {
   StoreFull,
   StoreNotOpened,
   StoreReadOnly,
+  TaskDamaged,
 } from '../../engine/store-errors.ts';
 import { HoldfastError } from '../../model/errors.ts';
-import { Damaged } from '../values/damaged.ts';
+import { Damaged, DamagedRecord } from '../values/damaged.ts';
 
 export type Connection = DatabaseSync;
 
@@ -118,6 +119,7 @@ export function worded(error: unknown, file: string): unknown {
   const code = sqliteCode(error) ?? fileSystemCode(error);
   switch (code) {
     case undefined:
+      if (error instanceof DamagedRecord) return new TaskDamaged(file, error.taskId, message, error);
       if (error instanceof Damaged) return corrupt(file, message, error);
       return error instanceof SyntaxError ? corrupt(file, 'a stored value is not readable', error) : error;
     case primary.full:

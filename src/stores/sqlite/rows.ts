@@ -5,12 +5,14 @@ import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
 import { bodyOf, hasResultApart, type ResultApart } from '../values/body.ts';
-import { Damaged } from '../values/damaged.ts';
+import { Damaged, DamagedRecord, damageOf, readingTask } from '../values/damaged.ts';
 import { InvalidCursor } from '../values/invalid-cursor.ts';
+import { eventsOf, soundOnly } from '../values/sound.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
 import { ParsedTasks, type TaskRow, toTask } from './body.ts';
 import type { Cells, Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
+import { asArrays, counting } from './statements.ts';
 
 /** How long notices of removal wait for other processes to read them. */
 const keepRemovalsMs = 3_600_000;
@@ -42,7 +44,7 @@ export class Rows {
   get(id: TaskId, owner?: Owner): Task | undefined {
     const row = this.#find(id, owner);
     if (!row) return undefined;
-    const task = this.#parsed.taskOf(row);
+    const task = this.#taskOf(row);
     confirm(task.id === id && (owner === undefined || task.owner === owner));
     return hasResultApart(task) ? this.#withResult(task, row.seq) : task;
   }
@@ -56,7 +58,7 @@ export class Rows {
     if (!withAncestors) return { task, ancestors };
     for (let parentId = task.parentId; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
       const parent = this.#read(this.#find(parentId));
-      if (!parent) throw new Damaged(`task ${parentId} is missing above its subtask`);
+      if (!parent) throw new DamagedRecord(id, `its parent ${parentId} is missing`);
       confirm(parent.id === parentId);
       ancestors.push(parent);
     }
@@ -70,7 +72,7 @@ export class Rows {
       const rows = lineage.task.childCount === 0 ? [] : this.#sql.descendants.all(id);
       const descendants = rows.map((row) => this.#read(row)!).sort((a, b) => a.depth - b.depth);
       const counted = [lineage.task, ...descendants].reduce((sum, { childCount }) => sum + childCount, 0);
-      if (counted !== descendants.length) throw new Damaged(`subtasks are missing below task ${id}`);
+      if (counted !== descendants.length) throw new DamagedRecord(id, 'subtasks are missing below it');
       const parents = new Set([id, ...descendants.map((task) => task.id)]);
       confirm(descendants.every(({ parentId }) => parents.has(parentId!)));
       return { ...lineage, descendants };
@@ -95,10 +97,12 @@ export class Rows {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     if (!Number.isSafeInteger(before)) throw new InvalidCursor();
     const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
-    const tasks = rows.slice(0, limit).map((row) => toTask(row, this.#cells));
-    confirm(tasks.every((task) => task.owner === owner));
     confirm(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
-    return rows.length > limit ? { tasks, nextCursor: String(rows[limit - 1]!.seq) } : { tasks };
+    const page = soundOnly(rows.slice(0, limit), (row) =>
+      this.#taskOf(row, (one) => toTask(one, this.#cells)),
+    );
+    confirm(page.tasks.every((task) => task.owner === owner));
+    return rows.length > limit ? { ...page, nextCursor: String(rows[limit - 1]!.seq) } : page;
   }
 
   count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): number {
@@ -110,7 +114,7 @@ export class Rows {
     return this.#atOneMoment(() => {
       const row = this.#find(id);
       if (!row) return [];
-      const task = this.#parsed.taskOf(row);
+      const task = this.#taskOf(row);
       confirm(task.id === id);
       // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
       const commits = this.#sql.journal.all(row.seq) as {
@@ -120,11 +124,13 @@ export class Rows {
       }[];
       confirm(commits.every((commit) => commit.task === row.seq));
       if (commits.length !== task.version || commits.some(({ version }, i) => version !== i + 1))
-        throw new Damaged(`commits of task ${id} are missing`);
-      return commits.flatMap(({ version, journal }) =>
-        journal === null
-          ? []
-          : (JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[]),
+        throw new DamagedRecord(id, 'some of its commits are missing');
+      return readingTask(id, () =>
+        commits.flatMap(({ version, journal }) =>
+          journal === null
+            ? []
+            : (JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[]),
+        ),
       );
     });
   }
@@ -156,7 +162,7 @@ export class Rows {
       ...rest,
       taskId: id,
       rootId: root_id,
-      events: JSON.parse(this.#cells.read(events, 'commits.events', id, rest.version)),
+      events: eventsOf(id, () => this.#cells.read(events, 'commits.events', id, rest.version)),
     }));
   }
 
@@ -208,9 +214,11 @@ export class Rows {
 
   #withResult(task: DoneTask, seq: number): Task {
     const row = this.#sql.resultApart.get(seq) as { value: Stored } | undefined;
-    if (!row) throw new Damaged(`the result of task ${task.id} is missing`);
+    if (!row) throw new DamagedRecord(task.id, 'its result is missing');
     const { apart: _, ...outcome } = task.outcome as ResultApart;
-    const value = JSON.parse(this.#cells.read(row.value, 'results.value', task.id));
+    const value = readingTask(task.id, () =>
+      JSON.parse(this.#cells.read(row.value, 'results.value', task.id)),
+    );
     return { ...task, outcome: { ...outcome, value } as Outcome };
   }
 
@@ -227,9 +235,18 @@ export class Rows {
 
   #read(row: unknown): Task | undefined {
     if (row === undefined) return undefined;
-    const task = this.#parsed.taskOf(row as TaskRow);
+    const task = this.#taskOf(row as TaskRow);
     this.#found.set(task.id, { seq: (row as TaskRow).seq, version: task.version });
     return task;
+  }
+
+  #taskOf(row: TaskRow, parse = (one: TaskRow) => this.#parsed.taskOf(one)): Task {
+    try {
+      return parse(row);
+    } catch (error) {
+      // Most rows are read without their id: it is looked up only for those that are damaged.
+      throw damageOf(() => row.id ?? (this.#sql.idAt.get(row.seq) as { id: TaskId }).id, error);
+    }
   }
 
   #write({ task, at, events, journal }: TaskWrite): void {
@@ -319,6 +336,7 @@ function prepare(db: Connection, { areBound }: Cells) {
         select ${columns} from (select (select seq from tasks where id = ?) as found) cross join tasks
         where seq = coalesce(found, 1) and iif(+id = ?, +owner = ?, found is not null)`),
     ),
+    idAt: db.prepare('select id from tasks where seq = ?'),
     // Not `union all`, which would go in circles for ever if a damaged index said that a task is below itself.
     descendants: db.prepare(`
       with recursive below (seq, id) as (
@@ -375,16 +393,4 @@ function prepare(db: Connection, { areBound }: Cells) {
     keepApart: db.prepare('insert or replace into results (task, value) values (?, ?)'),
     forgetResult: db.prepare('delete from results where task = ?'),
   };
-}
-
-/** In an index alone: no row is read. */
-function counting(db: Connection, index: string, condition: string) {
-  const sql = (more: string) =>
-    `select count(*) as n from (select 1 from tasks indexed by ${index} where ${condition} ${more} limit ?)`;
-  return { all: db.prepare(sql('')), own: db.prepare(sql('and owner = ?')) };
-}
-
-function asArrays<S extends { setReturnArrays(enabled: boolean): void }>(statement: S): S {
-  statement.setReturnArrays(true);
-  return statement;
 }

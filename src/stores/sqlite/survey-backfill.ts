@@ -4,6 +4,8 @@
  * Until then surveys look into the bodies of such rows themselves.
  */
 import { BackgroundWork } from '../values/background-work.ts';
+import { readingTask } from '../values/damaged.ts';
+import { soundOnly } from '../values/sound.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
 import { isUnknown } from '../values/survey-sql.ts';
 import { type TaskRow, toTask } from './body.ts';
@@ -19,6 +21,8 @@ export class SurveyBackfill {
   readonly #cells: Cells;
   readonly #commands: GroupCommit;
   readonly #work: BackgroundWork;
+  /** It goes back from here, so that a row that is damaged is met once. */
+  #before = Number.MAX_SAFE_INTEGER;
 
   constructor(parts: {
     readonly db: Connection;
@@ -48,18 +52,17 @@ export class SurveyBackfill {
   /** Inside a transaction. */
   #batch(): number {
     const rows = this.#some(batchRows);
-    const update = this.#db.prepare('update tasks set standing = ?, created_at = ? where seq = ?');
-    for (const row of rows) {
-      const task = toTask(row, this.#cells);
-      update.run(standingCodeOf(task), task.createdAt, row.seq);
-    }
+    const update = this.#db.prepare('update tasks set standing = ?, created_at = ? where id = ?');
+    const { tasks } = soundOnly(rows, (row) => readingTask(row.id!, () => toTask(row, this.#cells)));
+    for (const task of tasks) update.run(standingCodeOf(task), task.createdAt, task.id);
+    this.#before = rows.at(-1)?.seq ?? this.#before;
     return rows.length;
   }
 
   #some(limit: number): TaskRow[] {
     const sql = `
       select seq, body, lease_until, id from tasks indexed by tasks_of_unknown_standing
-      where ${isUnknown} order by seq desc limit ?`;
-    return this.#db.prepare(sql).all(limit) as unknown as TaskRow[];
+      where ${isUnknown} and seq < ? order by seq desc limit ?`;
+    return this.#db.prepare(sql).all(this.#before, limit) as unknown as TaskRow[];
   }
 }

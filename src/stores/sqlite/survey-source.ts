@@ -1,9 +1,9 @@
 /** Rows for surveys, on a connection of their own in a thread, or on the one of a database in memory. */
-import type { HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
+import { type DamagedTask, type HistoryCommit, isDamaged, type SurveyFilter } from '../../engine/survey.ts';
 import { standingOf } from '../../model/standing.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
-import { Damaged } from '../values/damaged.ts';
-import { endedSumsOf, passedRow, type RowGiven } from '../values/passed-row.ts';
+import { DamagedRecord, readingTask } from '../values/damaged.ts';
+import { endedSumsOf, passedRow, type RowGiven, versionOf } from '../values/passed-row.ts';
 import { codeOf, unknown } from '../values/standing-codes.ts';
 import {
   type EndedSums,
@@ -105,7 +105,7 @@ export class SqliteSurveySource implements SurveySource {
     return found;
   }
 
-  async find(id: TaskId): Promise<Task | undefined> {
+  async find(id: TaskId): Promise<Task | DamagedTask | undefined> {
     return this.#found('id', id)?.read();
   }
 
@@ -165,7 +165,7 @@ export class SqliteSurveySource implements SurveySource {
     if (await this.hasUnknown()) {
       for (const seq of (await this.live([unknown], owner)) ?? []) {
         const task = this.#found('seq', seq)?.read();
-        if (task && !task.unpublished) add(task.tool, codeOf(standingOf(task)), 1);
+        if (task && !isDamaged(task) && !task.unpublished) add(task.tool, codeOf(standingOf(task)), 1);
       }
     }
     return [...groups.values()];
@@ -260,11 +260,11 @@ export class SqliteSurveySource implements SurveySource {
     for (const row of this.#prepared(sql).iterate(found.seq, limit, afterVersion)) {
       const { version, at, events, journal } = row as unknown as CommitRow;
       if (version !== afterVersion + commits.length + 1)
-        throw new Damaged(`commits of task ${id} are missing`);
+        throw new DamagedRecord(id, 'some of its commits are missing');
       length += events.length + (journal?.length ?? 0);
       if (commits.length > 0 && length > historyLength) break;
       const read = (stored: Stored, column: string) =>
-        JSON.parse(this.#cells.read(stored, column, id, version));
+        readingTask(id, () => JSON.parse(this.#cells.read(stored, column, id, version)));
       commits.push({
         version,
         at,
@@ -272,7 +272,7 @@ export class SqliteSurveySource implements SurveySource {
         journal: journal === null ? [] : read(journal, 'commits.journal'),
       });
     }
-    return { commits, version: found.read().version };
+    return { commits, version: versionOf(found.read()) };
   }
 
   /** The index of live tasks in stretches, from which none is left out or given twice however many turns they take. */
@@ -334,7 +334,7 @@ export class SqliteSurveySource implements SurveySource {
       const kind = durationMs === null ? undefined : kindOf(code, classOf(durationMs));
       if (kind !== undefined) return [{ tool, kinds: Uint16Array.of(kind), counts: Uint32Array.of(1) }];
       const task = this.#found('seq', seq)?.read();
-      return task?.phase === 'done' ? [endedSumsOf(task)] : [];
+      return task && !isDamaged(task) && task.phase === 'done' ? [endedSumsOf(task)] : [];
     });
   }
 

@@ -6,7 +6,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 import type { Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
-import { Damaged } from '../values/damaged.ts';
+import type { TaskId } from '../../model/task.ts';
+import { Damaged, DamagedRecord } from '../values/damaged.ts';
 import { InvalidCursor } from '../values/invalid-cursor.ts';
 import type { Keys } from '../values/keys.ts';
 import { Surveyor } from '../values/surveyor.ts';
@@ -39,6 +40,8 @@ export interface Failure {
   readonly kind: 'sqlite' | 'damaged' | 'unreadable' | 'locked' | 'cursor' | 'other';
   readonly message: string;
   readonly errcode?: number;
+  /** Whose record is damaged, if it is that of one task. */
+  readonly taskId?: TaskId;
 }
 
 /** More than the moment for which the serving connection waits: here nobody is held up. */
@@ -85,7 +88,13 @@ async function answered(surveyor: Surveyor, asking: Asking): Promise<Omit<Answer
 function failureOf(error: unknown): Failure {
   const { message, errcode } = error as { message: string; errcode?: number };
   const kind = kindOf(error);
-  return kind === 'sqlite' ? { kind, message, errcode: errcode! } : { kind, message };
+  const { taskId } = error instanceof DamagedRecord ? error : {};
+  return {
+    kind,
+    message,
+    ...(kind === 'sqlite' && { errcode: errcode! }),
+    ...(taskId !== undefined && { taskId }),
+  };
 }
 
 function kindOf(error: unknown): Failure['kind'] {

@@ -5,10 +5,10 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StoreClosed, StoreNotUnlocked } from '../../engine/store-errors.ts';
-import type { HistoryCommit, Survey } from '../../engine/survey.ts';
+import type { DamagedTask, HistoryCommit, Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { Task } from '../../model/task.ts';
-import { Damaged } from '../values/damaged.ts';
+import { Damaged, DamagedRecord } from '../values/damaged.ts';
 import { InvalidCursor } from '../values/invalid-cursor.ts';
 import type { Keys } from '../values/keys.ts';
 import { Surveyor } from '../values/surveyor.ts';
@@ -93,7 +93,7 @@ class SurveyThread implements Survey {
 
   async list(...args: Parameters<Survey['list']>) {
     const { value, parts } = await this.#ask({ method: 'list', args });
-    return { ...(value as object), tasks: await parsed<Task>(parts!) };
+    return { ...(value as object), tasks: await parsed<Task | DamagedTask>(parts!) };
   }
 
   async count(...args: Parameters<Survey['count']>) {
@@ -178,12 +178,12 @@ class SurveyThread implements Survey {
 }
 
 /** The error as it would have been here. */
-function errorOf({ kind, message, errcode }: Failure, file: string): unknown {
+function errorOf({ kind, message, errcode, taskId }: Failure, file: string): unknown {
   switch (kind) {
     case 'cursor':
       return new InvalidCursor();
     case 'damaged':
-      return new Damaged(message);
+      return taskId === undefined ? new Damaged(message) : new DamagedRecord(taskId, message);
     case 'unreadable':
       return new SyntaxError(message);
     case 'locked': {

@@ -1,6 +1,6 @@
 /** What a survey asks for: whether a row fits, and in which lanes such rows are. */
-import type { SurveyFilter } from '../../engine/survey.ts';
-import { standingOf } from '../../model/standing.ts';
+import { isDamaged, type SurveyFilter } from '../../engine/survey.ts';
+import { type Standing, standingOf } from '../../model/standing.ts';
 import { codeOf, isLive, standingAt, unknown } from './standing-codes.ts';
 import { gathered, type Reader } from './survey-lanes.ts';
 import type { Lane, PassedRow, SurveySource, Wanted } from './survey-source.ts';
@@ -29,12 +29,17 @@ export function fits(asked: Asked, row: Compared): boolean {
   const { owner, tool, standings, since, until, needle } = asked;
   if (owner !== undefined && row.owner !== owner) return false;
   if (tool !== undefined && row.tool !== tool) return false;
-  if (standings && !standings.includes(standingAt(row.standing) ?? standingOf(row.read()))) return false;
+  if (standings && !standings.includes(standingAt(row.standing) ?? standingIn(row))) return false;
   if (since !== undefined || until !== undefined) {
     const at = row.createdAt ?? row.read().createdAt;
     if (at < (since ?? at) || at >= (until ?? Number.POSITIVE_INFINITY)) return false;
   }
   return needle === undefined || isFound(needle, row);
+}
+
+function standingIn({ read }: Compared): Standing {
+  const task = read();
+  return isDamaged(task) ? (task.standing ?? 'lost') : standingOf(task);
 }
 
 function isFound(needle: string, { id, tool, owner, statusMessage }: Compared): boolean {

@@ -1,5 +1,5 @@
 /** What a database gives to its surveyor: rows in small portions, so that nobody has to wait for a large one. */
-import type { HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
+import type { DamagedTask, HistoryCommit, SurveyFilter } from '../../engine/survey.ts';
 import type { Standing } from '../../model/standing.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 
@@ -34,7 +34,7 @@ export interface PassedRow {
   readonly createdAt: number | null;
   /** How long the body is. */
   readonly length: number;
-  readonly read: () => Task;
+  readonly read: () => Task | DamagedTask;
   readonly statusMessage: () => string | undefined;
 }
 
@@ -71,7 +71,7 @@ export interface SurveySource {
   rows(lane: Lane, before: number, limit: number, wanted: Wanted): Promise<Portion>;
   /** These rows, as far as they are there; the newest first. */
   rowsAt(seqs: readonly number[], wanted: Wanted): Promise<Portion['rows']>;
-  find(id: TaskId): Promise<Task | undefined>;
+  find(id: TaskId): Promise<Task | DamagedTask | undefined>;
   /** The youngest of those up to this number, whoever may see it; undefined if there is none. */
   youngestUpTo(seq: number): Promise<{ readonly seq: number; readonly createdAt: number } | undefined>;
   /** Whether an owner has few enough tasks to go through all of them. */

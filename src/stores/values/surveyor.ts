@@ -3,14 +3,16 @@
  * on the filter, so that what is rare is found by an index and what is common simply by going back. Whatever a lane
  * gives is compared with the whole filter again. A look that takes too long ends, and its cursor goes on.
  */
-import type {
-  HistoryPage,
-  Overview,
-  OverviewQuery,
-  Survey,
-  SurveyCount,
-  SurveyFilter,
-  SurveyPage,
+import {
+  type DamagedTask,
+  type HistoryPage,
+  isDamaged,
+  type Overview,
+  type OverviewQuery,
+  type Survey,
+  type SurveyCount,
+  type SurveyFilter,
+  type SurveyPage,
 } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { Task, TaskId } from '../../model/task.ts';
@@ -64,7 +66,7 @@ export class Surveyor implements Survey {
     const query = asked(filter);
     const whole = await this.#withWholeId(query);
     if (whole) return { tasks: cursor === undefined ? [...whole] : [] };
-    const tasks: Task[] = [];
+    const tasks: (Task | DamagedTask)[] = [];
     let length = 0;
     const end = await this.#pass(
       query,
@@ -157,12 +159,15 @@ export class Surveyor implements Survey {
   }
 
   /** A text that is the whole id of a task asks for that task, a subtask too, and for nothing else. */
-  async #withWholeId(query: Asked): Promise<Task[] | undefined> {
+  async #withWholeId(query: Asked): Promise<(Task | DamagedTask)[] | undefined> {
     if (query.text === undefined) return undefined;
     const found = await this.#source.find(query.text);
-    const root = found?.parentId === undefined ? found : await this.#source.find(found.rootId);
-    if (!found || !root || root.unpublished) return undefined;
-    const row = { ...found, standing: unknown, read: () => found, statusMessage: () => found.statusMessage };
+    if (!found) return undefined;
+    const isRoot = isDamaged(found) || found.parentId === undefined;
+    const root = isRoot ? found : await this.#source.find(found.rootId);
+    if (!root || (!isDamaged(root) && root.unpublished)) return undefined;
+    const statusMessage = () => (isDamaged(found) ? undefined : found.statusMessage);
+    const row = { ...found, standing: unknown, read: () => found, statusMessage };
     return fits(query, row) ? [slimTask(found)] : [];
   }
 
@@ -241,12 +246,12 @@ function numberOf(cursor: string | undefined): number {
   return Number(cursor);
 }
 
-function slim(row: PassedRow): Task {
+function slim(row: PassedRow): Task | DamagedTask {
   const task = row.read();
   return row.length > longBody ? slimTask(task) : task;
 }
 
-function slimTask(task: Task): Task {
-  if (task.phase !== 'done' || task.outcome.kind !== 'result') return task;
+function slimTask(task: Task | DamagedTask): Task | DamagedTask {
+  if (isDamaged(task) || task.phase !== 'done' || task.outcome.kind !== 'result') return task;
   return { ...task, outcome: { ...task.outcome, value: null } };
 }

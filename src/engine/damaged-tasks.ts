@@ -1,0 +1,35 @@
+/**
+ * Tasks whose records this process found damaged. Their rows cannot be written, so that whoever looks for work finds
+ * them again and again: each is left alone for a while, and for twice as long after every further failure.
+ */
+import type { TaskId } from '../model/task.ts';
+
+const firstRestMs = 5_000;
+const longestRestMs = 600_000;
+const most = 10_000;
+
+export class DamagedTasks {
+  readonly #found = new Map<TaskId, { readonly restMs: number; readonly until: number }>();
+
+  /** How many there are: so many more must be looked for to find others. */
+  get size(): number {
+    return this.#found.size;
+  }
+
+  found(id: TaskId, now: number): void {
+    const restMs = Math.min(longestRestMs, (this.#found.get(id)?.restMs ?? firstRestMs / 2) * 2);
+    this.#found.delete(id);
+    this.#found.set(id, { restMs, until: now + restMs });
+    if (this.#found.size > most) this.#found.delete(this.#found.keys().next().value!);
+  }
+
+  isLeftAlone(id: TaskId, now: number): boolean {
+    const until = this.#found.get(id)?.until;
+    return until !== undefined && now < until;
+  }
+
+  /** It could be read after all: somebody has restored it. */
+  isSound(id: TaskId): void {
+    this.#found.delete(id);
+  }
+}

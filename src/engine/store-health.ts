@@ -1,0 +1,194 @@
+/**
+ * Whether the store can be used, going by what becomes of everything that this process asks of it. A failed write makes
+ * it unusable, and so does one that goes unanswered; the next write that succeeds makes it usable again. While it is
+ * not, a small write is tried every second, so that this is noticed where nobody else writes.
+ */
+import type { Clock } from '../model/clock.ts';
+import { newId } from '../model/id.ts';
+import { type Observer, quietly } from './observer.ts';
+import type { Database } from './queue.ts';
+import { StoreClosed, StoreError, StoreSilent, TaskDamaged } from './store-errors.ts';
+
+const probeMs = 1_000;
+/** A store that has not finished any write for so long, though some are waiting, does not answer. */
+const silentMs = 3_000;
+/** As much as a usual task takes: a full disk may still have room for less. */
+const probeText = 'x'.repeat(16_384);
+
+export class StoreHealth {
+  readonly #clock: Clock;
+  readonly #observer: Observer;
+  #failure: { readonly error: StoreError; readonly since: number } | undefined;
+  #pendingWrites = 0;
+  #progressAt = 0;
+  #silence: NodeJS.Timeout | undefined;
+  #probe: (() => Promise<unknown>) | undefined;
+  #cancelProbe: (() => void) | undefined;
+
+  constructor(clock: Clock, observer: Observer) {
+    this.#clock = clock;
+    this.#observer = observer;
+  }
+
+  /** Why it cannot be written at present; undefined as long as it can. */
+  get failure(): StoreError | undefined {
+    return this.#failure?.error;
+  }
+
+  /** The same database, with an eye on what becomes of whatever it is asked. */
+  watch(database: Database): Database {
+    const { store, queue, secrets, sessions, audit, survey } = database;
+    const read = <T>(act: Promise<T>) => this.#read(act);
+    const write = <T>(act: Promise<T>) => this.#write(act);
+    this.#probe = () => write(probe(database));
+    // Told, though nobody may notice: what was under way is repeated on another connection.
+    database.onDisconnected?.((error) => this.#report(error));
+    return {
+      store: {
+        create: (bearing, decide) => write(store.create(bearing, decide)),
+        update: (reach, id, decide) => write(store.update(reach, id, decide)),
+        get: (id, owner) => read(store.get(id, owner)),
+        family: (id) => read(store.family(id)),
+        childIds: (id) => read(store.childIds(id)),
+        list: (query) => read(store.list(query)).then((page) => this.#listed(page)),
+        count: (owner, what, upTo) => read(store.count(owner, what, upTo)),
+        journal: (id) => read(store.journal(id)),
+        due: (what, now, limit) => read(store.due(what, now, limit)),
+        size: () => read(store.size()),
+        subscribe: (listener) => store.subscribe(listener),
+        close: () => store.close(),
+      },
+      queue: {
+        get name() {
+          return queue.name;
+        },
+        ...(queue.usualLeaseMs !== undefined && { usualLeaseMs: queue.usualLeaseMs }),
+        isAlive: (name) => read(queue.isAlive(name)),
+        offers: (tools, limit, running) => read(queue.offers(tools, limit, running)),
+        orphans: (tools, readySince, limit) => read(queue.orphans(tools, readySince, limit)),
+        renew: (claims, leaseMs) => write(queue.renew(claims, leaseMs)),
+        isolate: (claim) => write(queue.isolate(claim)),
+        backlog: (tools, most) => read(queue.backlog(tools, most)),
+        onWork: (listener) => queue.onWork(listener),
+      },
+      secrets: { get: (name) => read(secrets.get(name)) },
+      sessions: {
+        save: (session) => write(sessions.save(session)),
+        get: (id) => read(sessions.get(id)),
+        delete: (id) => write(sessions.delete(id)),
+        forget: (seenBefore) => write(sessions.forget(seenBefore)),
+      },
+      audit: {
+        ...audit,
+        append: (entries) => write(audit.append(entries)),
+        read: (query) => read(audit.read(query)),
+        prune: (before, limit) => write(audit.prune(before, limit)),
+      },
+      survey: {
+        list: (query) => read(survey.list(query)),
+        count: (filter, upTo) => read(survey.count(filter, upTo)),
+        overview: (query) => read(survey.overview(query)),
+        history: (id, query) => read(survey.history(id, query)),
+      },
+      close: () => {
+        this.#stop();
+        return database.close();
+      },
+    };
+  }
+
+  // What is returned is what the store gave: whoever waits for it waits no longer because it is watched.
+
+  #read<T>(act: Promise<T>): Promise<T> {
+    act.then(undefined, (error: unknown) => this.#report(error));
+    return act;
+  }
+
+  #write<T>(act: Promise<T>): Promise<T> {
+    if (this.#pendingWrites++ === 0) this.#progressAt = performance.now();
+    this.#silence ??= setInterval(() => this.#listen(), probeMs).unref();
+    act.then(
+      () => {
+        this.#ended();
+        if (this.#failure) this.#recovered();
+      },
+      (error: unknown) => {
+        this.#ended();
+        if (this.#report(error)) this.#failed(error as StoreError);
+      },
+    );
+    return act;
+  }
+
+  #ended(): void {
+    this.#pendingWrites--;
+    this.#progressAt = performance.now();
+  }
+
+  #listen(): void {
+    if (this.#pendingWrites === 0) {
+      clearInterval(this.#silence);
+      this.#silence = undefined;
+    } else if (!this.#failure && performance.now() - this.#progressAt > silentMs) {
+      const silent = new StoreSilent(silentMs, true);
+      this.#report(silent);
+      this.#failed(silent);
+    }
+  }
+
+  #listed<P extends { readonly damaged?: readonly string[] }>(page: P): P {
+    for (const id of page.damaged ?? []) this.#damaged(id, 'it could not be listed');
+    return page;
+  }
+
+  /** True if the store itself failed. Refusals of rules are no failures, nor is the damage of a single task. */
+  #report(error: unknown): boolean {
+    if (!(error instanceof StoreError) || error instanceof StoreClosed) return false;
+    if (error instanceof TaskDamaged) {
+      this.#damaged(error.taskId, error.message);
+      return false;
+    }
+    quietly(() => this.#observer.storeFailed({ at: this.#clock.now(), error }));
+    return true;
+  }
+
+  #damaged(task: string, message: string): void {
+    quietly(() => this.#observer.damaged({ at: this.#clock.now(), task, message }));
+  }
+
+  #failed(error: StoreError): void {
+    this.#failure = { error, since: this.#failure?.since ?? this.#clock.now() };
+    this.#probeLater();
+  }
+
+  #recovered(): void {
+    const at = this.#clock.now();
+    const { since } = this.#failure!;
+    this.#failure = undefined;
+    quietly(() => this.#observer.storeRecovered({ at, failedMs: at - since }));
+  }
+
+  #probeLater(): void {
+    this.#cancelProbe ??= this.#clock.schedule(this.#clock.now() + probeMs, () => {
+      void this.#probe?.()
+        .catch(() => {})
+        .then(() => {
+          this.#cancelProbe = undefined;
+          if (this.#failure) this.#probeLater();
+        });
+    });
+  }
+
+  #stop(): void {
+    this.#probe = undefined;
+    this.#cancelProbe?.();
+    clearInterval(this.#silence);
+  }
+}
+
+/** Writes and removes what nobody asks for. */
+async function probe({ sessions }: Database): Promise<void> {
+  const id = `probe ${newId()}`;
+  await sessions.save({ id, owner: '', opening: { text: probeText }, seenAt: Date.now() });
+  await sessions.delete(id);
+}

@@ -1,0 +1,66 @@
+/** `holdfast serve` whose store fails: its clients and whoever looks at its terminal are told. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { canMount, smallDisk } from '../faults/disk.ts';
+import { Other } from '../faults/other.ts';
+import { gatewayProcess } from './processes.ts';
+
+vi.setConfig({ testTimeout: 90_000 });
+/** Callers are told after four seconds, on a machine that has other things to do. */
+const atMostMs = 6_000;
+
+async function connected(url: URL): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(new StreamableHTTPClientTransport(url));
+  onTestFinished(() => client.close());
+  return client;
+}
+
+async function refusal(act: Promise<unknown>): Promise<{ readonly message: string; readonly ms: number }> {
+  const started = performance.now();
+  const message = await act.then(
+    () => 'It was answered.',
+    (error: Error) => error.message,
+  );
+  return { message, ms: performance.now() - started };
+}
+
+test('a client of a gateway whose file is locked is told within seconds, and so is the terminal', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-locked-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const commands = { wait: { command: 'sleep 1; echo done', shell: true } };
+  await using gateway = await gatewayProcess({ commands }, folder).start();
+  const client = await connected(gateway.url);
+  const other = new Other(join(folder, 'tasks.db'));
+  await other.do('lock', 'immediate', 60_000);
+  const { message, ms } = await refusal(client.callTool({ name: 'wait', arguments: {} }));
+  expect(message).toContain('The task store is not available');
+  expect(ms).toBeLessThan(atMostMs);
+  await expect.poll(() => gateway.complaints, { timeout: 20_000 }).toContain('The task store fails');
+  await other.kill();
+  await expect.poll(() => gateway.complaints, { timeout: 20_000 }).toContain('The task store works again');
+});
+
+test.skipIf(!canMount)(
+  'a client of a gateway whose disk fills up while its call runs is told within seconds',
+  async () => {
+    const { folder } = smallDisk();
+    const commands = {
+      fill: {
+        command: 'head -c 10000000 /dev/zero > "$1" 2> /dev/null; yes | head -c 200000',
+        shell: true,
+        args: [join(folder, 'ballast')],
+      },
+    };
+    await using gateway = await gatewayProcess({ commands }, folder).start();
+    const client = await connected(gateway.url);
+    const { message, ms } = await refusal(client.callTool({ name: 'fill', arguments: {} }));
+    expect(message).toContain('The task store is not available (disk full)');
+    expect(message).not.toContain(folder);
+    expect(ms).toBeLessThan(atMostMs);
+    await expect.poll(() => gateway.complaints, { timeout: 20_000 }).toContain('the disk is full');
+  },
+);
