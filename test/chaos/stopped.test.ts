@@ -67,7 +67,8 @@ test('a process that was stopped in the middle of a commit finishes it before an
   await holder.do('stopAt', 'commit: written');
   const completed = holder.do('complete', claim!, 'begun in time');
   await until(() => isWriteLocked(file));
-  await pause(200); // Its lease has run out.
+  expect(await claimTasks(other, { tools, limit: 1, leaseMs, now: Date.now })).toEqual([]);
+  await pause(200); // Its lease was seen to run out.
   const claims = claimTasks(other, { tools, limit: 1, leaseMs, now: Date.now });
   // The other's event loop goes round while it waits for the file.
   expect(await Promise.race([claims, pause(300, 'still waiting')])).toBe('still waiting');

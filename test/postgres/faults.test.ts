@@ -108,14 +108,12 @@ test('a task whose job a process fetched and did not live to claim is offered to
   await Promise.all([one!.close(), other!.close()]);
 });
 
-test('a task that is ready by the clock of another machine waits for ours', async () => {
+test('a task that is ready by the clock of another machine is ready here too', async () => {
   const [early, late] = [new ManualClock(), new ManualClock()];
   early.advance(60_000);
   const ahead = await openPostgres(url, { clock: early, schema: 'clocks' });
   const behind = await openPostgres(url, { clock: late, schema: 'clocks' });
   const { task } = await create(ahead.store, early, aTask());
-  expect(await claim(behind, late)).toEqual([]);
-  late.advance(60_000);
   expect((await claim(behind, late)).map((one) => one.task.id)).toEqual([task.id]);
   await Promise.all([ahead.close(), behind.close()]);
 });

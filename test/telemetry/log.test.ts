@@ -71,7 +71,7 @@ test('a worker whose task another has claimed meanwhile says so, and with which 
   await begun.promise;
   const later = Date.now() + 60_000;
   const other = { name: 'another worker', leaseMs: 60_000 };
-  await database.store.update('task', id, (task) => claim(task, other, later));
+  await database.store.update('task', id, (task) => claim(task, other, later, { name: database.queue.name }));
   goOn.resolve();
   await said.promise;
   expect(entries.at(-1)).toMatchObject({ level: 'warn', event: 'superseded', task: id, detail: { pass: 1 } });
