@@ -112,7 +112,7 @@ async function unleashOnPlace(
 ): Promise<ClusterReport> {
   const { kills, seed, folder, errands, say } = run;
   const { unleashOnCluster } = await import('./chaos/cluster/run.ts');
-  const some = Math.ceil(kills / 3);
+  const some = Math.ceil(kills / 4);
   const { report } = await unleashOnCluster({
     place,
     folder,

@@ -49,6 +49,18 @@ describe('a task may be taken from', () => {
     expect(problemsOf(attempt('a', 1, 0, 3_000), away, attempt('b', 2, 1_700, 1_800))).toEqual([]);
   });
 
+  test('any, when nobody could commit for so long', () => {
+    const commits = [100, 1_500].map((at): Entry => ({ what: 'commit', task, version: at, at }));
+    const between: Entry = { what: 'commit', task, version: 800, at: 800 };
+    const taken = [attempt('a', 1, 0, 3_000), attempt('b', 2, 1_600, 1_700), commits];
+    expect(problemsOf(...taken)).toEqual([]);
+    expect(problemsOf(...taken, between)).toEqual([]);
+    expect(problemsOf(...taken, between, { ...between, at: 500 }, { ...between, at: 1_200 })).toEqual([
+      robbed,
+      again,
+    ]);
+  });
+
   test('one that is not in a step: it has parked', () => {
     expect(problemsOf(attempt('a', 1, 0, 10), attempt('b', 2, 500, 600, 'moor'))).toEqual([]);
   });

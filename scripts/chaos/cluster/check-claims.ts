@@ -106,7 +106,8 @@ class Excuses {
 
   constructor(history: History, leaseMs: number) {
     this.#leaseMs = leaseMs;
-    this.#outages = of(history, 'restarted').map(({ from, at }) => ({ from, until: at + leaseMs }));
+    const away = of(history, 'restarted').map(({ from, at }) => ({ from, until: at }));
+    this.#outages = [...away, ...standstills(history, leastLeft * leaseMs)];
     for (const [process, fates] of Map.groupBy(of(history, 'fate'), (one) => one.process)) {
       const end = fates.find(({ fate }) => fate === 'killed' || fate === 'ended')?.at;
       if (end !== undefined) this.#ends.set(process, end);
@@ -125,9 +126,22 @@ class Excuses {
   /** Whether the process of an attempt may have lost its claim between the attempt's begin and this moment. */
   mayLose({ process, at: from }: Began, at: number): boolean {
     if ((this.#ends.get(process) ?? Number.POSITIVE_INFINITY) <= at) return true;
-    if (this.#outages.some((outage) => outage.from < at && outage.until > from)) return true;
+    if (this.#outages.some(({ from: since, until }) => since < at && until + this.#leaseMs > from))
+      return true;
     return (this.#stalls.get(process) ?? []).some(
       (stall) => stall.until > from && Math.min(stall.until, at) - stall.from >= leastLeft * this.#leaseMs,
     );
   }
+}
+
+/**
+ * Times in which nobody committed anything: a process that is stopped in the middle of a commit to SQLite keeps all
+ * others from writing, renewals included.
+ */
+function standstills(history: History, leastMs: number): Interval[] {
+  const commits = of(history, 'commit').map(({ at }) => at);
+  return commits
+    .slice(1)
+    .map((until, index) => ({ from: commits[index]!, until }))
+    .filter(({ from, until }) => until - from >= leastMs);
 }
