@@ -35,7 +35,7 @@ const kinds = [
 export function stallTests(store: StoreName, { work, leaseMs, stallsMs, jumps, timeout }: Lane): void {
   const stalls = kinds.flatMap(([kind, stall]) =>
     stallsMs.map((list) => ({
-      title: `${kind} for ${list.join(' and ')} ms`,
+      title: `${kind} for ${list.map((ms) => ms / 1_000).join(', ')} s`,
       stall: async (worker: Worker) => {
         for (const [index, ms] of list.entries()) {
           await stall(worker, ms);
@@ -45,7 +45,7 @@ export function stallTests(store: StoreName, { work, leaseMs, stallsMs, jumps, t
     })),
   );
   const moves = jumps.map((list) => ({
-    title: `${list.map((hours) => `${hours > 0 ? '+' : ''}${hours} h`).join(' and ')}`,
+    title: `${list.map((hours) => `${hours > 0 ? '+' : ''}${hours}`).join(', ')} h`,
     jump: async (workers: readonly Worker[]) => {
       for (const hours of list) {
         for (const worker of workers) worker.moveClock(hours * hourMs);
@@ -58,55 +58,57 @@ export function stallTests(store: StoreName, { work, leaseMs, stallsMs, jumps, t
 
   describe(`on ${store}`, { timeout }, () => {
     describe('a worker that is alone', () => {
-      test.each(stalls)('and $title keeps its steps and its claims', async ({ stall }) => {
-        await using scene = await Scene.on(store, { work });
-        const [worker] = await scene.start(1);
-        const held = await holdSeveral(scene);
-        await stall(worker!);
-        await severalLeases();
-        await expectAllKept(scene, held);
-      });
+      for (const { title, stall } of stalls)
+        test(`and ${title} keeps its steps and its claims`, async () => {
+          await using scene = await Scene.on(store, { work });
+          const [worker] = await scene.start(1);
+          const held = await holdSeveral(scene);
+          await stall(worker!);
+          await severalLeases();
+          await expectAllKept(scene, held);
+        });
 
-      test.each(moves)(
-        'and whose clock is off by $title keeps its steps and its claims',
-        async ({ jump }) => {
+      for (const { title, jump } of moves)
+        test(`and whose clock is off by ${title} keeps its steps and its claims`, async () => {
           await using scene = await Scene.on(store, { work });
           const workers = await scene.start(1);
           const held = await holdSeveral(scene);
           await jump(workers);
           await severalLeases();
           await expectAllKept(scene, held);
-        },
-      );
+        });
     });
 
     describe('of three workers', () => {
-      test.each(stalls)('one $title: the others take no task but its own', async ({ stall }) => {
-        await using scene = await Scene.on(store, { work });
-        const workers = await scene.start(crew);
-        const held = await scene.holdOneInEach(workers);
-        await stall(workers[0]!);
-        await severalLeases();
-        await expectTakenOnlyFrom(scene, held, workers[0]!);
-      });
+      for (const { title, stall } of stalls)
+        test(`one ${title}: the others take no task but its own`, async () => {
+          await using scene = await Scene.on(store, { work });
+          const workers = await scene.start(crew);
+          const held = await scene.holdOneInEach(workers);
+          await stall(workers[0]!);
+          await severalLeases();
+          await expectTakenOnlyFrom(scene, held, workers[0]!);
+        });
 
-      test.each(moves)('one whose clock is off by $title takes no task and loses none', async ({ jump }) => {
-        await using scene = await Scene.on(store, { work });
-        const workers = await scene.start(crew);
-        const held = await scene.holdOneInEach(workers);
-        await jump(workers.slice(0, 1));
-        await severalLeases();
-        await expectAllKept(scene, held);
-      });
+      for (const { title, jump } of moves)
+        test(`one whose clock is off by ${title} takes no task and loses none`, async () => {
+          await using scene = await Scene.on(store, { work });
+          const workers = await scene.start(crew);
+          const held = await scene.holdOneInEach(workers);
+          await jump(workers.slice(0, 1));
+          await severalLeases();
+          await expectAllKept(scene, held);
+        });
 
-      test.each(moves)('each keeps its tasks when the clocks of all are off by $title', async ({ jump }) => {
-        await using scene = await Scene.on(store, { work });
-        const workers = await scene.start(crew);
-        const held = await scene.holdOneInEach(workers);
-        await jump(workers);
-        await severalLeases();
-        await expectAllKept(scene, held);
-      });
+      for (const { title, jump } of moves)
+        test(`each keeps its tasks when the clocks of all are off by ${title}`, async () => {
+          await using scene = await Scene.on(store, { work });
+          const workers = await scene.start(crew);
+          const held = await scene.holdOneInEach(workers);
+          await jump(workers);
+          await severalLeases();
+          await expectAllKept(scene, held);
+        });
     });
 
     test('a worker whose clock is behind by an hour runs tasks that are ready at once', async () => {
