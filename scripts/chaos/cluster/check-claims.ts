@@ -126,8 +126,7 @@ class Excuses {
   /** Whether the process of an attempt may have lost its claim between the attempt's begin and this moment. */
   mayLose({ process, at: from }: Began, at: number): boolean {
     if ((this.#ends.get(process) ?? Number.POSITIVE_INFINITY) <= at) return true;
-    if (this.#outages.some(({ from: since, until }) => since < at && until + this.#leaseMs > from))
-      return true;
+    if (this.#outages.some((outage) => outage.from < at && outage.until > from)) return true;
     return (this.#stalls.get(process) ?? []).some(
       (stall) => stall.until > from && Math.min(stall.until, at) - stall.from >= leastLeft * this.#leaseMs,
     );
