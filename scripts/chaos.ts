@@ -1,10 +1,11 @@
-/** `npm run chaos`: kills processes at random while work runs, and tells what was lost. */
+/** `npm run chaos`: kills and stalls processes and moves clocks at random while work runs, and tells what was lost. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { Place } from './chaos/cluster/place.ts';
 import type { ClusterReport } from './chaos/cluster/report.ts';
-import { isSound, lastLine, type Report } from './chaos/report.ts';
+import { isSound, lastLine, type Report, sumOf } from './chaos/report.ts';
 
 const options = {
   kills: { type: 'string' },
@@ -14,15 +15,17 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-const help = `Kills processes at random while tasks run, then checks what their steps wrote.
+const help = `Kills and stalls processes and moves their clocks at random while tasks run, then checks what happened.
 
 Usage: npm run chaos -- [--kills N] [--seed S] [--store sqlite:PATH | postgres: | postgres://…] [--json]
 
   --kills N             how many processes to kill; 20 unless told
   --seed S              repeats the random choices of an earlier run
-  --store sqlite:PATH   the database to work on; a new one in a temporary folder unless told
-  --store postgres:     two servers, three workers and clients on a Postgres that is started for the run: its
-                        connections are cut and it is restarted too, and what clients saw is judged
+  --store sqlite:PATH   the database to work on; a new one in a temporary folder unless told. Half of the kills meet
+                        workers alone; the other half a cluster of two servers, three workers and clients, whose
+                        workers are stalled and whose clocks are moved too, and what clients saw is judged
+  --store postgres:     such a cluster on a Postgres that is started for the run: its connections are cut and it is
+                        restarted too
   --store postgres://…  the same on a server that is there already, and is not restarted
   --json                prints machine-readable lines
   -h, --help            say this
@@ -31,6 +34,8 @@ The exit code is 0 if nothing was lost, repeated or broken, 1 otherwise, and 2 f
 
 const tellEveryMs = 2_000;
 const mostProblems = 20;
+/** Short, so that many stalls around and beyond it fit into a run. */
+const leaseMs = 3_000;
 
 /** Wrong usage, said in one sentence. */
 class WrongUsage extends Error {}
@@ -66,37 +71,59 @@ async function run(args: string[]): Promise<number> {
   return unleashAndTell(kills, seed, store === undefined ? undefined : fileOf(store), json);
 }
 
+type Say = (line: object, text: string) => void;
+
+function sayer(json: boolean): Say {
+  return (line, text) => console.log(json ? JSON.stringify(line) : text);
+}
+
 async function unleashOnPostgres(kills: number, seed: number, url: string, json: boolean): Promise<number> {
   const isOurs = url.endsWith(':');
   if (!isOurs && !/^postgres(ql)?:\/\/./.test(url))
     throw new WrongUsage('--store wants postgres: alone, or a URL of a server.');
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-cluster-'));
-  const say = (line: object, text: string) => console.log(json ? JSON.stringify(line) : text);
+  const say = sayer(json);
   say({ seed, kills, folder }, `seed ${seed}: --seed ${seed} repeats the random choices of this run`);
   const { ownPostgres, postgresPlace } = await import('./chaos/cluster/place.ts');
-  const { unleashOnCluster } = await import('./chaos/cluster/run.ts');
   const place = isOurs ? await ownPostgres() : postgresPlace(url);
   try {
-    const faults = { kills, restarts: Math.ceil(kills / 20), stops: Math.ceil(kills / 20) };
-    const { report } = await unleashOnCluster({
-      place,
-      folder,
-      seed,
-      errands: 200,
-      faults,
-      tell: (progress) =>
-        say(
-          progress,
-          `${progress.kills} kills, ${progress.finished} of ${progress.ordered} errands finished`,
-        ),
-    });
+    const report = await unleashOnPlace(place, { kills, seed, folder, errands: 200, say });
     if (json) console.log(JSON.stringify(report));
-    else tellCluster(report, folder);
+    else {
+      tellCluster(report, folder);
+      console.log(lastLine(report));
+    }
     if (isSound(report)) rmSync(folder, { recursive: true, force: true });
     return isSound(report) ? 0 : 1;
   } finally {
     await place.remove();
   }
+}
+
+async function unleashOnPlace(
+  place: Place,
+  run: {
+    readonly kills: number;
+    readonly seed: number;
+    readonly folder: string;
+    readonly errands: number;
+    readonly say: Say;
+  },
+): Promise<ClusterReport> {
+  const { kills, seed, folder, errands, say } = run;
+  const { unleashOnCluster } = await import('./chaos/cluster/run.ts');
+  const some = Math.ceil(kills / 4);
+  const { report } = await unleashOnCluster({
+    place,
+    folder,
+    seed,
+    errands,
+    leaseMs,
+    faults: { kills, restarts: Math.ceil(kills / 20), stops: some, blocks: some, jumps: some },
+    tell: (progress) =>
+      say(progress, `${progress.kills} kills, ${progress.finished} of ${progress.ordered} errands finished`),
+  });
+  return report;
 }
 
 function tellCluster(report: ClusterReport, folder: string): void {
@@ -105,12 +132,14 @@ function tellCluster(report: ClusterReport, folder: string): void {
     `${report.errands} errands, ${report.steps} steps, ${report.attemptsInVain} attempts in vain; ${report.entries} lines of history; ${report.seconds} s`,
   );
   console.log(
-    `${report.restarts} restarts of Postgres, ${report.cuts} connections cut, ${report.stops} workers stopped; ${report.superseded} passes found another in their place`,
+    `${report.restarts} restarts of Postgres, ${report.cuts} connections cut; ${report.superseded} passes found another in their place`,
+  );
+  console.log(
+    `${report.stops} workers stopped, ${report.blocks} event loops blocked, ${report.jumps} clock jumps`,
   );
   console.log(
     `${report.takeOvers} take-overs: at worst ${report.longestTakeOverMs} ms after a kill, ${report.longestTakeOverFromStoppedMs} ms after a stop, ${report.longestDisturbedTakeOverMs} ms with whatever else came in between`,
   );
-  console.log(lastLine(report));
 }
 
 async function unleashAndTell(
@@ -120,32 +149,47 @@ async function unleashAndTell(
   json: boolean,
 ): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-chaos-'));
-  const steps = join(folder, 'steps');
-  mkdirSync(steps);
-  const say = (line: object, text: string) => console.log(json ? JSON.stringify(line) : text);
+  const database = file ?? join(folder, 'tasks.db');
+  const [steps, history] = [join(folder, 'steps'), join(folder, 'history')];
+  for (const path of [steps, history]) mkdirSync(path);
+  const say = sayer(json);
   say({ seed, kills, folder }, `seed ${seed}: --seed ${seed} repeats the random choices of this run`);
   // Only now: wrong usage is told at once.
   const { unleash } = await import('./chaos/run.ts');
-  let isNeeded = false;
+  const { sqlitePlace } = await import('./chaos/cluster/place.ts');
+  let isNeeded = true;
   process.once('exit', () => {
     if (!isNeeded) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
+  const ofWorkersAlone = Math.ceil(kills / 2);
   let toldAt = 0;
   const { report } = await unleash({
-    file: file ?? join(folder, 'tasks.db'),
+    file: database,
     folder: steps,
     seed,
-    kills,
+    kills: ofWorkersAlone,
     tell: (progress) => {
-      if (Date.now() - toldAt < tellEveryMs && progress.kills < kills) return;
+      if (Date.now() - toldAt < tellEveryMs && progress.kills < ofWorkersAlone) return;
       toldAt = Date.now();
       say(progress, `${progress.kills} kills, ${progress.finished} of ${progress.voyages} voyages finished`);
     },
   });
-  isNeeded = !isSound(report);
-  if (json) console.log(JSON.stringify(report));
-  else tellAll(report, folder);
-  return isSound(report) ? 0 : 1;
+  const cluster = await unleashOnPlace(sqlitePlace(database), {
+    kills: kills - ofWorkersAlone,
+    seed,
+    folder: history,
+    errands: 60,
+    say,
+  });
+  const sum = sumOf(report, cluster);
+  isNeeded = !isSound(sum);
+  if (json) console.log(JSON.stringify({ ...report, cluster, ...sum }));
+  else {
+    tellAll(report, folder);
+    tellCluster(cluster, history);
+    console.log(lastLine(sum));
+  }
+  return isSound(sum) ? 0 : 1;
 }
 
 function tellProblems(report: Report | ClusterReport, left: string): void {
@@ -173,7 +217,6 @@ function tellAll(report: Report, folder: string): void {
     `${report.answers} answers; open questions were looked at ${report.questionsOpenAcrossKills} times after a kill; ` +
       `${report.creatorKills} kills of the creator; ${report.deploys} deploys`,
   );
-  console.log(lastLine(report));
 }
 
 function wholeNumber(option: string, text: unknown, least: number): number {

@@ -34,6 +34,16 @@ export interface Report {
 /** What every run of chaos is summed up by. */
 type Sum = Pick<Report, 'kills' | 'tasks' | 'lost' | 'repeatedSteps' | 'brokenInvariants'>;
 
+export function sumOf(one: Sum, other: Sum): Sum {
+  return {
+    kills: one.kills + other.kills,
+    tasks: one.tasks + other.tasks,
+    lost: one.lost + other.lost,
+    repeatedSteps: one.repeatedSteps + other.repeatedSteps,
+    brokenInvariants: one.brokenInvariants + other.brokenInvariants,
+  };
+}
+
 export function lastLine({ kills, tasks, lost, repeatedSteps, brokenInvariants }: Sum): string {
   return `chaos: ${kills} kills, ${tasks} tasks, ${lost} lost, ${repeatedSteps} repeated steps, ${brokenInvariants} broken invariants`;
 }

@@ -9,6 +9,13 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
+export interface ChildOptions {
+  /** How many files it may have open. */
+  readonly maxFiles?: number;
+  /** URLs of modules that are loaded before the program. */
+  readonly imports?: readonly string[];
+}
+
 const running = new Set<ChildProcess>();
 
 // A test that fails half-way must not leave its children at work.
@@ -27,10 +34,11 @@ export class Child<Line> {
     program: string,
     argument: unknown,
     hear: (line: Line) => void,
-    { maxFiles }: { readonly maxFiles?: number } = {},
+    { maxFiles, imports = [] }: ChildOptions = {},
   ) {
     const path = fileURLToPath(new URL(program, import.meta.url));
-    const command = [process.execPath, path, JSON.stringify(argument)];
+    const preloads = imports.flatMap((url) => ['--import', url]);
+    const command = [process.execPath, ...preloads, path, JSON.stringify(argument)];
     // The shell becomes the program, so that the pid is the program's.
     if (maxFiles !== undefined) command.unshift('sh', '-c', `ulimit -n ${maxFiles}; exec "$@"`, 'sh');
     this.#process = spawn(command[0]!, command.slice(1), { stdio: ['pipe', 'pipe', 'pipe'] });
@@ -55,6 +63,10 @@ export class Child<Line> {
 
   get complaints(): string {
     return this.#complaints;
+  }
+
+  get pid(): number {
+    return this.#process.pid!;
   }
 
   tell(line: unknown): void {

@@ -12,12 +12,20 @@ test('two hundred errands survive forty kills, two crashes of Postgres, and two 
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-cluster-'));
   const place = await ownPostgres();
   try {
-    const faults = { kills: 40, restarts: 2, stops: 2 };
+    const faults = { kills: 40, restarts: 2, stops: 4, blocks: 4, jumps: 8 };
     const { report } = await unleashOnCluster({ place, folder, seed, errands: 200, faults });
     console.log(report);
     expect(report.problems).toEqual([]);
     expect(report.errands).toBeGreaterThanOrEqual(200);
-    expect(report).toMatchObject({ lost: 0, repeatedSteps: 0, brokenInvariants: 0, restarts: 2, stops: 2 });
+    expect(report).toMatchObject({
+      lost: 0,
+      repeatedSteps: 0,
+      brokenInvariants: 0,
+      restarts: 2,
+      stops: 4,
+      blocks: 4,
+      jumps: 8,
+    });
     // The kills and the stops met work, and who was stopped found that its place was taken.
     expect(report.undisturbedTakeOvers).toBeGreaterThan(0);
     expect(report.longestTakeOverFromStoppedMs).toBeGreaterThan(0);

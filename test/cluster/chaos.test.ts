@@ -19,7 +19,7 @@ test('two servers and three workers lose nothing when they are killed, cut off, 
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-cluster-'));
   const place = await ownPostgres();
   try {
-    const faults = { kills: 4, restarts: 1, stops: 0 };
+    const faults = { kills: 4, restarts: 1, stops: 0, blocks: 1, jumps: 2 };
     const { report } = await unleashOnCluster({ place, folder, seed, errands: 24, faults, bounds });
     console.log(report);
     expect(report.problems).toEqual([]);

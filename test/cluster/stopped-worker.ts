@@ -17,7 +17,7 @@ export interface Aftermath {
   readonly log: readonly string[];
 }
 
-const lease = '2s';
+export const leaseMs = 2_000;
 const haulMs = 2_000;
 
 /** Without a URL, on a file of its own. */
@@ -26,7 +26,7 @@ export async function stopAndGoOn(url?: string, program?: string): Promise<After
   const store = url ?? `sqlite:${join(folder, 'tasks.db')}`;
   const history = new HistoryFile(folder, 'run');
   const members = new Members(
-    { store, folder, run: `stopped-${newId().slice(0, 8)}`, lease },
+    { store, folder, run: `stopped-${newId().slice(0, 8)}`, lease: leaseMs },
     history,
     program,
   );

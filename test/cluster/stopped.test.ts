@@ -1,9 +1,10 @@
 /** A worker that was stopped for longer than its heartbeat and goes on: it may do what it likes, and commits nothing. */
 import { afterAll, describe, test } from 'vitest';
 import { checkHistory } from '../../scripts/chaos/cluster/check-history.ts';
+import { takeOverBounds } from '../../scripts/chaos/cluster/take-overs.ts';
 import { told } from '../../scripts/chaos/problem.ts';
 import { freshDatabase } from '../postgres/database.ts';
-import { type Aftermath, stopAndGoOn } from './stopped-worker.ts';
+import { type Aftermath, leaseMs, stopAndGoOn } from './stopped-worker.ts';
 
 const databases: Awaited<ReturnType<typeof freshDatabase>>[] = [];
 afterAll(() => Promise.all(databases.map((database) => database.remove())));
@@ -48,5 +49,5 @@ describe.concurrent.each(stores)('on %s', { timeout: 180_000 }, (_, store) => {
 });
 
 function problems({ history }: Pick<Aftermath, 'history'>): string[] {
-  return checkHistory(history).problems.map(told);
+  return checkHistory(history, takeOverBounds, leaseMs).problems.map(told);
 }

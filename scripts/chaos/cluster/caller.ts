@@ -13,7 +13,7 @@ import { type HistoryFile, moment, type Seen } from './history.ts';
 import type { Members } from './members.ts';
 
 const answeredWithinMs = 8_000;
-const patienceMs = 90_000;
+const patienceMs = 240_000;
 const notFound = -32_602;
 /** How long a subscription that is still open is given to tell of the end. */
 const toldWithinMs = 6_000;

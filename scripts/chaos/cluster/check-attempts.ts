@@ -31,7 +31,10 @@ export function checkAttempts(history: History): AttemptFindings {
     [...returned.values()].flatMap(({ legs }) => legs ?? []).map((leg) => [leg.id, leg]),
   );
   for (const [task, result] of returned) results.set(task, result as Returned & { id: TaskId });
-  const checks = [...byTask].map(([task, own]) => new TaskAttempts(task, own, results.get(task)));
+  const clocksAreRightUntil = of(history, 'clock')[0]?.at ?? Number.POSITIVE_INFINITY;
+  const checks = [...byTask].map(
+    ([task, own]) => new TaskAttempts(task, own, results.get(task), clocksAreRightUntil),
+  );
   return {
     problems: [
       ...ends(history, returned),
@@ -55,8 +58,15 @@ class TaskAttempts {
   readonly #began: readonly Attempt[];
   readonly #did: ReadonlyMap<string, Attempt>;
   readonly #result: Returned | undefined;
+  readonly #clocksAreRightUntil: number;
 
-  constructor(id: TaskId, lines: readonly Attempt[], result: Returned | undefined) {
+  constructor(
+    id: TaskId,
+    lines: readonly Attempt[],
+    result: Returned | undefined,
+    clocksAreRightUntil: number,
+  ) {
+    this.#clocksAreRightUntil = clocksAreRightUntil;
     this.id = id;
     this.#began = lines.filter(({ what }) => what === 'began');
     this.#did = new Map(lines.filter(({ what }) => what === 'did').map((line) => [line.nonce, line]));
@@ -145,9 +155,10 @@ class TaskAttempts {
     return [];
   }
 
+  /** Timers go by the wall clock, so it must have been right all the time. */
   #timersKept(): Problem[] {
     return this.#began
-      .filter(({ lateMs = 0 }) => lateMs < 0)
+      .filter(({ lateMs = 0, at }) => lateMs < 0 && at < this.#clocksAreRightUntil)
       .map(({ step, lateMs }) => this.#problem('broken', `${step} ran ${-lateMs!} ms before its time`));
   }
 

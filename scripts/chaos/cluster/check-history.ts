@@ -2,6 +2,7 @@
 import type { TaskId } from '../../../src/index.ts';
 import type { Problem } from '../problem.ts';
 import { type AttemptFindings, checkAttempts } from './check-attempts.ts';
+import { checkClaims } from './check-claims.ts';
 import { checkClients, of } from './check-clients.ts';
 import type { History } from './history.ts';
 import {
@@ -18,13 +19,19 @@ export interface Verdict {
   readonly takeOvers: readonly TakeOver[];
 }
 
-export function checkHistory(history: History, bounds: TakeOverBounds = takeOverBounds): Verdict {
+/** `leaseMs` is that of the workers, by default that of Postgres. */
+export function checkHistory(
+  history: History,
+  bounds: TakeOverBounds = takeOverBounds,
+  leaseMs = 10_000,
+): Verdict {
   const attempts = checkAttempts(history);
   const { takeOvers, problems } = takeOversIn(history, bounds);
   return {
     problems: [
       ...checkClients(history),
       ...attempts.problems,
+      ...checkClaims(history, leaseMs),
       ...problems,
       ...lateTakeOvers(takeOvers, bounds),
       ...checkCommits(history),

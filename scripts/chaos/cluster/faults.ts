@@ -5,56 +5,80 @@ import { type HistoryFile, isInStep, moment } from './history.ts';
 import type { Member, Members } from './members.ts';
 import type { Place } from './place.ts';
 
+/** How often each fault happens. */
 export interface FaultPlan {
   /** Of workers and servers, with `kill -9`. */
   readonly kills: number;
   /** Of the database, in the middle. */
   readonly restarts: number;
-  /** Workers that are stopped for longer than their heartbeat, one after the other, and then continued. */
+  /** Workers that are stopped with SIGSTOP for a time around and beyond their lease, and then continued. */
   readonly stops: number;
+  /** Workers whose event loop is blocked for as long. */
+  readonly blocks: number;
+  /** Wall clocks that are wrong by an hour or a day for a while, of one process or of all. */
+  readonly jumps: number;
 }
 
-/** Past the heartbeat by which alone the others can tell, and past the time within which they must have. */
-const stoppedMs = 17_000;
+type Kind = keyof FaultPlan;
+
+interface Parts {
+  readonly members: Members;
+  readonly place: Place;
+  readonly random: Random;
+  readonly history: HistoryFile;
+  readonly folder: string;
+  readonly leaseMs: number;
+}
+
 /** Long enough after a kill for a take-over that nothing disturbs. */
 const calmMs = 6_000;
+const hourMs = 3_600_000;
+const kinds = ['kills', 'restarts', 'stops', 'blocks', 'jumps'] as const;
 
 export class Faults {
   cuts = 0;
   restarts = 0;
   stops = 0;
-  readonly #members: Members;
-  readonly #place: Place;
-  readonly #random: Random;
-  readonly #history: HistoryFile;
-  readonly #folder: string;
+  blocks = 0;
+  jumps = 0;
+  readonly #parts: Parts;
+  /** Faults that last while others happen. */
+  readonly #lasting = new Set<Promise<void>>();
+  #jumping: Promise<void> = Promise.resolve();
+  /** By how much all clocks are off. It only grows, so that whoever sleeps until a time wakes up within the run. */
+  #clockMs = 0;
 
-  constructor(members: Members, place: Place, random: Random, history: HistoryFile, folder: string) {
-    this.#folder = folder;
-    this.#members = members;
-    this.#place = place;
-    this.#random = random;
-    this.#history = history;
+  constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
-  async unleash({ kills, restarts, stops }: FaultPlan, tell: () => void): Promise<void> {
-    for (let stopped = 0; this.#members.kills < kills; tell()) {
-      const share = this.#members.kills / kills;
-      if (this.#place.restart && this.restarts < restarts && share >= (this.restarts + 1) / (restarts + 1))
-        await this.#restart();
-      if (stopped < stops && share >= (stopped + 0.5) / stops) {
-        stopped++;
-        await this.#stopOne();
-      }
-      await pause(this.#random.between(200, 1_200));
-      if (this.cuts === 0 || this.#random.chance(0.4)) await this.#cut();
-      await this.#kill(kills - this.#members.kills);
+  async unleash(plan: FaultPlan, tell: () => void): Promise<void> {
+    const { random } = this.#parts;
+    for (let kind = this.#next(plan); kind; kind = this.#next(plan), tell()) {
+      await pause(random.between(200, 1_200));
+      if (this.cuts === 0 || random.chance(0.4)) await this.#cut();
+      if (kind === 'kills') await this.#kill(plan.kills - this.#parts.members.kills);
+      if (kind === 'restarts') await this.#restart();
+      if (kind === 'stops') await this.#stall('stop');
+      if (kind === 'blocks') await this.#stall('block');
+      if (kind === 'jumps') await this.#jump();
     }
+    await Promise.all(this.#lasting);
+  }
+
+  /** Any kind of which something is left, the likelier the more. */
+  #next(plan: FaultPlan): Kind | undefined {
+    const { members, place, random } = this.#parts;
+    const left = kinds.flatMap((kind) => {
+      if (kind === 'restarts' && !place.restart) return [];
+      const done = kind === 'kills' ? members.kills : this[kind];
+      return Array.from({ length: Math.max(0, plan[kind] - done) }, () => kind);
+    });
+    return left.length > 0 ? random.oneOf(left) : undefined;
   }
 
   async #kill(left: number): Promise<void> {
-    const random = this.#random;
-    const members = this.#members;
+    const { members, random } = this.#parts;
     const workers = members.of('worker');
     const downMs = random.between(0, 800);
     const kind = random.next();
@@ -68,35 +92,66 @@ export class Faults {
 
   /** One that is in the middle of a step, if there is any within a while. */
   async #busyWorker(): Promise<Member> {
+    const { members, random, folder } = this.#parts;
     for (let look = 0; ; look++) {
-      const worker = this.#random.oneOf(this.#members.of('worker'));
-      if (look === 100 || isInStep(this.#folder, worker.name)) return worker;
+      const worker = random.oneOf(members.of('worker'));
+      if (look === 100 || (!worker.isStalled && isInStep(folder, worker.name))) return worker;
       await pause(20);
     }
   }
 
   async #cut(): Promise<void> {
+    const { place, random, history } = this.#parts;
     const from = moment();
-    const connections = await this.#place.cut?.(this.#random);
+    const connections = await place.cut?.(random);
     if (!connections) return;
     this.cuts += connections;
-    this.#history.add({ what: 'cut', from, at: moment(), connections });
+    history.add({ what: 'cut', from, at: moment(), connections });
   }
 
   async #restart(): Promise<void> {
+    const { place, random, history } = this.#parts;
     this.restarts++;
     const from = moment();
-    await this.#place.restart!();
-    this.#history.add({ what: 'restarted', from, at: moment() });
-    await pause(this.#random.between(500, 2_000));
+    await place.restart!();
+    history.add({ what: 'restarted', from, at: moment() });
+    await pause(random.between(500, 2_000));
   }
 
-  async #stopOne(): Promise<void> {
+  async #stall(how: 'stop' | 'block'): Promise<void> {
+    const { members, random, leaseMs } = this.#parts;
     const worker = await this.#busyWorker();
-    this.stops++;
-    this.#members.stop(worker);
-    await pause(stoppedMs);
-    this.#members.continue(worker);
-    await pause(1_000);
+    if (how === 'stop') this.stops++;
+    else this.blocks++;
+    if (worker.isStalled) return;
+    await this.#lasts(members.stall(worker, how, random.between(0.5 * leaseMs, 3 * leaseMs)));
+  }
+
+  /**
+   * A clock that is fast turns out to be right: all others follow it. One that is slow is corrected. So the time by
+   * which a task was told to wake up is never an hour away when the clocks agree again.
+   */
+  async #jump(): Promise<void> {
+    const { members, random, leaseMs } = this.#parts;
+    await this.#jumping;
+    this.jumps++;
+    const ms = random.oneOf([1, -1, 24, -24]) * hourMs;
+    const some = random.chance(0.5) ? [random.oneOf(members.all)] : undefined;
+    const lastsMs = random.between(0.5 * leaseMs, 2 * leaseMs);
+    const jump = async () => {
+      members.moveClocks(this.#clockMs + ms, some);
+      this.#clockMs += Math.max(0, ms);
+      await pause(lastsMs);
+      members.moveClocks(this.#clockMs);
+    };
+    this.#jumping = jump();
+    await this.#lasts(this.#jumping);
+  }
+
+  /** Waits for the end of a fault, or lets others happen meanwhile. */
+  async #lasts(fault: Promise<void>): Promise<void> {
+    const lasting: Promise<void> = fault.finally(() => this.#lasting.delete(lasting));
+    this.#lasting.add(lasting);
+    if (this.#parts.random.chance(0.5)) await lasting;
   }
 }

@@ -94,7 +94,15 @@ export type Fate = {
   readonly what: 'fate';
   readonly process: string;
   readonly role: 'server' | 'worker';
-  readonly fate: 'ready' | 'killed' | 'stopped' | 'continued' | 'ended';
+  /** A process that was stopped, or whose event loop is blocked, is `continued` later, unless it is killed first. */
+  readonly fate: 'ready' | 'killed' | 'stopped' | 'blocked' | 'continued' | 'ended';
+  readonly at: number;
+};
+/** The wall clock of a process was set to the true time plus so much. */
+export type Clock = {
+  readonly what: 'clock';
+  readonly process: string;
+  readonly offsetMs: number;
   readonly at: number;
 };
 /** The database was away from `from` until `at`, or so many connections to it were cut. */
@@ -132,6 +140,7 @@ export type Entry =
   | Began
   | Did
   | Fate
+  | Clock
   | Trouble
   | Commit
   | Stored;

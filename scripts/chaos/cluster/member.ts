@@ -4,9 +4,10 @@ import { createInterface } from 'node:readline';
 import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, type Database, type Duration, type LogEntry } from '../../../src/index.ts';
 import { serveHttp } from '../../../src/server.ts';
+import { blockLoop, moveClock } from '../../../test/chaos/movable-clock.ts';
 import { withoutLimits } from '../../../test/fixture/without-limits.ts';
 import { clusterTools } from './errand.ts';
-import { HistoryFile } from './history.ts';
+import { HistoryFile, moment } from './history.ts';
 import { openStore } from './store.ts';
 
 export interface MemberOptions {
@@ -19,7 +20,14 @@ export interface MemberOptions {
   readonly concurrency?: number;
   /** Other than by default. */
   readonly lease?: Duration;
+  /** By how much its wall clock is off. */
+  readonly clockMs?: number;
 }
+
+export type Order =
+  | { readonly order: 'stop' }
+  | { readonly order: 'block'; readonly ms: number }
+  | { readonly order: 'clock'; readonly ms: number };
 
 export type Said =
   | { readonly kind: 'ready'; readonly url?: string }
@@ -29,16 +37,29 @@ export type Said =
 /** `through` stands between the engine and its database: a test may hand in one that is broken. */
 export async function join(through: (database: Database) => Database = (database) => database) {
   const options: MemberOptions = JSON.parse(process.argv[2]!);
-  const { name, role, store, folder, run, concurrency = 32, lease } = options;
+  const { name, role, store, folder, run, concurrency = 32, lease, clockMs = 0 } = options;
+  const history = new HistoryFile(folder, name);
+  moveClock(clockMs);
   const stop = Promise.withResolvers<void>();
   const input = createInterface({ input: process.stdin });
-  input.on('line', () => stop.resolve());
+  input.on('line', (text) => {
+    const order: Order = JSON.parse(text);
+    if (order.order === 'stop') stop.resolve();
+    if (order.order === 'clock') moveClock(order.ms);
+    if (order.order === 'block') block(order.ms);
+  });
   // Nobody may outlive the run: its end closes our standard input.
   input.on('close', () => process.exit(1));
+  /** Written down here: nobody else knows when it began. */
+  const block = (ms: number) => {
+    history.add({ what: 'fate', process: name, role, fate: 'blocked', at: moment() });
+    blockLoop(ms);
+    history.add({ what: 'fate', process: name, role, fate: 'continued', at: moment() });
+  };
   try {
     const tasks = createTasks({
       store: async () => through(await openStore(store)),
-      tools: clusterTools({ history: new HistoryFile(folder, name), process: name, run }),
+      tools: clusterTools({ history, process: name, run }),
       limits: withoutLimits,
       log: (entry) => {
         if (entry.level === 'warn' || entry.level === 'error') say({ kind: 'log', entry });

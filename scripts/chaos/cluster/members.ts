@@ -6,7 +6,7 @@ import type { Random } from '../../../test/chaos/random.ts';
 import { Peer } from '../../../test/load/peer.ts';
 import type { Problem } from '../problem.ts';
 import { type Fate, type HistoryFile, moment } from './history.ts';
-import type { MemberOptions, Said } from './member.ts';
+import type { MemberOptions, Order, Said } from './member.ts';
 
 type Role = MemberOptions['role'];
 
@@ -17,9 +17,14 @@ export interface Member {
   readonly ready: Promise<void>;
   /** Of a server that is ready. */
   peer?: Peer;
+  /** It was killed, or has ended. */
+  isGone: boolean;
+  isStalled: boolean;
 }
 
-export type CommonOptions = Omit<MemberOptions, 'name' | 'role'>;
+export type CommonOptions = Omit<MemberOptions, 'name' | 'role' | 'clockMs'>;
+
+const preload = import.meta.resolve('../../../test/chaos/movable-clock.ts');
 
 const longestStopMs = 20_000;
 
@@ -34,6 +39,8 @@ export class Members {
   readonly #places: Record<Role, Member[]> = { server: [], worker: [] };
   #started = 0;
   #isOver = false;
+  /** By how much the clocks of processes are off that are not named otherwise. */
+  #clockMs = 0;
 
   constructor(options: CommonOptions, history: HistoryFile, program = import.meta.resolve('./member.ts')) {
     this.#options = options;
@@ -70,6 +77,7 @@ export class Members {
   async kill(members: readonly Member[], downMs: number): Promise<void> {
     for (const member of members) {
       this.kills++;
+      member.isGone = true;
       this.#record(member, 'killed');
       void member.child.kill();
     }
@@ -84,8 +92,29 @@ export class Members {
   }
 
   continue(member: Member): void {
+    if (member.isGone) return;
     this.#record(member, 'continued');
     member.child.go();
+  }
+
+  /** Stops the process with SIGSTOP, or its event loop only, for so long; it may be killed meanwhile. */
+  async stall(member: Member, how: 'stop' | 'block', ms: number): Promise<void> {
+    member.isStalled = true;
+    if (how === 'stop') this.stop(member);
+    else this.#order(member, { order: 'block', ms });
+    await pause(ms);
+    if (how === 'stop') this.continue(member);
+    member.isStalled = false;
+  }
+
+  /** Sets the clocks of these processes to the true time plus so much; of all, those to come included, if none is named. */
+  moveClocks(ms: number, some?: readonly Member[]): void {
+    if (!some) this.#clockMs = ms;
+    for (const member of some ?? this.all) {
+      if (member.isGone) continue;
+      this.#history.add({ what: 'clock', process: member.name, offsetMs: ms, at: moment() });
+      this.#order(member, { order: 'clock', ms });
+    }
   }
 
   /** Tells everybody to stop, and expects that they do. */
@@ -93,7 +122,7 @@ export class Members {
     await Promise.all(
       this.all.map(async (member) => {
         this.#record(member, 'ended');
-        member.child.tell('stop');
+        this.#order(member, { order: 'stop' });
         const exit = await Promise.race([member.child.exit, pause(longestStopMs, undefined, { ref: false })]);
         const { code, signal } = exit ?? (await member.child.kill());
         if (code !== 0)
@@ -121,9 +150,11 @@ export class Members {
       this.#record(member, 'ready');
       ready.resolve();
     };
-    const child = new Child<Said>(this.#program, { ...this.#options, name, role }, hear);
-    const member: Member = { name, role, child, ready: ready.promise };
+    const options = { ...this.#options, name, role, clockMs: this.#clockMs };
+    const child = new Child<Said>(this.#program, options, hear, { imports: [preload] });
+    const member: Member = { name, role, child, ready: ready.promise, isGone: false, isStalled: false };
     void child.exit.then(({ code, signal }) => {
+      member.isGone = true;
       member.peer?.close();
       delete member.peer;
       if (signal !== 'SIGKILL' && code !== 0)
@@ -140,6 +171,10 @@ export class Members {
     const next = this.#start(member.role);
     this.#places[member.role][place] = next;
     return next;
+  }
+
+  #order({ child }: Member, order: Order): void {
+    child.tell(order);
   }
 
   #record({ name, role }: Member, fate: Fate['fate']): void {

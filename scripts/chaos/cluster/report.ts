@@ -19,6 +19,8 @@ export interface ClusterReport {
   /** Connections to the database that were cut. */
   readonly cuts: number;
   readonly stops: number;
+  readonly blocks: number;
+  readonly jumps: number;
   readonly takeOvers: number;
   readonly undisturbedTakeOvers: number;
   readonly longestTakeOverMs: number;
@@ -60,6 +62,8 @@ export function reportOf(parts: {
     restarts: faults.restarts,
     cuts: faults.cuts,
     stops: faults.stops,
+    blocks: faults.blocks,
+    jumps: faults.jumps,
     takeOvers: takeOvers.length,
     undisturbedTakeOvers: undisturbed('killed').length,
     longestTakeOverMs: longest(undisturbed('killed')),

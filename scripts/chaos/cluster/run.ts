@@ -10,7 +10,7 @@ import { Members } from './members.ts';
 import type { Place } from './place.ts';
 import { type ClusterReport, reportOf } from './report.ts';
 import { openStore } from './store.ts';
-import type { TakeOverBounds } from './take-overs.ts';
+import { boundsFor, type TakeOverBounds } from './take-overs.ts';
 import { Watch } from './watch.ts';
 
 export interface ClusterOptions {
@@ -21,7 +21,9 @@ export interface ClusterOptions {
   /** Errands, each with two subtasks. There are more if the kills take longer than they do. */
   readonly errands: number;
   readonly faults: FaultPlan;
-  /** How soon work must go on elsewhere; as with default settings unless told. */
+  /** The lease of the workers; the default of the store unless told. */
+  readonly leaseMs?: number;
+  /** How soon work must go on elsewhere; unless told, by the lease. */
   readonly bounds?: TakeOverBounds;
   readonly tell?: (progress: ClusterProgress) => void;
 }
@@ -45,14 +47,15 @@ const finishWithinMs = 120_000;
 
 export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedCluster> {
   const { place, folder, seed, errands, faults: plan, tell = () => {} } = options;
+  const leaseMs = options.leaseMs ?? (place.url.startsWith('sqlite:') ? 15_000 : 10_000);
   const started = moment();
   const run = `cluster-${newId().slice(0, 12)}`;
   const history = new HistoryFile(folder, 'run');
   const random = (salt: number) => seededRandom(seed * 8 + salt);
   const database = await openStore(place.url);
   const watch = new Watch(database, history);
-  const members = new Members({ store: place.url, folder, run }, history);
-  const faults = new Faults(members, place, random(0), history, folder);
+  const members = new Members({ store: place.url, folder, run, lease: leaseMs }, history);
+  const faults = new Faults({ members, place, random: random(0), history, folder, leaseMs });
   const orders = random(1);
   const callers: Caller[] = [];
   const underWay = new Set<Promise<void>>();
@@ -99,7 +102,7 @@ export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedC
     await database.close();
   }
   const entries = readHistory(folder);
-  const verdict = checkHistory(entries, options.bounds);
+  const verdict = checkHistory(entries, options.bounds ?? boundsFor(leaseMs), leaseMs);
   const seconds = Math.round((moment() - started) / 1_000);
   const report = reportOf({ seed, errands: callers.length, members, faults, verdict, entries, seconds });
   return { report, history: entries, verdict };

@@ -21,8 +21,13 @@ export interface TakeOverBounds {
   readonly stopped: number;
 }
 
-/** With default settings: a lock tells the dead, and only the heartbeat tells the stopped. */
+/** With default settings of Postgres: a lock tells the dead, and only the heartbeat tells the stopped. */
 export const takeOverBounds: TakeOverBounds = { killed: 5_000, stopped: 15_000 };
+
+/** A lock tells the dead, whatever the lease; what is stopped keeps its tasks for a lease. */
+export function boundsFor(leaseMs: number): TakeOverBounds {
+  return { killed: takeOverBounds.killed, stopped: leaseMs + takeOverBounds.killed };
+}
 
 export function takeOversIn(
   history: History,
@@ -69,7 +74,7 @@ export function lateTakeOvers(takeOvers: readonly TakeOver[], bounds = takeOverB
     }));
 }
 
-/** What may delay a take-over: the end of another worker, of a time without any, or trouble with the database. */
+/** What may delay a take-over: the end of another worker, of a time without any, moved clocks, trouble with the database. */
 function troublesIn(history: History): number[] {
   const fates = of(history, 'fate').filter(({ role }) => role === 'worker');
   const alive = new Set<string>();
@@ -87,6 +92,7 @@ function troublesIn(history: History): number[] {
     ...moments,
     ...of(history, 'restarted').map(({ at }) => at),
     ...of(history, 'cut').map(({ at }) => at),
+    ...of(history, 'clock').map(({ at }) => at),
   ];
 }
 

@@ -1,0 +1,146 @@
+/**
+ * Whether claims change hands only when they may: after a kill, after a stall for which the lease is too short, or
+ * while the database was away. A wrong wall clock is no excuse, neither of the process that holds a claim nor of one
+ * that wants it. Judged by the lines of steps and by what befell the processes.
+ */
+import type { TaskId } from '../../../src/index.ts';
+import type { Problem } from '../problem.ts';
+import { of } from './check-clients.ts';
+import type { Began, History } from './history.ts';
+
+/** A lease is renewed when a third of it has passed: so much of it is left, at least, when a stall begins. */
+const leastLeft = 0.6;
+
+export function checkClaims(history: History, leaseMs: number): Problem[] {
+  const excuses = new Excuses(history, leaseMs);
+  const done = new Map(of(history, 'did').map(({ nonce, at }) => [nonce, at]));
+  const isRunning = ({ nonce }: Began, at: number) => (done.get(nonce) ?? Number.POSITIVE_INFINITY) > at;
+  return [...Map.groupBy(of(history, 'began'), ({ task }) => task)].flatMap(([task, lines]) => [
+    ...besideThemselves(task, lines, isRunning),
+    ...taken(task, lines, isRunning, excuses),
+    ...repeated(task, lines, excuses),
+  ]);
+}
+
+/** A process that runs a step does not begin it again, unless another has taken the task over in between. */
+function besideThemselves(
+  task: TaskId,
+  lines: readonly Began[],
+  isRunning: (line: Began, at: number) => boolean,
+): Problem[] {
+  return lines.flatMap((line, index): Problem[] => {
+    const before = lines
+      .slice(0, index)
+      .findLast((one) => isSameAttempt(one, line) && one.process === line.process && isRunning(one, line.at));
+    if (!before) return [];
+    const between = lines.slice(lines.indexOf(before) + 1, index);
+    if (between.some(({ process, pass }) => process !== line.process && pass > before.pass)) return [];
+    return [
+      {
+        kind: 'repeated',
+        task,
+        text: `${line.step} began in pass ${before.pass} and, while that still ran, again in pass ${line.pass} of the same ${line.process}`,
+      },
+    ];
+  });
+}
+
+/** A task is not taken from a process that is in the middle of one of its steps, and healthy. */
+function taken(
+  task: TaskId,
+  lines: readonly Began[],
+  isRunning: (line: Began, at: number) => boolean,
+  excuses: Excuses,
+): Problem[] {
+  for (const [index, line] of lines.entries()) {
+    const robbed = lines
+      .slice(0, index)
+      .find(
+        (one) =>
+          one.process !== line.process &&
+          one.pass < line.pass &&
+          isRunning(one, line.at) &&
+          !excuses.mayLose(one, line.at),
+      );
+    if (robbed)
+      return [
+        {
+          kind: 'broken',
+          task,
+          text: `${line.process} took it from ${robbed.process}, which was healthy and in ${robbed.step}`,
+        },
+      ];
+  }
+  return [];
+}
+
+/** An attempt that has begun runs again only if something befell its process. */
+function repeated(task: TaskId, lines: readonly Began[], excuses: Excuses): Problem[] {
+  return lines.flatMap((line, index): Problem[] => {
+    const before = lines.slice(0, index).findLast((one) => isSameAttempt(one, line));
+    if (!before || before.process === line.process || excuses.mayLose(before, line.at)) return [];
+    return [
+      {
+        kind: 'repeated',
+        task,
+        text: `${line.step} ran in ${before.process} and again in ${line.process}, and neither a kill nor a stall excuses it`,
+      },
+    ];
+  });
+}
+
+function isSameAttempt(one: Began, other: Began): boolean {
+  return one.step === other.step && one.attempt === other.attempt;
+}
+
+interface Interval {
+  readonly from: number;
+  readonly until: number;
+}
+
+class Excuses {
+  readonly #leaseMs: number;
+  readonly #ends = new Map<string, number>();
+  readonly #stalls = new Map<string, Interval[]>();
+  readonly #outages: readonly Interval[];
+
+  constructor(history: History, leaseMs: number) {
+    this.#leaseMs = leaseMs;
+    const away = of(history, 'restarted').map(({ from, at }) => ({ from, until: at }));
+    this.#outages = [...away, ...standstills(history, leastLeft * leaseMs)];
+    for (const [process, fates] of Map.groupBy(of(history, 'fate'), (one) => one.process)) {
+      const end = fates.find(({ fate }) => fate === 'killed' || fate === 'ended')?.at;
+      if (end !== undefined) this.#ends.set(process, end);
+      const stalls = fates.filter(({ fate }) => fate === 'stopped' || fate === 'blocked');
+      this.#stalls.set(
+        process,
+        stalls.map(({ at: from }) => ({
+          from,
+          until:
+            fates.find(({ fate, at }) => fate === 'continued' && at > from)?.at ?? Number.POSITIVE_INFINITY,
+        })),
+      );
+    }
+  }
+
+  /** Whether the process of an attempt may have lost its claim between the attempt's begin and this moment. */
+  mayLose({ process, at: from }: Began, at: number): boolean {
+    if ((this.#ends.get(process) ?? Number.POSITIVE_INFINITY) <= at) return true;
+    if (this.#outages.some((outage) => outage.from < at && outage.until > from)) return true;
+    return (this.#stalls.get(process) ?? []).some(
+      (stall) => stall.until > from && Math.min(stall.until, at) - stall.from >= leastLeft * this.#leaseMs,
+    );
+  }
+}
+
+/**
+ * Times in which nobody committed anything: a process that is stopped in the middle of a commit to SQLite keeps all
+ * others from writing, renewals included.
+ */
+function standstills(history: History, leastMs: number): Interval[] {
+  const commits = of(history, 'commit').map(({ at }) => at);
+  return commits
+    .slice(1)
+    .map((until, index) => ({ from: commits[index]!, until }))
+    .filter(({ from, until }) => until - from >= leastMs);
+}

@@ -1,0 +1,101 @@
+/** Tasks that take their process with them, in the short lane with few deaths and a short lease. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { Outcome, WorkOptions } from '../../src/index.ts';
+import { until } from '../chaos/until.ts';
+import { Scene, type StoreName, type Worker } from './scene.ts';
+import { Supervisor } from './supervisor.ts';
+
+export interface PoisonLane {
+  readonly work: WorkOptions;
+  readonly leaseMs: number;
+  readonly graceMs: number;
+  /** As the tools say it, or by default. */
+  readonly deathsAllowed: number;
+  readonly timeout: number;
+}
+
+/** What `close` may take beyond its grace time: its last commits, on a busy machine. */
+const closingMs = 3_000;
+const reason = /\b(died|ended|exited|crashed|killed|blocked|stopped responding|stood still)\b/i;
+
+export function poisonTests(store: StoreName, lane: PoisonLane): void {
+  const { work, leaseMs, graceMs, deathsAllowed, timeout } = lane;
+  const settings = { work, deathsAllowed };
+  const mostPasses = deathsAllowed + 2;
+  /** Each pass of a bad task may cost a blocked process, its restart, and a lease. */
+  const endsWithinMs = 2 * mostPasses * (4 * leaseMs + 3_000);
+
+  describe(`on ${store}`, { timeout }, () => {
+    test('of four tasks one kills its process and one blocks it: these fail, the others finish', async () => {
+      await using scene = await Scene.on(store, settings);
+      const [deadly] = await scene.create('deadly');
+      const good = await scene.create('steady', 2);
+      const [blocking] = await scene.create('blocking');
+      const supervisor = new Supervisor(scene, 1, 2 * leaseMs);
+      try {
+        const outcomes = await scene.outcomes([deadly!, blocking!, ...good], endsWithinMs);
+        for (const id of good) expect(outcomes.get(id)).toMatchObject({ kind: 'result', isError: false });
+        for (const id of [deadly!, blocking!]) {
+          expect(outcomes.get(id)).toMatchObject({ kind: 'failure' });
+          expect(messageOf(outcomes.get(id))).toMatch(reason);
+          const passes = scene.lines().filter(({ task, what }) => task === id && what === 'began');
+          expect(passes.length).toBeLessThanOrEqual(mostPasses);
+        }
+        const later = await scene.create('quick');
+        expect([...(await scene.returned(later)).values()]).not.toContain(undefined);
+
+        supervisor.stop();
+        const [worker] = supervisor.workers;
+        expect(await closingTime(worker!, graceMs)).toBeLessThan(graceMs + closingMs);
+      } finally {
+        supervisor.stop();
+      }
+    });
+
+    test('a worker that holds suspects closes within its grace time', async () => {
+      // The lease is long, so that only the death of the first worker frees its tasks.
+      await using scene = await Scene.on(store, { work: { ...work, lease: '15s' }, deathsAllowed: 1 });
+      const [first] = await scene.start(1);
+      const suspects = await scene.create('hold', 3);
+      const isHeld = () => suspects.every((id) => scene.lines().some(({ task }) => task === id));
+      await until(isHeld, 60_000);
+      await first!.kill();
+      const [second] = await scene.start(1);
+      await until(() => second!.log.some(({ event }) => event === 'recovered'), 60_000);
+      // By now it has claimed all of them that it ever will.
+      await pause(1_000);
+      expect(await closingTime(second!, graceMs)).toBeLessThan(graceMs + closingMs);
+    });
+
+    test.each(['deadly', 'blocking'] as const)(
+      'of three workers a %s task takes down at most one at a time',
+      async (bad) => {
+        await using scene = await Scene.on(store, settings);
+        const supervisor = new Supervisor(scene, 3, 2 * leaseMs);
+        try {
+          await Promise.all(supervisor.workers.map(({ ready }) => ready));
+          const [id] = await scene.create(bad);
+          const good = await scene.create('steady', 6);
+          const outcomes = await scene.outcomes([id!, ...good], endsWithinMs);
+          expect(supervisor.overlaps).toEqual([]);
+          expect(outcomes.get(id!)).toMatchObject({ kind: 'failure' });
+          for (const one of good) expect(outcomes.get(one)).toMatchObject({ kind: 'result', isError: false });
+        } finally {
+          supervisor.stop();
+        }
+      },
+    );
+  });
+}
+
+/** What `close` takes in a worker, in milliseconds; infinite if it does not return. */
+async function closingTime(worker: Worker, graceMs: number): Promise<number> {
+  await worker.ready;
+  worker.tell({ order: 'close' });
+  return Promise.race([worker.closed, pause(graceMs + 10_000, Number.POSITIVE_INFINITY, { ref: false })]);
+}
+
+function messageOf(outcome: Outcome | undefined): string {
+  return outcome?.kind === 'failure' ? outcome.message : '';
+}
