@@ -78,7 +78,8 @@ async function take({ store }: Database, offer: Offer, request: ClaimRequest): P
     const { task } = await store.update('task', offer.taskId, (task) =>
       claim(task, holder, request.now(), offer.freed),
     );
-    return { task, claim: { taskId: task.id, epoch: task.epoch } };
+    const isHeld = task.phase !== 'done' && task.holder !== undefined;
+    return isHeld ? { task, claim: { taskId: task.id, epoch: task.epoch } } : undefined;
   } catch (error) {
     if (error instanceof NotClaimable || error instanceof TaskNotFound) return undefined;
     throw error;

@@ -89,27 +89,43 @@ test('a ready task can be claimed however far the clock was set back', () => {
   expect(rules.claim(task, heir, 0)).toMatchObject({ task: { epoch: 1 } });
 });
 
+/** Long after the claim before it. */
+const later = 60_000;
+
 test('a pass that ended with its process counts as a death, unless it added to the journal', () => {
   const { task, claim } = claimed();
-  const died = did(rules.claim(task, heir, 1, { name: 'worker' })).task;
+  const died = did(rules.claim(task, heir, later, { name: 'worker' })).task;
   expect(died).toMatchObject({ deaths: 1 });
   expect(rules.isSuspect(died)).toBe(false);
-  const again = did(rules.claim(died, { ...heir, name: 'third' }, 2, { name: 'heir' })).task;
+  const again = did(rules.claim(died, { ...heir, name: 'third' }, 2 * later, { name: 'heir' })).task;
   expect(again).toMatchObject({ deaths: 2 });
   expect(again).not.toHaveProperty('deathsAlone');
   expect(rules.isSuspect(again)).toBe(true);
-  const advanced = did(rules.record(task, claim, ['entry'], 1)).task;
-  expect(did(rules.claim(advanced, heir, 2, { name: 'worker' })).task).not.toHaveProperty('deaths');
+  const advanced = did(rules.record(task, claim, ['entry'], later)).task;
+  expect(did(rules.claim(advanced, heir, later, { name: 'worker' })).task).not.toHaveProperty('deaths');
+});
+
+test('a task whose process died soon after it was claimed rests before it is claimed again', () => {
+  const { task } = claimed();
+  const rested = did(rules.claim(task, heir, 1_000, { name: 'worker' }));
+  expect(rested.task).toMatchObject({ deaths: 1, wakeAt: 3_000, epoch: task.epoch });
+  expect(rested.task).not.toHaveProperty('holder');
+  expect(rested.writes[0]!.events).toEqual([{ type: 'rested', until: 3_000 }]);
+  expect(rules.claim(rested.task, heir, 2_999)).toBeInstanceOf(NotClaimable);
+  expect(rules.claim(rested.task, heir, 3_000)).toMatchObject({ task: { epoch: task.epoch + 1, deaths: 1 } });
 });
 
 test('a death counts against a suspect only if it ran alone', () => {
   let { task } = claimed();
-  for (const name of ['second', 'third']) {
+  for (const [at, name] of [
+    [later, 'second'],
+    [2 * later, 'third'],
+  ] as const) {
     const { name: before } = (task as ActiveTask).holder!;
-    task = did(rules.claim(task, { ...heir, name }, 1, { name: before })).task as typeof task;
+    task = did(rules.claim(task, { ...heir, name }, at, { name: before })).task as typeof task;
   }
-  const alone = did(rules.isolate(task, { taskId: task.id, epoch: task.epoch }, 1)).task;
-  const next = did(rules.claim(alone, { ...heir, name: 'fourth' }, 2, { name: 'third' })).task;
+  const alone = did(rules.isolate(task, { taskId: task.id, epoch: task.epoch }, 2 * later)).task;
+  const next = did(rules.claim(alone, { ...heir, name: 'fourth' }, 3 * later, { name: 'third' })).task;
   expect(next).toMatchObject({ deaths: 3, deathsAlone: 1, holder: { name: 'fourth' } });
   expect((next as ActiveTask).holder).not.toHaveProperty('isAlone');
 });
@@ -124,7 +140,7 @@ test('a worker that claims again what it gave up unfinished counts no death', ()
 test('a dead worker is passed over at once, and only the one that was found dead', () => {
   const { task } = claimed();
   expect(rules.claim(task, heir, 1, { name: 'somebody else' })).toBeInstanceOf(NotClaimable);
-  const { writes } = did(rules.claim(task, heir, 1, { name: 'worker' }));
+  const { writes } = did(rules.claim(task, heir, later, { name: 'worker' }));
   expect(writes[0]!.events).toEqual([{ type: 'claimed', epoch: 2, holder: 'heir', takenFrom: 'worker' }]);
 });
 

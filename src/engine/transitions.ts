@@ -151,13 +151,19 @@ function opening(request: NewTask): Json[] {
 /** So many deaths in a row make a task a suspect: from then on it runs alone. */
 const suspectAfter = 2;
 
+/** A task whose process dies so soon after the claim may be what kills it. */
+const quickDeathMs = 5_000;
+/** Then the next process is spared for a while, in which the dead one can be started again. */
+const restMs = 2_000;
+
 export function isSuspect({ deaths = 0 }: Task): boolean {
   return deaths >= suspectAfter;
 }
 
 /**
  * Takes a task that has work and begins a pass. A holder is passed over only if the queue found it freed: its process is
- * dead, or its lease expired and was not renewed since. No clock decides that here.
+ * dead, or its lease expired and was not renewed since. No clock decides that here. A task whose process died soon after
+ * its pass began, and without an entry, is not claimed but rests first: the change then leaves it without a holder.
  */
 export function claim(task: Task, holder: NewHolder, at: number, freed?: FreedHolder): Verdict {
   if (task.phase === 'done') return new NotClaimable(task.id, 'done');
@@ -165,9 +171,15 @@ export function claim(task: Task, holder: NewHolder, at: number, freed?: FreedHo
     return new NotClaimable(task.id, 'parked');
   const previous = task.holder;
   if (previous && !isFreed(previous, freed)) return new NotClaimable(task.id, 'held by a living worker');
+  const counted = previous && previous.name !== holder.name ? afterDeath(task, previous) : {};
+  const isDead = freed !== undefined && freed.leaseUntil === undefined;
+  if (previous && isDead && counted.deaths !== undefined && at - previous.since < quickDeathMs) {
+    const until = at + restMs;
+    const resting = asleep({ ...bumped(withoutHolder(task)), ...counted }, until);
+    return changed(resting, at, [{ type: 'rested', until }]);
+  }
   const epoch = task.epoch + 1;
   const begun = task.phase === 'queued' ? { ...seen(task, at), phase: 'running' as const } : bumped(task);
-  const counted = previous && previous.name !== holder.name ? afterDeath(task, previous) : {};
   return changed({ ...begun, ...counted, epoch, isReady: true, holder: leased(holder, at) }, at, [
     { type: 'claimed', epoch, holder: holder.name, ...(previous && { takenFrom: previous.name }) },
   ]);
@@ -188,7 +200,7 @@ function afterDeath(task: Task, { isAlone }: Holder): Pick<Task, 'deaths' | 'dea
 
 /** A store with a clock of its own replaces the moment. */
 function leased({ name, leaseMs }: NewHolder, at: number): Holder {
-  return { name, leaseMs, leaseUntil: at + leaseMs };
+  return { name, since: at, leaseMs, leaseUntil: at + leaseMs };
 }
 
 /** Notes that a suspect has its process for itself: if that dies now, the task is to blame. */

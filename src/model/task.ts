@@ -43,6 +43,8 @@ export interface Unpublished {
 /** Who may advance a task now. The epoch, not the lease, decides whether a commit is accepted. */
 export interface Holder {
   readonly name: string;
+  /** When the claim was made. */
+  readonly since: number;
   /** How long the claim lasts without being renewed. */
   readonly leaseMs: number;
   /**

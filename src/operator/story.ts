@@ -120,6 +120,8 @@ export class StoryReader {
       });
       return;
     }
+    if (event.type === 'rested' && isOpen)
+      Object.assign(pass!, { end: 'crashed', to: Math.max(pass!.from, this.#aliveAt) });
     const end = ends[event.type];
     if (end && isOpen) Object.assign(pass!, { end, to: Math.max(pass!.from, at) });
   }

@@ -22,6 +22,7 @@ const unseen = new Set<TaskEvent['type']>([
   'parked',
   'released',
   'isolated',
+  'rested',
   'awaited',
   'delivering',
   'undelivered',

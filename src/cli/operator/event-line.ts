@@ -44,6 +44,8 @@ function wordsFor(event: TaskEvent, at: number): string {
       return event.until === null ? 'parked' : `parked for ${took(event.until - at)}`;
     case 'released':
       return 'handed over';
+    case 'rested':
+      return `its process died soon after it began; rests for ${took(event.until - at)}`;
     case 'isolated':
       return 'runs alone, because its process died before';
     case 'stuck':
