@@ -73,11 +73,16 @@ export function readJournal(records: readonly Json[]): Journal {
 export function append(journal: Journal, batch: Batch): void {
   // A pass that yields commits what was still running although nothing before it has settled: one batch with it.
   const number = batch.settled < journal.entries.length ? journal.batches - 1 : journal.batches++;
-  journal.calls.push(...batch.calls);
+  for (const call of batch.calls) journal.calls.push(call);
   for (const entry of batch.entries) journal.entries.push({ ...entry, batch: number, moment: batch.moment });
   for (const attempt of batch.attempts)
     journal.attempts.set(attempt.call, [...(journal.attempts.get(attempt.call) ?? []), attempt]);
   journal.knownUpTo = batch.settled;
+}
+
+/** What a handler is told whose journal would have more entries. */
+export function tooLong(longestJournal: number): string {
+  return `The journal of this task would grow beyond ${longestJournal} entries. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`;
 }
 
 export function toRecord(batch: Batch): JsonObject {

@@ -42,7 +42,7 @@ export interface DurableOptions {
   readonly concurrency?: number;
   /** How often a pass may take its process with it before the task is given up. Default 5. */
   readonly deathsAllowed?: number;
-  /** Entries that its journals may have. Default 10,000. */
+  /** Entries that its journals may have: two for each subtask that is started and awaited. Default 25,000. */
   readonly longestJournal?: number;
 }
 
@@ -193,6 +193,6 @@ export function durable(options: DurableOptions) {
     retry: retryPolicy(options.retry),
     concurrency: options.concurrency ?? Number.POSITIVE_INFINITY,
     deathsAllowed: options.deathsAllowed ?? 5,
-    longestJournal: options.longestJournal ?? 10_000,
+    longestJournal: options.longestJournal ?? 25_000,
   } as const;
 }

@@ -13,6 +13,7 @@ import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
 import { auditTables } from './audit.ts';
 import { unhurried } from './driver.ts';
 import { encryptionTables } from './encryption.ts';
+import { historyTables } from './history.ts';
 import type { Connections } from './pool.ts';
 import { sizeTable } from './sizes.ts';
 import { surveyColumns } from './survey-schema.ts';
@@ -106,6 +107,7 @@ const migrations: readonly string[] = [
   `,
   turnTables,
   surveyColumns,
+  historyTables,
 ];
 
 /** The oldest that has all we use, and that pg-boss runs on. */

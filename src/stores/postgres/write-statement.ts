@@ -26,7 +26,7 @@ const place = {
   idempotency_key: 'names',
 } as const satisfies Columns;
 
-/** What every commit of a task may change. */
+/** What every commit of a task may change. `journals` is by how much that grows. */
 const state = {
   epoch: 'integer',
   holder: 'names',
@@ -40,6 +40,7 @@ const state = {
   waiting: 'boolean',
   standing: 'integer',
   body: 'texts',
+  journals: 'integer',
 } as const satisfies Columns;
 
 /** `nth` is the place of a row that the same statement makes, among those it makes. */
@@ -54,6 +55,7 @@ const lists = {
     at: 'double precision',
     events: 'texts',
     journal: 'texts',
+    idle: 'boolean',
   },
   results: { seq: 'bigint', nth: 'integer', value: 'texts' },
   sent: { id: 'uuid', queue: 'names', data: 'texts' },
@@ -137,7 +139,7 @@ export class WriteStatements {
     const parts: Partial<Record<List | 'said', string>> = {
       made: `insert into ${schema}.tasks (${all}) select ${all} from ${rows.get('made')} returning seq`,
       changed: `
-        update ${schema}.tasks t set deserted = false, ${Object.keys(state).map((name) => `${name} = v.${name}`)}
+        update ${schema}.tasks t set deserted = false, ${Object.keys(state).map((name) => `${name} = ${name === 'journals' ? 't.journals + ' : ''}v.${name}`)}
         from ${rows.get('changed')} where t.seq = v.seq and t.xmin = v.xmin returning 1`,
       results: `
         insert into ${schema}.results (task, value) select ${one('seq')}, v.value from ${rows.get('results')}
@@ -145,8 +147,8 @@ export class WriteStatements {
       sent: insertJobs(boss, rows.get('sent')!),
       deleted: deleteJobs(boss, rows.get('deleted')!),
       commits: `
-        insert into ${schema}.commits (task, removed_id, version, at, events, journal)
-        select ${one('task')}, v.removed_id, v.version, v.at, v.events, v.journal
+        insert into ${schema}.commits (task, removed_id, version, at, events, journal, idle)
+        select ${one('task')}, v.removed_id, v.version, v.at, v.events, v.journal, v.idle
         from ${rows.get('commits')} order by v.place returning seq, xact`,
     };
     const ctes = [...used].map((list) => `${list} as (${parts[list]})`);
