@@ -15,6 +15,8 @@ export const root = durableTool(
 
 export interface Costs {
   readonly msPerSubtask: number;
+  /** … of this thread's own time. */
+  readonly workMsPerSubtask: number;
   /** For how long the event loop did nothing else, at most, in milliseconds of this thread's own time. */
   readonly longestHoldMs: number;
   /** How long a poll of the root took while its subtasks lived: the median, in the same time. */
@@ -40,9 +42,11 @@ export async function fanOut(store: () => Promise<Database>, subtasks: number): 
         if (tree && tree.root.liveChildCount > 0) polls.push(performance.now() - from);
       }
     })();
+    const worked = threadMs();
     const from = performance.now();
     const outcome = await tasks.outcome(id);
     const ms = performance.now() - from;
+    const workMs = threadMs() - worked;
     isOver = true;
     await polling;
     const longestHoldMs = holds.end();
@@ -55,6 +59,7 @@ export async function fanOut(store: () => Promise<Database>, subtasks: number): 
     }
     return {
       msPerSubtask: ms / subtasks,
+      workMsPerSubtask: workMs / subtasks,
       longestHoldMs,
       pollMs: median(polls),
       laterPollMs: median(later),
