@@ -154,7 +154,15 @@ export class Requests {
       this.refused('largestValue');
       throw tooLarge;
     }
-    await this.#database.store.update('family', rootId, (family) =>
+    const { store } = this.#database;
+    const [only, ...others] = responses;
+    if (only && others.length === 0) {
+      // The rest of the tree, which may be large, has no say in it.
+      const [id, own] = only;
+      await store.update('task', id, (task) => onBehalfOf(by, rules.answer(task, own, this.now)));
+      return;
+    }
+    await store.update('family', rootId, (family) =>
       onBehalfOf(by, rules.answerTree(family, responses, this.now)),
     );
   }

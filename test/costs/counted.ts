@@ -7,7 +7,7 @@ import { withCommands } from '../../src/engine/with-commands.ts';
 export class Counted {
   /** Tasks that were read one by one. */
   gets = 0;
-  /** Whole families, by those who do not change them. */
+  /** Whole families, to look at or to change. */
   families = 0;
   /** Tasks that were read because they ask something. */
   asking = 0;
@@ -25,7 +25,10 @@ export class Counted {
     };
     const wrapped = withCommands(database, {
       create: (bearing, decide) => store.create(bearing, decide).then(committed),
-      update: (reach, id, decide) => store.update(reach, id, decide).then(committed),
+      update: (reach, id, decide) => {
+        if (reach === 'family') this.families++;
+        return store.update(reach, id, decide).then(committed);
+      },
     });
     const counted: Partial<Store> = {
       get: (id, owner) => {

@@ -83,7 +83,7 @@ describe.each(kinds)('many subtasks: $name', ({ place }) => {
     expect(await tasks.outcome(id)).toMatchObject({ kind: 'result', isError: false });
   });
 
-  test('a poll of their root reads those that ask, with the way to them, and no others', async () => {
+  test('a poll of their root, and an answer, read those that ask, with the way to them, and no others', async () => {
     const counted = new Counted();
     const tasks = await tasksOf(counted);
     const { id } = await tasks.create(crowd, { subtasks: 60 });
@@ -96,6 +96,11 @@ describe.each(kinds)('many subtasks: $name', ({ place }) => {
     expect(counted.families).toBe(0);
     expect(counted.asking - before.asking).toBe(2);
     expect(counted.gets - before.gets).toBeLessThan(10);
+    const [, asker] = tree!.descendants;
+    const answer = { action: 'accept', content: {} } as const;
+    await requests.answer(id, new Map([[asker!.id, { ready: answer }]]));
+    expect((await requests.task(asker!.id))?.inputs).toMatchObject([{ state: 'answered' }]);
+    expect(counted.families).toBe(0);
     await tasks.cancel(id);
   });
 });
