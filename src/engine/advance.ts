@@ -1,8 +1,7 @@
 /** A batch of a pass as one commit: the questions it opens or gives up, the subtasks it starts, what it reports. */
-import { Refusal } from '../model/errors.ts';
 import type { Task } from '../model/task.ts';
 import type { Call } from './call.ts';
-import { compose, unchanged, type Verdict } from './change.ts';
+import { Composition, unchanged, type Verdict } from './change.ts';
 import { type Batch, toRecord } from './journal.ts';
 import type { Claim } from './queue.ts';
 import { recorded } from './replay.ts';
@@ -24,24 +23,24 @@ export function advance(
   keys: Map<Call, string>,
 ): Verdict {
   const made = calls.slice(calls.length - batch.calls.length);
-  let verdict: Verdict = unchanged(task);
-  const then = (rule: (task: Task) => Verdict) => {
-    verdict = compose(verdict, rule);
-  };
+  const commit = new Composition(unchanged(task));
 
   for (const call of made) {
     const { purpose } = call;
     if (purpose.kind !== 'ask' || call.key !== undefined) continue;
-    then((now) => rules.ask(now, claim, { key: call.name, request: purpose.request }, at));
-    if (!(verdict instanceof Refusal)) keys.set(call, verdict.task.inputs.at(-1)!.key);
+    commit.and((now) => rules.ask(now, claim, { key: call.name, request: purpose.request }, at));
+    commit.and((now) => {
+      keys.set(call, now.inputs.at(-1)!.key);
+      return unchanged(now);
+    });
   }
   for (const { call: position, ok } of batch.entries) {
     const { purpose, key } = calls[position]!;
-    if (purpose.kind === 'start') then((now) => rules.startChild(now, claim, purpose.request, at));
-    if (purpose.kind === 'ask' && !ok) then((now) => rules.withdraw(now, [key!], at));
+    if (purpose.kind === 'start') commit.and((now) => rules.startChild(now, claim, purpose.request, at));
+    if (purpose.kind === 'ask' && !ok) commit.and((now) => rules.withdraw(now, [key!], at));
   }
-  then((now) => rules.report(now, claim, report, at));
+  commit.and((now) => rules.report(now, claim, report, at));
   const keyed = made.map((call) => recorded({ ...call, ...(keys.has(call) && { key: keys.get(call)! }) }));
-  then((now) => rules.record(now, claim, [toRecord({ ...batch, calls: keyed })], at));
-  return verdict;
+  commit.and((now) => rules.record(now, claim, [toRecord({ ...batch, calls: keyed })], at));
+  return commit.verdict;
 }

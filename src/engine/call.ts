@@ -58,11 +58,17 @@ export interface Call {
   abort?: AbortController;
 }
 
-/** What a pass last saw of the world outside. */
+/** What a pass knows of the world outside. */
 export interface Outside {
   readonly task: Task;
   /** The outcomes of subtasks that are known to be done. */
   readonly children: ReadonlyMap<TaskId, Outcome>;
+}
+
+/** What a look at the world outside found: the task as it is, and subtasks that are done. */
+export interface Seen extends Outside {
+  /** False if there is more to be read, at once. */
+  readonly isAll: boolean;
 }
 
 export interface Settlement {

@@ -11,6 +11,8 @@ export interface TaskWrite {
   readonly at: number;
   readonly events: readonly TaskEvent[];
   readonly journal?: readonly Json[];
+  /** Ends a pass that did nothing: after a while this commit, and the claim before it, may be left out of the history. */
+  readonly isIdle?: true;
 }
 
 export interface Change {
@@ -88,28 +90,67 @@ export function write(
 
 /** One commit out of two: the second rule sees what the first one left, and each task moves by one version. */
 export function compose(first: Verdict, second: (task: Task) => Verdict): Verdict {
-  if (first instanceof Refusal) return first;
-  const next = second(first.task);
-  if (next instanceof Refusal) return next;
-  const writes = new Map(first.writes.map((one) => [one.task.id, one]));
-  for (const one of next.writes) {
-    const before = writes.get(one.task.id);
-    // Deleted and set again: the later rule's order is the one that observers see.
-    writes.delete(one.task.id);
-    writes.set(one.task.id, before ? joined(before, one) : one);
-  }
-  const task = writes.get(next.task.id)?.task ?? next.task;
-  const removal = next.removal ?? first.removal;
-  return {
-    task,
-    writes: [...writes.values()],
-    removed: [...first.removed, ...next.removed],
-    ...(removal && { removal }),
-  };
+  return new Composition(first).and(second).verdict;
 }
 
-function joined(before: TaskWrite, after: TaskWrite): TaskWrite {
-  const journal = [...(before.journal ?? []), ...(after.journal ?? [])];
-  const task = { ...after.task, version: before.task.version };
-  return write(task, after.at, [...before.events, ...after.events], journal);
+interface JoinedWrite extends TaskWrite {
+  readonly events: TaskEvent[];
+  readonly journal: Json[];
+}
+
+/** One commit out of several. What it takes to add a rule does not depend on how much was written before. */
+export class Composition {
+  readonly #writes = new Map<TaskId, JoinedWrite>();
+  readonly #removed: TaskId[] = [];
+  #removal: Removal | undefined;
+  #refusal: Refusal | undefined;
+  #task!: Task;
+
+  constructor(first: Verdict) {
+    this.#add(first);
+  }
+
+  /** A rule that follows a refusal is not asked. */
+  and(rule: (task: Task) => Verdict): this {
+    if (!this.#refusal) this.#add(rule(this.#task));
+    return this;
+  }
+
+  get verdict(): Verdict {
+    return (
+      this.#refusal ?? {
+        task: this.#task,
+        writes: [...this.#writes.values()].map(({ task, at, events, journal, isIdle }) => ({
+          ...write(task, at, events, journal),
+          ...(isIdle && { isIdle }),
+        })),
+        removed: this.#removed,
+        ...(this.#removal && { removal: this.#removal }),
+      }
+    );
+  }
+
+  #add(verdict: Verdict): void {
+    if (verdict instanceof Refusal) {
+      this.#refusal = verdict;
+      return;
+    }
+    for (const { task, at, events, journal = [], isIdle } of verdict.writes) {
+      const before = this.#writes.get(task.id);
+      const joined: Pick<JoinedWrite, 'events' | 'journal'> = before ?? { events: [], journal: [] };
+      for (const event of events) joined.events.push(event);
+      for (const record of journal) joined.journal.push(record);
+      // Deleted and set again: the later rule's order is the one that observers see.
+      this.#writes.delete(task.id);
+      this.#writes.set(task.id, {
+        ...joined,
+        at,
+        task: before ? { ...task, version: before.task.version } : task,
+        ...(isIdle && !before && { isIdle }),
+      });
+    }
+    for (const id of verdict.removed) this.#removed.push(id);
+    this.#removal = verdict.removal ?? this.#removal;
+    this.#task = this.#writes.get(verdict.task.id)?.task ?? verdict.task;
+  }
 }

@@ -1,11 +1,18 @@
 /** What a live pass has to commit. */
-import type { Call, Outside } from './call.ts';
+import type { Call, Outside, Settlement } from './call.ts';
 import type { Batch, Entry, FailedAttempt } from './journal.ts';
+import type { OpenCalls } from './open-calls.ts';
 import { recorded } from './replay.ts';
 import { settlementOf } from './waits.ts';
 
+/**
+ * Entries of subtasks that one commit may hold. Each start is a task to be written, each result a value of any size: more
+ * of them in one commit would keep the event loop, or the connection to the database, from everybody else.
+ */
+export const subtasksPerCommit = 200;
+
 export interface Gathering {
-  readonly open: ReadonlySet<Call>;
+  readonly open: OpenCalls;
   /** Calls that no commit has recorded yet. */
   readonly unrecorded: readonly Call[];
   /** Work that ended since the last commit, in the order in which it ended. */
@@ -26,9 +33,7 @@ export function gather(from: Gathering): Batch | undefined {
     if ('retryAt' in one) attempts.push(one);
     else entries.push(one);
   }
-  for (const call of from.open) {
-    const settlement = call.state === 'over' || call.state === 'running' ? undefined : arrived(call, from);
-    if (!settlement) continue;
+  for (const { call, settlement } of arrivals(from)) {
     call.state = 'over';
     entries.push({ call: call.position, ...settlement });
   }
@@ -45,11 +50,37 @@ export function callsOnly({
   return { moment: now, settled, calls: unrecorded.map(recorded), entries: [], attempts: [] };
 }
 
-function arrived(call: Call, { outside, now }: Gathering): Pick<Entry, 'ok' | 'value'> | undefined {
+interface Arrival {
+  readonly call: Call;
+  readonly settlement: Settlement;
+}
+
+/** In the order in which the calls were made. */
+function arrivals(from: Gathering): Arrival[] {
+  const all = [...from.open.timed()].flatMap((call) => arrived(call, from) ?? []);
+  let left = subtasksPerCommit;
+  for (const call of ofSubtasks(from)) {
+    const one = arrived(call, from);
+    if (!one) continue;
+    all.push(one);
+    if (--left === 0) break;
+  }
+  return all.sort((one, other) => one.call.position - other.call.position);
+}
+
+function* ofSubtasks({ open, outside }: Gathering): Generator<Call> {
+  for (const id of outside.children.keys()) yield* open.awaited.get(id) ?? [];
+  yield* open.starts;
+}
+
+function arrived(call: Call, { outside, now }: Gathering): Arrival | undefined {
+  if (call.state === 'over' || call.state === 'running') return undefined;
   // A subtask is made by the commit itself, together with the entry that remembers it.
-  if (call.purpose.kind === 'start') return { ok: true, value: call.purpose.request.id };
+  if (call.purpose.kind === 'start')
+    return { call, settlement: { ok: true, value: call.purpose.request.id } };
   // A question must have been asked before it can be answered.
   if (call.kind === 'ask' && call.key === undefined) return undefined;
+  const settlement = settlementOf(call, outside, now);
   // Several calls may wait for the same thing. A branch owns its value, as on replay, whatever it does to it.
-  return structuredClone(settlementOf(call, outside, now));
+  return settlement && { call, settlement: structuredClone(settlement) };
 }

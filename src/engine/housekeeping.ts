@@ -1,6 +1,6 @@
 /**
  * Ends what is past its deadline, removes what is past its retention, of the audit log too, or more than the store should
- * hold, explains what nobody takes; a few at a time, so that traffic never waits for long behind it.
+ * hold, explains what nobody takes, leaves out of histories what nobody needs; a few at a time, so that traffic never waits for long behind it.
  */
 import type { Clock } from '../model/clock.ts';
 import { HoldfastError, Refusal } from '../model/errors.ts';
@@ -22,6 +22,10 @@ const orphanedMs = 60_000;
 const atOnce = 20;
 const pruneEveryMs = 60_000;
 const prunedAtOnce = 500;
+/** For so long histories hold passes that did nothing: whoever follows the commits of a store has read them by then. */
+const keepIdleMs = 3_600_000;
+const leaveOutEveryMs = 60_000;
+const leftOutAtOnce = 200;
 /** A store that is too large is brought down to this part of its largest size, so that there is room for a while. */
 const enough = 0.9;
 
@@ -69,6 +73,7 @@ export class Housekeeping {
   #isOverfull = false;
   #orphansAt: number;
   #pruneAt: number;
+  #leaveOutAt: number;
   #cancel: () => void = () => {};
   #round: Promise<void> | undefined;
   #again = false;
@@ -84,6 +89,7 @@ export class Housekeeping {
     this.#store = store;
     this.#audit = audit;
     this.#pruneAt = clock.now();
+    this.#leaveOutAt = clock.now();
     this.#queue = queue;
     this.#clock = clock;
     this.#tools = tools;
@@ -124,6 +130,7 @@ export class Housekeeping {
       () => this.#makeRoom(),
       () => this.#explainOrphans(),
       () => this.#pruneAudit(),
+      () => this.#leaveOutIdle(),
     ];
     const defects: unknown[] = [];
     // Each on its own: what fails in one of them must not keep the others from being done.
@@ -168,6 +175,14 @@ export class Housekeeping {
     this.#pruneAt = now + pruneEveryMs;
     const before = now - auditRetentionMs;
     while (!this.#stopped && (await this.#audit.prune(before, prunedAtOnce)) === prunedAtOnce);
+  }
+
+  /** A task that polls every second for a month must not leave millions of commits behind. */
+  async #leaveOutIdle(): Promise<void> {
+    const now = this.#clock.now();
+    if (now < this.#leaveOutAt) return;
+    this.#leaveOutAt = now + leaveOutEveryMs;
+    while (!this.#stopped && (await this.#store.leaveOut(now - keepIdleMs, leftOutAtOnce)) === leftOutAtOnce);
   }
 
   /** Those that ended first go first. What is alive is never touched, nor a result that somebody may be about to fetch. */

@@ -87,6 +87,11 @@ export function append(journal: Journal, batch: Batch): void {
   journal.knownUpTo = batch.settled;
 }
 
+/** What a handler is told whose journal would have more entries. */
+export function tooLong(longestJournal: number): string {
+  return `The journal of this task would grow beyond ${longestJournal} entries. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`;
+}
+
 export function toRecord(batch: Batch): JsonObject {
   return batch as unknown as JsonObject;
 }

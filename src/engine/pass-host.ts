@@ -1,6 +1,6 @@
 /** Between a pass and the worker that runs it. */
-import type { TaskId } from '../model/task.ts';
-import type { Call, Outside } from './call.ts';
+import type { Task, TaskId } from '../model/task.ts';
+import type { Call, Seen } from './call.ts';
 import type { Batch } from './journal.ts';
 import type { ObservedPass } from './observer.ts';
 
@@ -28,11 +28,14 @@ export interface PassHost {
   began(attempt: Promise<void>): void;
   /**
    * Makes a batch durable, with the questions and subtasks in it; `calls` are all calls of the pass. Questions that
-   * are asked by it get their keys. Returns the world after it.
+   * are asked by it get their keys. Returns the task after it.
    */
-  commit(batch: Batch, calls: readonly Call[]): Promise<Outside>;
-  /** Looks at the task again, and at these subtasks. */
-  look(children: readonly TaskId[]): Promise<Outside>;
+  commit(batch: Batch, calls: readonly Call[]): Promise<Task>;
+  /**
+   * Looks at the task again, and at subtasks that the pass awaits: at those that it has not read yet, and at those that
+   * have ended since the last look.
+   */
+  look(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<Seen>;
   /** Ends the pass until then. False if something happened that the pass has not seen. */
   park(until: number | null, batch: Batch | undefined, calls: readonly Call[]): Promise<boolean>;
   /** Whether the pass is to end after this commit, as a crash would end it. */

@@ -13,17 +13,21 @@
  *       open calls its order cannot be repeated, so it is refused; alone it is harmless and gets a window of its own.
  *   R5  A pass has at most one commit in flight; what completes meanwhile waits for the next.
  *   R6  A pass that is over settles nothing: its promises stay open and are collected with it.
+ *
+ * Over 400 lines because these laws hold only together.
  */
+import type { Task } from '../model/task.ts';
 import { OutOfBounds } from './bounds.ts';
-import { type Call, newCall, type Outside, type Purpose } from './call.ts';
-import { callsOnly, gather } from './gather.ts';
-import { append, type Batch, type Entry, type FailedAttempt, type Journal } from './journal.ts';
+import { type Call, newCall, type Purpose } from './call.ts';
+import { callsOnly, gather, subtasksPerCommit } from './gather.ts';
+import { append, type Batch, type Entry, type FailedAttempt, type Journal, tooLong } from './journal.ts';
 import { Linger } from './linger.ts';
+import { OpenCalls } from './open-calls.ts';
 import { running } from './pass-context.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
 import { errorFrom } from './recorded-error.ts';
 import { described, difference, HandlerRefused, outsideAStep, recorded, whenDrained } from './replay.ts';
-import { nextMoment, waitsForOthers } from './waits.ts';
+import { nextMoment } from './waits.ts';
 import { type Attempted, attempt } from './work.ts';
 
 /** Entries that settle in one phase of the event loop. More would starve timers; one by one would be slow. */
@@ -36,9 +40,9 @@ export class Pass {
   readonly #host: PassHost;
   readonly #calls: Call[] = [];
   /** Calls that have not settled. */
-  readonly #open = new Set<Call>();
+  readonly #open = new OpenCalls();
   readonly #completed: (Entry | FailedAttempt)[] = [];
-  #outside: Outside;
+  #task: Task;
   #settled = 0;
   #moment: number;
   #needed = 0;
@@ -53,11 +57,11 @@ export class Pass {
   #cancelTimer: (() => void) | undefined;
   readonly #linger = new Linger();
 
-  constructor(journal: Journal, outside: Outside, host: PassHost) {
+  constructor(journal: Journal, task: Task, host: PassHost) {
     this.#journal = journal;
-    this.#outside = outside;
+    this.#task = task;
     this.#host = host;
-    this.#moment = outside.task.createdAt;
+    this.#moment = task.createdAt;
     const { promise, resolve } = Promise.withResolvers<PassEnd>();
     this.ended = promise;
     this.#end = resolve;
@@ -92,11 +96,11 @@ export class Pass {
   }
 
   get waitsForSubtasks(): boolean {
-    return [...this.#open].some(({ kind }) => kind === 'result');
+    return this.#open.awaited.size > 0;
   }
 
   get name(): { readonly task: string; readonly tool: string } {
-    return { task: this.#host.taskId, tool: this.#outside.task.tool };
+    return { task: this.#host.taskId, tool: this.#task.tool };
   }
 
   /** Something happened to the task outside: look. */
@@ -135,6 +139,10 @@ export class Pass {
     const made = { position: this.#calls.length, kind, name, at: this.#settled, purpose };
     if (!this.#admit(made)) return new Promise(() => {});
     const known = this.#journal.calls[made.position];
+    // Every call leaves an entry in time: one that is too many is refused before anything is done for it.
+    if (!known && made.position >= this.#host.longestJournal)
+      this.#refuse(tooLong(this.#host.longestJournal));
+    if (this.#isOver) return new Promise(() => {});
     const attempts = this.#journal.attempts.get(made.position) ?? [];
     const { call, promise } = newCall(made, known, attempts, this.#host.now());
     this.#calls.push(call);
@@ -244,19 +252,18 @@ export class Pass {
     this.#live = true;
     if (this.#finished) return this.#over(this.#finished);
     if (this.#committing) return;
-    if (this.#outdated && [...this.#open].some(waitsForOthers)) return this.#look();
+    if (this.#outdated && this.#open.waitForOthers) return this.#look();
     if (!this.#yielding) this.#startWork();
     const batch = gather({
       open: this.#open,
       unrecorded: this.#unrecorded(),
       completed: this.#completed.splice(0),
-      outside: this.#outside,
+      outside: { task: this.#task, children: this.#open.ended },
       settled: this.#settled,
       now: this.#host.now(),
     });
     if (batch) return this.#commit(batch);
-    const working = this.#yielding ? ['running'] : ['running', 'held'];
-    const works = [...this.#open].some(({ state }) => working.includes(state));
+    const works = this.#open.running.size > 0 || (!this.#yielding && this.#open.isHeldBack);
     if (this.#yielding && !works) return this.#over({ type: 'stopped' });
     this.#asleep = true;
     if (!this.#yielding) this.#armTimer();
@@ -268,12 +275,11 @@ export class Pass {
   #look(): void {
     this.#committing = true;
     this.#outdated = false;
-    const children = [...this.#open].flatMap(({ purpose }) =>
-      purpose.kind === 'result' ? [purpose.childId] : [],
-    );
+    const unread = this.#open.unread(subtasksPerCommit);
     this.#orOver(
-      this.#host.look(children).then((outside) => {
-        this.#outside = outside;
+      this.#host.look(unread, this.#open.awaited).then(({ task, children, isAll }) => {
+        this.#task = task;
+        if (!this.#open.read(unread, children) || !isAll) this.#outdated = true;
         this.#committing = false;
         this.#soon();
       }),
@@ -282,16 +288,15 @@ export class Pass {
 
   #startWork(): void {
     const now = this.#host.now();
-    for (const call of this.#open) {
-      const { purpose } = call;
-      if (purpose.kind !== 'step' && purpose.kind !== 'until') continue;
-      if (call.state === 'running' || call.state === 'over') continue;
-      // A failed attempt is recorded before the next one begins, or a crash would repeat both.
-      if (this.#completed.some((one) => one.call === call.position)) continue;
+    // A failed attempt is recorded before the next one begins, or a crash would repeat both.
+    const unrecorded = new Set(this.#completed.map(({ call }) => call));
+    for (const call of this.#open.resting) {
+      if (call.state === 'over' || unrecorded.has(call.position)) continue;
       const isEarly = call.startAt !== undefined && call.startAt > now;
       call.state = isEarly ? 'waiting' : this.#host.isHeld() ? 'running' : 'held';
       if (call.state !== 'running') continue;
       this.#linger.reset();
+      this.#open.begins(call);
       const context = { pass: this, step: call.name };
       running.run(context, () =>
         this.#orOver(attempt(call, this.#host).then((done) => this.#completedWork(call, done))),
@@ -301,6 +306,7 @@ export class Pass {
 
   #completedWork(call: Call, done: Attempted): void {
     if (this.#isOver || call.state !== 'running') return;
+    this.#open.rests(call);
     if (done.type === 'later') {
       call.state = 'waiting';
       call.startAt = done.at;
@@ -332,9 +338,9 @@ export class Pass {
     this.#linger.reset();
     const calls = this.#unrecorded();
     this.#orOver(
-      this.#host.commit(batch, this.#calls).then((outside) => {
+      this.#host.commit(batch, this.#calls).then((task) => {
         if (this.#isOver) return;
-        this.#outside = outside;
+        this.#task = task;
         append(this.#journal, { ...batch, calls: calls.map(recorded) }); // Questions have got their keys.
         this.#committing = false;
         if (this.#host.interrupts(batch)) return this.#over({ type: 'stopped' });
@@ -348,7 +354,7 @@ export class Pass {
   // --- Rest -----------------------------------------------------------------------------------------------
 
   #armTimer(): void {
-    const at = nextMoment(this.#open);
+    const at = nextMoment(this.#open.timed());
     this.#cancelTimer?.();
     this.#cancelTimer = at === undefined ? undefined : this.#host.schedule(at, () => this.#wake());
   }
@@ -359,7 +365,7 @@ export class Pass {
     const made = { unrecorded: this.#unrecorded(), settled: this.#settled, now: this.#host.now() };
     const batch = made.unrecorded.length > 0 ? callsOnly(made) : undefined;
     this.#orOver(
-      this.#host.park(nextMoment(this.#open) ?? null, batch, this.#calls).then((parked) => {
+      this.#host.park(nextMoment(this.#open.timed()) ?? null, batch, this.#calls).then((parked) => {
         if (parked) this.#over({ type: 'parked' });
         else this.#look();
       }),

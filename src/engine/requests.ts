@@ -99,16 +99,15 @@ export class Requests {
   }
 
   /**
-   * A root with everything below it that still matters to a peer: once no subtask lives, that is nothing. With an owner
-   * only if it is that owner's.
+   * A root with everything below it that matters to a peer: questions that are open, and the way to them. With an owner only
+   * if it is that owner's.
    */
   async tree(id: TaskId, owner?: Owner): Promise<TaskTree | undefined> {
     const { store } = this.#database;
     const root = await store.get(id, owner);
     if (!root || root.parentId !== undefined) return undefined;
     if (root.liveChildCount === 0) return { root, descendants: [] };
-    const family = await store.family(id);
-    return family && { root: family.task, descendants: family.descendants };
+    return { root, descendants: await store.asking(id) };
   }
 
   /** Any task, alone with its links. With an owner only if it is that owner's. */
@@ -160,7 +159,15 @@ export class Requests {
       this.refused('largestValue');
       throw tooLarge;
     }
-    await this.#database.store.update('family', rootId, (family) =>
+    const { store } = this.#database;
+    const [only, ...others] = responses;
+    if (only && others.length === 0) {
+      // The rest of the tree, which may be large, has no say in it.
+      const [id, own] = only;
+      await store.update('task', id, (task) => onBehalfOf(by, rules.answer(task, own, this.now)));
+      return;
+    }
+    await store.update('family', rootId, (family) =>
       onBehalfOf(by, rules.answerTree(family, responses, this.now)),
     );
   }

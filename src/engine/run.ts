@@ -1,4 +1,7 @@
-/** One task in the hands of a worker: its pass, and every commit that the pass needs. */
+/**
+ * One task in the hands of a worker: its pass, and every commit that the pass needs.
+ * Over 400 lines because all of these commits share one claim and one view of the task.
+ */
 
 import type { Clock } from '../model/clock.ts';
 import { ClaimLost, HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
@@ -7,10 +10,11 @@ import type { Failed, Outcome } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { isInstance, messageOf } from '../model/thrown.ts';
 import { advance } from './advance.ts';
-import type { Call, Outside } from './call.ts';
+import type { Call, Seen } from './call.ts';
 import { carried } from './carried.ts';
-import { type Change, compose, type Verdict } from './change.ts';
+import { compose, type Verdict } from './change.ts';
 import { taskContext } from './context.ts';
+import { subtasksPerCommit } from './gather.ts';
 import { HeadStart } from './head-start.ts';
 import { type Batch, type Journal, readJournal } from './journal.ts';
 import { type ObservedPass, quietly } from './observer.ts';
@@ -59,9 +63,13 @@ export class Run {
   readonly #abort = new AbortController();
   readonly #reporter = new Reporter(() => void this.#flush());
   readonly #written: readonly Json[] | undefined;
+  /** Undefined if the task was made and claimed in one commit. */
+  readonly #claimedVersion: number | undefined;
   /** Attempts at steps that have not settled. */
   readonly #attempts = new Set<Promise<unknown>>();
   #task: Task;
+  /** Up to this version it is known what others did to the task. */
+  #seenVersion: number;
   /** When the lease was last granted, on the monotonic clock: the holder's own measure of it. */
   #heldSince: number;
   /** The input that the handler got. */
@@ -78,6 +86,8 @@ export class Run {
     this.#clock = clock;
     this.#settings = settings;
     this.#task = claimed.task;
+    this.#seenVersion = claimed.task.version;
+    this.#claimedVersion = claimed.task.version > 1 ? claimed.task.version : undefined;
     this.#heldSince = claimedAt;
     this.#written = claimed.journal;
     this.claim = claimed.claim;
@@ -176,7 +186,7 @@ export class Run {
     const journal = await this.#readJournal();
     if ('type' in journal) return journal;
     if (this.#stopped) return { type: 'stopped' };
-    const pass = new Pass(journal, { task: this.#task, children: new Map() }, this.#host(observed));
+    const pass = new Pass(journal, this.#task, this.#host(observed));
     this.#current = pass;
     const input = await this.#input(journal.arguments);
     if ('difference' in input) return { type: 'changed', message: input.difference };
@@ -242,30 +252,45 @@ export class Run {
       interrupts: ({ entries }) => this.#settings.interruptAfterEveryEntry && entries.length > 0,
       schedule: (at, callback) => this.#clock.schedule(at, callback),
       commit: (batch, calls) => this.#commit(batch, calls),
-      look: (children) => this.#look(children),
+      look: (unread, awaited) => this.#look(unread, awaited),
       park: (until, batch, calls) => this.#park(until, batch, calls),
     };
   }
 
-  async #commit(batch: Batch, calls: readonly Call[]): Promise<Outside> {
+  async #commit(batch: Batch, calls: readonly Call[]): Promise<Task> {
     const report = this.#reporter.take();
     const keys = new Map<Call, string>();
     await this.#update((task, at) => advance(task, this.claim, { batch, calls, report }, at, keys));
     for (const [call, key] of keys) call.key = key;
-    return { task: this.#task, children: new Map() };
+    return this.#task;
   }
 
-  async #look(children: readonly TaskId[]): Promise<Outside> {
-    const [task, ...others] = await Promise.all([this.taskId, ...children].map((id) => this.#store.get(id)));
+  /** Which subtasks have ended is read from the commits of this task: who pokes only says when to look. */
+  async #look(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<Seen> {
+    const [task, commits] = await Promise.all([
+      this.#store.get(this.taskId),
+      awaited.size > 0 ? this.#store.commitsOf(this.taskId, this.#seenVersion, subtasksPerCommit) : [],
+    ]);
     if (task) this.#task = task;
-    const done = others.flatMap((child) =>
+    // All but the ends of subtasks is seen by the task itself.
+    this.#seenVersion =
+      awaited.size > 0 ? (commits.at(-1)?.version ?? this.#seenVersion) : this.#task.version;
+    const ended = commits.flatMap(({ events }) =>
+      events.flatMap((event) =>
+        event.type === 'childDone' && awaited.has(event.childId) ? event.childId : [],
+      ),
+    );
+    const children = await Promise.all([...new Set([...unread, ...ended])].map((id) => this.#store.get(id)));
+    const done = children.flatMap((child) =>
       child?.phase === 'done' ? [[child.id, child.outcome] as const] : [],
     );
-    return { task: this.#task, children: new Map(done) };
+    return { task: this.#task, children: new Map(done), isAll: commits.length < subtasksPerCommit };
   }
 
   async #park(until: number | null, batch: Batch | undefined, calls: readonly Call[]): Promise<boolean> {
     const seenVersion = this.#task.version;
+    // Something that others did came between two commits of this pass.
+    if (this.#seenVersion !== seenVersion) return false;
     const report = this.#reporter.take();
     try {
       await this.#update((task, at) => {
@@ -273,7 +298,10 @@ export class Run {
         const before = batch
           ? advance(task, this.claim, { batch, calls, report }, at, new Map())
           : rules.report(task, this.claim, report, at);
-        return compose(before, (now) => rules.park(now, this.claim, { seenVersion: now.version, until }, at));
+        const claimedVersion = this.#claimedVersion;
+        return compose(before, (now) =>
+          rules.park(now, this.claim, { seenVersion: now.version, until, claimedVersion }, at),
+        );
       });
       return true;
     } catch (error) {
@@ -289,14 +317,14 @@ export class Run {
     await this.#update((task, at) => rules.report(task, this.claim, report, at)).catch(() => {});
   }
 
-  #update(decide: (task: Task, at: number) => Verdict): Promise<Change> {
-    return this.#kept(this.#store.update('task', this.taskId, (task) => decide(task, this.#clock.now())));
-  }
-
-  async #kept(change: Promise<Change>): Promise<Change> {
-    const done = await change;
-    this.#task = done.task;
-    return done;
+  async #update(decide: (task: Task, at: number) => Verdict): Promise<void> {
+    let before = 0;
+    const { task } = await this.#store.update('task', this.taskId, (found) => {
+      before = found.version;
+      return decide(found, this.#clock.now());
+    });
+    this.#task = task;
+    if (before === this.#seenVersion) this.#seenVersion = task.version;
   }
 
   /** False if another worker has taken the place of this one. */

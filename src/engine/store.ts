@@ -33,6 +33,12 @@ export interface Store {
 
   family(id: TaskId): Promise<Family | undefined>;
 
+  /**
+   * The tasks below a root that have a question open, and those between them and the root; parents before their children.
+   * Must not cost more if other subtasks are many.
+   */
+  asking(rootId: TaskId): Promise<Task[]>;
+
   /** The ids of a task's own subtasks, in their order. */
   childIds(id: TaskId): Promise<TaskId[]>;
 
@@ -42,6 +48,9 @@ export interface Store {
   /** How many root tasks an owner has, or all owners, or how many of them are live; no more than `upTo` are counted. */
   count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number>;
 
+  /** What happened to a task after that version, in order: so many commits of it at most. */
+  commitsOf(id: TaskId, afterVersion: number, limit: number): Promise<CommitOfTask[]>;
+
   /** Everything that was ever appended to the task's journal, in commit order. */
   journal(id: TaskId): Promise<Json[]>;
 
@@ -50,6 +59,12 @@ export interface Store {
    * whatever their retention; what came due, or ended, first comes first.
    */
   due(what: Due, now: number, limit: number): Promise<TaskId[]>;
+
+  /**
+   * Leaves passes that did nothing and ended before that moment out of histories (`TaskWrite.isIdle`), so many at most.
+   * Returns how many.
+   */
+  leaveOut(before: number, limit: number): Promise<number>;
 
   /**
    * How many bytes all that it holds takes up, roughly; space that was freed and will be used again does not count.
@@ -91,6 +106,11 @@ export interface Page {
   readonly nextCursor?: string;
   /** Tasks that belong here and are left out, because their records are damaged. */
   readonly damaged?: readonly TaskId[];
+}
+
+export interface CommitOfTask {
+  readonly version: number;
+  readonly events: readonly TaskEvent[];
 }
 
 export interface CommitNotice {

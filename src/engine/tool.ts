@@ -43,7 +43,10 @@ export interface DurableOptions {
   readonly concurrency?: number;
   /** How often a pass may take its process with it before the task is given up. Default 5. */
   readonly deathsAllowed?: number;
-  /** Entries that its journals may have, failed attempts at steps among them. Default 10,000. */
+  /**
+   * Entries that its journals may have: two for each subtask that is started and awaited, one for each failed attempt at
+   * a step. Default 25,000.
+   */
   readonly longestJournal?: number;
 }
 
@@ -201,6 +204,6 @@ export function durable(options: DurableOptions) {
     retry: retryPolicy(options.retry),
     concurrency: options.concurrency ?? Number.POSITIVE_INFINITY,
     deathsAllowed: options.deathsAllowed ?? 5,
-    longestJournal: options.longestJournal ?? 10_000,
+    longestJournal: options.longestJournal ?? 25_000,
   } as const;
 }

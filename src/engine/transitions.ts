@@ -212,18 +212,27 @@ export function isolate(task: Task, claim: Claim, at: number): Verdict {
 
 /**
  * Ends a pass that can go no further: the task sleeps until `until`, or until an answer or a subtask wakes it.
- * Refused when anything happened since the worker last looked, so that no wake is slept through.
+ * Refused when anything happened since the worker last looked, so that no wake is slept through. `claimedVersion` is the
+ * one that the claim made: if it is the task's still, the pass did nothing.
  */
 export function park(
   task: Task,
   claim: Claim,
-  { seenVersion, until }: { readonly seenVersion: number; readonly until: number | null },
+  { seenVersion, until, claimedVersion }: Parking,
   at: number,
 ): Verdict {
   return fenced(task, claim, (held) => {
     if (task.version !== seenVersion) return new TaskMoved(task.id, seenVersion, task.version);
-    return changed(asleep(bumped(withoutHolder(held)), until), at, [{ type: 'parked', until }]);
+    const parked = changed(asleep(bumped(withoutHolder(held)), until), at, [{ type: 'parked', until }]);
+    if (task.version !== claimedVersion) return parked;
+    return { ...parked, writes: parked.writes.map((one) => ({ ...one, isIdle: true })) };
   });
+}
+
+export interface Parking {
+  readonly seenVersion: number;
+  readonly until: number | null;
+  readonly claimedVersion?: number | undefined;
 }
 
 /** Sets a task aside that this worker's handler cannot continue: nothing is lost, and it is tried again at `until`. */

@@ -37,20 +37,14 @@ export function settlementOf(call: Call, { task, children }: Outside, now: numbe
   }
 }
 
-/** Whether it settles by what others do to the task, or by the clock. */
-export function waitsForOthers({ kind }: Call): boolean {
-  return kind !== 'step' && kind !== 'start' && kind !== 'until';
-}
-
 /** The next moment at which something may happen by itself to one of these calls. */
 export function nextMoment(calls: Iterable<Call>): number | undefined {
-  let next: number | undefined;
+  let next = Number.POSITIVE_INFINITY;
   for (const { state, due, startAt } of calls) {
-    if (state === 'running') continue; // Its end comes first, however late.
-    for (const at of [due, state === 'waiting' ? startAt : undefined])
-      if (at !== undefined && (next === undefined || at < next)) next = at;
+    if (due !== undefined && due < next) next = due;
+    if (state === 'waiting' && startAt !== undefined && startAt < next) next = startAt;
   }
-  return next;
+  return next === Number.POSITIVE_INFINITY ? undefined : next;
 }
 
 function isOver(call: Call, now: number): boolean {

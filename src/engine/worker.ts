@@ -1,6 +1,7 @@
 /**
  * Claims tasks and advances them, up to `concurrency` at a time. A worker owns nothing durable: whatever happens to
  * it, its claims are taken over by others, and what it then still tries to commit is refused.
+ * Over 400 lines because claiming, renewing and stopping share one set of runs.
  */
 import type { Clock } from '../model/clock.ts';
 import { HoldfastError } from '../model/errors.ts';

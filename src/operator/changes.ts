@@ -200,8 +200,8 @@ export class Changes {
     const ids = new Set(asking);
     if (isPublished && root.summary.liveChildCount > 0) {
       // What was asked below it before, nobody was told.
-      const family = await (await this.#tasks.served()).store.family(rootId).catch(noneIfDamaged);
-      for (const { id, phase } of family?.descendants ?? []) if (phase === 'waiting') ids.add(id);
+      const below = await (await this.#tasks.served()).store.asking(rootId).catch(noneIfDamaged);
+      for (const { id, phase } of below ?? []) if (phase === 'waiting') ids.add(id);
     }
     const read = await Promise.all([...ids].map((id) => this.#seen.at(id, number)));
     return read.flatMap((one) => (one ? [one.summary] : []));

@@ -65,6 +65,7 @@ export class StoryReader {
   readonly #firstEvents: StoryEvent[] = [];
   readonly #lastEvents: StoryEvent[] = [];
   #events = 0;
+  #version = 0;
   #arguments: Json = null;
   /** When the pass that is under way was last known to be alive. */
   #aliveAt = 0;
@@ -75,6 +76,9 @@ export class StoryReader {
   }
 
   read({ version, at, events, journal }: HistoryCommit): void {
+    // Each commit that the store has left out was one event: a claim, or the end of a pass that did nothing.
+    this.#events += version - this.#version - 1;
+    this.#version = version;
     for (const record of journal) {
       if (!isJsonObject(record)) continue;
       if ('arguments' in record)

@@ -9,11 +9,13 @@ import { aTask } from './fixtures.ts';
 import { briefly, claimed, claimOne, create, end, holder, ids, purge, startChild } from './store-commands.ts';
 import { checks, type SuiteOptions } from './suite.ts';
 import { testCreation } from './test-store-creation.ts';
+import { testHistories } from './test-store-history.ts';
 import { testRoom } from './test-store-room.ts';
 
 export function testStore(options: SuiteOptions): void {
   testCreation(options);
   testRoom(options);
+  testHistories(options);
   const { check, checkShared } = checks(options);
 
   check(

@@ -3,6 +3,7 @@ import { createTasks, type DurableTool, durableTool } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { defaultBounds } from '../../src/engine/bounds.ts';
 
 const leaf = durableTool('leaf', {}, async () => 'leaf');
 const deeper: DurableTool = durableTool('deeper', {}, async (_, task) => {
@@ -41,4 +42,24 @@ test('a task starts no more subtasks than it may', async () => {
 
 test('a task has no more questions open than it may', async () => {
   expect(JSON.stringify(await outcome(curious))).toContain('at most 2 (mostOpenQuestions)');
+});
+
+test('a journal that cannot hold the results of subtasks is refused when they are awaited, not when they have run', async () => {
+  const waits = durableTool('waits', {}, async (_, task) => {
+    await task.event('never');
+  });
+  const many = durableTool('many', { longestJournal: 20 }, async (_, task) => {
+    const started = await Promise.all(Array.from({ length: 11 }, () => task.start(waits)));
+    await Promise.all(started.map((one) => one.result()));
+  });
+  const tasks = createTasks({ store: sqlite('memory:'), tools: [waits, many] });
+  onTestFinished(() => tasks.close());
+  await tasks.work();
+  const { id } = await tasks.create(many);
+  expect(JSON.stringify(await tasks.outcome(id))).toContain('would grow beyond 20 entries');
+});
+
+test('by default a task may start as many subtasks as it may have, and await them all', () => {
+  const { longestJournal } = leaf;
+  expect(longestJournal).toBeGreaterThan(2 * defaultBounds.mostSubtasks);
 });

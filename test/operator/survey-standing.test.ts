@@ -73,7 +73,9 @@ const backInTime = `
   alter table tasks drop column standing; alter table tasks drop column created_at;
   create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
   create index tasks_by_end on tasks (ended_at) where ended_at is not null;
-  delete from holdfast_schema where version = (select max(version) from holdfast_schema);
+  drop index tasks_asking; drop index commits_with_journal; drop index commits_idle;
+  alter table tasks drop column journals; alter table commits drop column idle; alter table commits drop column left_out;
+  delete from holdfast_schema where version >= (select max(version) - 1 from holdfast_schema);
   select 1`;
 
 const manners: readonly (readonly [string, Options])[] = [

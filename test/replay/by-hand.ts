@@ -36,7 +36,7 @@ export async function onePassOf(
   };
   const { task } = world;
   const host = new Host(world, claim, manners);
-  const pass = new Pass(world.journal(), { task, children: new Map() }, host);
+  const pass = new Pass(world.journal(), task, host);
   const forget = world.onChange(() => pass.poke());
   const end = await run(pass, task, handler);
   forget();
@@ -75,7 +75,7 @@ export function replayOf(records: readonly Json[], task: Task, handler: HandlerB
     park: never,
     schedule: never,
   };
-  return run(new Pass(journal, { task, children: new Map() }, host), task, handler);
+  return run(new Pass(journal, task, host), task, handler);
 }
 
 function run(pass: Pass, task: Task, handler: HandlerByHand): Promise<PassEnd> {

@@ -1,6 +1,6 @@
 /** The worker's part, played for one pass: commits that take their time, and deaths at the worst moments. */
 import { advance } from '../../src/engine/advance.ts';
-import type { Call, Outside } from '../../src/engine/call.ts';
+import type { Call, Seen } from '../../src/engine/call.ts';
 import { compose, type Verdict } from '../../src/engine/change.ts';
 import type { Batch } from '../../src/engine/journal.ts';
 import { unobservedPass } from '../../src/engine/observer.ts';
@@ -69,12 +69,12 @@ export class Host implements PassHost {
     return this.#world.schedule(at, callback);
   }
 
-  commit(batch: Batch, calls: readonly Call[]): Promise<Outside> {
+  commit(batch: Batch, calls: readonly Call[]): Promise<Task> {
     return this.#lasting(async () => {
       const keys = new Map<Call, string>();
       await this.#write(true, (task) => this.#advanced(task, batch, calls, keys));
       for (const [call, key] of keys) call.key = key;
-      return { task: this.#seen, children: new Map() };
+      return this.#seen;
     });
   }
 
@@ -82,14 +82,14 @@ export class Host implements PassHost {
     return false;
   }
 
-  look(children: readonly TaskId[]): Promise<Outside> {
+  look(_unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<Seen> {
     return this.#lasting(async () => {
       await this.#manners.pause();
-      const done = children
+      const done = [...awaited.keys()]
         .map((id) => this.#world.read(id))
         .flatMap((child) => (child?.phase === 'done' ? [[child.id, child.outcome] as const] : []));
       this.#sees(this.#world.task);
-      return { task: this.#seen, children: new Map(done) };
+      return { task: this.#seen, children: new Map(done), isAll: true };
     });
   }
 

@@ -117,7 +117,7 @@ async function onePass(
   const { task } = world;
   const journal = world.journal();
   const recorded = journal.calls.length;
-  const pass = new (counting(Pass))(journal, { task, children: new Map() }, host);
+  const pass = new (counting(Pass))(journal, task, host);
   const kill = () => {
     killed = true;
     pass.stop();

@@ -105,17 +105,13 @@ export class Pass {`,
   {
     name: 'the next attempt begins before the failed one is recorded',
     changes: {
-      'pass.ts': [
-        { from: 'if (this.#completed.some((one) => one.call === call.position)) continue;', to: '' },
-      ],
+      'pass.ts': [{ from: ' || unrecorded.has(call.position)', to: '' }],
     },
   },
   {
     name: 'two calls that wait for the same thing share its value',
     changes: {
-      'gather.ts': [
-        { from: 'structuredClone(settlementOf(call, outside, now))', to: 'settlementOf(call, outside, now)' },
-      ],
+      'gather.ts': [{ from: 'structuredClone(settlement)', to: 'settlement' }],
     },
   },
   {

@@ -79,6 +79,18 @@ export function clientConfig(url: string, { statementMs, answerMs = 5_000 }: Lim
   };
 }
 
+/**
+ * For a pool: what each new connection begins with. Postgres takes recursive statements over thousands of subtasks for so
+ * dear that it would compile them, each time, for a hundred times as long as they run. Told by a statement, because
+ * poolers do not pass options on; once per connection, so that no command waits for it.
+ */
+export function withoutJit(client: Client, done: (error?: Error) => void): void {
+  client.query('set jit = off').then(
+    () => done(),
+    (error) => done(error),
+  );
+}
+
 /** For the connection that says who is alive, by statements that take no time. */
 export function lineConfig(config: ClientConfig): ClientConfig {
   return { ...config, query_timeout: Math.min(config.query_timeout ?? lineMs, lineMs) };

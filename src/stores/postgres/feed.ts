@@ -268,12 +268,12 @@ export class Feed {
         gaps.set(taskId, { after: before, before: version });
     }
     if (gaps.size === 0) return [];
-    const rows = await this.#connections.query<CommitRow>(this.#sql.ofTasks, [[...gaps.keys()].map(name)]);
-    const all = await this.#noticesIn(rows);
-    return all.filter(({ taskId, version }) => {
-      const { after, before } = gaps.get(taskId)!;
-      return version > after && version < before;
-    });
+    const rows = await this.#connections.query<CommitRow>(this.#sql.between, [
+      [...gaps.keys()].map(name),
+      [...gaps.values()].map(({ after }) => after),
+      [...gaps.values()].map(({ before }) => before),
+    ]);
+    return this.#noticesIn(rows);
   }
 
   /** While nobody listens it is enough to know where we are. */
@@ -348,9 +348,13 @@ function statements(schema: string) {
           and coalesce(t.id, c.removed_id) is not null
       ) news on true
       order by news.seq`,
-    ofTasks: `
+    between: `
       select c.seq, t.id, coalesce(t.root_id, t.id) as root_id, c.version, c.at, c.events
-      from ${schema}.tasks t join ${schema}.commits c on c.task = t.seq
-      where t.id = any($1::text[]) order by c.task, c.version`,
+      from unnest($1::text[], $2::integer[], $3::integer[]) as v (id, after, before)
+      cross join lateral (select seq, id, root_id from ${schema}.tasks where id = v.id offset 0) t
+      cross join lateral (
+        select seq, version, at, events from ${schema}.commits
+        where task = t.seq and version > v.after and version < v.before offset 0) c
+      order by t.seq, c.version`,
   });
 }

@@ -14,6 +14,7 @@ import {
   lineConfig,
   loadDriver,
   placeOf,
+  withoutJit,
   worded,
   writerConfig,
 } from './driver.ts';
@@ -69,7 +70,10 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const poolOf = (settings: typeof config, size: number) =>
     // An open store alone keeps no process alive.
     new Connections(
-      new pg.Pool({ ...settings, max: size, allowExitOnIdle: true, idleTimeoutMillis: 30_000 }),
+      new pg.Pool({
+        ...{ ...settings, max: size, verify: withoutJit },
+        ...{ allowExitOnIdle: true, idleTimeoutMillis: 30_000 },
+      }),
       place,
     );
   const connections = poolOf(config, max - lanes);
@@ -172,7 +176,10 @@ async function assemble(parts: {
       letGo();
     }
   };
-  const store = new PostgresStore({ rows, commands, feed, vault, sizes, place, close });
+  const store = new PostgresStore({
+    ...{ rows, commands, feed, vault, sizes, place, close },
+    writer: `${writer}/history`,
+  });
   return {
     store,
     queue,

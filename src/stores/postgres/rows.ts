@@ -1,6 +1,6 @@
 /** Tasks as rows: what look-ups read. */
 import type { Family, Lineage } from '../../engine/change.ts';
-import type { Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
+import type { CommitOfTask, Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
@@ -30,12 +30,12 @@ interface LookUp {
   readonly owner: string | null;
 }
 
-/** What one commit of a task added to its journal; the task's body stands beside the first. */
+/** What one commit of a task added to its journal, and how many there are at least. */
 interface JournalRow {
   readonly place: number;
-  readonly body: string;
-  readonly version: number;
-  readonly journal: string | null;
+  readonly journals: number;
+  readonly version: number | null;
+  readonly journal: string;
 }
 
 /** Whoever can be asked: a connection for this one statement, or a transaction. */
@@ -74,6 +74,11 @@ export class Rows {
     return familyIn(tasks, id);
   }
 
+  async asking(rootId: TaskId): Promise<Task[]> {
+    const rows = await this.#connections.query<TaskRow>(this.#sql.asking, [name(rootId)]);
+    return rows.map((row) => this.task(row)).sort((one, other) => one.depth - other.depth);
+  }
+
   async childIds(id: TaskId): Promise<TaskId[]> {
     const rows = await this.#connections.query<{ id: string }>(this.#sql.children, [name(id)]);
     return rows.map((row) => named(row.id));
@@ -107,17 +112,36 @@ export class Rows {
     if (known) return [...known];
     const commits = await this.#journals.get(name(id));
     if (commits.length === 0) return [];
-    // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
-    const { version } = this.task({ ...commits[0]!, id: name(id), lease_until: null });
-    if (commits.length !== version || commits.some((commit, i) => commit.version !== i + 1))
+    // An older Holdfast adds to journals without counting: there may be more, but never fewer.
+    if (commits[0]!.version !== 1 || commits.length < commits[0]!.journals)
       throw new DamagedRecord(id, 'some of its commits are missing');
     return readingTask(id, () =>
-      commits.flatMap(({ version, journal }) =>
-        journal === null
-          ? []
-          : (JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[]),
+      commits.flatMap(
+        ({ version, journal }) =>
+          JSON.parse(this.#cells.read(journal, 'commits.journal', id, version!)) as Json[],
       ),
     );
+  }
+
+  async commitsOf(id: TaskId, afterVersion: number, limit: number): Promise<CommitOfTask[]> {
+    const rows = await this.#connections.query<{ version: number; events: string }>(this.#sql.commitsOf, [
+      name(id),
+      afterVersion,
+      limit,
+    ]);
+    return rows.map(({ version, events }) => ({
+      version,
+      events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
+    }));
+  }
+
+  async leaveOut(before: number, limit: number, writer: string): Promise<number> {
+    const [row] = await this.#connections.query<{ passes: number }>(this.#sql.leaveOut, [
+      before,
+      limit,
+      writer,
+    ]);
+    return row!.passes;
   }
 
   async due(what: Due, now: number, limit: number): Promise<TaskId[]> {
@@ -270,11 +294,24 @@ function statements(schema: string) {
     countLive: counted('owner = $2 and parent_id is null and purge_at is null'),
     countAllLive: counted('parent_id is null and purge_at is null'),
     journals: `
-      select v.place, case when c.version = 1 then t.body end as body, c.version, c.journal
+      select v.place, t.journals, c.version, c.journal
       from unnest($1::text[]) with ordinality as v (id, place)
-      cross join lateral (select seq, body from ${tasks} where id = v.id offset 0) t
-      cross join lateral (select version, journal from ${schema}.commits where task = t.seq offset 0) c
+      cross join lateral (select seq, journals from ${tasks} where id = v.id offset 0) t
+      left join lateral (
+        select version, journal from ${schema}.commits where task = t.seq and journal is not null offset 0) c on true
       order by v.place, c.version`,
+    commitsOf: `
+      select c.version, c.events from (select seq from ${tasks} where id = $1) t
+      cross join lateral (
+        select version, events from ${schema}.commits where task = t.seq and version > $2 order by version limit $3) c
+      order by c.version`,
+    leaveOut: `select ${schema}.leave_out($1, $2, $3) as passes`,
+    asking: `
+      with recursive way as (
+        select seq, parent_id from ${tasks} where root_id = $1 and waiting
+        union select t.seq, t.parent_id from way cross join lateral (
+          select seq, parent_id from ${tasks} where id = way.parent_id and parent_id is not null offset 0) t)
+      select ${columns} from ${tasks} t where seq = any(array(select seq from way)) order by seq`,
     deadline: `select id from ${tasks} where deadline_at <= $1 order by deadline_at limit $2`,
     purge: `select id from ${tasks} where purge_at <= $1 order by purge_at limit $2`,
     oldest: `select id from ${tasks} where ended_at <= $1 order by ended_at, seq limit $2`,

@@ -14,6 +14,7 @@ import { auditTables } from './audit.ts';
 import { dispatchColumns } from './dispatch-schema.ts';
 import { unhurried } from './driver.ts';
 import { encryptionTables } from './encryption.ts';
+import { historyTables } from './history.ts';
 import type { Connections, Transaction } from './pool.ts';
 import { sizeTable } from './sizes.ts';
 import { surveyColumns } from './survey-schema.ts';
@@ -108,6 +109,7 @@ const migrations: readonly string[] = [
   turnTables,
   surveyColumns,
   dispatchColumns,
+  historyTables,
 ];
 
 /** The oldest that has all we use, and that pg-boss runs on. */

@@ -1,6 +1,7 @@
 import type { Change, Family, Verdict } from '../../engine/change.ts';
 import type {
   CommitNotice,
+  CommitOfTask,
   Due,
   IdempotencyScope,
   ListQuery,
@@ -26,6 +27,7 @@ export class PostgresStore implements Store {
   readonly #vault: Vault;
   readonly #sizes: Sizes;
   readonly #place: string;
+  readonly #writer: string;
   readonly #close: () => Promise<void>;
   #closed: Promise<void> | undefined;
 
@@ -36,6 +38,8 @@ export class PostgresStore implements Store {
     readonly vault: Vault;
     readonly sizes: Sizes;
     readonly place: string;
+    /** What this process is called among those who add to the size. */
+    readonly writer: string;
     readonly close: () => Promise<void>;
   }) {
     this.#rows = parts.rows;
@@ -44,6 +48,7 @@ export class PostgresStore implements Store {
     this.#vault = parts.vault;
     this.#sizes = parts.sizes;
     this.#place = parts.place;
+    this.#writer = parts.writer;
     this.#close = parts.close;
   }
 
@@ -75,6 +80,10 @@ export class PostgresStore implements Store {
     return this.#look(() => this.#rows.family(id));
   }
 
+  asking(rootId: TaskId): Promise<Task[]> {
+    return this.#look(() => this.#rows.asking(rootId));
+  }
+
   childIds(id: TaskId): Promise<TaskId[]> {
     return this.#look(() => this.#rows.childIds(id));
   }
@@ -93,12 +102,20 @@ export class PostgresStore implements Store {
     return this.#look(() => this.#rows.count(owner, what, upTo));
   }
 
+  commitsOf(id: TaskId, afterVersion: number, limit: number): Promise<CommitOfTask[]> {
+    return this.#look(() => this.#rows.commitsOf(id, afterVersion, limit));
+  }
+
   journal(id: TaskId): Promise<Json[]> {
     return this.#look(() => this.#rows.journal(id));
   }
 
   due(what: Due, now: number, limit: number): Promise<TaskId[]> {
     return this.#look(() => this.#rows.due(what, now, limit));
+  }
+
+  leaveOut(before: number, limit: number): Promise<number> {
+    return this.#look(() => this.#rows.leaveOut(before, limit, this.#writer));
   }
 
   size(): Promise<number> {

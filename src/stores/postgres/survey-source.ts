@@ -221,16 +221,23 @@ export class PostgresSurveySource implements SurveySource {
   async history(id: TaskId, afterVersion: number, limit: number) {
     const found = await this.#found(id);
     if (!found) return undefined;
-    const rows = await this.#ask<{ version: number; at: number; events: string; journal: string | null }>(
-      `select version, at, events, journal from (
+    const rows = await this.#ask<{
+      version: number;
+      at: number;
+      events: string;
+      journal: string | null;
+      left_out: number;
+    }>(
+      `select version, at, events, journal, left_out from (
         select p.*, sum(length) over (order by version rows unbounded preceding) as total from (
-          select version, at, events, journal, octet_length(events) + coalesce(octet_length(journal), 0) as length
+          select version, at, events, journal, left_out, octet_length(events) + coalesce(octet_length(journal), 0) as length
           from ${this.#schema}.commits where task = $1 and version > $2 order by version limit $3) p
       ) q where total = length or total <= ${historyLength} order by version`,
       new Values(found.seq, afterVersion, limit),
     );
-    const commits = rows.map(({ version, at, events, journal }, index): HistoryCommit => {
-      if (version !== afterVersion + index + 1)
+    const commits = rows.map(({ version, at, events, journal, left_out }, index): HistoryCommit => {
+      // Every commit of a task is one version, without gaps but those that are known.
+      if (version !== (rows[index - 1]?.version ?? afterVersion) + 1 + left_out)
         throw new DamagedRecord(id, 'some of its commits are missing');
       const read = (text: string, column: string) =>
         readingTask(id, () => JSON.parse(this.#cells.read(text, column, id, version)));

@@ -27,7 +27,7 @@ const place = {
   idempotency_key: 'names',
 } as const satisfies Columns;
 
-/** What every commit of a task may change. */
+/** What every commit of a task may change. `journals` is by how much that grows. */
 const state = {
   epoch: 'integer',
   holder: 'names',
@@ -42,6 +42,7 @@ const state = {
   waiting: 'boolean',
   standing: 'integer',
   body: 'texts',
+  journals: 'integer',
 } as const satisfies Columns;
 
 /** `nth` is the place of a row that the same statement makes, among those it makes. */
@@ -56,6 +57,7 @@ const lists = {
     at: 'double precision',
     events: 'texts',
     journal: 'texts',
+    idle: 'boolean',
   },
   results: { seq: 'bigint', nth: 'integer', value: 'texts' },
   sent: { id: 'uuid', queue: 'names', data: 'texts' },
@@ -136,13 +138,16 @@ export class WriteStatements {
       used.has('made')
         ? `coalesce(v.${seq}, ((select array_agg(seq order by seq) from made))[v.nth])`
         : `v.${seq}`;
+    const assignments = Object.keys(state).map((name) =>
+      name === 'journals' ? 'journals = t.journals + v.journals' : `${name} = v.${name}`,
+    );
     const until = `${serverNow} + v.lease_ms`;
     const parts: Partial<Record<List | 'said', string>> = {
       made: `
         insert into ${schema}.tasks (${all}, lease_until) select ${all}, ${until} from ${rows.get('made')} returning seq`,
       // A claim is known by its epoch: only with it does a lease begin.
       changed: `
-        update ${schema}.tasks t set deserted = false, ${Object.keys(state).map((name) => `${name} = v.${name}`)},
+        update ${schema}.tasks t set deserted = false, ${assignments},
           lease_until = case when v.epoch > t.epoch then ${until} when v.holder is not null then t.lease_until end,
           alone = case when v.epoch = t.epoch and v.holder is not null then t.alone end
         from ${rows.get('changed')} where t.seq = v.seq and t.xmin = v.xmin returning 1`,
@@ -152,8 +157,8 @@ export class WriteStatements {
       sent: insertJobs(boss, rows.get('sent')!),
       deleted: deleteJobs(boss, rows.get('deleted')!),
       commits: `
-        insert into ${schema}.commits (task, removed_id, version, at, events, journal)
-        select ${one('task')}, v.removed_id, v.version, v.at, v.events, v.journal
+        insert into ${schema}.commits (task, removed_id, version, at, events, journal, idle)
+        select ${one('task')}, v.removed_id, v.version, v.at, v.events, v.journal, v.idle
         from ${rows.get('commits')} order by v.place returning seq, xact`,
     };
     const ctes = [...used].map((list) => `${list} as (${parts[list]})`);

@@ -54,6 +54,8 @@ export class Writes {
   /** A commit of a task that has no row yet has `made` in place of its number. */
   readonly #commits: (Omit<RowOf<'commits'>, 'nth'> & { readonly made?: TaskId })[] = [];
   readonly #notices: CommitNotice[] = [];
+  /** How many commits added to the journal of each. */
+  readonly #journals = new Map<TaskId, number>();
   readonly #audit: AuditEntry[] = [];
   readonly #sent = new JobsToSend();
   readonly #deleted = new Map<string, RowOf<'deleted'>>();
@@ -156,10 +158,11 @@ export class Writes {
     return this.#deleted.keys();
   }
 
-  #write({ task, at, events, journal }: TaskWrite): void {
+  #write({ task, at, events, journal, isIdle }: TaskWrite): void {
     const { id, rootId, version } = task;
     this.tasks.set(id, task);
     this.#touched.add(id);
+    if (journal) this.#journals.set(id, (this.#journals.get(id) ?? 0) + 1);
     const seq = this.#rows.get(id)?.seq;
     this.#commit(
       { taskId: id, rootId, version, at, events },
@@ -167,6 +170,7 @@ export class Writes {
         task: seq ?? null,
         removed_id: null,
         journal: journal ? this.#cells.write(JSON.stringify(journal), 'commits.journal', id, version) : null,
+        idle: isIdle ?? null,
         ...(seq === undefined && { made: id }),
       },
     );
@@ -177,7 +181,7 @@ export class Writes {
     const row = this.#rows.get(id);
     this.#commit(
       { taskId: id, rootId: id, version, at, events: [{ type: 'removed' }] },
-      { task: null, removed_id: name(id), journal: null },
+      { task: null, removed_id: name(id), journal: null, idle: null },
     );
     if (row) {
       this.#removed.push(row);
@@ -193,7 +197,7 @@ export class Writes {
 
   #commit(
     notice: CommitNotice,
-    row: Pick<RowOf<'commits'>, 'task' | 'removed_id' | 'journal'> & { readonly made?: TaskId },
+    row: Pick<RowOf<'commits'>, 'task' | 'removed_id' | 'journal' | 'idle'> & { readonly made?: TaskId },
   ): void {
     const { taskId, version, at, events } = notice;
     const written = this.#cells.write(JSON.stringify(events), 'commits.events', taskId, version);
@@ -232,6 +236,7 @@ export class Writes {
       created_at: task.createdAt,
       idempotency_key: idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null,
       body: stored,
+      journals: this.#journals.get(task.id) ?? 0,
     };
     return { task, row, bytes: bytesOf(stored), large };
   }

@@ -1,6 +1,13 @@
 /** Tasks as rows: every statement on `tasks` and `commits` that a command or a look-up needs, synchronous. */
 import type { Change, Family, Lineage, TaskWrite } from '../../engine/change.ts';
-import type { CommitNotice, Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
+import type {
+  CommitNotice,
+  CommitOfTask,
+  Due,
+  IdempotencyScope,
+  ListQuery,
+  Page,
+} from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
@@ -12,7 +19,7 @@ import { standingCodeOf } from '../values/standing-codes.ts';
 import { ParsedTasks, type TaskRow, toTask } from './body.ts';
 import type { Cells, Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
-import { asArrays, counting } from './statements.ts';
+import { prepare } from './statements.ts';
 
 /** How long notices of removal wait for other processes to read them. */
 const keepRemovalsMs = 3_600_000;
@@ -79,6 +86,17 @@ export class Rows {
     });
   }
 
+  asking(rootId: TaskId): Task[] {
+    return this.#atOneMoment(() => {
+      const tasks = (this.#sql.asking.all(rootId) as unknown as TaskRow[]).map((row) =>
+        this.#parsed.taskOf(row),
+      );
+      const known = new Set([rootId, ...tasks.map(({ id }) => id)]);
+      confirm(tasks.every((task) => task.rootId === rootId && known.has(task.parentId!)));
+      return tasks.sort((one, other) => one.depth - other.depth);
+    });
+  }
+
   childIds(id: TaskId): TaskId[] {
     const rows = this.#sql.children.all(id) as { id: TaskId; parent_id: TaskId; ordinal: number }[];
     confirm(rows.every(({ parent_id, ordinal }, place) => parent_id === id && ordinal === place));
@@ -116,23 +134,30 @@ export class Rows {
       if (!row) return [];
       const task = this.#taskOf(row);
       confirm(task.id === id);
-      // Every commit of a task is one version: without gaps up to its own, nothing of the journal is missing.
-      const commits = this.#sql.journal.all(row.seq) as {
-        task: number;
-        version: number;
-        journal: Stored | null;
-      }[];
+      const commits = this.#sql.journal.all(row.seq) as { task: number; version: number; journal: Stored }[];
+      const { journals } = this.#sql.journals.get(row.seq) as { journals: number };
       confirm(commits.every((commit) => commit.task === row.seq));
-      if (commits.length !== task.version || commits.some(({ version }, i) => version !== i + 1))
+      // An older Holdfast that has the file open adds to journals without counting: there may be more, but never fewer.
+      const isInOrder = commits.every(({ version }, i) => version > (commits[i - 1]?.version ?? 0));
+      if (commits.length < journals || !isInOrder || commits[0]?.version !== 1)
         throw new DamagedRecord(id, 'some of its commits are missing');
       return readingTask(id, () =>
-        commits.flatMap(({ version, journal }) =>
-          journal === null
-            ? []
-            : (JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[]),
+        commits.flatMap(
+          ({ version, journal }) =>
+            JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[],
         ),
       );
     });
+  }
+
+  commitsOf(id: TaskId, afterVersion: number, limit: number): CommitOfTask[] {
+    const row = this.#find(id);
+    if (!row) return [];
+    const commits = this.#sql.commitsOf.all(row.seq, afterVersion, limit);
+    return (commits as unknown as { version: number; events: Stored }[]).map(({ version, events }) => ({
+      version,
+      events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
+    }));
   }
 
   due(what: Due, now: number, limit: number): TaskId[] {
@@ -189,6 +214,18 @@ export class Rows {
     // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
     for (const id of removed) this.#remove(id, now);
     if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs, removed.length + 100);
+  }
+
+  /** How many passes were left out; each was a claim and a commit that parked the task again. */
+  leaveOut(before: number, limit: number): number {
+    const passes = this.#sql.idlePasses.all(before, limit) as { task: number; version: number }[];
+    for (const { task, version } of passes) {
+      const pass = { task, version };
+      // The last commit of a task stays: nothing comes after it that could say that it is missing.
+      if (this.#sql.leaveOutBefore.run(pass).changes === 0) this.#sql.keepPass.run(pass);
+      else this.#sql.forgetPass.run(pass);
+    }
+    return passes.length;
   }
 
   /** What this connection wrote since the last call. */
@@ -249,7 +286,7 @@ export class Rows {
     }
   }
 
-  #write({ task, at, events, journal }: TaskWrite): void {
+  #write({ task, at, events, journal, isIdle }: TaskWrite): void {
     const live = task.phase === 'done' ? undefined : task;
     this.#leftWork ||= live !== undefined && live.wakeAt !== null && !live.holder;
     const { id: taskId, rootId, version } = task;
@@ -269,6 +306,7 @@ export class Rows {
       task.phase === 'waiting' ? 1 : null,
       standingCodeOf(task),
       body,
+      journal ? 1 : 0,
     ] as const;
     let seq = this.#found.get(task.id)?.seq;
     if (seq !== undefined) {
@@ -297,6 +335,7 @@ export class Rows {
       at,
       this.#cells.write(JSON.stringify(events), 'commits.events', taskId, version),
       journal ? this.#cells.write(JSON.stringify(journal), 'commits.journal', taskId, version) : null,
+      isIdle ? 1 : null,
     );
     this.#own.push({ seq: Number(lastInsertRowid), taskId, rootId, version, at, events });
   }
@@ -306,7 +345,7 @@ export class Rows {
     const version = last + 1;
     const events = [{ type: 'removed' }] as const;
     const written = this.#cells.write(JSON.stringify(events), 'commits.events', id, version);
-    const { lastInsertRowid } = this.#sql.commit.run(null, id, version, at, written, null);
+    const { lastInsertRowid } = this.#sql.commit.run(null, id, version, at, written, null, null);
     this.#own.push({ seq: Number(lastInsertRowid), taskId: id, rootId: id, version, at, events });
     this.#sql.forgetCommits.run(seq);
     this.#sql.forgetResult.run(seq);
@@ -322,75 +361,4 @@ function isKeptRoot(task: Task): task is DoneTask {
 /** An index of which a page was overwritten with another may lead anywhere; nobody may be shown the tasks of others. */
 function confirm(isWhatWasAskedFor: boolean): void {
   if (!isWhatWasAskedFor) throw new Damaged('an index leads to the wrong tasks');
-}
-
-function prepare(db: Connection, { areBound }: Cells) {
-  const columns = areBound ? 'seq, body, lease_until, id' : 'seq, body, lease_until';
-  return {
-    get: asArrays(db.prepare(`select ${columns} from tasks where id = ?`)),
-    // A task of another and one that is not there cost the same, to a fraction of a microsecond: both are looked for in
-    // the index, and then one row is looked at, if need be the first. The owner stands in front of the body, so that of
-    // a large row no more than its first page is read. A row with another id was found by a damaged index.
-    getOf: asArrays(
-      db.prepare(`
-        select ${columns} from (select (select seq from tasks where id = ?) as found) cross join tasks
-        where seq = coalesce(found, 1) and iif(+id = ?, +owner = ?, found is not null)`),
-    ),
-    idAt: db.prepare('select id from tasks where seq = ?'),
-    // Not `union all`, which would go in circles for ever if a damaged index said that a task is below itself.
-    descendants: db.prepare(`
-      with recursive below (seq, id) as (
-        select seq, id from tasks where parent_id = ?
-        union
-        select tasks.seq, tasks.id from below join tasks on tasks.parent_id = below.id
-      )
-      select tasks.seq, body, lease_until, tasks.id from below join tasks on tasks.seq = below.seq order by below.seq`),
-    children: db.prepare('select id, parent_id, ordinal from tasks where parent_id = ? order by ordinal'),
-    withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
-    list: db.prepare(`
-      select ${columns} from tasks where owner = ? and parent_id is null and seq < ?
-        and unpublished is null
-      order by seq desc limit ?`),
-    // Every root that is done has a moment when it goes.
-    count: {
-      kept: counting(db, 'tasks_by_owner', 'parent_id is null'),
-      live: counting(db, 'tasks_live', 'parent_id is null and purge_at is null'),
-    },
-    // By way of the rows themselves, because what the index says of them may be wrong.
-    journal: db.prepare(`
-      select own.task, own.version, own.journal from commits join commits as own on own.seq = commits.seq
-      where commits.task = ? order by commits.seq`),
-    deadline: db.prepare('select id from tasks where deadline_at <= ? order by deadline_at limit ?'),
-    purge: db.prepare('select id from tasks where purge_at <= ? order by purge_at limit ?'),
-    oldest: db.prepare('select id from tasks where ended_at <= ? order by ended_at, seq limit ?'),
-    size: db.prepare(`
-      select (page_count - freelist_count) * page_size as bytes
-      from pragma_page_count, pragma_freelist_count, pragma_page_size`),
-    newestCommit: db.prepare('select max(seq) as seq from commits'),
-    commitsAfter: db.prepare(`
-      select commits.seq, coalesce(tasks.id, removed_id) as id,
-        coalesce(tasks.root_id, tasks.id, removed_id) as root_id, version, at, events
-      from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit ?`),
-    insert: db.prepare(`
-      insert into tasks (epoch, holder, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, ended_at, unpublished, waiting, standing,
-        body, id, owner, tool, tool_version, parent_id, root_id, ordinal, created_at, idempotency_key)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-    update: db.prepare(`
-      update tasks set alone = iif(epoch = ? and ? is not null, alone, null),
-        epoch = ?, holder = ?, lease_until = ?, lease_ms = ?, ready = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
-        ended_at = ?, unpublished = ?, waiting = ?, standing = ?, body = ?
-      where seq = ?`),
-    remove: db.prepare('delete from tasks where seq = ?'),
-    commit: db.prepare(
-      'insert into commits (task, removed_id, version, at, events, journal) values (?, ?, ?, ?, ?, ?)',
-    ),
-    forgetCommits: db.prepare('delete from commits where task = ?'),
-    // A few more than were added: after a quiet hour there may be hundreds of thousands.
-    forgetRemovals: db.prepare(`
-      delete from commits where seq < (select max(seq) from commits)
-        and seq in (select seq from commits where task is null and at < ? order by at limit ?)`),
-    resultApart: db.prepare('select value from results where task = ?'),
-    keepApart: db.prepare('insert or replace into results (task, value) values (?, ?)'),
-    forgetResult: db.prepare('delete from results where task = ?'),
-  };
 }

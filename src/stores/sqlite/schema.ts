@@ -5,7 +5,9 @@
  * which at most one row has, live in their columns alone. `commits` has one row for each commit of each task: what
  * happened (the feed that subscribers read) and what its journal gained. Rowid tables throughout: a primary key
  * on random ids reads several times slower. `ended_at` is that of published roots alone. In an encrypted file `body`,
- * `events`, `journal`, `value`, `opening` and `said` are blobs, and `idempotency_key` is a hash (`vault.ts`). `root_id`
+ * `events`, `journal`, `value`, `opening` and `said` are blobs, and `idempotency_key` is a hash (`vault.ts`).
+ * `journals` counts the commits that hold a part of the journal. A commit with `idle` ends a pass that did nothing;
+ * `left_out` says how many versions before a commit were left out of the history with such passes. `root_id`
  * is null for roots, `unpublished` and `waiting` null unless the task is. `standing` is a code (`standing-codes.ts`).
  */
 import { crashPoint } from '../../engine/crash-point.ts';
@@ -103,6 +105,19 @@ const migrations: readonly string[] = [
   `,
   surveyColumns,
   dispatchColumns,
+  // A journal is read without the commits that added nothing to it, and a pass that did nothing is left out after a while.
+  `
+  drop index commits_by_task;
+  create index commits_by_task on commits (task, version) where task is not null;
+  create index commits_with_journal on commits (task, version) where journal is not null;
+  alter table commits add column idle integer;
+  alter table commits add column left_out integer not null default 0;
+  create index commits_idle on commits (at) where idle is not null;
+  alter table tasks add column journals integer not null default 0;
+  update tasks set journals =
+    (select count(*) from commits where commits.task = tasks.seq and commits.journal is not null);
+  create index tasks_asking on tasks (root_id) where waiting is not null and root_id is not null;
+  `,
 ];
 
 /** How many migrations were applied. Refuses what is not ours to touch, and writes nothing. */

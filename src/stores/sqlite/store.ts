@@ -1,6 +1,7 @@
 import type { Change, Family, Verdict } from '../../engine/change.ts';
 import type {
   CommitNotice,
+  CommitOfTask,
   Due,
   IdempotencyScope,
   ListQuery,
@@ -75,6 +76,10 @@ export class SqliteStore implements Store {
     return this.#look(() => this.#rows.family(id));
   }
 
+  async asking(rootId: TaskId): Promise<Task[]> {
+    return this.#look(() => this.#rows.asking(rootId));
+  }
+
   async childIds(id: TaskId): Promise<TaskId[]> {
     return this.#look(() => this.#rows.childIds(id));
   }
@@ -87,12 +92,20 @@ export class SqliteStore implements Store {
     return this.#look(() => this.#rows.count(owner, what, upTo));
   }
 
+  async commitsOf(id: TaskId, afterVersion: number, limit: number): Promise<CommitOfTask[]> {
+    return this.#look(() => this.#rows.commitsOf(id, afterVersion, limit));
+  }
+
   async journal(id: TaskId): Promise<Json[]> {
     return this.#look(() => this.#rows.journal(id));
   }
 
   async due(what: Due, now: number, limit: number): Promise<TaskId[]> {
     return this.#look(() => this.#rows.due(what, now, limit));
+  }
+
+  leaveOut(before: number, limit: number): Promise<number> {
+    return this.#commands.submit(() => this.#rows.leaveOut(before, limit));
   }
 
   async size(): Promise<number> {

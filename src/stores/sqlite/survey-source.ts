@@ -58,6 +58,7 @@ interface CommitRow {
   readonly at: number;
   readonly events: Stored;
   readonly journal: Stored | null;
+  readonly left_out: number;
 }
 
 type EndedEntry = readonly [seq: number, tool: string, standing: number, durationMs: number | null];
@@ -250,16 +251,16 @@ export class SqliteSurveySource implements SurveySource {
   async history(id: TaskId, afterVersion: number, limit: number) {
     const found = this.#found('id', id);
     if (!found) return undefined;
-    // Every commit of a task is one version, without gaps.
     const sql = `
-      select own.version, own.at, own.events, own.journal from (
-        select seq from commits where task = ? order by seq limit ? offset ?) as some
-      join commits as own on own.seq = some.seq order by some.seq`;
+      select own.version, own.at, own.events, own.journal, own.left_out from (
+        select seq, version from commits where task = ? and version > ? order by version limit ?) as some
+      join commits as own on own.seq = some.seq order by some.version`;
     const commits: HistoryCommit[] = [];
     let length = 0;
-    for (const row of this.#prepared(sql).iterate(found.seq, limit, afterVersion)) {
-      const { version, at, events, journal } = row as unknown as CommitRow;
-      if (version !== afterVersion + commits.length + 1)
+    for (const row of this.#prepared(sql).iterate(found.seq, afterVersion, limit)) {
+      const { version, at, events, journal, left_out } = row as unknown as CommitRow;
+      // Every commit of a task is one version, without gaps but those that are known.
+      if (version !== (commits.at(-1)?.version ?? afterVersion) + 1 + left_out)
         throw new DamagedRecord(id, 'some of its commits are missing');
       length += events.length + (journal?.length ?? 0);
       if (commits.length > 0 && length > historyLength) break;
