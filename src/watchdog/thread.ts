@@ -65,7 +65,9 @@ function watch({ beats, whatRunsKey, canAsk, ...first }: ThreadData): void {
       const ms = Math.round(silentMs);
       const report = (what: WhatRuns) => {
         isAsking = false;
-        blocked = { ...what, ms, message: sentence(what, ms) };
+        // What was found once blocks still: nothing else has run since.
+        const known = what.tool === undefined && blocked ? blocked : what;
+        blocked = { ...known, ms, message: sentence(known, ms) };
         writeSync(2, `holdfast: ${blocked.message}\n`);
         if (silentMs < limits.exitMs) return;
         writeSync(2, `holdfast: process ${process.pid} ends itself, so that others continue its tasks.\n`);

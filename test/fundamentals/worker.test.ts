@@ -267,9 +267,11 @@ test('a task whose process dies again and again runs once more alone, and is the
     },
   });
   for (let pass = 1; pass <= 4; pass++) {
+    clock.advance(10_000);
     new Worker(dying(), clock, [tool], { ...workerDefaults, leaseMs: 3_600_000 });
     await until(tasks, async () => started.length === pass && (await tasks.get(id))!.epoch === pass);
   }
+  clock.advance(10_000);
   new Worker(dying(), clock, [tool], workerDefaults);
   expect(await tasks.outcome(id)).toMatchObject({
     kind: 'failure',

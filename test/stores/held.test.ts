@@ -46,6 +46,8 @@ describe.each(kinds)('on $name', ({ place }) => {
     const { clock, where, id, worker, go, heldUntil } = await aWorkerOnItsWay();
     const other = await open(where, { clock });
     onTestFinished(() => other.close());
+    // One whose holder dies soon after the claim would rest.
+    clock.jump(10_000);
     await other.store.update('task', id, (task) =>
       claim(task, { name: other.queue.name, leaseMs }, clock.now(), { name: holderOf(task)! }),
     );
