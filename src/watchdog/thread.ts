@@ -59,7 +59,8 @@ function watch({ beats, whatRunsKey, canAsk, ...first }: ThreadData): void {
       silentMs = 0;
       nextReportMs = limits.reportMs;
     } else silentMs += elapsed;
-    if (!isAsking && (silentMs >= nextReportMs || silentMs >= limits.exitMs)) {
+    const isOver = silentMs >= limits.exitMs;
+    if (isOver || (!isAsking && silentMs >= nextReportMs)) {
       isAsking = true;
       nextReportMs = silentMs * 2;
       const ms = Math.round(silentMs);
@@ -73,7 +74,8 @@ function watch({ beats, whatRunsKey, canAsk, ...first }: ThreadData): void {
         writeSync(2, `holdfast: process ${process.pid} ends itself, so that others continue its tasks.\n`);
         process.kill(process.pid, 'SIGKILL');
       };
-      if (canAsk) ask(whatRunsKey, report);
+      // At the end nobody is asked: others wait for the tasks, and what blocks is known or never will be.
+      if (canAsk && !isOver) ask(whatRunsKey, report);
       else report({});
     }
     setTimeout(tick, everyMs);

@@ -115,7 +115,8 @@ export function stallTests(store: StoreName, { work, leaseMs, stallsMs, jumps, t
       await using scene = await Scene.on(store, { work });
       const ready = await scene.create('quick', 3);
       const [worker] = await scene.start(1, { clockMs: -hourMs });
-      expect(stepProblems(scene.lines(), await scene.returned(ready, soonMs))).toEqual([]);
+      const first = await scene.returned(ready, soonMs);
+      expect(stepProblems(scene.lines(), first)).toEqual([]);
       worker!.moveClock(-2 * hourMs);
       const later = await scene.create('quick', 3);
       const returned = await scene.returned(later, soonMs);
