@@ -18,6 +18,7 @@ import { aTask } from '../../src/testing/fixtures.ts';
 import { create, end, ids } from '../../src/testing/store-commands.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { kinds, open } from '../stores/kinds.ts';
+import { beforeTurns } from '../stores/older-tables.ts';
 
 const minute = 60_000;
 
@@ -152,6 +153,7 @@ test('roots that ended before there was such an order are found in it', async ()
     drop index tasks_of_unknown_standing;
     alter table tasks drop column standing; alter table tasks drop column created_at;
     alter table tasks drop column ended_at;
+    ${beforeTurns}
     create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
     delete from holdfast_schema where version >= 8`);
   older.close();

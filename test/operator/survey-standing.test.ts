@@ -8,6 +8,7 @@ import { aTask } from '../../src/testing.ts';
 import { encryption } from '../encryption/keys.ts';
 import { query } from '../postgres/server.ts';
 import { isPostgres, kinds, type Options, open } from '../stores/kinds.ts';
+import { beforeTurns } from '../stores/older-tables.ts';
 
 /** One that is queued, one that completed and one that was cancelled. */
 async function someTasks({
@@ -73,9 +74,8 @@ const backInTime = `
   alter table tasks drop column standing; alter table tasks drop column created_at;
   create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
   create index tasks_by_end on tasks (ended_at) where ended_at is not null;
-  drop index tasks_asking; drop index commits_with_journal; drop index commits_idle;
-  alter table tasks drop column journals; alter table commits drop column idle; alter table commits drop column left_out;
-  delete from holdfast_schema where version >= (select max(version) - 1 from holdfast_schema);
+  ${beforeTurns}
+  delete from holdfast_schema where version >= (select max(version) - 2 from holdfast_schema);
   select 1`;
 
 const manners: readonly (readonly [string, Options])[] = [

@@ -11,6 +11,6 @@ export const dispatchColumns = `
   create index tasks_in_turn on tasks (tool, tool_version, owner, wake_at) where ready is not null and holder is null;
   create index tasks_sleeping on tasks (tool, tool_version, wake_at)
     where ready is null and holder is null and wake_at is not null;
-  create index tasks_held on tasks (holder) where holder is not null;
+  create index if not exists tasks_held on tasks (holder) where holder is not null;
   create unique index tasks_alone on tasks (alone) where alone is not null;
 `;
