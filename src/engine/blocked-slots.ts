@@ -1,6 +1,6 @@
 /**
- * Parents that keep a step running while they wait for subtasks keep their slots. If they have all slots of a worker,
- * their subtasks cannot begin there, and nothing would tell why.
+ * Why a worker with a backlog begins nothing: parents that keep a step running while they wait for subtasks keep their
+ * slots, and so do steps of ended tasks that ignore their signal. Otherwise nothing would tell.
  */
 import type { Backlog } from './queue.ts';
 import type { Run } from './run.ts';
@@ -18,12 +18,17 @@ export class BlockedSlots {
     runs: readonly Run[],
     backlog: () => Promise<Backlog>,
   ): Promise<string | undefined> {
-    const isBlocked = slots.free <= 0 && runs.length > 0 && runs.every((run) => run.waitsForSubtasks);
+    const isBlocked = slots.free <= 0 && runs.every((run) => run.waitsForSubtasks);
     this.#found = isBlocked ? this.#found + 1 : 0;
     if (this.#found !== rounds) return undefined;
-    if ((await backlog()).ready > 0)
-      return `All ${runs.length} slots of this worker are taken by tasks that wait for subtasks while one of their steps runs, and tasks wait for a slot. Raise concurrency, add a worker, or end the step before the handler waits.`;
-    this.#found = 0;
-    return undefined;
+    if ((await backlog()).ready === 0) {
+      this.#found = 0;
+      return undefined;
+    }
+    const stubborn = slots.taken - runs.length;
+    const parents = `${runs.length} by tasks that wait for subtasks while one of their steps runs`;
+    const ended = `${stubborn} by steps of ended tasks that ignore their signal`;
+    const who = [runs.length > 0 && parents, stubborn > 0 && ended].filter(Boolean).join(', ');
+    return `All ${slots.taken} slots of this worker are taken, ${who}; tasks wait for a slot. Raise concurrency, add a worker, end the step before the handler waits, or let steps end when their signal is aborted.`;
   }
 }

@@ -60,8 +60,8 @@ export class Worker implements AsyncDisposable {
   #claimAgain = false;
   #claimsSoon = false;
   #renewal: Promise<void> | undefined;
-  /** There may be work that was not taken for want of a slot; otherwise the queue tells when there is some. */
-  #leftBehind = false;
+  /** Of these tools work may wait that was not taken for want of a slot; of others the queue tells when there is some. */
+  #leftBehind: ReadonlySet<DurableTool> = new Set();
   #stopping: Promise<void> | undefined;
   /** The suspect that has this process for itself, or is about to. */
   #alone: Run | undefined;
@@ -108,7 +108,7 @@ export class Worker implements AsyncDisposable {
   /** Keeps a slot for a task of this tool that is about to be created; undefined if there is none, or others wait. */
   reserve(wanted: DurableTool): Reservation | undefined {
     const tool = this.#own(wanted);
-    if (this.#stopping || this.#alone || this.#leftBehind || !tool) return undefined;
+    if (this.#stopping || this.#alone || !tool || this.#leftBehind.has(tool)) return undefined;
     if (this.#slots.freeFor(tool) <= 0) return undefined;
     this.#slots.take(tool);
     this.#reserved++;
@@ -186,8 +186,8 @@ export class Worker implements AsyncDisposable {
       // What a store cannot do now is tried again with the next news.
       if (!(error instanceof StoreError)) this.#warn('claimFailed', 'Tasks could not be claimed.', { error });
     } finally {
-      const isFull = this.#slots.free <= 0 || this.#tools.some((tool) => this.#slots.freeFor(tool) <= 0);
-      this.#leftBehind = this.#alone !== undefined || isFull;
+      const isLeft = (tool: DurableTool) => this.#alone !== undefined || this.#slots.freeFor(tool) <= 0;
+      this.#leftBehind = new Set(this.#tools.filter(isLeft));
       this.#claiming = false;
       this.#tellEmptied();
     }
@@ -286,7 +286,7 @@ export class Worker implements AsyncDisposable {
     this.#running.ids.delete(run.taskId);
     this.#slots.give(run.tool);
     this.#tellEmptied();
-    if (!this.#stopping && this.#leftBehind) this.#claimSoon();
+    if (!this.#stopping && this.#leftBehind.size > 0) this.#claimSoon();
   }
 
   async #advance(run: Run, { task, claim }: Claimed): Promise<void> {
@@ -317,7 +317,7 @@ export class Worker implements AsyncDisposable {
     const isSoon = this.#clock.monotonic() - this.#wasAloneAt < this.#settings.graceMs;
     if (isSoon && this.#slots.taken > 1) return false;
     this.#alone = run;
-    this.#leftBehind = true;
+    this.#leftBehind = new Set(this.#tools);
     if (!(await this.#database.queue.isolate(run.claim))) return false;
     const others = () => [...this.#runs.values()].filter((other) => other !== run);
     for (const other of others()) other.yield();

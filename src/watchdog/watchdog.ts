@@ -33,7 +33,12 @@ let running: { readonly thread: Thread; readonly beat: NodeJS.Timeout } | undefi
 export function watchLoop(watch: Watch): () => void {
   if (watch.mode === 'off') return () => {};
   watches.add(watch);
-  start();
+  try {
+    start();
+  } catch (error) {
+    // Where no thread may be started, work goes on without a watchdog.
+    process.stderr.write(`holdfast: the watchdog cannot start: ${inspect(error)}\n`);
+  }
   return () => {
     watches.delete(watch);
     if (watches.size === 0) stop();

@@ -148,6 +148,36 @@ test('parents that keep a step running while they wait for subtasks are reported
   await Promise.all(parents.map(({ id }) => tasks.outcome(id)));
 });
 
+test('steps of cancelled tasks that ignore their signal are reported when they have all slots', async () => {
+  const entries: LogEntry[] = [];
+  const begun = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const stubborn = durableTool('stubborn', {}, async (_, task) => {
+    await task.step('works on', () => {
+      begun.resolve();
+      return release.promise;
+    });
+  });
+  const tasks = createTasks({
+    store: sqlite('memory:'),
+    tools: [stubborn],
+    log: (entry) => entries.push(entry),
+  });
+  onTestFinished(() => tasks.close());
+  await tasks.work({ concurrency: 1, lease: '300ms' });
+  const { id } = await tasks.create(stubborn);
+  await begun.promise;
+  await tasks.cancel(id);
+  const next = await tasks.create(stubborn);
+  await expect
+    .poll(() => entries.find(({ event }) => event === 'slotsBlocked'))
+    .toMatchObject({
+      detail: { message: expect.stringContaining('1 by steps of ended tasks that ignore their signal') },
+    });
+  release.resolve();
+  await tasks.outcome(next.id);
+});
+
 test('a queue that fails in a way that nobody expected is reported, and asked again', async () => {
   const database = await openSqlite('memory:');
   let failures = 1;

@@ -183,7 +183,7 @@ test.each([
   }
 });
 
-test('S1686-69: a store that cannot be read is an internal error, of which no more is said', async () => {
+test('S1686-69: a store that cannot be read is an internal error, without a word of where it is', async () => {
   const { requestor, tasks } = await serving({ tokens: { secret: 'ada' } });
   await requestor.begin('one', 'big', { bytes: 1 }).reply;
   await tasks.close();
@@ -194,11 +194,10 @@ test('S1686-69: a store that cannot be read is an internal error, of which no mo
     await requestor.delete('one'),
     await requestor.begin('two', 'big', { bytes: 1 }).reply,
   ];
-  for (const { error } of answers)
-    expect(error).toEqual({
-      code: -32603,
-      message: 'Internal error: the server could not carry out the request.',
-    });
+  for (const { error } of answers) {
+    expect(error).toMatchObject({ code: -32603 });
+    expect(JSON.stringify(error)).not.toMatch(/sqlite|memory:|\/tmp/i);
+  }
 });
 
 test('S1686-96: progress comes under the token of the request with the name of the task, and ends with the answer', async () => {
