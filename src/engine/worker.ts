@@ -16,7 +16,7 @@ import { quietly } from './observer.ts';
 import { whatRuns } from './pass-context.ts';
 import type { Claimed, Database, ToolVersion } from './queue.ts';
 import { Run } from './run.ts';
-import { joinRunningTasks, type RunningTasks } from './running-tasks.ts';
+import { RunningTasks } from './running-tasks.ts';
 import { type Reservation, Slots } from './slots.ts';
 import type { CommitNotice } from './store.ts';
 import { StoreError } from './store-errors.ts';
@@ -75,7 +75,7 @@ export class Worker implements AsyncDisposable {
     this.#tools = tools;
     this.#settings = settings;
     this.#slots = new Slots(settings.concurrency);
-    this.#running = joinRunningTasks(database.queue);
+    this.#running = new RunningTasks(database.queue);
     this.#toolVersions = versionsOf(tools);
     this.#housekeeping = new Housekeeping(
       database,
@@ -87,7 +87,6 @@ export class Worker implements AsyncDisposable {
     const renewal = setInterval(() => void this.#keepClaims(), settings.leaseMs / 3);
     this.#stopListening.push(
       () => clearInterval(renewal),
-      () => this.#running.leave(),
       catchUnhandled((pass, error) => {
         const run = [...this.#runs.values()].find((one) => one.isOf(pass));
         run?.breakLoose(error);
@@ -263,7 +262,7 @@ export class Worker implements AsyncDisposable {
       renew: () => void this.#keepClaims(),
     });
     this.#runs.set(task.id, run);
-    this.#running.ids.add(task.id);
+    this.#running.add(task.id);
     try {
       await this.#advance(run, claimed);
     } catch (error) {
@@ -283,7 +282,7 @@ export class Worker implements AsyncDisposable {
   }
 
   #free(run: Run): void {
-    this.#running.ids.delete(run.taskId);
+    this.#running.delete(run.taskId);
     this.#slots.give(run.tool);
     this.#tellEmptied();
     if (!this.#stopping && this.#leftBehind.size > 0) this.#claimSoon();

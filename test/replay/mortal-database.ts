@@ -8,6 +8,8 @@ import type { Reach, Store } from '../../src/engine/store.ts';
 import { StoreClosed } from '../../src/engine/store-errors.ts';
 import type { Survey } from '../../src/engine/survey.ts';
 
+let opened = 0;
+
 export class MortalDatabase implements Database {
   readonly store: Store;
   readonly queue: Queue;
@@ -63,7 +65,8 @@ export class MortalDatabase implements Database {
     this.audit = audit;
     this.survey = survey;
     this.queue = {
-      name: queue.name,
+      // Each is a process of its own, which knows nothing of the steps that another left behind.
+      name: `${queue.name} ${++opened}`,
       isAlive: (name) => queue.isAlive(name),
       offers: (...args) => whileAlive(() => queue.offers(...args)),
       orphans: (tools, since, limit) => whileAlive(() => queue.orphans(tools, since, limit)),
