@@ -162,7 +162,8 @@ test('S2322-14 S2322-15: a state that was changed, or that belongs to another ca
   const { result } = await plain.call('confirm_delete', { filename: 'a' });
   const { requestState } = result;
   const inputResponses = { confirm: accept({ confirm: true }) };
-  const flipped = `${requestState.slice(0, -2)}${requestState.endsWith('A') ? 'B' : 'A'}${requestState.at(-1)}`;
+  const other = requestState.at(-2) === 'A' ? 'B' : 'A';
+  const flipped = `${requestState.slice(0, -2)}${other}${requestState.at(-1)}`;
   for (const [filename, state] of [
     ['a', flipped],
     ['a', 'rubbish'],
