@@ -38,10 +38,17 @@ describe('a task may be taken from', () => {
     expect(problemsOf(attempt('a', 1, 0), fate('a', 'killed', 100), attempt('b', 2, 500, 600))).toEqual([]);
   });
 
-  test.each(['stopped', 'blocked'] as const)('one that was %s for as long as a lease may last', (how) => {
-    const taken = [attempt('a', 1, 0, 2_000), fate('a', how, 100), attempt('b', 2, 1_100, 1_500)];
-    expect(problemsOf(...taken, fate('a', 'continued', 1_600))).toEqual([]);
+  test.each(['stopped', 'blocked'] as const)('one that was %s for as long as others wait', (how) => {
+    const taken = [attempt('a', 1, 0, 4_000), fate('a', how, 100), attempt('b', 2, 2_600, 2_700)];
+    expect(problemsOf(...taken, fate('a', 'continued', 2_800))).toEqual([]);
     expect(problemsOf(...taken)).toEqual([]);
+  });
+
+  test('one that was stopped before it had connected again', () => {
+    const cut: Entry = { what: 'cut', from: 0, at: 50, connections: 3 };
+    const stopped = [attempt('a', 1, 0, 4_000), fate('a', 'stopped', 100), fate('a', 'continued', 3_000)];
+    expect(problemsOf(...stopped, cut, attempt('b', 2, 1_800, 1_900))).toEqual([]);
+    expect(problemsOf(...stopped, attempt('b', 2, 1_800, 1_900))).toEqual([robbed, again]);
   });
 
   test('any, when the database was away', () => {
@@ -71,13 +78,13 @@ describe('it complains of a task that is taken from', () => {
     expect(problemsOf(attempt('a', 1, 0, 3_000), attempt('b', 2, 1_500, 1_600))).toEqual([robbed, again]);
   });
 
-  test('one whose stall was shorter than its lease', () => {
+  test('one whose stall was shorter than others wait', () => {
     expect(
       problemsOf(
-        attempt('a', 1, 0, 3_000),
+        attempt('a', 1, 0, 5_000),
         fate('a', 'stopped', 100),
-        fate('a', 'continued', 400),
-        attempt('b', 2, 1_500, 1_600),
+        fate('a', 'continued', 2_000),
+        attempt('b', 2, 3_500, 3_600),
       ),
     ).toEqual([robbed, again]);
   });
@@ -137,10 +144,10 @@ describe('it complains of a step that begins again', () => {
       problemsOf(
         attempt('a', 1, 0, 5_000),
         fate('a', 'stopped', 100),
-        attempt('b', 2, 1_200),
-        fate('b', 'killed', 1_300),
-        fate('a', 'continued', 1_400),
-        attempt('a', 3, 1_500, 1_600),
+        attempt('b', 2, 3_200),
+        fate('b', 'killed', 3_300),
+        fate('a', 'continued', 3_400),
+        attempt('a', 3, 3_500, 3_600),
       ),
     ).toEqual([]);
   });

@@ -8,8 +8,13 @@ import type { Problem } from '../problem.ts';
 import { of } from './check-clients.ts';
 import type { Began, History } from './history.ts';
 
-/** A lease is renewed when a third of it has passed: so much of it is left, at least, when a stall begins. */
+/** A lease is renewed when a third of it has passed: so much of it is left, at least, when writing stops. */
 const leastLeft = 0.6;
+/** Others take a task after three leases without a renewal: so much of that is left, at least, when a stall begins. */
+const leastSilence = 2.4;
+/** A process that is stopped before it has connected again counts as dead after this, or soon after. */
+const reconnectMs = 2_000;
+const missingMs = 1_000;
 
 export function checkClaims(history: History, leaseMs: number): Problem[] {
   const excuses = new Excuses(history, leaseMs);
@@ -103,10 +108,12 @@ class Excuses {
   readonly #ends = new Map<string, number>();
   readonly #stalls = new Map<string, Interval[]>();
   readonly #outages: readonly Interval[];
+  readonly #cuts: readonly Interval[];
 
   constructor(history: History, leaseMs: number) {
     this.#leaseMs = leaseMs;
     const away = of(history, 'restarted').map(({ from, at }) => ({ from, until: at }));
+    this.#cuts = of(history, 'cut').map(({ from, at }) => ({ from, until: at }));
     this.#outages = [...away, ...standstills(history, leastLeft * leaseMs)];
     for (const [process, fates] of Map.groupBy(of(history, 'fate'), (one) => one.process)) {
       const end = fates.find(({ fate }) => fate === 'killed' || fate === 'ended')?.at;
@@ -127,9 +134,15 @@ class Excuses {
   mayLose({ process, at: from }: Began, at: number): boolean {
     if ((this.#ends.get(process) ?? Number.POSITIVE_INFINITY) <= at) return true;
     if (this.#outages.some((outage) => outage.from < at && outage.until > from)) return true;
-    return (this.#stalls.get(process) ?? []).some(
-      (stall) => stall.until > from && Math.min(stall.until, at) - stall.from >= leastLeft * this.#leaseMs,
-    );
+    return (this.#stalls.get(process) ?? []).some((stall) => {
+      const lasted = Math.min(stall.until, at) - stall.from;
+      return stall.until > from && lasted >= (this.#isCut(stall) ? missingMs : leastSilence * this.#leaseMs);
+    });
+  }
+
+  /** Whether its connections were cut while it was stalled, or so shortly before that it had not connected again. */
+  #isCut(stall: Interval): boolean {
+    return this.#cuts.some(({ from, until }) => from < stall.until && until > stall.from - reconnectMs);
   }
 }
 
