@@ -22,12 +22,12 @@ export default defineConfig({
     exclude: ['**/*.long.test.ts', '**/node_modules/**'],
     reporters: ['default', './test/reporter.ts'],
     globalSetup: ['./test/postgres/global-setup.ts'],
-    testTimeout: 30_000,
+    testTimeout: 120_000,
     // A machine that does several things at once is slow, not wrong.
     // What failed gets one more try, and `reporter.ts` says that it needed it; but counterexamples were drawn by chance:
     // that another draw has none proves nothing. Tests that kill by chance say the same of themselves (`retry: 0`).
     retry: { count: 1, condition: /^(?!Property failed)/ },
-    expect: { poll: { timeout: 10_000 } },
+    expect: { poll: { timeout: 30_000 } },
     hookTimeout: 60_000,
     pool: 'forks',
     // Most of a file is waiting for processes and clocks: two at a time keep two cores busy, and no busier.

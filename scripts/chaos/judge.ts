@@ -39,7 +39,8 @@ interface Resumption {
   readonly afterAll: boolean;
 }
 
-export const longestResumeMs = 2_000;
+/** Two seconds of it are the rest of tasks whose process died soon after their claim. */
+export const longestResumeMs = 5_000;
 /** What Node itself takes to start, at most, when the machine has nothing else to do. More is not held against us. */
 const usualStartMs = 300;
 /** Generous, for a machine that has other things to do. */
