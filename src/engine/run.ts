@@ -78,7 +78,6 @@ export class Run {
   #stopped = false;
   /** The handler has ended, and listens to no signal any more. */
   #isConcluding = false;
-  #hasFinished = false;
 
   constructor({ store, clock, tool, claimed, claimedAt, settings, lingerMs, renew }: RunParts) {
     this.#lingerMs = lingerMs;
@@ -138,11 +137,6 @@ export class Run {
     return this.#attempts.size > 0 ? Promise.all(this.#attempts) : undefined;
   }
 
-  /** The task is done. */
-  get hasFinished(): boolean {
-    return this.#hasFinished;
-  }
-
   get waitsForSubtasks(): boolean {
     return this.#current?.waitsForSubtasks === true;
   }
@@ -164,7 +158,6 @@ export class Run {
 
   /** The task has ended without this run: nothing that the handler still does counts. */
   taskEnded(): void {
-    this.#hasFinished = true;
     this.#current?.stop();
     if (!this.#isConcluding) this.#abort.abort();
   }
@@ -406,7 +399,6 @@ export class Run {
         ),
       );
     }
-    this.#hasFinished = true;
   }
 
   #otherHandler(difference: string): string {

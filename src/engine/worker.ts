@@ -34,8 +34,6 @@ export { type WorkerSettings, workerDefaults } from './worker-settings.ts';
 const patience = 3;
 /** A suspect that cannot run alone now is tried again after this. */
 const suspectRetryMs = 1_000;
-/** Where steps that ignore their signal keep a suspect from being alone, other tasks get more and more time. */
-const longestPauseMs = 600_000;
 /** The shortest time in which a worker that stops can give back what it holds. */
 const shortestStopMs = 1_000;
 
@@ -61,8 +59,6 @@ export class Worker implements AsyncDisposable {
   #claiming = false;
   #claimAgain = false;
   #claimsSoon = false;
-  /** How often it asked for tasks. */
-  #rounds = 0;
   #renewal: Promise<void> | undefined;
   /** Of these tools work may wait that was not taken for want of a slot; of others the queue tells when there is some. */
   #leftBehind: ReadonlySet<DurableTool> = new Set();
@@ -71,8 +67,6 @@ export class Worker implements AsyncDisposable {
   #alone: Run | undefined;
   /** When the last one was done, on the monotonic clock. */
   #wasAloneAt = Number.NEGATIVE_INFINITY;
-  /** How often in a row other tasks could not be moved out of the way. */
-  #failedIsolations = 0;
   readonly #blockedSlots = new BlockedSlots();
 
   constructor(database: Database, clock: Clock, tools: readonly DurableTool[], settings: WorkerSettings) {
@@ -160,7 +154,6 @@ export class Worker implements AsyncDisposable {
     const { graceMs } = this.#settings;
     const stopMs = Math.max(graceMs, shortestStopMs);
     for (const run of this.#runs.values()) run.yield();
-    this.#tellEmptied();
     // What is left of the time is for giving the tasks back.
     const grace = setTimeout(
       () => {
@@ -196,8 +189,6 @@ export class Worker implements AsyncDisposable {
       this.#leftBehind = new Set(this.#tools.filter(isLeft));
       this.#claiming = false;
       this.#tellEmptied();
-      // Asked for after the last look.
-      if (this.#claimAgain && !this.#stopping && !this.#alone) this.#claimSoon();
     }
   }
 
@@ -233,7 +224,6 @@ export class Worker implements AsyncDisposable {
     limited: DurableTool | undefined,
   ): Promise<number> {
     this.#slots.take(limited, most);
-    this.#rounds++;
     const at = this.#clock.monotonic();
     const claimed = await claimTasks(this.#database, {
       tools: versionsOf(tools),
@@ -242,15 +232,11 @@ export class Worker implements AsyncDisposable {
       now: () => this.#clock.now(),
       running: this.#running.ids,
       damaged: this.#damaged,
-    }).catch((error: unknown) => {
-      this.#slots.give(limited, most);
-      throw error;
-    });
-    // Given and taken in one go, so that nobody fills a slot in between.
-    this.#slots.give(limited, most);
-    for (const { task } of claimed)
-      this.#slots.take(this.#own({ name: task.tool, version: task.toolVersion }));
-    for (const one of claimed) void this.#start(one, at);
+    }).finally(() => this.#slots.give(limited, most));
+    for (const one of claimed) {
+      this.#slots.take(this.#own({ name: one.task.tool, version: one.task.toolVersion }));
+      void this.#start(one, at);
+    }
     return claimed.length;
   }
 
@@ -275,7 +261,6 @@ export class Worker implements AsyncDisposable {
       lingerMs: () => (this.#slots.free > 0 ? settings.lingerMs : 0),
       renew: () => void this.#keepClaims(),
     });
-    const rounds = this.#rounds;
     this.#runs.set(task.id, run);
     this.#running.add(task.id);
     try {
@@ -291,20 +276,16 @@ export class Worker implements AsyncDisposable {
       }
       this.#runs.delete(task.id);
       this.#tellEmptied();
-      if (run.settled) void run.settled.then(() => this.#free(run, rounds));
-      else this.#free(run, rounds);
+      if (run.settled) void run.settled.then(() => this.#free(run));
+      else this.#free(run);
     }
   }
 
-  /** `rounds` is how often this worker had asked for tasks when the run began. */
-  #free(run: Run, rounds: number): void {
+  #free(run: Run): void {
     this.#running.delete(run.taskId);
     this.#slots.give(run.tool);
     this.#tellEmptied();
-    // It may have become ready again while it still counted as running, and was then passed over.
-    const mayBePassedOver = !run.hasFinished && rounds !== this.#rounds;
-    if (this.#claiming) this.#claimAgain = true;
-    else if (!this.#stopping && (mayBePassedOver || this.#leftBehind.size > 0)) this.#claimSoon();
+    if (!this.#stopping && this.#leftBehind.size > 0) this.#claimSoon();
   }
 
   async #advance(run: Run, { task, claim }: Claimed): Promise<void> {
@@ -332,8 +313,7 @@ export class Worker implements AsyncDisposable {
   async #isolate(run: Run): Promise<boolean> {
     if (this.#alone || this.#stopping) return false;
     // Between two suspects other tasks get their turn.
-    const pauseMs = Math.min(longestPauseMs, this.#settings.graceMs * 2 ** this.#failedIsolations);
-    const isSoon = this.#clock.monotonic() - this.#wasAloneAt < pauseMs;
+    const isSoon = this.#clock.monotonic() - this.#wasAloneAt < this.#settings.graceMs;
     if (isSoon && this.#slots.taken > 1) return false;
     this.#alone = run;
     this.#leftBehind = new Set(this.#tools);
@@ -352,9 +332,7 @@ export class Worker implements AsyncDisposable {
       await new Promise<void>((resolve) => this.#emptied.add(resolve));
     clearTimeout(grace);
     clearTimeout(end);
-    const isAlone = this.#slots.taken === 1 && !this.#stopping;
-    this.#failedIsolations = isAlone ? 0 : this.#failedIsolations + 1;
-    if (!isAlone) return false;
+    if (this.#slots.taken > 1 || this.#stopping) return false;
     await run.isolate();
     return true;
   }

@@ -60,13 +60,11 @@ export class PostgresQueue implements Queue {
 
   async offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]> {
     const now = this.#parts.clock.now();
-    const isMine = ({ id }: FetchedRow) => running.has(named(id));
-    const [mine, first] = partition(await this.#dispatch.fetchBusy(tools, limit, now), isMine);
+    const first = await this.#dispatch.fetchBusy(tools, limit, now);
     const places = limit - first.length;
-    const looked = places > 0 ? await this.#look(tools, limit, places, now, running) : [];
-    const [mineToo, others] = partition(looked, isMine);
-    this.#dispatch.giveBack([...mine, ...mineToo]);
-    const found = [...first, ...others];
+    const others = places > 0 ? await this.#look(tools, limit, places, now, running) : [];
+    const [mine, found] = partition([...first, ...others], ({ id }) => running.has(named(id)));
+    if (mine.length > 0) this.#dispatch.giveBack(mine);
     this.#parts.offered(found);
     return found.map((row) => this.#offer(row));
   }
@@ -94,9 +92,7 @@ export class PostgresQueue implements Queue {
   }
 
   async isolate({ taskId, epoch }: Claim): Promise<boolean> {
-    const { connections, line } = this.#parts;
-    await connections.query(this.#sql.forgetAlone, [line.dead.map(stored)]);
-    const rows = await connections.query(this.#sql.isolate, [stored(taskId), epoch]);
+    const rows = await this.#parts.connections.query(this.#sql.isolate, [stored(taskId), epoch]);
     // Its row is another now.
     this.#parts.known.delete(taskId);
     return rows.length === 1;
@@ -147,12 +143,7 @@ export class PostgresQueue implements Queue {
   ): Promise<ReadyRow[]> {
     const { connections, line } = this.#parts;
     const [free, freed] = await Promise.all([
-      connections.query<ReadyRow>(this.#sql.free, [
-        ...columnsOf(tools),
-        now,
-        limit,
-        [...running].map(stored),
-      ]),
+      connections.query<ReadyRow>(this.#sql.free, [...columnsOf(tools), now, limit]),
       looksAtHeld
         ? connections.query<ReadyRow>(this.#sql.freed, [
             ...columnsOf(tools),
@@ -183,12 +174,12 @@ export class PostgresQueue implements Queue {
     return found;
   }
 
-  #offer({ id, holder, lease_until: leaseUntil, deserted }: FetchedRow): Offer {
+  #offer({ id, holder, lease_until: leaseUntil, is_expired: isExpired }: FetchedRow): Offer {
     const offer = { taskId: named(id), holder: this.name };
     if (holder === null) return offer;
+    // One whose lease still runs is offered only because its holder is dead.
     const name = named(holder);
-    const isDead = deserted || this.#parts.line.dead.includes(name);
-    return { ...offer, freed: isDead ? { name } : { name, leaseUntil: leaseUntil! } };
+    return { ...offer, freed: isExpired ? { name, leaseUntil: leaseUntil! } : { name } };
   }
 
   async #expectTimers(tools: readonly ToolVersion[], now: number, looksAtHeld: boolean): Promise<void> {
@@ -234,8 +225,7 @@ function statements(schema: string) {
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
   const free = (which: string) => `
     select r.* from ${kinds} cross join lateral (
-      select ${readyColumns} from ${tasks} t
-      where ${ofKind} and ${which} and t.holder is null and t.id <> all($5::text[])
+      select ${readyColumns} from ${tasks} t where ${ofKind} and ${which} and t.holder is null
       order by t.wake_at, t.seq limit $4) r`;
   const ready = 't.ready';
   const due = 'not t.ready and t.wake_at <= $3';
@@ -261,11 +251,8 @@ function statements(schema: string) {
         select t.seq, claims.place from claims
         join ${tasks} t on t.id = claims.id and t.epoch = claims.epoch
         where t.holder is not null order by t.seq for update of t)
-      update ${tasks} t set lease_until = ${serverNow} + $3, job = null, deserted = false from held where t.seq = held.seq
+      update ${tasks} t set lease_until = ${serverNow} + $3 from held where t.seq = held.seq
       returning held.place`,
-    // A holder that is dead keeps nobody waiting, also if no worker can take over its task.
-    forgetAlone: `
-      update ${tasks} set alone = null where alone and (holder is null or deserted or holder = any($1::text[]))`,
     isolate: `
       update ${tasks} t set alone = true
       where t.id = $1 and t.epoch = $2 and t.holder is not null

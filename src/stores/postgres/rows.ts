@@ -129,12 +129,10 @@ export class Rows {
       afterVersion,
       limit,
     ]);
-    return readingTask(id, () =>
-      rows.map(({ version, events }) => ({
-        version,
-        events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
-      })),
-    );
+    return rows.map(({ version, events }) => ({
+      version,
+      events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
+    }));
   }
 
   async leaveOut(before: number, limit: number, writer: string): Promise<number> {

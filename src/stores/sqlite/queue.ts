@@ -31,8 +31,6 @@ export class SqliteQueue implements Queue {
   readonly #held: ReturnType<Connection['prepare']>;
   readonly #renew: ReturnType<Connection['prepare']>;
   readonly #isolate: ReturnType<Connection['prepare']>;
-  readonly #aloneIn: ReturnType<Connection['prepare']>;
-  readonly #forgetAlone: ReturnType<Connection['prepare']>;
   readonly #orphaned: ReturnType<Connection['prepare']>;
   readonly #next: ReturnType<Connection['prepare']>;
   readonly #unclaimed: ReturnType<Connection['prepare']>;
@@ -87,8 +85,6 @@ export class SqliteQueue implements Queue {
     this.#renew = parts.db.prepare(`
       update tasks set lease_until = max(lease_until + 1, ?), lease_ms = ?
       where id = ? and epoch = ? and holder is not null`);
-    this.#aloneIn = parts.db.prepare('select holder from tasks where alone is not null');
-    this.#forgetAlone = parts.db.prepare('update tasks set alone = null where alone is not null');
     this.#isolate = parts.db.prepare(`
       update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
         and not exists (select 1 from tasks where alone is not null)`);
@@ -109,14 +105,13 @@ export class SqliteQueue implements Queue {
       const now = this.#clock.now();
       const freed = this.#takeFreed(tools, limit, running);
       const places = limit - freed.length;
-      const but = JSON.stringify([...running]);
-      const due = places > 0 ? this.#turns.due(tools, now, places, but) : [];
-      let ready = places > 0 ? this.#turns.next(tools, places, but) : [];
+      const due = places > 0 ? this.#turns.due(tools, now, places) : [];
+      let ready = places > 0 ? this.#turns.next(tools, places) : [];
       if (due.length + ready.length < places) this.#expectTimers(tools, now);
       // Where there is more to do than can be done, whoever slept waits in line with the others.
       if (due.length > 0 && due.length + ready.length > places) {
         await this.#commands.submit(() => this.#turns.enqueueDue(tools, now));
-        ready = this.#turns.next(tools, places, but);
+        ready = this.#turns.next(tools, places);
       } else ready = [...due, ...ready].sort((a, b) => a.wake_at - b.wake_at);
       const free = ready.map(({ id }) => ({ taskId: id, holder: this.#instance.name }));
       return [...freed, ...free];
@@ -170,14 +165,7 @@ export class SqliteQueue implements Queue {
   }
 
   isolate({ taskId, epoch }: Claim): Promise<boolean> {
-    return this.#commands.submit(() => {
-      // A holder that is dead keeps nobody waiting, also if no worker can take over its task.
-      const { holder } = (this.#aloneIn.get() ?? {}) as { holder?: string | null };
-      const { name, isAlive } = this.#instance;
-      if (holder === null || (typeof holder === 'string' && holder !== name && !isAlive(holder)))
-        this.#forgetAlone.run();
-      return this.#isolate.run(taskId, epoch).changes === 1;
-    });
+    return this.#commands.submit(() => this.#isolate.run(taskId, epoch).changes === 1);
   }
 
   onWork(listener: () => void): () => void {

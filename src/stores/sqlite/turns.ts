@@ -25,9 +25,9 @@ export class Turns {
   }
 
   /** Tasks whose timer has come due, the earliest first. */
-  due(tools: readonly ToolVersion[], now: number, limit: number, but: string): ReadyRow[] {
+  due(tools: readonly ToolVersion[], now: number, limit: number): ReadyRow[] {
     const rows = tools.flatMap(
-      ({ tool, version }) => this.#sql.due.all(tool, version, now, but, limit) as unknown as ReadyRow[],
+      ({ tool, version }) => this.#sql.due.all(tool, version, now, limit) as unknown as ReadyRow[],
     );
     return rows.sort(byReadiness).slice(0, limit);
   }
@@ -37,23 +37,20 @@ export class Turns {
     for (const { tool, version } of tools) this.#sql.enqueueDue.run(tool, version, now, mostTimers);
   }
 
-  /**
-   * As many as there are, up to `limit`: one of each owner, then a second one of each … `but` is a JSON array of ids that
-   * are left out.
-   */
-  next(tools: readonly ToolVersion[], limit: number, but: string): ReadyRow[] {
+  /** As many as there are, up to `limit`: one of each owner, then a second one of each … */
+  next(tools: readonly ToolVersion[], limit: number): ReadyRow[] {
     const busy = tools.filter(({ tool, version }) => this.#sql.any.get(tool, version) !== undefined);
     if (busy.length === 0) return [];
     const owners = this.#owners(busy, limit);
     const share = Math.ceil(limit / owners.length);
-    let lines = owners.map((owner) => this.#line(busy, owner, share, but));
+    let lines = owners.map((owner) => this.#line(busy, owner, share));
     // Where some have less than their share, the others give more.
     if (lines.reduce((sum, line) => sum + line.length, 0) < limit)
-      lines = lines.map((line, n) => (line.length < share ? line : this.#line(busy, owners[n]!, limit, but)));
+      lines = lines.map((line, n) => (line.length < share ? line : this.#line(busy, owners[n]!, limit)));
     const rows: ReadyRow[] = [];
     for (let round = 0; rows.length < limit && lines.some((line) => line.length > round); round++)
       for (const line of lines) if (line.length > round && rows.length < limit) rows.push(line[round]!);
-    this.#served = rows.at(-1)?.owner ?? owners.at(-1);
+    this.#served = rows.at(-1)?.owner;
     return rows;
   }
 
@@ -89,9 +86,9 @@ export class Turns {
       );
   }
 
-  #line(busy: readonly ToolVersion[], owner: Owner, limit: number, but: string): ReadyRow[] {
+  #line(busy: readonly ToolVersion[], owner: Owner, limit: number): ReadyRow[] {
     const rows = busy.flatMap(
-      ({ tool, version }) => this.#sql.line.all(tool, version, owner, but, limit) as unknown as ReadyRow[],
+      ({ tool, version }) => this.#sql.line.all(tool, version, owner, limit) as unknown as ReadyRow[],
     );
     return busy.length === 1 ? rows : rows.sort(byReadiness).slice(0, limit);
   }
@@ -108,20 +105,19 @@ function isAfter(one: Owner, other: Owner): boolean {
 
 function prepare(db: Connection) {
   const ready = 'tool = ? and tool_version = ? and ready is not null and holder is null';
-  const but = 'and id not in (select value from json_each(?))';
-  const due = (more = '') => `
+  const due = `
     from tasks indexed by tasks_sleeping
     where tool = ? and tool_version = ? and ready is null and holder is null and wake_at is not null
-      and wake_at <= ? ${more} order by wake_at limit ?`;
+      and wake_at <= ? order by wake_at limit ?`;
   const from = 'from tasks indexed by tasks_in_turn where';
   return {
     any: db.prepare(`select 1 ${from} ${ready} limit 1`),
     first: db.prepare(`select owner ${from} ${ready} order by owner limit 1`),
     after: db.prepare(`select owner ${from} ${ready} and owner > ? order by owner limit 1`),
     line: db.prepare(
-      `select id, owner, wake_at ${from} ${ready} and owner = ? ${but} order by wake_at, seq limit ?`,
+      `select id, owner, wake_at ${from} ${ready} and owner = ? order by wake_at, seq limit ?`,
     ),
-    due: db.prepare(`select id, owner, wake_at ${due(but)}`),
-    enqueueDue: db.prepare(`update tasks set ready = 1 where seq in (select seq ${due()})`),
+    due: db.prepare(`select id, owner, wake_at ${due}`),
+    enqueueDue: db.prepare(`update tasks set ready = 1 where seq in (select seq ${due})`),
   };
 }
