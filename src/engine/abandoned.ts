@@ -1,4 +1,4 @@
-/** Tasks of requests whose process died: whoever would have been told of them is gone. */
+/** Tasks of requests whose process died: nobody is left to receive their result. */
 import type { Clock } from '../model/clock.ts';
 import { Refusal } from '../model/errors.ts';
 import type { Task } from '../model/task.ts';
