@@ -218,7 +218,7 @@ describe('it complains of', () => {
       at: at + 600,
     };
     const bounds = { killed: 500, stopped: 500 };
-    expect(checkHistory([...history, back], bounds, 500).problems.map(told)).toEqual([
+    expect(checkHistory([...history, back], bounds, 200).problems.map(told)).toEqual([
       'errand: went on only 600 ms after its process was stopped, 600 ms of them undisturbed',
     ]);
   });
