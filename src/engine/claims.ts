@@ -4,8 +4,11 @@ import type { TaskId } from '../model/task.ts';
 import { crashPoint } from './crash-point.ts';
 import { DamagedTasks } from './damaged-tasks.ts';
 import type { Claimed, Database, Offer, ToolVersion } from './queue.ts';
+import type { RunningTasks } from './running-tasks.ts';
 import { StoreError, TaskDamaged } from './store-errors.ts';
 import { claim } from './transitions.ts';
+
+const nothing = { ids: new Set<TaskId>(), hasStep: () => false };
 
 export interface ClaimRequest {
   readonly tools: readonly ToolVersion[];
@@ -13,8 +16,8 @@ export interface ClaimRequest {
   readonly leaseMs: number;
   /** Asked when the claim is decided: until then a timer may have come due. */
   readonly now: () => number;
-  /** What this process is running, and must not claim. */
-  readonly running?: ReadonlySet<TaskId>;
+  /** What this process is running. */
+  readonly running?: Pick<RunningTasks, 'ids' | 'hasStep'>;
   /** Those that were found damaged before. */
   readonly damaged?: DamagedTasks;
 }
@@ -24,7 +27,7 @@ export interface ClaimRequest {
  * committed is always returned: what fails for one offer is that offer's own, and the store has reported it.
  */
 export async function claimTasks(database: Database, request: ClaimRequest): Promise<Claimed[]> {
-  const { damaged = new DamagedTasks(), running = new Set() } = request;
+  const { damaged = new DamagedTasks(), running = nothing } = request;
   const claimed: Claimed[] = [];
   const defects: unknown[] = [];
   // Those that turn out to be damaged took the place of others, which are looked for at once.
@@ -56,14 +59,19 @@ async function offersOf(
 ): Promise<Offer[]> {
   try {
     const found = new Map<TaskId, Offer>();
+    let passedOver = 0;
     const ask = async (most: number) => {
-      for (const offer of await queue.offers(tools, most, running))
-        if (!damaged.isLeftAlone(offer.taskId, now())) found.set(offer.taskId, offer);
+      for (const offer of await queue.offers(tools, most, running.ids)) {
+        // Given back while a step of it still runs here: others may take it.
+        const isAvoided = damaged.isLeftAlone(offer.taskId, now()) || running.hasStep(offer.taskId);
+        if (isAvoided) passedOver++;
+        else found.set(offer.taskId, offer);
+      }
     };
     await ask(limit);
     // Damaged tasks are ready for as long as they are damaged, and may stand before all others. Not asked for at once,
     // because what a queue offers and nobody takes may be kept from others for a while.
-    if (found.size < limit && damaged.size > 0) await ask(limit + damaged.size);
+    if (found.size < limit && passedOver > 0) await ask(limit + damaged.size + running.ids.size);
     crashPoint('claim: chosen');
     return [...found.values()].slice(0, limit);
   } catch (error) {

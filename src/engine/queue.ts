@@ -23,7 +23,7 @@ export interface Queue {
 
   /**
    * Tasks of these tools that look claimable now. Owners take turns where the implementation says so. Tasks that this
-   * process is running are never offered, whatever their leases say.
+   * process holds and runs are never offered, whatever their leases say.
    */
   offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]>;
 

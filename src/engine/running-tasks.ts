@@ -1,13 +1,24 @@
 /**
  * The tasks that a process is running, whichever of its workers has them, those with steps that outlive their worker
- * included. None of them is ever claimed here: a step that still runs must not begin again beside itself, whatever
- * became of its claim.
+ * included. A step that still runs must not begin again beside itself, whatever became of its claim.
  */
 import type { TaskId } from '../model/task.ts';
 import type { Queue } from './queue.ts';
 
-/** By the name of the queue: several `Tasks` may share one database. Only queues that run something have an entry. */
-const known = new Map<string, Set<TaskId>>();
+/** A run, as far as it matters here. */
+interface Running {
+  readonly taskId: TaskId;
+  /** Resolves when its last step has; absent while it has none. */
+  readonly settled: Promise<unknown> | undefined;
+}
+
+interface OfQueue {
+  readonly runs: Map<TaskId, Running>;
+  readonly listeners: Set<() => void>;
+}
+
+/** By the name of the queue: several `Tasks` may share one database. */
+const known = new Map<string, OfQueue>();
 
 export class RunningTasks {
   readonly #queue: string;
@@ -17,18 +28,43 @@ export class RunningTasks {
   }
 
   get ids(): ReadonlySet<TaskId> {
-    return known.get(this.#queue) ?? new Set();
+    return new Set(known.get(this.#queue)?.runs.keys());
   }
 
-  add(id: TaskId): void {
-    const ids = known.get(this.#queue);
-    if (ids) ids.add(id);
-    else known.set(this.#queue, new Set([id]));
+  /** Whether a step of this task runs here. */
+  hasStep(id: TaskId): boolean {
+    return known.get(this.#queue)?.runs.get(id)?.settled !== undefined;
   }
 
-  delete(id: TaskId): void {
-    const ids = known.get(this.#queue);
-    ids?.delete(id);
-    if (ids?.size === 0) known.delete(this.#queue);
+  add(run: Running): void {
+    this.#known().runs.set(run.taskId, run);
+  }
+
+  /** If its steps outlived it, its task could not be claimed here until now. */
+  delete(run: Running, { isLate = false } = {}): void {
+    const { runs, listeners } = this.#known();
+    if (runs.get(run.taskId) === run) runs.delete(run.taskId);
+    this.#forget();
+    if (isLate) for (const listener of [...listeners]) listener();
+  }
+
+  /** Calls back when the last step of a run that was over has settled, whichever worker ran it. */
+  onSettled(listener: () => void): () => void {
+    this.#known().listeners.add(listener);
+    return () => {
+      this.#known().listeners.delete(listener);
+      this.#forget();
+    };
+  }
+
+  #known(): OfQueue {
+    const found = known.get(this.#queue) ?? { runs: new Map(), listeners: new Set() };
+    known.set(this.#queue, found);
+    return found;
+  }
+
+  #forget(): void {
+    const { runs, listeners } = this.#known();
+    if (runs.size === 0 && listeners.size === 0) known.delete(this.#queue);
   }
 }

@@ -100,6 +100,7 @@ export class Worker implements AsyncDisposable {
       }),
       database.store.subscribe((notice) => this.#hear(notice)),
       database.queue.onWork(() => void this.#claim()),
+      this.#running.onSettled(() => this.#claimSoon()),
     );
     void this.#claim();
   }
@@ -189,6 +190,8 @@ export class Worker implements AsyncDisposable {
       this.#leftBehind = new Set(this.#tools.filter(isLeft));
       this.#claiming = false;
       this.#tellEmptied();
+      // Asked for after the last look.
+      if (this.#claimAgain && !this.#alone) this.#claimSoon();
     }
   }
 
@@ -230,7 +233,7 @@ export class Worker implements AsyncDisposable {
       limit: most,
       leaseMs: this.claimMs,
       now: () => this.#clock.now(),
-      running: this.#running.ids,
+      running: this.#running,
       damaged: this.#damaged,
     }).finally(() => this.#slots.give(limited, most));
     for (const one of claimed) {
@@ -262,7 +265,7 @@ export class Worker implements AsyncDisposable {
       renew: () => void this.#keepClaims(),
     });
     this.#runs.set(task.id, run);
-    this.#running.add(task.id);
+    this.#running.add(run);
     try {
       await this.#advance(run, claimed);
     } catch (error) {
@@ -274,18 +277,19 @@ export class Worker implements AsyncDisposable {
         this.#alone = undefined;
         this.#wasAloneAt = this.#clock.monotonic();
       }
-      this.#runs.delete(task.id);
+      if (this.#runs.get(task.id) === run) this.#runs.delete(task.id);
       this.#tellEmptied();
-      if (run.settled) void run.settled.then(() => this.#free(run));
+      if (run.settled) void run.settled.then(() => this.#free(run, { isLate: true }));
       else this.#free(run);
     }
   }
 
-  #free(run: Run): void {
-    this.#running.delete(run.taskId);
+  #free(run: Run, how?: { isLate: boolean }): void {
     this.#slots.give(run.tool);
+    this.#running.delete(run, how);
     this.#tellEmptied();
-    if (!this.#stopping && this.#leftBehind.size > 0) this.#claimSoon();
+    if (this.#claiming) this.#claimAgain = true;
+    else if (this.#leftBehind.size > 0) this.#claimSoon();
   }
 
   async #advance(run: Run, { task, claim }: Claimed): Promise<void> {
@@ -339,7 +343,7 @@ export class Worker implements AsyncDisposable {
 
   /** Tasks that ended in one commit leave their slots one after the other: what may follow them is asked for once. */
   #claimSoon(): void {
-    if (this.#claimsSoon) return;
+    if (this.#claimsSoon || this.#stopping) return;
     this.#claimsSoon = true;
     setImmediate(() => {
       this.#claimsSoon = false;

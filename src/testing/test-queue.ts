@@ -1,8 +1,9 @@
 /** The examination that every `Queue` takes, together with the store that it serves. */
 import assert from 'node:assert/strict';
 import { type ClaimRequest, claimTasks } from '../engine/claims.ts';
-import type { Claimed, Database } from '../engine/queue.ts';
+import type { Claimed, Database, Offer } from '../engine/queue.ts';
 import * as rules from '../engine/transitions.ts';
+import { NotClaimable } from '../model/errors.ts';
 import type { NewTask } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
 import type { ManualClock } from './manual-clock.ts';
@@ -125,6 +126,49 @@ export function testQueue(options: SuiteOptions): void {
       await aMoment(clock);
       assert.deepEqual(await database.queue.offers(tools, 9, running), []);
     }
+  });
+
+  checkShared('workers that come and go see a lease expire as well', async ({ database, clock, again }) => {
+    const other = await again();
+    await create(database, clock);
+    await claim(database, clock, { leaseMs: shortLeaseMs });
+    for (let offers: readonly Offer[] = []; offers.length === 0; ) {
+      const stop = other.queue.onWork(() => {});
+      await aMoment(clock);
+      offers = await other.queue.offers(tools, 1, new Set());
+      stop();
+    }
+  });
+
+  checkShared('a claim that was renewed after its lease expired is not taken', async (bench) => {
+    const { database, clock, again } = bench;
+    const other = await again();
+    const id = await create(database, clock);
+    const [held] = await claim(database, clock, { leaseMs: shortLeaseMs });
+    let offers: readonly Offer[] = [];
+    while (offers.length === 0) {
+      await aMoment(clock);
+      offers = await other.queue.offers(tools, 1, new Set());
+    }
+    assert.deepEqual(await database.queue.renew([held!.claim], leaseMs), []);
+    const { holder, freed } = offers[0]!;
+    const take = other.store.update('task', id, (task) =>
+      rules.claim(task, { name: holder, leaseMs }, clock.now(), freed),
+    );
+    await assert.rejects(take, NotClaimable);
+    assert.deepEqual(await claim(await again(), clock), []);
+  });
+
+  checkShared('a dead process keeps no other task from running alone', async ({ database, clock, again }) => {
+    const other = await again();
+    await create(database, clock);
+    const [dying] = await claim(other, clock);
+    assert.equal(await other.queue.isolate(dying!.claim), true);
+    await create(database, clock);
+    const [living] = await claim(database, clock);
+    assert.equal(await database.queue.isolate(living!.claim), false);
+    await other.close();
+    while (!(await database.queue.isolate(living!.claim))) await aMoment(clock);
   });
 
   check('of all tasks one at a time may run alone, for as long as it is held', async (bench) => {

@@ -46,6 +46,26 @@ test('cancelled steps that ignore their signal keep their slot until they settle
   expect(seen).toEqual({ most: 1, began: 2 });
 });
 
+test('a step that outlives its worker does not begin again beside itself', async () => {
+  const { seen, during } = counter();
+  const release = Promise.withResolvers<void>();
+  const stubborn = durableTool('stubborn', {}, async (_, task) => {
+    await task.step('works on', () => during(release.promise));
+  });
+  const tasks = createTasks({ store: sqlite('memory:'), tools: [stubborn] });
+  onTestFinished(() => tasks.close());
+  const first = await tasks.work({ grace: 0 });
+  const { id } = await tasks.create(stubborn);
+  await expect.poll(() => seen.began).toBe(1);
+  await first.stop();
+  const second = await tasks.work();
+  await pause(50);
+  expect(second.isIdle).toBe(true);
+  release.resolve();
+  await tasks.outcome(id);
+  expect(seen).toEqual({ most: 1, began: 2 });
+});
+
 test('a tool with a concurrency of one runs one at a time, also while others are being claimed', async () => {
   const { seen, during } = counter();
   const one = durableTool('one', { concurrency: 1 }, async (_, task) => {

@@ -102,8 +102,12 @@ export class Dispatch {
     // Jobs that lead nowhere any more may stand before those that do.
     for (let tries = 0; tries < mostTries; tries++) {
       const rows = (await Promise.all(wanted.map((one) => jobs.fetch(one.tool, one.jobs)))).flat();
-      const isClaimable = ({ seq, wake_at, ready }: FetchedRow) =>
-        seq !== null && (ready === true || (wake_at !== null && wake_at <= now));
+      const { dead } = this.#parts.line;
+      const isFree = ({ holder, is_expired, deserted }: FetchedRow) =>
+        holder === null || is_expired || deserted || dead.includes(named(holder));
+      const isReady = ({ ready, wake_at }: FetchedRow) =>
+        ready === true || (wake_at !== null && wake_at <= now);
+      const isClaimable = (row: FetchedRow) => row.seq !== null && isReady(row) && isFree(row);
       const found = rows.filter(isClaimable).sort(byReadiness);
       const leading = new Set(found.map(({ fetched }) => fetched));
       await this.#dequeue(

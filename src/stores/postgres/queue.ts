@@ -60,11 +60,13 @@ export class PostgresQueue implements Queue {
 
   async offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]> {
     const now = this.#parts.clock.now();
-    const first = await this.#dispatch.fetchBusy(tools, limit, now);
+    const isMine = ({ id, holder }: FetchedRow) => holder !== null && running.has(named(id));
+    const [mine, first] = partition(await this.#dispatch.fetchBusy(tools, limit, now), isMine);
     const places = limit - first.length;
-    const others = places > 0 ? await this.#look(tools, limit, places, now, running) : [];
-    const [mine, found] = partition([...first, ...others], ({ id }) => running.has(named(id)));
-    if (mine.length > 0) this.#dispatch.giveBack(mine);
+    const looked = places > 0 ? await this.#look(tools, limit, places, now, running) : [];
+    const [mineToo, others] = partition(looked, isMine);
+    this.#dispatch.giveBack([...mine, ...mineToo]);
+    const found = [...first, ...others];
     this.#parts.offered(found);
     return found.map((row) => this.#offer(row));
   }
@@ -92,7 +94,9 @@ export class PostgresQueue implements Queue {
   }
 
   async isolate({ taskId, epoch }: Claim): Promise<boolean> {
-    const rows = await this.#parts.connections.query(this.#sql.isolate, [stored(taskId), epoch]);
+    const { connections, line } = this.#parts;
+    await connections.query(this.#sql.forgetAlone, [line.dead.map(stored)]);
+    const rows = await connections.query(this.#sql.isolate, [stored(taskId), epoch]);
     // Its row is another now.
     this.#parts.known.delete(taskId);
     return rows.length === 1;
@@ -174,12 +178,12 @@ export class PostgresQueue implements Queue {
     return found;
   }
 
-  #offer({ id, holder, lease_until: leaseUntil, is_expired: isExpired }: FetchedRow): Offer {
+  #offer({ id, holder, lease_until: leaseUntil, deserted }: FetchedRow): Offer {
     const offer = { taskId: named(id), holder: this.name };
     if (holder === null) return offer;
-    // One whose lease still runs is offered only because its holder is dead.
     const name = named(holder);
-    return { ...offer, freed: isExpired ? { name, leaseUntil: leaseUntil! } : { name } };
+    const isDead = deserted || this.#parts.line.dead.includes(name);
+    return { ...offer, freed: isDead ? { name } : { name, leaseUntil: leaseUntil! } };
   }
 
   async #expectTimers(tools: readonly ToolVersion[], now: number, looksAtHeld: boolean): Promise<void> {
@@ -251,8 +255,12 @@ function statements(schema: string) {
         select t.seq, claims.place from claims
         join ${tasks} t on t.id = claims.id and t.epoch = claims.epoch
         where t.holder is not null order by t.seq for update of t)
-      update ${tasks} t set lease_until = ${serverNow} + $3 from held where t.seq = held.seq
+      update ${tasks} t set lease_until = ${serverNow} + $3, job = null, deserted = false
+      from held where t.seq = held.seq
       returning held.place`,
+    // A holder that is dead keeps nobody waiting, also if no worker can take over its task.
+    forgetAlone: `
+      update ${tasks} set alone = null where alone and (holder is null or deserted or holder = any($1::text[]))`,
     isolate: `
       update ${tasks} t set alone = true
       where t.id = $1 and t.epoch = $2 and t.holder is not null

@@ -31,6 +31,8 @@ export class SqliteQueue implements Queue {
   readonly #held: ReturnType<Connection['prepare']>;
   readonly #renew: ReturnType<Connection['prepare']>;
   readonly #isolate: ReturnType<Connection['prepare']>;
+  readonly #aloneIn: ReturnType<Connection['prepare']>;
+  readonly #forgetAlone: ReturnType<Connection['prepare']>;
   readonly #orphaned: ReturnType<Connection['prepare']>;
   readonly #next: ReturnType<Connection['prepare']>;
   readonly #unclaimed: ReturnType<Connection['prepare']>;
@@ -85,6 +87,8 @@ export class SqliteQueue implements Queue {
     this.#renew = parts.db.prepare(`
       update tasks set lease_until = max(lease_until + 1, ?), lease_ms = ?
       where id = ? and epoch = ? and holder is not null`);
+    this.#aloneIn = parts.db.prepare('select holder from tasks where alone is not null');
+    this.#forgetAlone = parts.db.prepare('update tasks set alone = null where alone is not null');
     this.#isolate = parts.db.prepare(`
       update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
         and not exists (select 1 from tasks where alone is not null)`);
@@ -165,7 +169,12 @@ export class SqliteQueue implements Queue {
   }
 
   isolate({ taskId, epoch }: Claim): Promise<boolean> {
-    return this.#commands.submit(() => this.#isolate.run(taskId, epoch).changes === 1);
+    return this.#commands.submit(() => {
+      // A holder that is dead keeps nobody waiting, also if no worker can take over its task.
+      const alone = this.#aloneIn.get() as { holder: string | null } | undefined;
+      if (alone && !this.#isAlive(alone.holder)) this.#forgetAlone.run();
+      return this.#isolate.run(taskId, epoch).changes === 1;
+    });
   }
 
   onWork(listener: () => void): () => void {
@@ -213,6 +222,10 @@ export class SqliteQueue implements Queue {
     return isExpired ? { name, leaseUntil: lease_until } : undefined;
   }
 
+  #isAlive(name: string | null): boolean {
+    return name !== null && (name === this.#instance.name || this.#instance.isAlive(name));
+  }
+
   #isKnownAlive(name: string): boolean {
     if (name === this.#instance.name || this.#alive.has(name)) return true;
     if (!this.#instance.isAlive(name)) return false;
@@ -231,6 +244,8 @@ export class SqliteQueue implements Queue {
   }
 
   #startListening(): void {
+    // Workers that come and go faster than the timers below must see leases expire, too.
+    this.#looksAtHeld = true;
     this.#stopListening = [
       this.#feed.onStir(() => this.#tell()),
       this.#every(netMs, () => this.#lookAtHeld()),
