@@ -248,10 +248,11 @@ test('a task whose process dies again and again runs once more alone, and is the
   const { database, tasks, clock } = await setUp(tool);
   const { id } = await tasks.create(tool);
   // A worker that is abandoned without a word, and found dead by the next, which is another process.
+  let processes = 0;
   const dying = (): Database => ({
     ...database,
     queue: {
-      name: database.queue.name,
+      name: `${database.queue.name} ${++processes}`,
       isAlive: (...args) => database.queue.isAlive(...args),
       offers: async (...args) => {
         const task = await database.store.get(id);
