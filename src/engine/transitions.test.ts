@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { BadAnswer, ClaimLost, IdempotencyKeyReused, NotClaimable, TaskMoved } from '../model/errors.ts';
-import type { ActiveTask } from '../model/task.ts';
+import type { ActiveTask, Task } from '../model/task.ts';
 import { openInputs } from '../model/task.ts';
 import { aTask } from '../testing/fixtures.ts';
 import {
@@ -81,7 +81,7 @@ test('a held task cannot be claimed unless its lease expired, and was not renewe
   const renewed = { name: 'worker', leaseUntil: 14_999 };
   expect(rules.claim(task, heir, 99_000, renewed)).toBeInstanceOf(NotClaimable);
   const expired = { name: 'worker', leaseUntil: 15_000 };
-  expect(rules.claim(task, heir, 1, expired)).toMatchObject({ task: { epoch: 2 } });
+  expect(rules.claim(task, heir, 1, expired)).toMatchObject({ task: { deaths: 1 } });
 });
 
 test('a ready task can be claimed however far the clock was set back', () => {
@@ -89,23 +89,28 @@ test('a ready task can be claimed however far the clock was set back', () => {
   expect(rules.claim(task, heir, 0)).toMatchObject({ task: { epoch: 1 } });
 });
 
-/** Long after the claim before it. */
-const later = 60_000;
+/** Its process dies, and when it has rested another claims it. */
+function survived(task: Task, name: string, at = 1_000): ActiveTask {
+  const { holder } = task as ActiveTask;
+  const next = { ...heir, name };
+  const rested = did(rules.claim(task, next, at, { name: holder!.name })).task as ActiveTask;
+  return did(rules.claim(rested, next, rested.wakeAt!)).task as ActiveTask;
+}
 
 test('a pass that ended with its process counts as a death, unless it added to the journal', () => {
   const { task, claim } = claimed();
-  const died = did(rules.claim(task, heir, later, { name: 'worker' })).task;
+  const died = survived(task, 'heir');
   expect(died).toMatchObject({ deaths: 1 });
   expect(rules.isSuspect(died)).toBe(false);
-  const again = did(rules.claim(died, { ...heir, name: 'third' }, 2 * later, { name: 'heir' })).task;
+  const again = survived(died, 'third');
   expect(again).toMatchObject({ deaths: 2 });
   expect(again).not.toHaveProperty('deathsAlone');
   expect(rules.isSuspect(again)).toBe(true);
-  const advanced = did(rules.record(task, claim, ['entry'], later)).task;
-  expect(did(rules.claim(advanced, heir, later, { name: 'worker' })).task).not.toHaveProperty('deaths');
+  const advanced = did(rules.record(task, claim, ['entry'], 1)).task;
+  expect(did(rules.claim(advanced, heir, 1, { name: 'worker' })).task).not.toHaveProperty('deaths');
 });
 
-test('a task whose process died soon after it was claimed rests before it is claimed again', () => {
+test('a task that got nowhere before its process died rests before it is claimed again', () => {
   const { task } = claimed();
   const rested = did(rules.claim(task, heir, 1_000, { name: 'worker' }));
   expect(rested.task).toMatchObject({ deaths: 1, wakeAt: 3_000, epoch: task.epoch });
@@ -116,18 +121,11 @@ test('a task whose process died soon after it was claimed rests before it is cla
 });
 
 test('a death counts against a suspect only if it ran alone', () => {
-  let { task } = claimed();
-  for (const [at, name] of [
-    [later, 'second'],
-    [2 * later, 'third'],
-  ] as const) {
-    const { name: before } = (task as ActiveTask).holder!;
-    task = did(rules.claim(task, { ...heir, name }, at, { name: before })).task as typeof task;
-  }
-  const alone = did(rules.isolate(task, { taskId: task.id, epoch: task.epoch }, 2 * later)).task;
-  const next = did(rules.claim(alone, { ...heir, name: 'fourth' }, 3 * later, { name: 'third' })).task;
+  const suspect = survived(survived(claimed().task, 'second'), 'third');
+  const alone = did(rules.isolate(suspect, { taskId: suspect.id, epoch: suspect.epoch }, 1)).task;
+  const next = survived(alone, 'fourth');
   expect(next).toMatchObject({ deaths: 3, deathsAlone: 1, holder: { name: 'fourth' } });
-  expect((next as ActiveTask).holder).not.toHaveProperty('isAlone');
+  expect(next.holder).not.toHaveProperty('isAlone');
 });
 
 test('a worker that claims again what it gave up unfinished counts no death', () => {
@@ -137,10 +135,11 @@ test('a worker that claims again what it gave up unfinished counts no death', ()
   expect(did(rules.claim(task, same, 1, expired)).task).not.toHaveProperty('deaths');
 });
 
-test('a dead worker is passed over at once, and only the one that was found dead', () => {
-  const { task } = claimed();
-  expect(rules.claim(task, heir, 1, { name: 'somebody else' })).toBeInstanceOf(NotClaimable);
-  const { writes } = did(rules.claim(task, heir, later, { name: 'worker' }));
+test('a dead worker whose task got somewhere is passed over at once, and only the one that was found dead', () => {
+  const { task, claim } = claimed();
+  const advanced = did(rules.record(task, claim, ['entry'], 1)).task;
+  expect(rules.claim(advanced, heir, 1, { name: 'somebody else' })).toBeInstanceOf(NotClaimable);
+  const { writes } = did(rules.claim(advanced, heir, 1, { name: 'worker' }));
   expect(writes[0]!.events).toEqual([{ type: 'claimed', epoch: 2, holder: 'heir', takenFrom: 'worker' }]);
 });
 

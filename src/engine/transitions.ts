@@ -151,9 +151,7 @@ function opening(request: NewTask): Json[] {
 /** So many deaths in a row make a task a suspect: from then on it runs alone. */
 const suspectAfter = 2;
 
-/** A task whose process dies so soon after the claim may be what kills it. */
-const quickDeathMs = 5_000;
-/** Then the next process is spared for a while, in which the dead one can be started again. */
+/** After a death a task rests, so that the process can be started again before the task meets the next one. */
 const restMs = 2_000;
 
 export function isSuspect({ deaths = 0 }: Task): boolean {
@@ -162,8 +160,8 @@ export function isSuspect({ deaths = 0 }: Task): boolean {
 
 /**
  * Takes a task that has work and begins a pass. A holder is passed over only if the queue found it freed: its process is
- * dead, or its lease expired and was not renewed since. No clock decides that here. A task whose process died soon after
- * its pass began, and without an entry, is not claimed but rests first: the change then leaves it without a holder.
+ * dead, or its lease expired and was not renewed since. No clock decides that here. A task whose pass
+ * counts as a death is not claimed but rests first: the change then leaves it without a holder.
  */
 export function claim(task: Task, holder: NewHolder, at: number, freed?: FreedHolder): Verdict {
   if (task.phase === 'done') return new NotClaimable(task.id, 'done');
@@ -172,8 +170,7 @@ export function claim(task: Task, holder: NewHolder, at: number, freed?: FreedHo
   const previous = task.holder;
   if (previous && !isFreed(previous, freed)) return new NotClaimable(task.id, 'held by a living worker');
   const counted = previous && previous.name !== holder.name ? afterDeath(task, previous) : {};
-  const isDead = freed !== undefined && freed.leaseUntil === undefined;
-  if (previous && isDead && counted.deaths !== undefined && at - previous.since < quickDeathMs) {
+  if (counted.deaths !== undefined) {
     const until = at + restMs;
     const resting = asleep({ ...bumped(withoutHolder(task)), ...counted }, until);
     return changed(resting, at, [{ type: 'rested', until }]);

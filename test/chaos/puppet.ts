@@ -36,11 +36,12 @@ const commands = {
     return (await Promise.all(requests.map(make))).map(({ task }) => task.id);
   },
 
+  /** What it claims gets somewhere: if it did not, it would rest when its process dies. */
   async claim(limit: number, leaseMs: number): Promise<Claim[]> {
-    // As if it had been long ago: a task whose holder dies soon after its claim rests first.
-    const now = () => Date.now() - 10_000;
-    const claimed = await claimTasks(database, { tools, limit, leaseMs, now });
-    return claimed.map(({ claim }) => claim);
+    const claimed = await claimTasks(database, { tools, limit, leaseMs, now: Date.now });
+    const claims = claimed.map(({ claim }) => claim);
+    await Promise.all(claims.map((claim) => commands.record(claim, ['claimed'])));
+    return claims;
   },
 
   async record(claim: Claim, journal: Json[]): Promise<void> {
