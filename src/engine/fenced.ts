@@ -30,7 +30,7 @@ export function seen<T extends { readonly version: number; readonly updatedAt: n
 
 /** Makes a parked task claimable, whatever becomes of the clock. */
 export function wake<T extends ActiveTask>(task: T, at: number): T {
-  return task.isReady ? task : { ...task, isReady: true, wakeAt: at };
+  return task.isReady && task.wakeAt !== null ? task : { ...task, isReady: true, wakeAt: at };
 }
 
 /** Claimable from `until` on, or once something wakes it. */

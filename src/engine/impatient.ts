@@ -24,6 +24,8 @@ export function impatient(database: Database): Database {
   const { store, queue, sessions } = database;
   const waits = new Waits();
   const read = <T>(act: Promise<T>) => waits.for(act, () => new StoreSilent(patienceMs, false));
+  /** It cannot be withdrawn any more. */
+  const write = <T>(act: Promise<T>) => waits.for(act, () => new StoreSilent(patienceMs, true));
   const command = (run: Command) => commanded(waits, run);
   const served: Store = {
     create: (bearing, decide) =>
@@ -49,10 +51,10 @@ export function impatient(database: Database): Database {
     store: served,
     queue: { ...queue, backlog: (tools, most) => read(queue.backlog(tools, most)) },
     sessions: {
-      save: (session) => read(sessions.save(session)),
+      save: (session) => write(sessions.save(session)),
       get: (id) => read(sessions.get(id)),
-      delete: (id) => read(sessions.delete(id)),
-      forget: (seenBefore) => read(sessions.forget(seenBefore)),
+      delete: (id) => write(sessions.delete(id)),
+      forget: (seenBefore) => write(sessions.forget(seenBefore)),
     },
     close: () => database.close(),
   };

@@ -21,6 +21,7 @@ export class StoreHealth {
   #failure: { readonly error: StoreError; readonly since: number } | undefined;
   #pendingWrites = 0;
   #progressAt = 0;
+  #lookedAt = 0;
   #silence: NodeJS.Timeout | undefined;
   #probe: (() => Promise<unknown>) | undefined;
   #cancelProbe: (() => void) | undefined;
@@ -109,7 +110,10 @@ export class StoreHealth {
 
   #write<T>(act: Promise<T>): Promise<T> {
     if (this.#pendingWrites++ === 0) this.#progressAt = performance.now();
-    this.#silence ??= setInterval(() => this.#listen(), probeMs).unref();
+    if (!this.#silence) {
+      this.#lookedAt = performance.now();
+      this.#silence = setInterval(() => this.#listen(), probeMs).unref();
+    }
     act.then(
       () => {
         this.#ended();
@@ -129,6 +133,10 @@ export class StoreHealth {
   }
 
   #listen(): void {
+    // While this process itself was blocked, no answer could be read.
+    const now = performance.now();
+    this.#progressAt += Math.max(0, now - this.#lookedAt - 2 * probeMs);
+    this.#lookedAt = now;
     if (this.#pendingWrites === 0) {
       clearInterval(this.#silence);
       this.#silence = undefined;

@@ -346,9 +346,13 @@ export class Tasks implements AsyncDisposable {
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.#unobserve();
-    if (this.#database) await this.recorder?.flush();
     // What could not be opened need not be closed; whoever needed it was told.
-    const closed = this.#database?.catch(() => undefined).then((database) => database?.close());
+    const closed = this.#database
+      ?.catch(() => undefined)
+      .then(async (database) => {
+        await this.recorder?.flush();
+        await database?.close();
+      });
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, closeMs);
     await Promise.race([closed, late]).finally(() => clearTimeout(timer));

@@ -34,6 +34,8 @@ export { type WorkerSettings, workerDefaults } from './worker-settings.ts';
 const patience = 3;
 /** A suspect that cannot run alone now is tried again after this. */
 const suspectRetryMs = 1_000;
+/** Where steps that ignore their signal keep a suspect from being alone, other tasks get more and more time. */
+const longestPauseMs = 600_000;
 /** The shortest time in which a worker that stops can give back what it holds. */
 const shortestStopMs = 1_000;
 
@@ -67,6 +69,8 @@ export class Worker implements AsyncDisposable {
   #alone: Run | undefined;
   /** When the last one was done, on the monotonic clock. */
   #wasAloneAt = Number.NEGATIVE_INFINITY;
+  /** How often in a row other tasks could not be moved out of the way. */
+  #failedIsolations = 0;
   readonly #blockedSlots = new BlockedSlots();
 
   constructor(database: Database, clock: Clock, tools: readonly DurableTool[], settings: WorkerSettings) {
@@ -155,6 +159,7 @@ export class Worker implements AsyncDisposable {
     const { graceMs } = this.#settings;
     const stopMs = Math.max(graceMs, shortestStopMs);
     for (const run of this.#runs.values()) run.yield();
+    this.#tellEmptied();
     // What is left of the time is for giving the tasks back.
     const grace = setTimeout(
       () => {
@@ -235,11 +240,15 @@ export class Worker implements AsyncDisposable {
       now: () => this.#clock.now(),
       running: this.#running,
       damaged: this.#damaged,
-    }).finally(() => this.#slots.give(limited, most));
-    for (const one of claimed) {
-      this.#slots.take(this.#own({ name: one.task.tool, version: one.task.toolVersion }));
-      void this.#start(one, at);
-    }
+    }).catch((error: unknown) => {
+      this.#slots.give(limited, most);
+      throw error;
+    });
+    // Given and taken in one go, so that nobody fills a slot in between.
+    this.#slots.give(limited, most);
+    for (const { task } of claimed)
+      this.#slots.take(this.#own({ name: task.tool, version: task.toolVersion }));
+    for (const one of claimed) void this.#start(one, at);
     return claimed.length;
   }
 
@@ -317,7 +326,8 @@ export class Worker implements AsyncDisposable {
   async #isolate(run: Run): Promise<boolean> {
     if (this.#alone || this.#stopping) return false;
     // Between two suspects other tasks get their turn.
-    const isSoon = this.#clock.monotonic() - this.#wasAloneAt < this.#settings.graceMs;
+    const pauseMs = Math.min(longestPauseMs, this.#settings.graceMs * 2 ** this.#failedIsolations);
+    const isSoon = this.#clock.monotonic() - this.#wasAloneAt < pauseMs;
     if (isSoon && this.#slots.taken > 1) return false;
     this.#alone = run;
     this.#leftBehind = new Set(this.#tools);
@@ -336,7 +346,9 @@ export class Worker implements AsyncDisposable {
       await new Promise<void>((resolve) => this.#emptied.add(resolve));
     clearTimeout(grace);
     clearTimeout(end);
-    if (this.#slots.taken > 1 || this.#stopping) return false;
+    const isAlone = this.#slots.taken === 1 && !this.#stopping;
+    this.#failedIsolations = isAlone ? 0 : this.#failedIsolations + 1;
+    if (!isAlone) return false;
     await run.isolate();
     return true;
   }

@@ -225,7 +225,10 @@ export class UpstreamConnection {
     const main = await this.ready().catch(() => this.#main);
     if (!session || !('url' in target) || main.client.transport?.sessionId === session.sessionId) {
       // A task is waited for as long as it may take, however long its server is away.
-      while (!this.#agreement) await this.revive();
+      while (!this.#agreement) {
+        this.#closed.signal.throwIfAborted();
+        await this.revive();
+      }
       return main;
     }
     const { sessionId } = session;

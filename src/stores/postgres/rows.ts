@@ -129,10 +129,12 @@ export class Rows {
       afterVersion,
       limit,
     ]);
-    return rows.map(({ version, events }) => ({
-      version,
-      events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
-    }));
+    return readingTask(id, () =>
+      rows.map(({ version, events }) => ({
+        version,
+        events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
+      })),
+    );
   }
 
   async leaveOut(before: number, limit: number, writer: string): Promise<number> {

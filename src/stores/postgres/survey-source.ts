@@ -237,8 +237,10 @@ export class PostgresSurveySource implements SurveySource {
     );
     const commits = rows.map(({ version, at, events, journal, left_out }, index): HistoryCommit => {
       // Every commit of a task is one version, without gaps but those that are known.
-      if (version !== (rows[index - 1]?.version ?? afterVersion) + 1 + left_out)
-        throw new DamagedRecord(id, 'some of its commits are missing');
+      const known = rows[index - 1]?.version ?? afterVersion;
+      // What was left out since the page before was read may reach back into it.
+      const isGap = version - 1 - left_out > known || (index > 0 && version - 1 - left_out < known);
+      if (isGap) throw new DamagedRecord(id, 'some of its commits are missing');
       const read = (text: string, column: string) =>
         readingTask(id, () => JSON.parse(this.#cells.read(text, column, id, version)));
       return {

@@ -154,10 +154,12 @@ export class Rows {
     const row = this.#find(id);
     if (!row) return [];
     const commits = this.#sql.commitsOf.all(row.seq, afterVersion, limit);
-    return (commits as unknown as { version: number; events: Stored }[]).map(({ version, events }) => ({
-      version,
-      events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
-    }));
+    return readingTask(id, () =>
+      (commits as unknown as { version: number; events: Stored }[]).map(({ version, events }) => ({
+        version,
+        events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
+      })),
+    );
   }
 
   due(what: Due, now: number, limit: number): TaskId[] {
