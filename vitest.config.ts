@@ -19,16 +19,14 @@ export default defineConfig({
   resolve: { alias: sources },
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: ['**/*.long.test.ts', '**/node_modules/**'],
+    exclude: ['**/*.full.test.ts', '**/*.long.test.ts', '**/node_modules/**'],
+    env: { HOLDFAST_LANE: 'quick' },
     reporters: ['default', './test/reporter.ts'],
-    globalSetup: ['./test/postgres/global-setup.ts'],
+    globalSetup: ['./test/kit/global-setup.ts'],
+    // A machine that does several things at once is slow, not wrong: limits are generous, and nothing is tried twice.
     testTimeout: 120_000,
-    // A machine that does several things at once is slow, not wrong.
-    // What failed gets one more try, and `reporter.ts` says that it needed it; but counterexamples were drawn by chance:
-    // that another draw has none proves nothing. Tests that kill by chance say the same of themselves (`retry: 0`).
-    retry: { count: 1, condition: /^(?!Property failed)/ },
-    expect: { poll: { timeout: 30_000 } },
-    hookTimeout: 60_000,
+    expect: { poll: { timeout: 60_000 } },
+    hookTimeout: 120_000,
     pool: 'forks',
     // Most of a file is waiting for processes and clocks: two at a time keep two cores busy, and no busier.
     maxWorkers: 2,

@@ -10,10 +10,10 @@ export interface Studio extends AsyncDisposable {
   show<T>(screen: Screen, look: Required<Look>, see: (page: Page) => Promise<T>): Promise<T>;
 }
 
-/** Builds the dashboard if it is older than its sources, and starts a browser. */
-export async function openStudio(): Promise<Studio> {
+/** Builds the dashboard if it is older than its sources, and starts a browser unless there is one. */
+export async function openStudio(open: () => Promise<Chromium> = startChromium): Promise<Studio> {
   await builtDashboard();
-  const chromium = await startChromium();
+  const chromium = await open();
   return {
     show: (screen, look, see) => show(chromium, screen, look, see),
     [Symbol.asyncDispose]: () => chromium.close(),

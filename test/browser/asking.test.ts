@@ -1,12 +1,13 @@
 /** A question that a subtask asks, in a real browser: from the overview, and from the list, to its form. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askedBelow } from '../operator/stage.ts';
-import { type Chromium, startChromium } from './chromium.ts';
+import type { Chromium } from './chromium.ts';
+import { sharedChromium } from './contexts.ts';
 import { DashboardServer, rowOf } from './server.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
-  chromium = await startChromium();
+  chromium = await sharedChromium();
 }, 120_000);
 afterAll(() => chromium?.close());
 

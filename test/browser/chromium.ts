@@ -1,6 +1,6 @@
-/** A real browser for tests: one for each test file, with a fresh context for each look at the dashboard. */
-import chromium from '@sparticuz/chromium';
+/** A real browser: one for all test files of a run, with a fresh context for each look at the dashboard. */
 import { type Browser, type BrowserContext, chromium as playwright } from 'playwright-core';
+import { launchBrowser } from '../kit/browser-server.ts';
 
 export interface Look {
   readonly screen?: 'desktop' | 'phone';
@@ -27,19 +27,16 @@ export interface Chromium extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Starts the browser, or throws saying why it cannot: a test of pages without a browser has not passed. */
+/** A browser that goes when it is closed. */
 export async function startChromium(): Promise<Chromium> {
-  const browser = await playwright
-    .launch({
-      executablePath: await chromium.executablePath(),
-      // A part of a tile that is drawn anew alone differs by a shade at round corners from one that is drawn at once.
-      args: ['--no-sandbox', '--font-render-hinting=none', '--disable-partial-raster'],
-      timeout: 60_000,
-    })
-    .catch((cause) => {
-      throw new Error('The browser that the tests of the dashboard need could not be started.', { cause });
-    });
-  const close = () => browser.close();
+  const server = await launchBrowser();
+  return chromiumAt(server.url, () => server.stop());
+}
+
+/** Connects to a browser that runs already. */
+export async function chromiumAt(url: string, stop = async () => {}): Promise<Chromium> {
+  const browser = await playwright.connect(url, { timeout: 120_000 });
+  const close = () => browser.close().then(stop);
   return {
     browser,
     context: async ({ screen = 'desktop', colours = 'light' } = {}) => {

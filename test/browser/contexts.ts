@@ -1,13 +1,19 @@
-/** One Chromium for the tests of a file, and for each of them windows of its own that go with it. */
+/** One Chromium for all tests, and for each of them windows of its own that go with it. */
 import type { BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { type Chromium, startChromium } from './chromium.ts';
+import { urlOf } from '../kit/ask.ts';
+import { type Chromium, chromiumAt } from './chromium.ts';
+
+/** The browser of this run. */
+export async function sharedChromium(): Promise<Chromium> {
+  return chromiumAt(await urlOf('browser'));
+}
 
 /** To be called once, outside of tests; what it gives makes a context for the test that asks. */
 export function contexts(): () => Promise<BrowserContext> {
   let chromium: Chromium | undefined;
   beforeAll(async () => {
-    chromium = await startChromium();
+    chromium = await sharedChromium();
   });
   afterAll(() => chromium?.close());
   return async () => {

@@ -1,11 +1,12 @@
 /** The list of tasks in a real browser, on a real server. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Chromium, startChromium } from './chromium.ts';
+import type { Chromium } from './chromium.ts';
+import { sharedChromium } from './contexts.ts';
 import { DashboardServer, rowOf } from './server.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
-  chromium = await startChromium();
+  chromium = await sharedChromium();
 }, 120_000);
 afterAll(() => chromium?.close());
 

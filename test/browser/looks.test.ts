@@ -5,7 +5,8 @@ import type { AxeResults } from 'axe-core';
 import { durableTool } from 'holdfast';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type Chromium, looks, startChromium } from './chromium.ts';
+import { type Chromium, looks } from './chromium.ts';
+import { sharedChromium } from './contexts.ts';
 import { operatorToken, startDesk } from './desk.ts';
 import { DashboardServer } from './server.ts';
 
@@ -14,7 +15,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 let chromium: Chromium;
 let server: DashboardServer;
 beforeAll(async () => {
-  [chromium, server] = await Promise.all([startChromium(), DashboardServer.start()]);
+  [chromium, server] = await Promise.all([sharedChromium(), DashboardServer.start()]);
   const { tasks } = server;
   await tasks.work();
   const made = await Promise.all([

@@ -8,7 +8,8 @@ import { z } from 'zod';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { TaskStory } from '../../src/operator/api.ts';
 import { attacks, markdownAttacks } from './attacks.ts';
-import { type Chromium, startChromium } from './chromium.ts';
+import type { Chromium } from './chromium.ts';
+import { sharedChromium } from './contexts.ts';
 import { startDesk } from './desk.ts';
 import { openEverything, strangers, tryEverything } from './in-page.ts';
 import { stories } from './stories.ts';
@@ -18,7 +19,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 let chromium: Chromium;
 beforeAll(async () => {
-  chromium = await startChromium();
+  chromium = await sharedChromium();
 });
 afterAll(() => chromium.close());
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { screens } from '../../scripts/screens/screens.ts';
 import { openStudio, type Studio } from '../../scripts/screens/studio.ts';
 import { looks } from './chromium.ts';
+import { sharedChromium } from './contexts.ts';
 import { overflow } from './in-page.ts';
 
 // A machine that does several things at once is slow, not wrong.
@@ -12,7 +13,7 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let studio: Studio;
 beforeAll(async () => {
-  studio = await openStudio();
+  studio = await openStudio(sharedChromium);
 });
 afterAll(() => studio?.[Symbol.asyncDispose]());
 

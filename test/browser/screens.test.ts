@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { smaller } from '../../scripts/screens/png.ts';
 import { pictureName, screens } from '../../scripts/screens/screens.ts';
 import { openStudio, type Studio, stillPicture } from '../../scripts/screens/studio.ts';
+import { sharedChromium } from './contexts.ts';
 
 // A machine that does several things at once is slow, not wrong.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -15,7 +16,7 @@ const names = screens.flatMap((screen) => screen.looks.map((look) => pictureName
 
 let studio: Studio;
 beforeAll(async () => {
-  studio = await openStudio();
+  studio = await openStudio(sharedChromium);
 });
 afterAll(() => studio?.[Symbol.asyncDispose]());
 

@@ -3,12 +3,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { ChangeMessage } from '../../src/operator/api.ts';
-import { type Chromium, startChromium } from './chromium.ts';
+import type { Chromium } from './chromium.ts';
+import { sharedChromium } from './contexts.ts';
 import { DashboardServer, rowOf, token } from './server.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
-  chromium = await startChromium();
+  chromium = await sharedChromium();
 }, 120_000);
 afterAll(() => chromium?.close());
 

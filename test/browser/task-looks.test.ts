@@ -2,7 +2,8 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type Chromium, looks, startChromium } from './chromium.ts';
+import { type Chromium, looks } from './chromium.ts';
+import { sharedChromium } from './contexts.ts';
 import { goTo, overflow } from './in-page.ts';
 import { stories } from './stories.ts';
 import { type Telling, tell } from './telling.ts';
@@ -15,7 +16,7 @@ let telling: Telling;
 const closing: (() => void)[] = [];
 beforeAll(async () => {
   telling = await tell(stories, (close) => closing.push(close));
-  chromium = await startChromium();
+  chromium = await sharedChromium();
 });
 afterAll(async () => {
   await chromium.close();

@@ -1,6 +1,7 @@
 /** What a reader gets out of the page of a task, and how far the keyboard goes. */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { type Chromium, startChromium } from './chromium.ts';
+import type { Chromium } from './chromium.ts';
+import { sharedChromium } from './contexts.ts';
 import { focused } from './in-page.ts';
 import { restingStories, stories } from './stories.ts';
 import { type Telling, tell } from './telling.ts';
@@ -12,7 +13,7 @@ let telling: Telling;
 const closing: (() => void)[] = [];
 beforeAll(async () => {
   telling = await tell([...stories, ...restingStories], (close) => closing.push(close));
-  chromium = await startChromium();
+  chromium = await sharedChromium();
 });
 afterAll(async () => {
   await chromium.close();

@@ -1,11 +1,12 @@
 /** What the dashboard does when the server is gone, or does not want us. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type Chromium, startChromium } from './chromium.ts';
+import type { Chromium } from './chromium.ts';
+import { sharedChromium } from './contexts.ts';
 import { DashboardServer, rowOf, token } from './server.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
-  chromium = await startChromium();
+  chromium = await sharedChromium();
 }, 120_000);
 afterAll(() => chromium?.close());
 

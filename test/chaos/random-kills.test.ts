@@ -5,7 +5,6 @@ import { temporaryFile } from './temporary-file.ts';
 
 test('a hundred kills under load from two processes lose nothing that was acknowledged', {
   timeout: 120_000,
-  retry: 0,
 }, async () => {
   const seed = seedOfThisRun();
   console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);

@@ -7,7 +7,6 @@ import type { Written } from './lines.ts';
 
 test('twenty kills: every result is delivered once, and no answered question is asked again', {
   timeout: 90_000,
-  retry: 0,
 }, async () => {
   const seed = seedOfThisRun();
   console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);

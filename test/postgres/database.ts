@@ -1,22 +1,32 @@
 /** Databases for tests, on the Postgres of this run. */
 import { randomBytes } from 'node:crypto';
-import { connect } from 'node:net';
-import { inject } from 'vitest';
+import { urlOf } from '../kit/ask.ts';
+import { template } from '../kit/template.ts';
 import { query } from './server.ts';
 
-export async function serverUrl(): Promise<string> {
-  const socket = connect(inject('postgresDoor'), '127.0.0.1');
-  let text = '';
-  for await (const chunk of socket) text += chunk;
-  if (!text.startsWith('postgres:')) throw new Error(text);
-  return text;
+export function serverUrl(): Promise<string> {
+  return urlOf('postgres');
+}
+
+export interface FreshDatabase {
+  readonly url: string;
+  remove(): Promise<void>;
+}
+
+/** A database in which Holdfast has been opened once, and nothing has happened yet. */
+export function freshDatabase(): Promise<FreshDatabase> {
+  return create(`template ${template}`);
 }
 
 /** A new, empty database. */
-export async function freshDatabase(): Promise<{ readonly url: string; remove(): Promise<void> }> {
+export function emptyDatabase(): Promise<FreshDatabase> {
+  return create('');
+}
+
+async function create(how: string): Promise<FreshDatabase> {
   const server = await serverUrl();
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await query(server, `create database ${name}`);
+  await query(server, `create database ${name} ${how}`);
   const url = new URL(server);
   url.pathname = `/${name}`;
   return { url: url.href, remove: async () => void (await query(server, `drop database ${name} (force)`)) };
