@@ -78,6 +78,7 @@ export class Run {
   #stopped = false;
   /** The handler has ended, and listens to no signal any more. */
   #isConcluding = false;
+  #isLeftHeld = false;
 
   constructor({ store, clock, tool, claimed, claimedAt, settings, lingerMs, renew }: RunParts) {
     this.#lingerMs = lingerMs;
@@ -135,6 +136,11 @@ export class Run {
   /** Resolves when all steps that were begun have settled; undefined if none runs. */
   get settled(): Promise<unknown> | undefined {
     return this.#attempts.size > 0 ? Promise.all(this.#attempts) : undefined;
+  }
+
+  /** The store could not write how this run ended: the task is still held. */
+  get isLeftHeld(): boolean {
+    return this.#isLeftHeld;
   }
 
   get waitsForSubtasks(): boolean {
@@ -334,8 +340,11 @@ export class Run {
       await this.#commitEnd(end);
     } catch (error) {
       if (isInstance(error, ClaimLost)) return false;
-      // Ended tasks need no word. Where the store itself fails, the lease will run out.
-      if (isInstance(error, StoreError)) this.#settings.onUnrecorded(this.#task.rootId, error);
+      // Ended tasks need no word.
+      if (isInstance(error, StoreError)) {
+        this.#isLeftHeld = true;
+        this.#settings.onUnrecorded(this.#task.rootId, error);
+      }
       if (!isInstance(error, HoldfastError)) await this.#giveUp(error);
     }
     return true;

@@ -3,6 +3,7 @@
  * it, its claims are taken over by others, and what it then still tries to commit is refused.
  * Over 400 lines because claiming, renewing and stopping share one set of runs.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../model/clock.ts';
 import { HoldfastError } from '../model/errors.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
@@ -34,6 +35,8 @@ export { type WorkerSettings, workerDefaults } from './worker-settings.ts';
 const patience = 3;
 /** A suspect that cannot run alone now is tried again after this. */
 const suspectRetryMs = 1_000;
+/** Where the store fails, a task is given back after this, or after this again. */
+const giveBackMs = 1_000;
 /** Where steps that ignore their signal keep a suspect from being alone, other tasks get more and more time. */
 const longestPauseMs = 600_000;
 /** The shortest time in which a worker that stops can give back what it holds. */
@@ -275,10 +278,11 @@ export class Worker implements AsyncDisposable {
     });
     this.#runs.set(task.id, run);
     this.#running.add(run);
+    let isLeftHeld = false;
     try {
       await this.#advance(run, claimed);
     } catch (error) {
-      // Ended meanwhile, or the store cannot do it now: then the lease will run out.
+      isLeftHeld = error instanceof StoreError;
       if (!(error instanceof HoldfastError))
         this.#warn('passFailed', `A pass of ${tool.name} failed in the engine.`, { task: task.id, error });
     } finally {
@@ -288,8 +292,25 @@ export class Worker implements AsyncDisposable {
       }
       if (this.#runs.get(task.id) === run) this.#runs.delete(task.id);
       this.#tellEmptied();
-      if (run.settled) void run.settled.then(() => this.#free(run, { isLate: true }));
-      else this.#free(run);
+      await this.#settle(run);
+      if (isLeftHeld || run.isLeftHeld) await this.#giveBack(run);
+    }
+  }
+
+  async #settle(run: Run): Promise<void> {
+    const { settled } = run;
+    if (settled) await settled;
+    this.#free(run, { isLate: settled !== undefined });
+  }
+
+  /** Once the store can write again, and long before the lease expires. */
+  async #giveBack(run: Run): Promise<void> {
+    for (let isHeld = true; isHeld && !this.#stopping; ) {
+      await pause(giveBackMs, undefined, { ref: false });
+      isHeld = await run.release().then(
+        () => false,
+        (error: unknown) => error instanceof StoreError,
+      );
     }
   }
 

@@ -130,6 +130,28 @@ describe.skipIf(!canMount)('on a full disk', () => {
     expect((await call('echo', large)).result?.taskId).toBeDefined();
   });
 
+  test('a task whose step could not be recorded goes on when there is space again', async () => {
+    const disk = smallDisk();
+    let passes = 0;
+    const work = durableTool('work', { task: 'always' }, async (_, task) => {
+      await task.step('fill', () => {
+        if (++passes === 1) disk.fill();
+        return 'x'.repeat(100_000);
+      });
+    });
+    // If it had to wait for its lease, it would wait for half an hour.
+    const failed = Promise.withResolvers<void>();
+    const log = ({ event }: LogEntry) => event === 'storeFailed' && failed.resolve();
+    const tasks = createTasks({ store: sqlite(join(disk.folder, 'tasks.db')), tools: [work], log });
+    onTestFinished(() => tasks.close());
+    await tasks.work({ lease: '10m' });
+    const { id } = await tasks.create(work);
+    await failed.promise;
+    disk.free();
+    expect(await tasks.outcome(id)).toMatchObject({ kind: 'result' });
+    expect(passes).toBe(2);
+  });
+
   test('the caller of work that could not be recorded is told at once', async () => {
     const disk = smallDisk();
     const fill = durableTool('fill', { task: 'never' }, async (_, task) => {

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/engine/queue.ts';
 import { openSqlite } from '../../src/sqlite.ts';
+import { kinds, open } from '../stores/kinds.ts';
 
 /** Counts how many run at the same time. */
 function counter() {
@@ -46,25 +47,32 @@ test('cancelled steps that ignore their signal keep their slot until they settle
   expect(seen).toEqual({ most: 1, began: 2 });
 });
 
-test('a step that outlives its worker does not begin again beside itself', async () => {
-  const { seen, during } = counter();
-  const release = Promise.withResolvers<void>();
-  const stubborn = durableTool('stubborn', {}, async (_, task) => {
-    await task.step('works on', () => during(release.promise));
-  });
-  const tasks = createTasks({ store: sqlite('memory:'), tools: [stubborn] });
-  onTestFinished(() => tasks.close());
-  const first = await tasks.work({ grace: 0 });
-  const { id } = await tasks.create(stubborn);
-  await expect.poll(() => seen.began).toBe(1);
-  await first.stop();
-  const second = await tasks.work();
-  await pause(50);
-  expect(second.isIdle).toBe(true);
-  release.resolve();
-  await tasks.outcome(id);
-  expect(seen).toEqual({ most: 1, began: 2 });
-});
+test.each(kinds)(
+  'on $name a step that outlives its worker does not begin again beside itself',
+  async (kind) => {
+    const { seen, during } = counter();
+    const release = Promise.withResolvers<void>();
+    const stubborn = durableTool('stubborn', {}, async (_, task) => {
+      await task.step('works on', () => during(release.promise));
+    });
+    const quick = durableTool('quick', {}, async () => 'done');
+    const place = await kind.place();
+    const tasks = createTasks({ store: () => open(place), tools: [stubborn, quick] });
+    onTestFinished(() => tasks.close());
+    const first = await tasks.work({ grace: 0 });
+    const { id } = await tasks.create(stubborn);
+    await expect.poll(() => seen.began).toBe(1);
+    await first.stop();
+    await tasks.work();
+    // Others can still be claimed.
+    const other = await tasks.create(quick);
+    await tasks.outcome(other.id);
+    expect(seen.began).toBe(1);
+    release.resolve();
+    await tasks.outcome(id);
+    expect(seen).toEqual({ most: 1, began: 2 });
+  },
+);
 
 test('a tool with a concurrency of one runs one at a time, also while others are being claimed', async () => {
   const { seen, during } = counter();
