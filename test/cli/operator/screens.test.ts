@@ -1,12 +1,8 @@
 /** The operator's terminal at a real pseudo-terminal, 80 and 40 columns wide, on tasks that never change. */
-import { afterAll, beforeAll, test, vi } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { Home, tidyUp } from '../terminal.ts';
 import { DeskServer, token } from './desk-server.ts';
 import { ago, idOf, killed, now, pass, patient, several, step, story, summary } from './stories.ts';
-
-// A machine that does several things at once is slow, not wrong.
-vi.setConfig({ testTimeout: 120_000 });
-const slow = { timeout: 20_000 };
 
 const server = new DeskServer();
 beforeAll(async () => {
@@ -93,7 +89,7 @@ test.concurrent.for([80, 40])(
       const home = new Home(env);
       const terminal = home.open(['tasks', 'watch', '--url', desk.url], { columns, rows: 30 });
       await terminal.shows(/runs/);
-      await expect.poll(() => desk.listeners, slow).toBe(1);
+      await expect.poll(() => desk.listeners).toBe(1);
       desk.tell({
         type: 'changes',
         id: '1',
@@ -135,7 +131,7 @@ test.concurrent('whoever leaves does not wait for a server that does not answer'
   const unanswered = new Promise<void>((resolve) => {
     desk.answersWith = () => resolve();
   });
-  await vi.waitFor(() => expect(desk.listeners).toBe(1), slow);
+  await expect.poll(() => desk.listeners).toBe(1);
   desk.tell({ type: 'changes', id: 'c.1', tasks: [several[0]!], subtasks: [], removed: [] });
   await unanswered;
   terminal.types('q');
@@ -170,7 +166,7 @@ test.concurrent('a task that is watched is drawn live, and stays on the screen o
     desk.story = begun;
     const terminal = new Home(env).open(['tasks', 'watch', id, '--url', desk.url]);
     await terminal.shows(/cook .*▸/);
-    await expect.poll(() => desk.listeners, slow).toBe(1);
+    await expect.poll(() => desk.listeners).toBe(1);
     const over = summary({ ...begun.task, standing: 'completed', finishedAt: now, version: 6 });
     desk.story = story({
       task: over,
