@@ -14,6 +14,7 @@ import { Gateway } from '../../src/gateway/gateway.ts';
 import { sqlite } from '../../src/sqlite.ts';
 import { until } from '../chaos/until.ts';
 import { connectOurClient } from '../interop/our-client.ts';
+import { expectWithin } from '../kit/within.ts';
 import { gatewayProcess, ServerProcess, toyProcess } from './processes.ts';
 import { notes, textOf, toy } from './stage.ts';
 
@@ -80,8 +81,11 @@ test.concurrent('a store that cannot be opened ends it', async () => {
 });
 
 test.concurrent('the end of its input is not put off by a server that does not answer', async () => {
+  const begun = performance.now();
   const { code, stderr } = await run('--stdio', '--store', 'memory:', '--', 'sleep', '600');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  // It would give up on the server after 30 s of its own accord.
+  expectWithin(28_000, performance.now() - begun);
 });
 
 test('a gateway that is closed waits for no server, and begins no work', async () => {

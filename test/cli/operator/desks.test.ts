@@ -193,7 +193,7 @@ test('a server that was killed in the middle of a call is seen at a glance', asy
   const home = new Home(env);
   try {
     const ledger = join(temporaryFolder(), 'ledger');
-    const input = JSON.stringify({ file: ledger, steps: 12, delayMs: 200 });
+    const input = JSON.stringify({ file: ledger, steps: 12, delayMs: 600 });
     await home.run('call', server.url, 'ledger', input, '--detach');
     const lines = () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').length - 1 : 0);
     await expect.poll(lines).toBeGreaterThan(3);
