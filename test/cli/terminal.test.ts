@@ -40,7 +40,7 @@ test.concurrent('subtasks stand below their parents', async ({ expect }) => {
 });
 
 test.concurrent('more subtasks than rows are counted, and the screen is not left', async ({ expect }) => {
-  const input = '{"children": 20, "depth": 1, "delayMs": 5000}';
+  const input = '{"children": 20, "depth": 1, "delayMs": 10000}';
   const terminal = new Home().open(['call', shared.url, 'fan_out', input, '--drafts'], { rows: 8 });
   await terminal.shows(/… 15 more, 0 of them over/);
   await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/many-subtasks.txt');

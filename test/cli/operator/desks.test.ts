@@ -6,7 +6,7 @@ import { sqlite } from 'holdfast/sqlite';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { TaskStory, TaskSummary } from '../../../src/operator/api.ts';
 import { askedBelow, delegate, operatorToken, stage, tools } from '../../operator/stage.ts';
-import { freshDatabase } from '../../postgres/database.ts';
+import { emptyDatabase } from '../../postgres/database.ts';
 import { query } from '../../postgres/server.ts';
 import { kinds } from '../../stores/kinds.ts';
 import { Fixture } from '../fixture.ts';
@@ -251,7 +251,7 @@ test.for([
 });
 
 test('a database of Postgres that has no tasks is not given any tables by looking at it', async () => {
-  const { url, remove } = await freshDatabase();
+  const { url, remove } = await emptyDatabase();
   onTestFinished(remove);
   for (const command of [['tasks', 'list'], ['audit']]) {
     const { code, stdout, stderr } = await new Home().run(...command, '--store', url);
