@@ -30,7 +30,7 @@ beforeAll(() => {
   npm(root, 'pack', '--pack-destination', folder);
   writeFileSync(join(consumer, 'package.json'), '{ "type": "module", "private": true }');
   npm(consumer, 'install', '--prefer-offline', join(folder, `holdfast-${version}.tgz`));
-}, 120_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -114,7 +114,7 @@ test('on an old Node the command says in one sentence what to do and exits with 
   const { status, stdout, stderr } = run(oldNode(), [command, '--version']);
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
   expect(stderr).toMatch(refusal);
-}, 120_000);
+});
 
 test.each(modules)(
   'on an old Node the import of %s throws the same sentence',

@@ -39,10 +39,10 @@ test('a URI with a broken encoding means nothing', () => {
 
 test('a URI of a stranger, however long and repetitive, is matched at once', () => {
   const { match } = uriTemplate('x:{a}-{b}-{c}-{d}-{+e}!');
-  const began = performance.now();
-  expect(match(`x:${'-'.repeat(100_000)}`)).toBeUndefined();
-  expect(match(`x:${'-'.repeat(100_000)}!`)).toMatchObject({ b: '-', e: '-' });
-  expect(performance.now() - began).toBeLessThan(2_000);
+  // Time that grew with the square of the length would be more than a test has.
+  const long = '-'.repeat(1_000_000);
+  expect(match(`x:${long}`)).toBeUndefined();
+  expect(match(`x:${long}!`)).toMatchObject({ b: '-', e: '-' });
 });
 
 test.each([

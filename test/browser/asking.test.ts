@@ -8,12 +8,10 @@ import { DashboardServer, rowOf } from './server.ts';
 let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
-}, 120_000);
+});
 afterAll(() => chromium?.close());
 
-test('while one looks, a subtask asks; the overview shows it, and a click leads to its form', {
-  timeout: 120_000,
-}, async () => {
+test('while one looks, a subtask asks; the overview shows it, and a click leads to its form', async () => {
   await using server = await DashboardServer.start();
   const { tasks } = server;
   await tasks.work();
@@ -27,17 +25,15 @@ test('while one looks, a subtask asks; the overview shows it, and a click leads 
   const { id } = await tasks.create('delegate');
   const child = await askedBelow(tasks, id);
   await rowOf(list, child).getByText('subtask').waitFor();
-  await expect.poll(() => list.locator('.total').innerText(), { timeout: 20_000 }).toBe('1 task');
+  await expect.poll(() => list.locator('.total').innerText()).toBe('1 task');
 
   const waiting = overview.getByRole('region', { name: 'Waiting for a person' });
   await waiting.getByText('subtask').waitFor();
   await expect
-    .poll(() => overview.locator('.figure[data-standing="waiting"] .figure-value').innerText(), {
-      timeout: 20_000,
-    })
+    .poll(() => overview.locator('.figure[data-standing="waiting"] .figure-value').innerText())
     .toBe('1');
   await waiting.getByText('approve').click();
-  await expect.poll(() => overview.url(), { timeout: 20_000 }).toContain(`?task=${child}`);
+  await expect.poll(() => overview.url()).toContain(`?task=${child}`);
   await overview.getByRole('radio', { name: 'Yes' }).check();
   await overview.getByRole('button', { name: 'Send answer' }).click();
 

@@ -47,7 +47,7 @@ export async function chromiumAt(url: string, stop = async () => {}): Promise<Ch
         locale: 'en-GB',
         timezoneId: 'UTC',
       });
-      context.setDefaultTimeout(30_000);
+      context.setDefaultTimeout(60_000);
       return context;
     },
     close,

@@ -1,12 +1,10 @@
 /** Where whoever uses no mouse is after what they did: never at the top of the page because a control went away. */
 import { durableTool } from 'holdfast';
 import type { Page } from 'playwright-core';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { contexts } from './contexts.ts';
 import { operatorToken, startDesk } from './desk.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const context = contexts();
 

@@ -7,10 +7,8 @@ import { DashboardServer, rowOf } from './server.ts';
 let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
-}, 120_000);
+});
 afterAll(() => chromium?.close());
-
-const patience = 120_000;
 
 /** A browser at a page of a new server. */
 async function opened(
@@ -36,7 +34,7 @@ async function makeMany(server: DashboardServer, count: number): Promise<void> {
   );
 }
 
-test('a task appears while one looks, and changes in its place', { timeout: patience }, async () => {
+test('a task appears while one looks, and changes in its place', async () => {
   await using stage = await opened('?view=tasks');
   const { server, page } = stage;
   await page.getByText('No task yet').waitFor();
@@ -56,7 +54,7 @@ test('a task appears while one looks, and changes in its place', { timeout: pati
   expect(ids).toEqual([next.id, id]);
 });
 
-test('filters are in the address, and whoever opens it sees the same', { timeout: patience }, async () => {
+test('filters are in the address, and whoever opens it sees the same', async () => {
   await using stage = await opened('?view=tasks', async ({ tasks }) => {
     await tasks.work();
     for (const name of ['a', 'b']) await tasks.outcome((await tasks.create('greet', { name })).id);
@@ -88,9 +86,7 @@ test('filters are in the address, and whoever opens it sees the same', { timeout
   await elsewhere.context().close();
 });
 
-test('the keys go from row to row, open a task, search, and say what they do', {
-  timeout: patience,
-}, async () => {
+test('the keys go from row to row, open a task, search, and say what they do', async () => {
   await using stage = await opened('?view=tasks', (server) => makeMany(server, 60));
   const { page } = stage;
   await page.locator('.row-link').first().waitFor();
@@ -121,7 +117,7 @@ test('the keys go from row to row, open a task, search, and say what they do', {
   expect(page.url()).toContain(`text=${id}`);
 });
 
-test('nothing moves under somebody who reads further down', { timeout: patience }, async () => {
+test('nothing moves under somebody who reads further down', async () => {
   await using stage = await opened('?view=tasks', (server) => makeMany(server, 90));
   const { server, page } = stage;
   await page.locator('.row-link').first().waitFor();
@@ -140,19 +136,16 @@ test('nothing moves under somebody who reads further down', { timeout: patience 
   expect(await page.evaluate('scrollY')).toBe(0);
 });
 
-test('pages are loaded as one scrolls, and only the rows in sight exist', { timeout: patience }, async () => {
+test('pages are loaded as one scrolls, and only the rows in sight exist', async () => {
   await using stage = await opened('?view=tasks', (server) => makeMany(server, 1_200));
   const { page } = stage;
   await page.locator('.row-link').first().waitFor();
   await expect.poll(() => page.locator('.total').innerText()).toBe('1,200 tasks');
   await expect
-    .poll(
-      async () => {
-        await page.evaluate('scrollTo(0, document.body.scrollHeight)');
-        return page.locator('.list-foot').innerText();
-      },
-      { timeout: 60_000 },
-    )
+    .poll(async () => {
+      await page.evaluate('scrollTo(0, document.body.scrollHeight)');
+      return page.locator('.list-foot').innerText();
+    })
     .toBe('These are all.');
   await page.evaluate('scrollTo(0, document.body.scrollHeight)');
   await page.locator('.row[aria-posinset="1200"]').waitFor();

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
 import { durableTool } from 'holdfast';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Chromium, looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { operatorToken, startDesk } from './desk.ts';
@@ -29,10 +29,8 @@ beforeAll(async () => {
   await tasks.cancel((await tasks.create('sleep')).id, 'Not wanted.');
   const { store } = await tasks.opened();
   for (const waiting of [async () => id, async () => (await store.childIds(root))[0] ?? ''])
-    await vi.waitUntil(async () => (await tasks.get(await waiting()))?.phase === 'waiting', {
-      timeout: 30_000,
-    });
-}, 120_000);
+    await expect.poll(async () => (await tasks.get(await waiting()))?.phase).toBe('waiting');
+});
 afterAll(async () => {
   await chromium?.close();
   await server?.[Symbol.asyncDispose]();
@@ -55,34 +53,30 @@ const pages = {
 };
 
 describe.each(looks)('$screen, $colours', (look) => {
-  test.each(Object.entries(pages))(
-    '%s has no serious trouble',
-    { timeout: 120_000 },
-    async (_, { query, ready }) => {
-      const context = await chromium.context(look);
-      const page = await context.newPage();
-      const complaints: string[] = [];
-      page.on('console', (message) => {
-        if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-      });
-      page.on('pageerror', (error) => complaints.push(String(error)));
-      const hosts = new Set<string>();
-      page.on('request', (request) => hosts.add(new URL(request.url()).host));
+  test.each(Object.entries(pages))('%s has no serious trouble', async (_, { query, ready }) => {
+    const context = await chromium.context(look);
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    const hosts = new Set<string>();
+    page.on('request', (request) => hosts.add(new URL(request.url()).host));
 
-      await page.goto(server.address(query));
-      await ready(page);
-      expect(await serious(page)).toEqual([]);
-      // Nothing sticks out sideways.
-      expect(
-        await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
-      ).toBeLessThanOrEqual(0);
-      expect(complaints).toEqual([]);
-      expect([...hosts]).toEqual([new URL(server.address()).host]);
-      await context.close();
-    },
-  );
+    await page.goto(server.address(query));
+    await ready(page);
+    expect(await serious(page)).toEqual([]);
+    // Nothing sticks out sideways.
+    expect(
+      await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+    ).toBeLessThanOrEqual(0);
+    expect(complaints).toEqual([]);
+    expect([...hosts]).toEqual([new URL(server.address()).host]);
+    await context.close();
+  });
 
-  test('the sign-in has no serious trouble', { timeout: 120_000 }, async () => {
+  test('the sign-in has no serious trouble', async () => {
     const context = await chromium.context(look);
     const page = await context.newPage();
     await page.goto(server.address('', { withToken: false }));
@@ -94,7 +88,7 @@ describe.each(looks)('$screen, $colours', (look) => {
   });
 });
 
-test('the longest name of a tool leaves the numbers beside it in sight', { timeout: 120_000 }, async () => {
+test('the longest name of a tool leaves the numbers beside it in sight', async () => {
   const long = durableTool('name_'.repeat(25), {}, async () => 'Done.');
   const { tasks, dashboard } = await startDesk({ tools: [long] });
   await tasks.outcome((await tasks.create(long)).id);
@@ -110,7 +104,7 @@ test('the longest name of a tool leaves the numbers beside it in sight', { timeo
   await context.close();
 });
 
-test('colours can be chosen, and the choice is kept', { timeout: 120_000 }, async () => {
+test('colours can be chosen, and the choice is kept', async () => {
   const context = await chromium.context({ colours: 'light' });
   const page = await context.newPage();
   await page.goto(server.address());

@@ -2,12 +2,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { durableTool } from 'holdfast';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { contexts } from './contexts.ts';
 import { startDesk } from './desk.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const context = contexts();
 
@@ -51,7 +49,7 @@ test('a question that leads elsewhere shows where, goes there only by a press, a
   expect(await link.getAttribute('rel')).toBe('noopener noreferrer nofollow');
   expect(visits).toEqual([]);
   await link.click();
-  await expect.poll(() => visits, { timeout: 20_000 }).toEqual([{ url: '/authorise?state=7f3a' }]);
+  await expect.poll(() => visits).toEqual([{ url: '/authorise?state=7f3a' }]);
   await page.getByRole('button', { name: 'I have done it' }).click();
   await page.getByText('It was accepted.').waitFor();
 });

@@ -3,7 +3,7 @@
 import { fromJsonSchema } from '@modelcontextprotocol/server';
 import { durableTool } from 'holdfast';
 import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { TaskStory } from '../../src/operator/api.ts';
@@ -14,8 +14,6 @@ import { startDesk } from './desk.ts';
 import { openEverything, strangers, tryEverything } from './in-page.ts';
 import { stories } from './stories.ts';
 import { tell } from './telling.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 let chromium: Chromium;
 beforeAll(async () => {
@@ -92,7 +90,7 @@ test('hostile arguments, steps, messages, questions and results are shown as the
   const desk = await startDesk({ tools: [relay] });
   const { context, harm } = await watched(new URL(desk.dashboard).origin);
   const { id } = await desk.tasks.create(relay, { texts: [...attacks], markdown: markdownAttacks });
-  await expect.poll(async () => (await desk.story(id)).questions.length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(async () => (await desk.story(id)).questions.length).toBe(1);
   const page = await desk.open(context, id);
   await page.locator('.form').waitFor();
   await page.evaluate(openEverything);

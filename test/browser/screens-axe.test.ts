@@ -1,15 +1,12 @@
 /** Every state that `npm run screens` draws, judged by axe-core, each in one of the four looks. */
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { screens } from '../../scripts/screens/screens.ts';
 import { openStudio, type Studio } from '../../scripts/screens/studio.ts';
 import { looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { overflow } from './in-page.ts';
-
-// A machine that does several things at once is slow, not wrong.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let studio: Studio;
 beforeAll(async () => {

@@ -2,14 +2,11 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { smaller } from '../../scripts/screens/png.ts';
 import { pictureName, screens } from '../../scripts/screens/screens.ts';
 import { openStudio, type Studio, stillPicture } from '../../scripts/screens/studio.ts';
 import { sharedChromium } from './contexts.ts';
-
-// A machine that does several things at once is slow, not wrong.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const folder = join(import.meta.dirname, '../../docs/screens');
 const names = screens.flatMap((screen) => screen.looks.map((look) => pictureName(screen, look)));

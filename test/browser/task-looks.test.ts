@@ -1,15 +1,12 @@
 /** The page of a task in all of its states, judged by axe-core on a desktop and a phone, in the light and in the dark. */
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Chromium, looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { goTo, overflow } from './in-page.ts';
 import { stories } from './stories.ts';
 import { type Telling, tell } from './telling.ts';
-
-// A machine that does several things at once is slow, not wrong.
-vi.setConfig({ testTimeout: 120_000 });
 
 let chromium: Chromium;
 let telling: Telling;

@@ -1,12 +1,10 @@
 /** What a reader gets out of the page of a task, and how far the keyboard goes. */
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { focused } from './in-page.ts';
 import { restingStories, stories } from './stories.ts';
 import { type Telling, tell } from './telling.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 let chromium: Chromium;
 let telling: Telling;

@@ -1,13 +1,10 @@
 /** What an operator does on the page of a task, in a real browser, against a real server. */
 import { durableTool, TerminalError } from 'holdfast';
 import type { Page } from 'playwright-core';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { contexts } from './contexts.ts';
 import { startDesk } from './desk.ts';
-
-// A machine that does several things at once is slow, not wrong.
-vi.setConfig({ testTimeout: 120_000 });
 
 const context = contexts();
 
@@ -45,7 +42,7 @@ test('a question is answered in place: mistakes are named at their fields, and t
   await page.getByLabel('title').fill('Tides');
   await page.getByLabel('copies').fill('20');
   await page.getByRole('button', { name: 'Send answer' }).click();
-  await expect.poll(() => badge(page).innerText(), { timeout: 20_000 }).toBe('completed');
+  await expect.poll(() => badge(page).innerText()).toBe('completed');
   const result = page.getByRole('region', { name: 'Result' });
   await result.getByText('Tides').waitFor();
   expect(await result.innerText()).toMatch(/copies\s+20[\s\S]*colour\s+true[\s\S]*paper\s+fine/);
@@ -137,7 +134,7 @@ test('a subtree is cancelled with everything below it, after a question that say
 
   await page.getByRole('button', { name: 'Cancel' }).click();
   await dialog.getByRole('button', { name: 'Cancel the task' }).click();
-  await expect.poll(() => badge(page).innerText(), { timeout: 20_000 }).toBe('cancelled');
+  await expect.poll(() => badge(page).innerText()).toBe('cancelled');
   await page.getByRole('button', { name: /^Subtask leaf, cancelled/ }).waitFor();
   expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(0);
 });

@@ -7,10 +7,8 @@ import { DashboardServer, rowOf, token } from './server.ts';
 let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
-}, 120_000);
+});
 afterAll(() => chromium?.close());
-
-const patience = 120_000;
 
 async function stage() {
   const server = await DashboardServer.start();
@@ -22,7 +20,7 @@ async function stage() {
   return { server, page: await context.newPage() };
 }
 
-test('while the server is gone the list stays, and it goes on by itself', { timeout: patience }, async () => {
+test('while the server is gone the list stays, and it goes on by itself', async () => {
   const { server, page } = await stage();
   const before = await server.tasks.create('greet', { name: 'before' });
   await page.goto(server.address('?view=tasks'));
@@ -43,7 +41,7 @@ test('while the server is gone the list stays, and it goes on by itself', { time
   await rowOf(page, after.id).waitFor();
 });
 
-test('whoever reads further down keeps their place over a restart', { timeout: patience }, async () => {
+test('whoever reads further down keeps their place over a restart', async () => {
   const { server, page } = await stage();
   await Promise.all(
     Array.from({ length: 90 }, (_, name) => server.tasks.create('greet', { name: `${name}` })),
@@ -65,7 +63,7 @@ test('whoever reads further down keeps their place over a restart', { timeout: p
   expect(await inSight()).toBe(before);
 });
 
-test('a page that is opened while the server is gone fills itself later', { timeout: patience }, async () => {
+test('a page that is opened while the server is gone fills itself later', async () => {
   const { server, page } = await stage();
   const { id } = await server.tasks.create('greet', { name: 'Ada' });
   await page.goto(server.address());
@@ -78,9 +76,7 @@ test('a page that is opened while the server is gone fills itself later', { time
   await rowOf(page, id).waitFor();
 });
 
-test('without a token one is asked for it, and it is kept out of the address', {
-  timeout: patience,
-}, async () => {
+test('without a token one is asked for it, and it is kept out of the address', async () => {
   const { server, page } = await stage();
   await page.goto(server.address('?view=tasks', { withToken: false }));
   await page.getByText('The server prints it when it starts').waitFor();
@@ -98,7 +94,7 @@ test('without a token one is asked for it, and it is kept out of the address', {
   await page.getByLabel('Token').waitFor();
 });
 
-test('a wrong token is said to be wrong, in a link and in the field', { timeout: patience }, async () => {
+test('a wrong token is said to be wrong, in a link and in the field', async () => {
   const { server, page } = await stage();
   await page.goto(`${server.address('', { withToken: false })}#token=wrong`);
   await page.getByText('The server does not accept this token.').waitFor();
@@ -115,7 +111,7 @@ test('a wrong token is said to be wrong, in a link and in the field', { timeout:
   await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Overview');
 });
 
-test('what was shown for one token is not shown for the next', { timeout: patience }, async () => {
+test('what was shown for one token is not shown for the next', async () => {
   const { server, page } = await stage();
   await server.tasks.create('greet', { name: 'Ada' });
   await page.goto(server.address());
@@ -126,7 +122,7 @@ test('what was shown for one token is not shown for the next', { timeout: patien
   expect(await page.getByRole('link', { name: 'greet' }).count()).toBe(0);
 });
 
-test('a token that is not good any more leads back to the beginning', { timeout: patience }, async () => {
+test('a token that is not good any more leads back to the beginning', async () => {
   const { server, page } = await stage();
   await page.goto(server.address());
   await page.getByText('No task in the last hour').waitFor();
@@ -135,9 +131,7 @@ test('a token that is not good any more leads back to the beginning', { timeout:
   await page.getByText('The server does not accept this token.').waitFor();
 });
 
-test('a browser whose clock is hours ahead shows the same list, and the same ages', {
-  timeout: patience,
-}, async () => {
+test('a browser whose clock is hours ahead shows the same list, and the same ages', async () => {
   const { server, page } = await stage();
   const { id } = await server.tasks.create('greet', { name: 'Ada' });
   await page.clock.install({ time: Date.now() + 3 * 3_600_000 });
@@ -146,9 +140,7 @@ test('a browser whose clock is hours ahead shows the same list, and the same age
   await expect.poll(() => rowOf(page, id).innerText()).not.toContain(' h ago');
 });
 
-test('however many tabs there are, the one that is looked at is served, and the others catch up', {
-  timeout: patience,
-}, async () => {
+test('however many tabs there are, the one that is looked at is served, and the others catch up', async () => {
   const { server, page } = await stage();
   const { id } = await server.tasks.create('greet', { name: 'Ada' });
   await page.context().addInitScript(`

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 const program = join(import.meta.dirname, '../../scripts/chaos.ts');
 
 function chaos(...args: string[]) {
-  return spawnSync(process.execPath, [program, ...args], { encoding: 'utf8', timeout: 20_000 });
+  return spawnSync(process.execPath, [program, ...args], { encoding: 'utf8', timeout: 60_000 });
 }
 
 test.each([

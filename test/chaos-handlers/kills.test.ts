@@ -22,7 +22,7 @@ beforeAll(async () => {
   judged = await unleash({ file: join(root, 'tasks.db'), folder, seed, kills: 20 });
   console.log(judged.report);
   isSoundRun = isSound(judged.report);
-}, 180_000);
+}, 600_000);
 
 afterAll(() => {
   if (isSoundRun) rmSync(root, { recursive: true });

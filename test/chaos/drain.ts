@@ -11,7 +11,7 @@ import { answerTo, owners, tools } from './load.ts';
 export async function finishEverything(
   database: Database,
   say: (line: Line) => void,
-  withinMs = 20_000,
+  withinMs = 60_000,
 ): Promise<Task[]> {
   for (const started = performance.now(); ; await pause(20)) {
     const live = await liveTasks(database);

@@ -4,7 +4,7 @@ import { seedOfThisRun } from './random.ts';
 import { temporaryFile } from './temporary-file.ts';
 
 test('a hundred kills under load from two processes lose nothing that was acknowledged', {
-  timeout: 120_000,
+  timeout: 600_000,
 }, async () => {
   const seed = seedOfThisRun();
   console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);

@@ -5,6 +5,7 @@ import { claimTasks } from '../../src/engine/claims.ts';
 import type { Claimed } from '../../src/engine/queue.ts';
 import { record } from '../../src/engine/transitions.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
+import { expectWithin } from '../kit/within.ts';
 import type { Line } from './acknowledgement.ts';
 import { problemsIn } from './check.ts';
 import { Child } from './child.ts';
@@ -15,7 +16,8 @@ import { readSnapshot } from './snapshot.ts';
 import { temporaryFile } from './temporary-file.ts';
 import { until } from './until.ts';
 
-const leaseMs = 60_000;
+/** Longer than any test: only the death of its holder frees a task. */
+const leaseMs = 3_600_000;
 const boundMs = 1_000;
 
 test('a task of a killed process is claimed by another within a second', async () => {
@@ -31,7 +33,7 @@ test('a task of a killed process is claimed by another within a second', async (
 
     const { claimed, ms } = await since(killed.kill(), claims);
     times.push(Math.round(ms));
-    expect(ms).toBeLessThan(boundMs);
+    expectWithin(boundMs, ms);
     expect(claimed).toMatchObject([{ claim: { taskId: lost!.taskId, epoch: lost!.epoch + 1 } }]);
     await survivor.close();
     expect(problemsIn(file)).toEqual([]);
@@ -49,7 +51,7 @@ test('a hundred tasks of a killed process are claimed by another within a second
 
   const { claimed, ms } = await since(killed.kill(), claims);
   console.log(`100 tasks taken over ${Math.round(ms)} ms after the kill.`);
-  expect(ms).toBeLessThan(boundMs);
+  expectWithin(boundMs, ms);
   expect(taskIds(claimed)).toEqual(lost.map(({ taskId }) => taskId).toSorted());
   await survivor.close();
   expect(problemsIn(file)).toEqual([]);
@@ -79,12 +81,8 @@ test('a worker that only asks now and then, without listening for work, takes ov
 
   const killedAt = performance.now();
   await killed.kill();
-  let claimed: Claimed[] = [];
-  while (claimed.length === 0 && performance.now() - killedAt < boundMs) {
-    await pause(20);
-    claimed = await ask();
-  }
-  expect(claimed).toHaveLength(1);
+  await expect.poll(ask).toHaveLength(1);
+  expectWithin(boundMs, performance.now() - killedAt);
   await survivor.close();
 });
 
@@ -99,22 +97,25 @@ test('tasks of a killed process are claimed within a second while others load th
 
   const killedAt = Date.now();
   await killed.kill();
-  await pause(boundMs + 200);
+  const takenOver = () => {
+    const { commits, removals } = readSnapshot(file);
+    return lost
+      .filter(({ taskId }) => !removals.has(taskId))
+      .map(({ taskId, epoch }) => {
+        const next = commits
+          .get(taskId)
+          ?.find(({ events }) => events.some((event) => event.type === 'claimed' && event.epoch > epoch));
+        return next ? next.at - killedAt : Infinity;
+      });
+  };
+  await expect.poll(takenOver, { interval: 200 }).not.toContain(Infinity);
   await Promise.all(workers.map((worker) => worker.kill()));
-  const { commits, removals } = readSnapshot(file);
-  const times = lost
-    .filter(({ taskId }) => !removals.has(taskId))
-    .map(({ taskId, epoch }) => {
-      const next = commits
-        .get(taskId)
-        ?.find(({ events }) => events.some((event) => event.type === 'claimed' && event.epoch > epoch));
-      return next ? next.at - killedAt : Infinity;
-    });
+  const times = takenOver();
   expect(ledger.failures).toEqual([]);
   expect(times.length).toBeGreaterThan(0);
   console.log(`Under load ${times.length} tasks were taken over after ${Math.max(...times)} ms at most.`);
   expect(Math.min(...times)).toBeGreaterThanOrEqual(0);
-  expect(Math.max(...times)).toBeLessThan(boundMs);
+  expectWithin(boundMs, Math.max(...times));
 });
 
 test('the journal of a killed process is there for the one that takes over', async () => {

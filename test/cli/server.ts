@@ -44,7 +44,7 @@ const haul = durableTool('haul', { description: 'Hauls.', task: 'always' }, asyn
 
 /** Answers its call, however long that takes. */
 const linger = durableTool('linger', { description: 'Lingers.', task: 'never' }, async (_, task) => {
-  await task.sleep(2_000);
+  await task.sleep(5_000);
   return { content: [{ type: 'text', text: 'lingered' }] };
 });
 

@@ -115,7 +115,7 @@ class Saying {
     };
     this.#waiting.add(look);
     look();
-    const timer = setTimeout(() => reject(new Error(`${what} did not come:\n${this.#text}`)), 15_000);
+    const timer = setTimeout(() => reject(new Error(`${what} did not come:\n${this.#text}`)), 60_000);
     void ended.then(() => reject(new Error(`It ended before ${what} came:\n${this.#text}`)));
     return promise.finally(() => {
       this.#waiting.delete(look);

@@ -103,7 +103,7 @@ describe('on a server', () => {
     }
     expect(looks.length).toBeGreaterThanOrEqual(3);
     for (const gap of gaps(looks).slice(0, -1)) expect(gap).toBeGreaterThan(990);
-    expect(looks.length).toBeLessThanOrEqual(5);
+    expect(looks.length).toBeLessThanOrEqual((looks.at(-1)! - looks[0]!) / 1_000 + 3);
   });
 
   test('whose hint changes, the newest counts', async () => {
@@ -111,7 +111,7 @@ describe('on a server', () => {
       resultType: 'complete',
       taskId: 'root',
       status: before < 4 ? 'working' : 'completed',
-      pollIntervalMs: before < 2 ? 200 : 50,
+      pollIntervalMs: before < 1 ? 1_500 : 50,
       result: { content: [] },
     });
     const server = await new HostileServer(
@@ -125,8 +125,9 @@ describe('on a server', () => {
     await tasks.close();
     await server.close();
     const [first, second, third, fourth] = gaps(server.times('tasks/get'));
-    for (const gap of [first, second]) expect(gap).toBeGreaterThan(195);
-    for (const gap of [third, fourth]) expect(gap).toBeGreaterThan(48);
-    expect(Math.min(third!, fourth!)).toBeLessThan(195);
+    expect(first).toBeGreaterThan(1_490);
+    for (const gap of [second, third, fourth]) expect(gap).toBeGreaterThan(48);
+    // One that is on time is enough: a busy machine may hold up any of them.
+    expect(Math.min(second!, third!, fourth!)).toBeLessThan(1_490);
   });
 });

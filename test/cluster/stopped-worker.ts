@@ -51,7 +51,7 @@ export async function stopAndGoOn(url?: string, program?: string): Promise<After
     // It takes its time to find out.
     const log = () =>
       members.logs.filter(({ process }) => process === stopped.name).map(({ entry }) => entry.event);
-    if (program === undefined) await until(() => log().includes('superseded'), 30_000);
+    if (program === undefined) await until(() => log().includes('superseded'));
     await caller.lookEverywhere();
     return { history: readHistory(folder), stopped: stopped.name, log: log() };
   } finally {

@@ -1,7 +1,6 @@
 /** A worker that was stopped for longer than its heartbeat and goes on: it may do what it likes, and commits nothing. */
 import { afterAll, describe, test } from 'vitest';
 import { checkHistory } from '../../scripts/chaos/cluster/check-history.ts';
-import { takeOverBounds } from '../../scripts/chaos/cluster/take-overs.ts';
 import { told } from '../../scripts/chaos/problem.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { type Aftermath, leaseMs, stopAndGoOn } from './stopped-worker.ts';
@@ -22,7 +21,7 @@ const stores = [
 ] as const;
 
 // They wait more than they work.
-describe.concurrent.each(stores)('on %s', { timeout: 180_000 }, (_, store) => {
+describe.concurrent.each(stores)('on %s', { timeout: 600_000 }, (_, store) => {
   test('a worker that was stopped past its heartbeat and continued cannot commit, and says so in its log', async ({
     expect,
   }) => {
@@ -48,6 +47,9 @@ describe.concurrent.each(stores)('on %s', { timeout: 180_000 }, (_, store) => {
   });
 });
 
+/** Other tests share the machine; `chaos.long.test.ts` asserts how soon tasks are taken over. */
+const anyTime = { killed: Infinity, stopped: Infinity };
+
 function problems({ history }: Pick<Aftermath, 'history'>): string[] {
-  return checkHistory(history, takeOverBounds, leaseMs).problems.map(told);
+  return checkHistory(history, anyTime, leaseMs).problems.map(told);
 }

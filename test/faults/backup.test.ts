@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../src/engine/store-errors.ts';
 import { openSqlite } from '../../src/sqlite.ts';
+import { until } from '../chaos/until.ts';
 import { refusalOf, temporaryFile } from './files.ts';
 import { lookFor, Other } from './other.ts';
 import { populate } from './population.ts';
@@ -31,7 +32,7 @@ test('a back-up taken by the process that writes holds what it acknowledged befo
   const other = new Other(file);
   await other.do('open');
   other.do('write');
-  while (other.acknowledged.size < 100) await pause(10);
+  await until(() => other.acknowledged.size >= 100);
   const before = new Map(other.acknowledged);
   await other.do('backUp', copy);
   const { store } = await openSqlite(copy);
@@ -54,7 +55,8 @@ test('a back-up takes the place of the original after a crash, and nothing is mi
   const before = new Map(other.acknowledged);
   await database.backup(copy);
   await database.close();
-  await pause(200);
+  const { size } = other.acknowledged;
+  await until(() => other.acknowledged.size > size + 10);
   await other.kill();
   expect(readdirSync(`${file}-instances`).length).toBeGreaterThan(0);
 
@@ -71,7 +73,8 @@ test('a back-up beside the log of the original is refused until the log is gone'
   const { other, database } = await withBusyWriter(file);
   const before = new Map(other.acknowledged);
   await database.backup(copy);
-  await pause(200);
+  const { size } = other.acknowledged;
+  await until(() => other.acknowledged.size > size + 10);
   await other.kill();
   await database.close();
   // The database was closed in good order; a log is left when a process dies.
@@ -171,7 +174,7 @@ async function withBusyWriter(file: string) {
   await other.do('open');
   const database = await openSqlite(file);
   other.do('write');
-  while (other.acknowledged.size < 100) await pause(10);
+  await until(() => other.acknowledged.size >= 100);
   return { other, database };
 }
 

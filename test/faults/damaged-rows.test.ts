@@ -6,8 +6,6 @@ import { Operator } from '../../src/operator/operator.ts';
 import { query } from '../postgres/server.ts';
 import { isPostgres, kinds, open } from '../stores/kinds.ts';
 
-const soon = { timeout: 20_000 };
-
 describe.each(kinds)('on $name, one damaged task', ({ place }) => {
   const work = durableTool('work', { task: 'always', retention: '1s' }, async () => 'done');
   const late = durableTool('late', { task: 'always', deadline: '1s' }, async (_, task) => {
@@ -45,7 +43,7 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
 
     const { tasks, log } = await opened(where);
     await tasks.work({ lease: '30s', concurrency: 4 });
-    await expect.poll(() => finished(log), soon).toBe(11);
+    await expect.poll(() => finished(log)).toBe(11);
     // Each was claimed once: no claim that was committed was dropped.
     expect(log.filter(({ event }) => event === 'recovered')).toEqual([]);
     expect(log).toContainEqual(expect.objectContaining({ level: 'error', event: 'damaged', task: damaged }));
@@ -61,7 +59,7 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
 
     const { tasks, log } = await opened(where);
     await tasks.work({ lease: '30s', concurrency: 2 });
-    await expect.poll(() => finished(log), soon).toBe(3);
+    await expect.poll(() => finished(log)).toBe(3);
   });
 
   test('is not looked at again and again', async () => {
@@ -86,9 +84,9 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
     });
     const { tasks, log } = await opened(where, { store: { ...database, store: counting } });
     await tasks.work({ lease: '30s' });
-    await expect.poll(() => log.length, soon).toBeGreaterThan(0);
+    await expect.poll(() => log.length).toBeGreaterThan(0);
     for (let n = 0; n < 10; n++) await tasks.create(work);
-    await expect.poll(() => finished(log), soon).toBe(10);
+    await expect.poll(() => finished(log)).toBe(10);
     // Those of the ten others, and no more than a few of its own.
     expect(tries).toBeLessThan(10 * 3 + 5);
   });
@@ -105,8 +103,8 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
     const { tasks, log } = await opened(where, { tools: [work] });
     await tasks.work();
     const removed = () => log.filter(({ event }) => event === 'removed').length;
-    await expect.poll(removed, soon).toBe(5);
-    await expect.poll(async () => (await tasks.get(sound))?.phase, soon).toBe('done');
+    await expect.poll(removed).toBe(5);
+    await expect.poll(async () => (await tasks.get(sound))?.phase).toBe('done');
     expect(log).toContainEqual(expect.objectContaining({ event: 'damaged', task: damaged }));
   });
 
@@ -149,7 +147,7 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
     const { id: root } = await before.tasks.create(parent);
     await before.tasks.work();
     const { store } = await before.tasks.opened();
-    await expect.poll(async () => (await store.childIds(root)).length, soon).toBe(1);
+    await expect.poll(async () => (await store.childIds(root)).length).toBe(1);
     const [child] = (await store.childIds(root)) as [string];
     await before.tasks.close();
     await damageBody(where, child);
@@ -157,7 +155,7 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
     const { tasks, log } = await opened(where);
     const { id: other } = await tasks.create(parent);
     await tasks.work();
-    await expect.poll(async () => (await tasks.get(other))?.phase, soon).toBe('done');
+    await expect.poll(async () => (await tasks.get(other))?.phase).toBe('done');
     expect((await tasks.get(root))?.phase).not.toBe('done');
     const story = await new Operator(tasks).story(root);
     expect(story?.children).toMatchObject([{ id: child, isDamaged: true }]);
@@ -173,9 +171,9 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
 
     const { tasks, log } = await opened(where);
     await tasks.work();
-    await expect.poll(async () => (await tasks.get(id))?.stuck?.message, soon).toMatch(/damaged/);
+    await expect.poll(async () => (await tasks.get(id))?.stuck?.message).toMatch(/damaged/);
     const { id: other } = await tasks.create(work);
-    await expect.poll(() => finished(log), soon).toBe(1);
+    await expect.poll(() => finished(log)).toBe(1);
     expect(other).not.toBe(id);
     expect((await new Operator(tasks).story(id))?.task).toMatchObject({ id, isDamaged: true });
   });
@@ -187,10 +185,10 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
     await tasks.subscribe(({ taskId }) => heard.push(taskId));
     const { tasks: elsewhere } = await opened(where);
     const { id: first } = await elsewhere.create(work);
-    await expect.poll(() => heard, soon).toContain(first);
+    await expect.poll(() => heard).toContain(first);
     await insertDamagedCommit(where, first);
     const { id: second } = await elsewhere.create(work);
-    await expect.poll(() => heard, soon).toContain(second);
+    await expect.poll(() => heard).toContain(second);
   });
 });
 

@@ -14,7 +14,7 @@ export const nobody = 65_534;
 /** What opening fails with. */
 export async function failureToOpen(file: string, user?: number): Promise<Failure> {
   const { stdout } = await promisify(execFile)(process.execPath, [import.meta.filename, file], {
-    timeout: 10_000,
+    timeout: 60_000,
     killSignal: 'SIGKILL',
     ...(user !== undefined && { uid: user, gid: user }),
   });

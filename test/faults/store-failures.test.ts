@@ -7,13 +7,13 @@ import { sqlite } from 'holdfast/sqlite';
 import { telemetry } from 'holdfast/telemetry';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { expectWithin } from '../kit/within.ts';
 import { type PostgresServer, startPostgres } from '../postgres/server.ts';
 import { servingFactory } from '../serving/factory.ts';
 import { canMount, smallDisk } from './disk.ts';
 import { temporaryFile } from './files.ts';
 import { Other } from './other.ts';
 
-const soon = { timeout: 20_000 };
 /** Callers are told after four seconds, on a machine that has other things to do. */
 const atMostMs = 5_500;
 
@@ -104,6 +104,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
     expect((await call('echo', large)).result?.taskId).toBeDefined();
     expect(await ready()).toBe(200);
     disk.fill();
+    const full = performance.now();
     let refused = 0;
     for (let n = 0; n < 20; n++) {
       const { error } = await call('echo', large);
@@ -115,17 +116,18 @@ describe.skipIf(!canMount)('on a full disk', () => {
     }
     expect(refused).toBeGreaterThan(10);
     // Once in ten seconds, however many callers were refused.
+    const most = 3 + (performance.now() - full) / 10_000;
     expect(errors.length).toBeGreaterThanOrEqual(1);
-    expect(errors.length).toBeLessThan(4);
+    expect(errors.length).toBeLessThanOrEqual(most);
     expect(errors[0]!.message).toContain('the disk is full');
     expect(events('storeFailed').length).toBeGreaterThanOrEqual(1);
-    expect(events('storeFailed').length).toBeLessThan(4);
+    expect(events('storeFailed').length).toBeLessThanOrEqual(most);
     expect(events('storeFailed')[0]).toMatchObject({ level: 'error', detail: { trouble: 'full' } });
     expect(await metrics()).toMatch(/holdfast_store_failures_total\{trouble="full"\} [1-9]/);
     expect(await ready()).toBe(503);
     disk.free();
     // Nobody writes meanwhile.
-    await expect.poll(ready, soon).toBe(200);
+    await expect.poll(ready).toBe(200);
     expect(events('storeRecovered')).toHaveLength(1);
     expect((await call('echo', large)).result?.taskId).toBeDefined();
   });
@@ -168,7 +170,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
       /^The task store is not available \(disk full\)\. Some of the work was done/,
     );
     expect(error?.message).not.toContain(disk.folder);
-    expect(ms).toBeLessThan(atMostMs);
+    expectWithin(atMostMs, ms);
     expect(events('storeFailed')).not.toEqual([]);
     disk.free();
   });
@@ -182,11 +184,11 @@ test('while another program holds the file locked, a call is refused within seco
   await other.do('lock', 'immediate', 60_000);
   const { error, ms } = await call('echo');
   expect(error?.message).toMatch(/^The task store is not available .* Nothing was changed; try again\.$/);
-  expect(ms).toBeLessThan(atMostMs);
-  await expect.poll(ready, soon).toBe(503);
+  expectWithin(atMostMs, ms);
+  await expect.poll(ready).toBe(503);
   expect(events('storeFailed')).not.toEqual([]);
   await other.kill();
-  await expect.poll(ready, soon).toBe(200);
+  await expect.poll(ready).toBe(200);
   const { store } = await tasks.opened();
   // What this call asked for was committed after what the other one had asked for.
   expect((await call('echo')).result?.taskId).toBeDefined();
@@ -205,12 +207,12 @@ describe('with a Postgres that is down', () => {
     await call('echo');
     await server.restart('immediate');
     await expect
-      .poll(() => events('storeFailed')[0], soon)
+      .poll(() => events('storeFailed')[0])
       .toMatchObject({
         level: 'error',
         detail: { trouble: 'unreachable' },
       });
-    await expect.poll(ready, soon).toBe(200);
+    await expect.poll(ready).toBe(200);
     expect((await call('echo')).result?.taskId).toBeDefined();
   });
 
@@ -231,16 +233,16 @@ describe('with a Postgres that is down', () => {
         }),
       ]);
       expect(called.error?.message).toMatch(/^The task store is not available \(not reachable\)\./);
-      expect(called.ms).toBeLessThan(atMostMs);
+      expectWithin(atMostMs, called.ms);
       expect(looked.error.message).toContain('has not answered');
-      expect(looked.ms).toBeLessThan(atMostMs);
-      await expect.poll(ready, soon).toBe(503);
+      expectWithin(atMostMs, looked.ms);
+      await expect.poll(ready).toBe(503);
       expect(events('storeFailed')[0]).toMatchObject({ detail: { trouble: 'unreachable' } });
       expect(await metrics()).toMatch(/holdfast_store_failures_total\{trouble="unreachable"\} [1-9]/);
     });
-    await expect.poll(ready, soon).toBe(200);
+    await expect.poll(ready).toBe(200);
     expect(events('storeRecovered')).not.toEqual([]);
-    await expect.poll(async () => (await call('echo')).result?.taskId, soon).toBeDefined();
+    await expect.poll(async () => (await call('echo')).result?.taskId).toBeDefined();
     const { store } = await tasks.opened();
     expect(await store.count(undefined, 'kept', 10)).toBe(2);
   });

@@ -1,5 +1,6 @@
 /** A worker whose step blocks the event loop: `blocked.ts MODE MS [native]`. */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { createTasks, durableTool } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 
@@ -19,9 +20,11 @@ const tasks = createTasks({
   tools: [other, crunch],
   log: ({ event, detail }) => event === 'loopBlocked' && console.log(JSON.stringify(detail)),
 });
+const isUp = once(process, 'worker').then(([watchdog]) => once(watchdog, 'online'));
 await tasks.work({ lease: '1s', watchdog: mode, grace: '100ms' });
 await tasks.create(other);
-// The watchdog is up by then, on a busy machine too.
+await isUp;
+// It watches by then, on a busy machine too.
 await new Promise((resolve) => setTimeout(resolve, 1_500));
 const { id } = await tasks.create(crunch);
 await tasks.outcome(id);

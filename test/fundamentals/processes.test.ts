@@ -34,7 +34,7 @@ test('a blocked event loop is reported while it is blocked, with the tool and th
   const { code, stdout, stderr } = await run('./blocked.ts', 'report', '6000');
   expect(code).toBe(0);
   expect(stderr).toMatch(
-    /the event loop has been blocked for \d\.\d s by the step "numbers" of crunch \(task \w+\)/,
+    /the event loop has been blocked for \d+\.\d s by the step "numbers" of crunch \(task \w+\)/,
   );
   const report = stdout.split('\n').find((line) => line.startsWith('{'));
   expect(JSON.parse(report!)).toMatchObject({ tool: 'crunch', step: 'numbers', ms: expect.any(Number) });
@@ -44,7 +44,7 @@ test('a blocked event loop is reported while it is blocked, with the tool and th
 test('a loop that is blocked by something other than JavaScript is reported without a step', async () => {
   const { code, stderr } = await run('./blocked.ts', 'report', '6000', 'native');
   expect(code).toBe(0);
-  expect(stderr).toMatch(/the event loop has been blocked for \d\.\d s by code that is not known/);
+  expect(stderr).toMatch(/the event loop has been blocked for \d+\.\d s by code that is not known/);
 });
 
 test('a process that has been blocked for two leases ends itself if it was told to', async () => {

@@ -164,7 +164,7 @@ test('parents that keep a step running while they wait for subtasks are reported
     log: (entry) => entries.push(entry),
   });
   onTestFinished(() => tasks.close());
-  await tasks.work({ concurrency: 2, lease: '300ms' });
+  await tasks.work({ concurrency: 2, lease: '1s' });
   const parents = await Promise.all([tasks.create(parent), tasks.create(parent)]);
   await expect
     .poll(() => entries.find(({ event }) => event === 'slotsBlocked'))
@@ -192,7 +192,7 @@ test('steps of cancelled tasks that ignore their signal are reported when they h
     log: (entry) => entries.push(entry),
   });
   onTestFinished(() => tasks.close());
-  await tasks.work({ concurrency: 1, lease: '300ms' });
+  await tasks.work({ concurrency: 1, lease: '1s' });
   const { id } = await tasks.create(stubborn);
   await begun.promise;
   await tasks.cancel(id);

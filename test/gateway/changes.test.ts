@@ -1,11 +1,9 @@
 /** What upstreams list changes at any time, also while they are asked for it. */
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { connectOurClient } from '../interop/our-client.ts';
 import { eventually } from '../serving/eventually.ts';
 import { notes, openGateway } from './stage.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const raw = (...args: string[]) => ({
   command: process.execPath,

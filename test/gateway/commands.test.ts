@@ -1,14 +1,11 @@
 /** Programs as durable tools: what they are given, what becomes of what they write, and how they end. */
 import { existsSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OutputLog } from '../../src/gateway/output-log.ts';
 import { until } from '../chaos/until.ts';
 import { connectOurClient, type OurClient } from '../interop/our-client.ts';
 import { processesOf } from './process-table.ts';
 import { notes, openGateway, type Stage, textOf } from './stage.ts';
-
-// Starting processes takes its time on a busy machine.
-vi.setConfig({ testTimeout: 90_000 });
 
 const object = (properties: object, required: string[] = []) => ({ type: 'object', properties, required });
 const string = { type: 'string' };

@@ -11,8 +11,6 @@ import { inheritedEnvironment } from '../../src/client/environment.ts';
 import { connectOurClient } from '../interop/our-client.ts';
 import { openGateway, textOf } from './stage.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const home = mkdtempSync(join(tmpdir(), 'holdfast-environment-'));
 const program = join(import.meta.dirname, '../../bin/holdfast.js');
 const raw = [

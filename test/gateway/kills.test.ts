@@ -120,5 +120,5 @@ describe.each([
     expect(processesOf(once.taskId!)).toEqual([]);
     expect(await again.result()).toMatchObject({ structuredContent: { exitCode: 0 } });
     expect(files.again!.lines()).toEqual(['begun', 'again']);
-  }, 180_000);
+  }, 600_000);
 });

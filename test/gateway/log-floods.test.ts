@@ -8,7 +8,7 @@ import { serveStdio } from '../../src/server/stdio.ts';
 import { until } from '../chaos/until.ts';
 import { notes, openGateway, toy } from './stage.ts';
 
-vi.setConfig({ testTimeout: 180_000 });
+vi.setConfig({ testTimeout: 600_000 });
 
 test('a reader that takes nothing while an upstream floods it is told how much was left out, and gets the result', async () => {
   const times = 16_000;

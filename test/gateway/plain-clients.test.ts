@@ -1,11 +1,8 @@
 /** Clients that know nothing of tasks, in front of servers that know nothing of them either. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { followed, type Result } from '../hand-over/script.ts';
 import { notes, openGateway, type Stage, toy } from './stage.ts';
-
-// Starting processes takes its time on a busy machine.
-vi.setConfig({ testTimeout: 90_000 });
 
 let stage: Stage;
 

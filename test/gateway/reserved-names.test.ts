@@ -1,12 +1,9 @@
 /** The four tools of clients without tasks have their names for themselves, and the config says how they begin. */
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { configIn } from '../../src/gateway/config.ts';
 import { parseConfig } from '../../src/gateway/config-file.ts';
 import { connectOurClient } from '../interop/our-client.ts';
 import { openGateway, textOf } from './stage.ts';
-
-// Starting processes takes its time on a busy machine.
-vi.setConfig({ testTimeout: 90_000 });
 
 test('a command that has the name of one of the four is shown under another', async () => {
   await using stage = await openGateway({ commands: { task_wait: { command: 'echo', args: ['hello'] } } });

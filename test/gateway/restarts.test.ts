@@ -10,7 +10,7 @@ import { eventually } from '../serving/eventually.ts';
 import { gatewayProcess, type ServerProcess, toyProcess } from './processes.ts';
 import { notes, openGateway, textOf, toy } from './stage.ts';
 
-vi.setConfig({ testTimeout: 180_000 });
+vi.setConfig({ testTimeout: 600_000 });
 
 const kills = 8;
 const listsIn = (folder: string) => join(folder, 'tasks.db-lists.json');

@@ -1,10 +1,8 @@
 /** Upstreams that break the protocol harm their own calls, and nobody waits for ever. */
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { connectOurClient } from '../interop/our-client.ts';
 import { openGateway, textOf } from './stage.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const raw = (...tools: unknown[]) => ({
   command: process.execPath,

@@ -26,6 +26,8 @@ export async function openGateway(config: object, store = 'memory:'): Promise<St
   const gateway = new Gateway({
     config: configIn(parseConfig(JSON.stringify(config, null, 2), 'holdfast.json')),
     version: '0.0.0',
+    // Upstreams start slowly while other tests run.
+    startMs: 100_000,
     store: sqlite(store),
   });
   const server = await serveHttp(gateway.tasks, gateway.face.serverFor, { port: 0, stopOn: [] });

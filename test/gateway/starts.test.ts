@@ -1,10 +1,8 @@
 /** A program behind the gateway may be slow to start, or suffer no second one beside it. */
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { connectOurClient } from '../interop/our-client.ts';
 import { notes, openGateway, textOf } from './stage.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const program = (starts: string, ...args: string[]) => ({
   command: process.execPath,

@@ -1,11 +1,8 @@
 /** What stands behind a gateway is what its clients see. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../chaos/until.ts';
 import { connectOurClient, type OurClient } from '../interop/our-client.ts';
 import { everything, notes, openGateway, type Stage, textOf, toy } from './stage.ts';
-
-// Starting processes takes its time on a busy machine.
-vi.setConfig({ testTimeout: 90_000 });
 
 const revisions = [
   ['2025-11-25', false],

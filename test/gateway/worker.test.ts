@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { configIn } from '../../src/gateway/config.ts';
 import { parseConfig } from '../../src/gateway/config-file.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
@@ -11,9 +11,6 @@ import { sqlite } from '../../src/sqlite.ts';
 import { until } from '../chaos/until.ts';
 import { workerProcess } from './processes.ts';
 import { notes } from './stage.ts';
-
-// Most of the time goes into starting processes.
-vi.setConfig({ testTimeout: 90_000 });
 
 const program = join(import.meta.dirname, '../../bin/holdfast.js');
 

@@ -53,12 +53,12 @@ test('what had not been handed over ends with its server, as ever', async () => 
   const first = new HttpProcess('../hand-over/server.ts', [settings]);
   await first.ready();
   first.client(plain).openCall('held_auto', { word: 'tide' });
-  await expect.poll(() => place.tasks().map(({ phase }) => phase), { timeout: 15_000 }).toEqual(['running']);
+  await expect.poll(() => place.tasks().map(({ phase }) => phase)).toEqual(['running']);
   const [task] = place.tasks();
   await first.kill();
 
   const second = await serve(place);
-  await expect.poll(() => place.tasks().map((one) => one.phase), { timeout: 15_000 }).toEqual(['done']);
+  await expect.poll(() => place.tasks().map((one) => one.phase)).toEqual(['done']);
   const { result } = await second.client(plain).call('task_status', { taskId: task!.id });
   expect(result).toMatchObject({ isError: true });
 });

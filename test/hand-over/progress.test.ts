@@ -79,7 +79,7 @@ test('a client that counts anew with each sign of life gets its answer, though i
   const call = older.callTool({ name: 'held_auto', arguments: { word: 'tide' } }, undefined, {
     onprogress: () => signs++,
     resetTimeoutOnProgress: true,
-    timeout: 10_000,
+    timeout: 30_000,
   });
   expect(await stage.passing(call)).toMatchObject({ structuredContent: { status: 'working' } });
   expect(signs).toBeGreaterThanOrEqual(4);

@@ -104,7 +104,7 @@ describe('over stdio the same script gets to the same end', () => {
 
   test.each(clients)('%s', async (_, connect) => {
     const call = await connect(Place.forTest());
-    const { called, result } = await followed(call, 'report', { topic: 'tides', restMs: 600 });
+    const { called, result } = await followed(call, 'report', { topic: 'tides', restMs: 1_500 });
     expect(result).toMatchObject(signed);
     expect(called).toEqual(expect.arrayContaining(['report', 'task_wait', 'task_answer']));
   });

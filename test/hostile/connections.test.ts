@@ -167,10 +167,11 @@ describe('requests that are never answered', () => {
 
   test.each(['initialize', 'server/discover'])('end the attempt to connect: %s', async (method) => {
     const revision = method === 'initialize' ? '2025-11-25' : '2026-07-28';
-    const before = performance.now();
-    await expect(meet(revision, { [method]: () => silence }, { requestTimeout: 200 })).rejects.toThrow();
-    // Without a time-out of ours the SDK would wait for a minute.
-    expect(performance.now() - before).toBeLessThan(20_000);
+    // It is our time-out that ended it, not the SDK's minute.
+    await expect(meet(revision, { [method]: () => silence }, { requestTimeout: 200 })).rejects.toMatchObject({
+      code: 'REQUEST_TIMEOUT',
+      data: { timeout: 200 },
+    });
   });
 
   test('a call is not made twice for that', async () => {
@@ -259,10 +260,12 @@ describe('a subscription', () => {
 
   test('news that come while a look is under way are not missed', async () => {
     let write: ((...messages: unknown[]) => void) | undefined;
+    // Without the news it would be looked at again after an hour.
+    const unhurried = { pollIntervalMs: 3_600_000 };
     const { tasks, server } = await meet(
       '2026-07-28',
       {
-        'tasks/get': ({ before, id }) => {
+        'tasks/get': ({ id }) => {
           if (!write) return task('root', 'working');
           if (server.says.get('isTold')) return completed('root');
           server.says.set('isTold', () => undefined);
@@ -272,7 +275,7 @@ describe('a subscription', () => {
             setTimeout(() => {
               response.setHeader('content-type', 'application/json');
               response.end(
-                JSON.stringify({ jsonrpc: '2.0', id, result: task('root', 'working', { before }) }),
+                JSON.stringify({ jsonrpc: '2.0', id, result: task('root', 'working', unhurried) }),
               );
             }, 100);
           });
@@ -281,12 +284,9 @@ describe('a subscription', () => {
           write = writes;
         }),
       },
-      { pace: { floorMs: 10, ceilingMs: 60_000, defaultMs: 20 } },
+      { pace: { floorMs: 10, ceilingMs: 3_600_000, defaultMs: 20 } },
     );
-    const before = performance.now();
     expect(await tasks.callTool({ name: 't' })).toMatchObject(done);
-    // Without the news it would be looked at again after a minute.
-    expect(performance.now() - before).toBeLessThan(20_000);
   });
 
   test('for tasks that come and go is not renewed for each of them', async () => {
@@ -360,14 +360,12 @@ describe('nothing is left', () => {
     const { tasks } = await meet(
       '2026-07-28',
       { 'tasks/get': () => silence, 'subscriptions/listen': () => silence },
+      // What hangs would do so for longer than a test may take.
       { requestTimeout: '10m' },
     );
     const handle = await tasks.call('t');
-    const before = performance.now();
     await tasks.close();
     await expect(handle.result()).rejects.toThrow(Detached);
-    // What hangs would do so for ten minutes.
-    expect(performance.now() - before).toBeLessThan(15_000);
   });
 
   test('that keeps a process alive', async () => {

@@ -202,7 +202,7 @@ describe('a person takes longer than the ttl to answer:', () => {
   const answerAfter = (looks: number) => ({
     unreachableFor: 200,
     answer: async () => {
-      await vi.waitFor(() => expect(polls()).toBeGreaterThan(looks), { timeout: 20_000 });
+      await expect.poll(polls).toBeGreaterThan(looks);
       return { action: 'accept', content: {} };
     },
   });

@@ -11,7 +11,6 @@ import { kinds } from '../stores/kinds.ts';
 const megabyte = 1_000_000;
 const clock = new ManualClock();
 const { place } = kinds.find(({ name }) => name === 'SQLite')!;
-const patience = { timeout: 20_000, interval: 100 };
 
 function bytesOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
@@ -45,7 +44,7 @@ describe('while it is open', () => {
     const largest = bytesOf(file);
     expect(largest).toBeGreaterThan(15 * megabyte);
     await removeAll();
-    await expect.poll(() => bytesOf(file), patience).toBeLessThan(3 * megabyte);
+    await expect.poll(() => bytesOf(file)).toBeLessThan(3 * megabyte);
     expect(await database.store.get(kept.task.id)).toMatchObject({ id: kept.task.id });
     const looker = new DatabaseSync(file, { readOnly: true });
     expect(looker.prepare('pragma integrity_check').get()).toEqual({ integrity_check: 'ok' });
@@ -63,7 +62,7 @@ describe('while it is open', () => {
     await fill(database, 400);
     expect(bytesOf(`${file}-wal`)).toBeGreaterThan(15 * megabyte);
     reader.close();
-    await expect.poll(() => bytesOf(`${file}-wal`), patience).toBeLessThan(megabyte);
+    await expect.poll(() => bytesOf(`${file}-wal`)).toBeLessThan(megabyte);
   });
 
   test('what a process left behind when it ended is given back by the next that opens the file', async () => {
@@ -73,7 +72,7 @@ describe('while it is open', () => {
     await before.close();
     expect(bytesOf(file)).toBeGreaterThan(15 * megabyte);
     await opened(file);
-    await expect.poll(() => bytesOf(file), patience).toBeLessThan(3 * megabyte);
+    await expect.poll(() => bytesOf(file)).toBeLessThan(3 * megabyte);
   });
 
   test('a little free space stays for the next tasks', async () => {

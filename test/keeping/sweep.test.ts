@@ -67,12 +67,9 @@ test('a deadline that passes while many expired trees are removed does not wait 
 });
 
 test('while 3,000 expired trees are removed, calls go on: none waits behind more than a few of them', async () => {
-  const { removed, calls, longestHoldMs, usualHoldMs, mostAhead } = await sweepUnderTraffic(3_000, 50);
+  const { removed, calls, mostAhead } = await sweepUnderTraffic(3_000, 50);
   expect(removed).toBe(3_000 + 50 + 29 * 20);
   expect(calls).toBeGreaterThan(20);
   expect(mostAhead).toBeGreaterThan(0);
   expect(mostAhead).toBeLessThanOrEqual(50 + 64);
-  // Generous: a commit waits for a disk that others may keep busy.
-  expect(longestHoldMs).toBeLessThan(2_000);
-  expect(usualHoldMs).toBeLessThan(500);
 });

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { inLanes, times } from './lanes.ts';
 import { Peer } from './peer.ts';
 import { ServerUnderLoad } from './under-load.ts';
@@ -23,7 +23,7 @@ test('a subscriber that hangs up leaves nothing behind, whenever it does so', as
   await hangUpOnMany((signal) => peer.listen([taskId], signal));
   peer.close();
   await server.isBackAt(rest);
-}, 30_000);
+});
 
 test('a caller that hangs up before it has its plain result leaves nothing behind, whenever it does so', async () => {
   const server = await ServerUnderLoad.start({ lookMs: 10, readMs: 5 });
@@ -32,15 +32,15 @@ test('a caller that hangs up before it has its plain result leaves nothing behin
   await hangUpOnMany((signal) => peer.call('nap', { ms: 3_600_000 }, signal));
   peer.close();
   await server.isBackAt(rest);
-}, 30_000);
+});
 
 test('500 callers that wait for a plain result at the same time hang up, and nothing of them is left', async () => {
   const server = await ServerUnderLoad.start({ concurrency: 500 });
   const rest = await server.atRest();
   const peer = new Peer(server.url, { connections: 500, takesTasks: false });
   const calls = times(500).map(() => peer.call('nap', { ms: 3_600_000 }).catch((error: Error) => error));
-  await vi.waitFor(async () => expect(await server.ask('held')).toMatchObject({ watchers: 500 }), 10_000);
+  await expect.poll(() => server.ask('held')).toMatchObject({ watchers: 500 });
   peer.close();
   for (const call of calls) expect(await call).toBeInstanceOf(Error);
   await server.isBackAt(rest);
-}, 30_000);
+});

@@ -38,7 +38,7 @@ test('readers that stop reading while a task changes thousands of times are not 
   for (const stream of [...stuck, ...readers]) stream.close();
   peer.close();
   await server.isBackAt(rest);
-}, 60_000);
+});
 
 test('a reader that takes nothing for 30 seconds loses its connection, and other readers of the task do not', async () => {
   const tasks = createTasks({ store: () => openSqlite('memory:'), tools: [chatter], limits: withoutLimits });
@@ -63,7 +63,7 @@ test('a reader that takes nothing for 30 seconds loses its connection, and other
   vi.useRealTimers();
   expect(server.handler.subscriptions).toBe(1);
   expect((await tasks.requests()).watchers).toBe(1);
-  await vi.waitFor(async () => expect((await holdings()).connections).toBe(2));
+  await expect.poll(async () => (await holdings()).connections).toBe(2);
   stuck.resume();
   expect(await stuck.ended).toBe(false);
 });

@@ -51,7 +51,7 @@ test('a client that stops reading is not buffered for, and hears the end of its 
   await Promise.all(ids.map((id) => peer.listen(id, taskId)));
   const before = await server.ask('memory');
   peer.pause();
-  await vi.waitFor(async () => expect(await server.ask('idle')).toBe(true), 20_000);
+  await expect.poll(() => server.ask('idle')).toBe(true);
   const after = await server.ask('memory');
   expect(after.bytes - before.bytes).toBeLessThan(20 * mebibyte);
 

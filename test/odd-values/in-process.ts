@@ -23,7 +23,7 @@ export interface Ending {
 }
 
 /** A process that hangs is ended: what is missing then shows. */
-const longestMs = 180_000;
+const longestMs = 500_000;
 
 export async function runCases(cases: readonly Case[], store = 'memory:'): Promise<Ending> {
   const child = spawn(

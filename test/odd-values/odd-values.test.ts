@@ -22,7 +22,7 @@ describe.each([
   let ending: Ending;
   beforeAll(async () => {
     ending = await runCases(cases);
-  }, 240_000);
+  }, 600_000);
 
   test('the process survives all of them, and every task ends', () => {
     expect(ending.complaints).toBe('');

@@ -15,7 +15,7 @@ const values = [
   'a protocol error with circular data',
 ];
 
-test('on Postgres too, odd values fail only their own task', { timeout: 240_000 }, async () => {
+test('on Postgres too, odd values fail only their own task', { timeout: 600_000 }, async () => {
   const database = await freshDatabase();
   const cases = values.flatMap((value) => Object.keys(ways).map((way) => ({ value, way })));
   const { ended, survived, complaints } = await runCases(cases, database.url);

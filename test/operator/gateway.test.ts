@@ -46,7 +46,7 @@ test('a call of another server that was cancelled is begun anew by a retry', asy
   onTestFinished(() => client.tasks.close());
   const { file, lines } = notes();
   const handle = await client.tasks.call('write', { file, ms: 600_000 });
-  await expect.poll(lines, { timeout: 30_000 }).toEqual(['begun']);
+  await expect.poll(lines).toEqual(['begun']);
   const desk = new Operator(tasks);
   const [call] = (await desk.list({})).tasks;
   expect(call!.standing).toBe('running');
@@ -54,7 +54,7 @@ test('a call of another server that was cancelled is begun anew by a retry', asy
   await handle.result().catch(() => {});
   const again = await desk.retry(call!.id);
   // It did begin, though nobody can know how far the first one had come.
-  await expect.poll(() => lines().filter((line) => line === 'begun').length, { timeout: 30_000 }).toBe(2);
+  await expect.poll(() => lines().filter((line) => line === 'begun').length).toBe(2);
   expect((await desk.story(again.id))!.retryOf).toBe(call!.id);
   await desk.cancel(again.id);
 });

@@ -4,13 +4,10 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, durableTool, type Tasks, type TasksOptions, TerminalError } from 'holdfast';
 import { type ServeHttpOptions, serveHttp, staticTokens } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { ChangeMessage, TaskPage, TaskStory, TaskSummary } from '../../src/operator/api.ts';
 import { open } from '../stores/kinds.ts';
-
-// A machine that does several things at once is slow, not wrong.
-vi.setConfig({ testTimeout: 90_000 });
 
 export const operatorToken = 'operator-0123456789abcdef';
 export const adasToken = 'ada-0123456789abcdef-ada';
@@ -108,7 +105,7 @@ export function send<T = unknown>(url: string, { token, method = 'GET', body, te
 /** The subtask of a task, once it waits for an answer. */
 export async function askedBelow(tasks: Tasks, id: string): Promise<string> {
   const { store } = await tasks.opened();
-  await expect.poll(async () => (await store.childIds(id)).length, { timeout: 30_000 }).toBe(1);
+  await expect.poll(async () => (await store.childIds(id)).length).toBe(1);
   const [child] = await store.childIds(id);
   await asked(tasks, child!);
   return child!;
@@ -116,7 +113,7 @@ export async function askedBelow(tasks: Tasks, id: string): Promise<string> {
 
 /** Until a task waits for an answer. */
 export async function asked(tasks: Tasks, id: string): Promise<void> {
-  await expect.poll(async () => (await tasks.get(id))!.phase, { timeout: 30_000 }).toBe('waiting');
+  await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
 }
 
 export interface Stage {

@@ -101,9 +101,7 @@ describe.each(kinds)('on $name', (kind) => {
       await before.close();
       await run(place, backInTime);
       const database = await opened(place, options);
-      await expect
-        .poll(async () => Number((await run(place, countUnknown))[0]!.n), { timeout: 20_000 })
-        .toBe(0);
+      await expect.poll(async () => Number((await run(place, countUnknown))[0]!.n)).toBe(0);
       await expectAllSeen(database, made);
     });
   });

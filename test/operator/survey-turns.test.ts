@@ -207,7 +207,7 @@ describe('the thread', () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ['--input-type=module', '--eval', script],
-      { timeout: 25_000 },
+      { timeout: 100_000 },
     );
     expect(JSON.parse(stdout)).toEqual({ tasks: [] });
   });

@@ -9,9 +9,7 @@ import { ManualClock } from '../../src/testing/manual-clock.ts';
 import { create } from '../../src/testing/store-commands.ts';
 import { query, startPostgres } from './server.ts';
 
-test('a commit that a crash of the server took away is made again, although another transaction got its number', {
-  timeout: 60_000,
-}, async () => {
+test('a commit that a crash of the server took away is made again, although another transaction got its number', async () => {
   const server = await startPostgres();
   onTestFinished(() => server.stop());
   const url = await server.createDatabase();
@@ -35,9 +33,7 @@ test('a commit that a crash of the server took away is made again, although anot
   expect(await database.store.journal(task.id)).toHaveLength(1);
 });
 
-test('a commit whose end was not heard, and that came about, is not made again', {
-  timeout: 60_000,
-}, async () => {
+test('a commit whose end was not heard, and that came about, is not made again', async () => {
   const server = await startPostgres();
   onTestFinished(() => server.stop());
   const url = await server.createDatabase();
@@ -64,9 +60,7 @@ test('a commit whose end was not heard, and that came about, is not made again',
   }
 });
 
-test('a worker that is cut off while it asks for work for the first time asks again instead of failing', {
-  timeout: 60_000,
-}, async () => {
+test('a worker that is cut off while it asks for work for the first time asks again instead of failing', async () => {
   const server = await startPostgres();
   onTestFinished(() => server.stop());
   const url = await server.createDatabase();

@@ -8,6 +8,7 @@ import { openPostgres } from 'holdfast/postgres';
 import { serveHttp } from 'holdfast/server';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { fixtureFactory, fixtureTasks } from '../fixture/server.ts';
+import { expectWithin } from '../kit/within.ts';
 import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
 import { freshDatabase } from './database.ts';
 import { type Replica, startReplica } from './replica.ts';
@@ -112,7 +113,7 @@ test('a worker that is told to go hands over between two steps: at once, and non
   });
   const steps = 16;
   const { id } = await maker.create('ledger', { file, steps, delayMs: 100 });
-  while ((await lines()).length < 3) await pause(10);
+  await expect.poll(lines, { interval: 10 }).toHaveLength(3);
   const first = pidOf((await lines())[0]);
   workers.find(({ pid }) => pid === first)!.kill('SIGTERM');
   const since = performance.now();
@@ -120,7 +121,7 @@ test('a worker that is told to go hands over between two steps: at once, and non
   const ms = performance.now() - since;
   console.log(`Handed over after ${Math.round(ms)} ms.`);
   // A third of a lease; the step that was in flight took its time too.
-  expect(ms).toBeLessThan(5_000);
+  expectWithin(5_000, ms);
   expect(await maker.outcome(id)).toMatchObject({ kind: 'result', isError: false });
   expect((await lines()).map((line) => Number(line.split(' ')[0]))).toEqual(
     Array.from({ length: steps }, (_, index) => index + 1),

@@ -67,7 +67,7 @@ test('of more tasks than anybody remembers one by one, none is told twice when t
       from holdfast.tasks, generate_series(1, ${many}) n returning seq)
     insert into holdfast.commits (task, version, at, events) select seq, 1, 1, '[]' from made`,
   );
-  await expect.poll(() => heard.length, { timeout: 20_000 }).toBe(4 + many);
+  await expect.poll(() => heard.length).toBe(4 + many);
   // Behind where was looked: whoever has heard of it has gone back, and seen all the others again.
   await writeBehind();
   await query(
@@ -75,6 +75,6 @@ test('of more tasks than anybody remembers one by one, none is told twice when t
     `select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()`,
   );
-  await expect.poll(() => heard.at(-1), { timeout: 20_000 }).toBe(5);
+  await expect.poll(() => heard.at(-1)).toBe(5);
   expect(heard.length).toBe(5 + many);
 });

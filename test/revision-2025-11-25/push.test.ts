@@ -203,12 +203,12 @@ test('a thousand that wait for one task are released together', async () => {
   const taskId = await peer.start('ask_name');
   const requests = await tasks.requests();
   const waiting = Array.from({ length: 1_000 }, () => peer.request('tasks/result', { taskId }));
-  await expect.poll(() => requests.watchers, { timeout: 20_000 }).toBeGreaterThanOrEqual(1_000);
+  await expect.poll(() => requests.watchers).toBeGreaterThanOrEqual(1_000);
   await tasks.answer(taskId, { name: yes });
   const results = await Promise.all(waiting);
   for (const { result } of results) expect(result.content[0].text).toBe('Hello, Ada!');
   await expect.poll(() => requests.watchers).toBe(0);
-}, 60_000);
+});
 
 test('a server restarted under a blocked tasks/result: the session goes on, the question is asked once more, and answered', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));

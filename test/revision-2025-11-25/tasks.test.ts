@@ -288,6 +288,6 @@ test('a ttl that is over takes the finished task with it, and the message says t
   const { peer } = await served();
   const taskId = await peer.start('big', { bytes: 1 }, { ttl: 1 });
   await peer.until(taskId, 'completed');
-  await expect.poll(async () => (await peer.get(taskId)).error?.code, { timeout: 10_000 }).toBe(-32602);
+  await expect.poll(async () => (await peer.get(taskId)).error?.code).toBe(-32602);
   expect((await peer.get(taskId)).error.message).toContain('purged');
 });

@@ -200,7 +200,7 @@ export class Requestor {
   }
 
   async until(taskId: string, status: string): Promise<Message> {
-    for (const giveUpAt = performance.now() + 15_000; ; ) {
+    for (const giveUpAt = performance.now() + 60_000; ; ) {
       const { result } = await this.get(taskId);
       // Over a pipe within one process, nothing else would have its turn.
       await turn();

@@ -18,7 +18,7 @@ describe.each(combinations)(
     const open = async () => {
       const { open } = await serving({
         ...(server && { drafts: ['sep-2229'] }),
-        window: '50ms',
+        window: '1m',
         more: tools,
       });
       return open(client ? ['sep-2229'] : []);

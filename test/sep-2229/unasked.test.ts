@@ -32,7 +32,7 @@ test.each(['held_auto', 'held_always', 'held_required'])(
 test.each(['quick_auto', 'quick_never'])(
   'S2229-04 S2229-13: a plain call of %s is answered at once, and leaves no task behind',
   async (name) => {
-    const { peer, tasks } = await agreed({ window: '10s' });
+    const { peer, tasks } = await agreed({ window: '1m' });
     expect((await peer.call(name)).result).toEqual(quickResult);
     expect((await tasks.list({ owner: 'anonymous', limit: 10 })).tasks).toEqual([]);
   },
@@ -41,7 +41,7 @@ test.each(['quick_auto', 'quick_never'])(
 test.each(['quick_auto', 'quick_never', 'greet'])(
   'S2229-09: %s has an ordinary result for a caller that asks for a task, and no error',
   async (name) => {
-    const { peer } = await agreed({ window: '10s' });
+    const { peer } = await agreed({ window: '1m' });
     const { result } = await peer.call(name, { name: 'Ada' }, { task: { ttl: 60_000 } });
     expect(Object.keys(result)).toEqual(['content']);
   },
@@ -145,7 +145,7 @@ test('S2229-11: a store that takes its time keeps the answer back until the task
 });
 
 test('S2229-15: an answer that is a task has no key but "task" and metadata, and no other answer has it', async () => {
-  const { peer } = await agreed({ window: '10s' });
+  const { peer } = await agreed({ window: '1m' });
   const keys = async (answer: Promise<Message>) => Object.keys((await answer).result).sort();
   expect(await keys(peer.call('held_always'))).toEqual(['task']);
   expect(await keys(peer.call('count_sheep', { sheep: 3 }))).toEqual(['_meta', 'task']);

@@ -1,5 +1,7 @@
 /** SEP-2339: ends that no client asked for, lists, and sessions side by side that have the draft and have it not. */
 import { type DurableTool, durableTool } from 'holdfast';
+import { openSqlite } from 'holdfast/sqlite';
+import { ManualClock } from 'holdfast/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { serving } from '../drafts/peer.ts';
@@ -9,20 +11,27 @@ import { accept, Continuing, draft } from './peer.ts';
 
 const name = z.object({ name: z.string() });
 
-const impatient = durableTool('impatient', { task: 'always', deadline: '300ms' }, async (_, task) => {
+const impatient = durableTool('impatient', { task: 'always', deadline: '1m' }, async (_, task) => {
   await task.ask('name', { message: 'Who?', schema: name });
 }) as DurableTool;
 
 const withdrawing = durableTool('withdrawing', { task: 'always' }, async (_, task) => {
-  const answer = task.ask('name', { message: 'Who?', schema: name }, { timeout: '200ms' });
+  const answer = task.ask('name', { message: 'Who?', schema: name }, { timeout: '1m' });
   return answer.then(() => 'answered').catch(() => 'nobody answered in time');
 }) as DurableTool;
 
+async function servingWithClock(tool: DurableTool) {
+  const clock = new ManualClock();
+  const store = await openSqlite('memory:', { clock });
+  return { clock, ...(await serving({ drafts: [draft], more: [tool], store, clock })) };
+}
+
 test('work that nobody answers is ended by its deadline, and says so in its error', async () => {
-  const { open } = await serving({ drafts: [draft], more: [impatient] });
+  const { open, clock } = await servingWithClock(impatient);
   const peer = new Continuing(await open([draft]));
   const taskId = await peer.start('impatient');
   await peer.questions(taskId);
+  clock.advance(60_000);
   await eventually(async () => (await peer.continue(taskId)).result.status).toBe('failed');
   const { result } = await peer.continue(taskId);
   expect(result.error).toMatchObject({ code: -32603, message: expect.stringContaining('deadline') });
@@ -33,10 +42,11 @@ test('work that nobody answers is ended by its deadline, and says so in its erro
 });
 
 test('a question that its tool takes back is shown no more', async () => {
-  const { open } = await serving({ drafts: [draft], more: [withdrawing] });
+  const { open, clock } = await servingWithClock(withdrawing);
   const peer = new Continuing(await open([draft]));
   const taskId = await peer.start('withdrawing');
   await peer.questions(taskId);
+  clock.advance(60_000);
   await eventually(async () => (await peer.continue(taskId)).result.status).toBe('completed');
   expect((await peer.get(taskId)).result.content[0].text).toBe('nobody answered in time');
 });

@@ -2,5 +2,5 @@ import { expect } from 'vitest';
 
 /** Looks again and again until it is so; the machine may be busy with other tests. */
 export function eventually<T>(look: () => T) {
-  return expect.poll(look, { timeout: 15_000, interval: 10 });
+  return expect.poll(look, { interval: 10 });
 }

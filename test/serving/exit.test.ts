@@ -5,13 +5,10 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { sqlite } from '../../src/sqlite.ts';
 import { fixtureTasks } from '../fixture/server.ts';
 import { fixtureArguments } from '../interop/fixture.ts';
-
-// Less than the minute for which the handlers below hold their process.
-vi.setConfig({ testTimeout: 50_000 });
 
 const root = join(import.meta.dirname, '../..');
 const holdfast = join(root, 'bin/holdfast.js');
@@ -49,7 +46,7 @@ test.each(['all', 'worker'])(
     const file = join(place, 'begun');
     const tasks = fixtureTasks({ store: sqlite(store) });
     onTestFinished(() => tasks.close());
-    const { id } = await tasks.create('stubborn', { seconds: 60, file });
+    const { id } = await tasks.create('stubborn', { seconds: 600, file });
     const words = ['--role', role, '--port', '0', '--store', `sqlite:${store}`];
     const child = await started(fixtureArguments(...words));
     await expect.poll(() => existsSync(file)).toBe(true);
@@ -60,8 +57,8 @@ test.each(['all', 'worker'])(
   },
 );
 
-/** Holds the process for a minute, as a handler may that uses no signal. */
-const holding = 'data:text/javascript,setTimeout(()=>{},60000)';
+/** Holds the process for longer than a test may take, as a handler may that uses no signal. */
+const holding = 'data:text/javascript,setTimeout(()=>{},600000)';
 
 test.each([
   ['serve', (store: string) => ['--port', '0', '--store', store]],

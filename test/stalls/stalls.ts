@@ -19,7 +19,7 @@ export interface Lane {
 const hourMs = 3_600_000;
 const crew = 3;
 /** How soon tasks end that nothing holds up; generous, because the machine may be busy. */
-const soonMs = 20_000;
+const soonMs = 60_000;
 
 /**
  * Between stalls, in leases. A stall puts the timers of a process in step, so the pause after it decides which of them

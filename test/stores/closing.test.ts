@@ -12,11 +12,10 @@ afterEach(() => void vi.useRealTimers());
 
 test.each(kinds)(
   'what is under way on $name when it is closed ends, and so does the process',
-  { timeout: 60_000 },
   async (kind) => {
     const script = new URL('./crowded-life.ts', import.meta.url).pathname;
     const args = ['--conditions=holdfast-source', script, await kind.place()];
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 50_000 });
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
     expect({ stdout, stderr }).toEqual({ stdout: 'done\n', stderr: '' });
   },
 );

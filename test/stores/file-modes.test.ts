@@ -42,7 +42,7 @@ async function whileOpen(folder: string, umask: string): Promise<Record<string, 
   return modes;
 }
 
-test('what is made is for its user alone', { timeout: 30_000 }, async () => {
+test('what is made is for its user alone', async () => {
   const modes = await whileOpen(aFolder(), '022');
   const names = Object.keys(modes).join('\n');
   for (const name of ['tasks.db', 'tasks.db-wal', 'tasks.db-shm', 'copy.db', 'calls.db', 'calls.db-wal'])

@@ -37,7 +37,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const before = leaseOf(await tasks.get(id));
     clock.jump((leaseMs * 2) / 3);
     go();
-    await expect.poll(async () => (await tasks.get(id))?.phase, { timeout: 20_000 }).toBe('done');
+    await expect.poll(async () => (await tasks.get(id))?.phase).toBe('done');
     expect(heldUntil).toHaveLength(1);
     expect(heldUntil[0]).toBeGreaterThan(before!);
   });
@@ -53,7 +53,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     );
     clock.jump(leaseMs);
     go();
-    await expect.poll(() => worker.isIdle, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => worker.isIdle).toBe(true);
     expect(heldUntil).toEqual([]);
   });
 });

@@ -32,22 +32,15 @@ test.each(
   kinds.flatMap((kind) =>
     (['close', 'reencrypt', 'leave'] as const).map((how) => ({ kind, how, on: kind.name })),
   ),
-)(
-  'a process with nothing else to do comes to its own end on $on ($how)',
-  { timeout: 60_000 },
-  async ({ kind, how }) => {
-    const args = ['--conditions=holdfast-source', script('./short-life.ts'), await placeWithWork(kind), how];
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 50_000 });
-    expect(stderr).toBe('');
-    expect(stdout).toBe('done\n');
-  },
-);
+)('a process with nothing else to do comes to its own end on $on ($how)', async ({ kind, how }) => {
+  const args = ['--conditions=holdfast-source', script('./short-life.ts'), await placeWithWork(kind), how];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
+  expect(stderr).toBe('');
+  expect(stdout).toBe('done\n');
+});
 
 test.each(kinds)(
   'a process that only waits for the outcome of a task is there when it comes, on $name',
-  {
-    timeout: 60_000,
-  },
   async (kind) => {
     const place = await kind.place();
     await using tasks = createTasks({ tools: [wave], store: () => open(place) });
@@ -77,8 +70,8 @@ test.each(kinds)('whoever waits for an outcome is told when the tasks are closed
   await outcome;
 });
 
-test('a process whose runTool failed comes to its own end', { timeout: 60_000 }, async () => {
+test('a process whose runTool failed comes to its own end', async () => {
   const args = ['--conditions=holdfast-source', script('./failed-run.ts')];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 50_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
   expect(stdout).toBe('NothingLeftToWaitFor\n');
 });

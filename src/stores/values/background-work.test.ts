@@ -11,7 +11,7 @@ function workOf(batches: readonly Progress[]) {
     ...parts,
     batch: async () => {
       const progress = left.shift() ?? 'end';
-      if (progress === 'rest') busyFor(25);
+      if (progress === 'rest') busyFor(150);
       return progress;
     },
   });

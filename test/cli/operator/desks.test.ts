@@ -3,18 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sqlite } from 'holdfast/sqlite';
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { TaskStory, TaskSummary } from '../../../src/operator/api.ts';
 import { askedBelow, delegate, operatorToken, stage, tools } from '../../operator/stage.ts';
-import { freshDatabase } from '../../postgres/database.ts';
+import { emptyDatabase } from '../../postgres/database.ts';
 import { query } from '../../postgres/server.ts';
 import { kinds } from '../../stores/kinds.ts';
 import { Fixture } from '../fixture.ts';
 import { Home, temporaryFolder, tidyUp } from '../terminal.ts';
-
-// A machine that does several things at once is slow, not wrong.
-vi.setConfig({ testTimeout: 120_000 });
-const slow = { timeout: 20_000 };
 
 afterAll(tidyUp);
 
@@ -33,7 +29,7 @@ async function opened() {
   };
   const waiting = async (tool = 'approve', input: unknown = {}) => {
     const { id } = await tasks.create(tool, input);
-    await expect.poll(async () => (await tasks.get(id))!.phase, slow).toBe('waiting');
+    await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
     return id;
   };
   return { tasks, ways, done, waiting };
@@ -183,7 +179,7 @@ test('a store on Postgres is looked into as well, and its password is not repeat
   const url = await postgres!.place();
   const { tasks } = await stage({ place: url });
   const { id } = await tasks.create('approve');
-  await expect.poll(async () => (await tasks.get(id))!.phase, slow).toBe('waiting');
+  await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
   const { code, stdout } = await new Home(env).run('tasks', 'show', id.slice(0, 12), '--store', url);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^\? approve {2}waiting\n/);
@@ -197,10 +193,10 @@ test('a server that was killed in the middle of a call is seen at a glance', asy
   const home = new Home(env);
   try {
     const ledger = join(temporaryFolder(), 'ledger');
-    const input = JSON.stringify({ file: ledger, steps: 12, delayMs: 200 });
+    const input = JSON.stringify({ file: ledger, steps: 12, delayMs: 600 });
     await home.run('call', server.url, 'ledger', input, '--detach');
     const lines = () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').length - 1 : 0);
-    await expect.poll(lines, slow).toBeGreaterThan(3);
+    await expect.poll(lines).toBeGreaterThan(3);
     await server.kill();
     await server.start();
     const [listed] = (await home.run('tasks', 'list', '--json', '--store', server.store)).stdout.split('\n');
@@ -255,7 +251,7 @@ test.for([
 });
 
 test('a database of Postgres that has no tasks is not given any tables by looking at it', async () => {
-  const { url, remove } = await freshDatabase();
+  const { url, remove } = await emptyDatabase();
   onTestFinished(remove);
   for (const command of [['tasks', 'list'], ['audit']]) {
     const { code, stdout, stderr } = await new Home().run(...command, '--store', url);

@@ -1,12 +1,8 @@
 /** The operator's commands where nobody looks on: in pipes, in scripts, as JSON, and used wrongly. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Ended, Home, tidyUp } from '../terminal.ts';
 import { DeskServer, token } from './desk-server.ts';
 import { ago, idOf, killed, now, pass, patient, several, story, summary } from './stories.ts';
-
-// A machine that does several things at once is slow, not wrong.
-vi.setConfig({ testTimeout: 120_000 });
-const slow = { timeout: 20_000 };
 
 const server = new DeskServer();
 beforeAll(async () => {
@@ -155,7 +151,7 @@ test.concurrent('a task that is watched is told event by event, and its end is t
   desk.story = story({ task, events: [created, claimed] });
   const child = new Home(env).start('tasks', 'watch', task.id, '--url', desk.url);
   await child.says(/11:59:51 called\n11:59:52 pass 1 on host-1\n/);
-  await expect.poll(() => desk.listeners, slow).toBe(1);
+  await expect.poll(() => desk.listeners).toBe(1);
   const over = summary({ version: 3, standing: 'failed', finishedAt: now });
   const finished = { version: 3, at: now, event: { type: 'finished', outcome: 'failure' } } as const;
   desk.story = story({ task: over, passes: [pass()], events: [created, claimed, finished] });
@@ -170,7 +166,7 @@ test.concurrent('a task that is watched is told event by event, and its end is t
 test.concurrent('everything is watched as lines, until somebody ends it; a server that goes is waited for', async () => {
   const desk = await new DeskServer().start();
   const child = new Home(env).start('tasks', 'watch', '--url', desk.url);
-  await expect.poll(() => desk.listeners, slow).toBe(1);
+  await expect.poll(() => desk.listeners).toBe(1);
   desk.tell({ type: 'changes', id: '1', tasks: [several[1]!], subtasks: [], removed: [] });
   await child.says(/^11:59:58 running ● abalonek+ {2}publish_report {2}ana {2}\d+ s {2}3\/8\n$/);
   await desk.stop();
@@ -188,7 +184,7 @@ test.concurrent('everything is watched as lines, until somebody ends it; a serve
 test.concurrent('everything is watched as JSON: the messages of the API', async () => {
   const desk = await own();
   const child = new Home(env).start('tasks', 'watch', '--json', '--url', desk.url);
-  await expect.poll(() => desk.listeners, slow).toBe(1);
+  await expect.poll(() => desk.listeners).toBe(1);
   const message = {
     type: 'changes',
     id: '1',
