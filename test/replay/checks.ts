@@ -1,8 +1,8 @@
 /** What must hold for every program, however it is interrupted. */
 import type { TaskId } from '../../src/model/task.ts';
+import { Counts } from '../kit/counts.ts';
 import { Chance } from './chance.ts';
 import { conductor } from './conductor.ts';
-import { Counts } from './counts.ts';
 import { type Dangers, freePlayer } from './free.ts';
 import { calm } from './host.ts';
 import { inLanes } from './lanes.ts';

@@ -1,7 +1,8 @@
 /** A handler is changed while its task is on the way: it is held, or the change lies ahead of all that is recorded. */
+
+import { Counts } from '../kit/counts.ts';
 import { Chance } from './chance.ts';
 import { type Checked, checkEach, type Problem } from './checks.ts';
-import { Counts } from './counts.ts';
 import { freePlayer } from './free.ts';
 import { live } from './life.ts';
 import { mutated } from './mutate.ts';

@@ -1,6 +1,6 @@
 /** Keeps account of the work that passes begin: what is committed is never done again, the rest no oftener than need be. */
 import type { StepContext } from '../../src/engine/call.ts';
-import { Counts } from './counts.ts';
+import { Counts } from '../kit/counts.ts';
 import type { World } from './world.ts';
 
 export class WorkBook {
