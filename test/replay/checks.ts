@@ -1,11 +1,11 @@
 /** What must hold for every program, however it is interrupted. */
 import type { TaskId } from '../../src/model/task.ts';
 import { Counts } from '../kit/counts.ts';
+import { inLanes } from '../kit/lanes.ts';
 import { Chance } from './chance.ts';
 import { conductor } from './conductor.ts';
 import { type Dangers, freePlayer } from './free.ts';
 import { calm } from './host.ts';
-import { inLanes } from './lanes.ts';
 import { type Life, live, type Player, type Setting } from './life.ts';
 import type { Program } from './program.ts';
 import type { Story } from './tell.ts';

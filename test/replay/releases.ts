@@ -1,4 +1,5 @@
 /** One handler, and later releases of it that do not fit a task which the first one began. */
+import { expect } from 'vitest';
 import type { TaskContext } from '../../src/engine/context.ts';
 import type { HandlerByHand } from './by-hand.ts';
 
@@ -33,88 +34,71 @@ const drafted =
     await rest(task);
   };
 
+/** How it is told that the handler makes another call than the recorded one, or ends before it. */
+const now = (recorded: string, made: string) =>
+  `the journal has task.${recorded}, the handler now makes task.${made}`;
+const ended = (recorded: string) => `the handler ended, the journal has task.${recorded} before that`;
+
 /** What changed, the release that brought it, and how the difference is told. */
-export const changes: readonly [string, HandlerByHand, RegExp][] = [
-  [
-    'a step was renamed',
-    (task) => steps(task, 'look for'),
-    /^the journal has task\.step\("find"\), the handler now makes task\.step\("look for"\)$/,
-  ],
-  [
-    'a step was removed',
-    found('draft images'),
-    /^the journal has task\.step\("draft text"\), the handler now makes task\.step\("draft images"\)$/,
-  ],
+export const changes: readonly [string, HandlerByHand, unknown][] = [
+  ['a step was renamed', (task) => steps(task, 'look for'), now('step("find")', 'step("look for")')],
+  ['a step was removed', found('draft images'), now('step("draft text")', 'step("draft images")')],
   [
     'a step was removed from the end of parallel ones',
     found('draft text'),
-    /^the handler no longer makes task\.step\("draft images"\)$/,
+    'the handler no longer makes task.step("draft images")',
   ],
-  [
-    'a step was added between others',
-    found('check'),
-    /^the journal has task\.step\("draft text"\), the handler now makes task\.step\("check"\)$/,
-  ],
+  ['a step was added between others', found('check'), now('step("draft text")', 'step("check")')],
   [
     'a step was added beside the first',
     (task) => steps(task, 'find', 'check'),
-    /^the journal has task\.step\("draft text"\), the handler now makes task\.step\("check"\)$/,
+    now('step("draft text")', 'step("check")'),
   ],
   [
     'two steps were reordered',
     found('draft images', 'draft text'),
-    /^the journal has task\.step\("draft text"\), the handler now makes task\.step\("draft images"\)$/,
+    now('step("draft text")', 'step("draft images")'),
   ],
   [
     'a step is made before another has ended',
     (task) => steps(task, 'find', 'draft text', 'draft images'),
-    /^task\.step\("draft text"\) was made after 1 entry, the handler now makes it after 0 entries$/,
+    'task.step("draft text") was made after 1 entry, the handler now makes it after 0 entries',
   ],
   [
     'a step became a poll',
     (task) => task.until('find', () => true, { every: '1s' }),
-    /^the journal has task\.step\("find"\), the handler now makes task\.until\("find"\)$/,
+    now('step("find")', 'until("find")'),
   ],
   [
     'the open question was removed, and its neighbour stays',
     drafted((task) => task.event('embargo lifted')),
-    /^the journal has task\.ask\("where to"\), the handler now makes task\.event\("embargo lifted"\)$/,
+    now('ask("where to")', 'event("embargo lifted")'),
   ],
   [
     'the open question was removed, and the next step is made at once',
     drafted((task) => steps(task, 'publish')),
-    /^the journal has task\.ask\("where to"\), the handler now makes task\.step\("publish"\)$/,
+    now('ask("where to")', 'step("publish")'),
   ],
   [
     'another call was added beside the open question',
     drafted((task) =>
       Promise.all([task.ask('where to', { roots: true }), task.event('embargo lifted'), task.sleep('1d')]),
     ),
-    /^the handler now makes task\.sleep\(\), the journal has no call there$/,
+    'the handler now makes task.sleep(), the journal has no call there',
   ],
-  [
-    'the handler returns before the open question',
-    drafted(async () => {}),
-    /^the handler ended, the journal has task\.ask\("where to"\) before that$/,
-  ],
-  [
-    'the handler returns after its first step',
-    found(),
-    /^the handler ended, the journal has task\.step\("draft text"\) before that$/,
-  ],
-  [
-    'the handler throws at once',
-    () => Promise.reject(new Error('Not any more')),
-    /^the handler ended, the journal has task\.step\("find"\) before that$/,
-  ],
+  ['the handler returns before the open question', drafted(async () => {}), ended('ask("where to")')],
+  ['the handler returns after its first step', found(), ended('step("draft text")')],
+  ['the handler throws at once', () => Promise.reject(new Error('Not any more')), ended('step("find")')],
   [
     'the handler reads the clock outside a step',
     (task) => steps(task, `find at ${performance.now()}`),
-    /^the journal has task\.step\("find"\), the handler now makes task\.step\("find at \d/,
+    expect.stringMatching(
+      /^the journal has task\.step\("find"\), the handler now makes task\.step\("find at \d/,
+    ),
   ],
   [
     'the handler reads a random number outside a step',
     (task) => found(...(Math.random() < 2 ? ['draft nothing'] : []))(task),
-    /^the journal has task\.step\("draft text"\), the handler now makes task\.step\("draft nothing"\)$/,
+    now('step("draft text")', 'step("draft nothing")'),
   ],
 ];

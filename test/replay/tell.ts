@@ -260,28 +260,22 @@ function numberForm(turns: number): Schema<{ n: number }, { n: number; checked: 
   };
 }
 
-/** Waits that need no journal: nothing but ticks and microtasks leads out of them. */
-async function pureWait({ how, turns }: Pick<Pure, 'how' | 'turns'>): Promise<void> {
-  const items = Array.from({ length: turns }, (_, n) => `${n}`);
+/** One turn of each kind: nothing but ticks and microtasks leads out of it. */
+const turns = {
+  await: () => null,
+  tick: () => new Promise<void>((resolve) => process.nextTick(resolve)),
+  microtask: () => new Promise<void>((resolve) => queueMicrotask(resolve)),
+  nested: async () => await (async () => {})(),
+  // biome-ignore lint/suspicious/noThenProperty: a thenable takes other turns than a promise.
+  thenable: () => ({ then: (resolve: () => void) => queueMicrotask(resolve) }),
+};
+
+/** Waits that need no journal. */
+async function pureWait({ how, turns: count }: Pick<Pure, 'how' | 'turns'>): Promise<void> {
+  const items = Array.from({ length: count }, (_, n) => `${n}`);
   if (how === 'stream') for await (const _ of Readable.from(items));
   else if (how === 'web stream') for await (const _ of ReadableStream.from(items));
-  else for (const _ of items) await oneTurn(how);
-}
-
-function oneTurn(how: Exclude<Pure['how'], 'stream' | 'web stream'>): PromiseLike<void> | null {
-  switch (how) {
-    case 'await':
-      return null;
-    case 'tick':
-      return new Promise<void>((resolve) => process.nextTick(resolve));
-    case 'microtask':
-      return new Promise<void>((resolve) => queueMicrotask(resolve));
-    case 'nested':
-      return (async () => await (async () => {})())();
-    case 'thenable':
-      // biome-ignore lint/suspicious/noThenProperty: a thenable takes other turns than a promise.
-      return { then: (resolve: () => void) => queueMicrotask(resolve) } as PromiseLike<void>;
-  }
+  else for (const _ of items) await turns[how]();
 }
 
 function total(numbers: readonly number[]): number {

@@ -15,11 +15,12 @@ export interface Weakness {
   /** The file of the engine, if it is another one than `pass.ts`. */
   readonly file?: string;
   /** Passages of the file, word for word, and what replaces each. */
-  readonly changes: readonly (readonly [from: string, to: string])[];
+  readonly changes: Readonly<Record<string, string>>;
 }
 
 const added = '\n    this.#open.add(call);';
 const completed = '\n      this.#completed.push({ call: call.position, ...settlement });';
+const passBegins = '\nexport class Pass {';
 const settleOneByOne = `
       setImmediate(() => {
         held ||= this.#finished !== undefined`;
@@ -27,86 +28,72 @@ const settleOneByOne = `
 export const weaknesses: readonly Weakness[] = [
   {
     name: 'replay gives promises that are already settled',
-    changes: [
-      [
-        added,
-        `${added}
+    changes: {
+      [added]: `${added}
     const entry = this.#journal.entries.find((one) => one.call === call.position);
     if (entry?.ok) call.resolve(entry.value);
     else if (entry) call.reject(errorFrom(entry.value));`,
-      ],
-    ],
+    },
   },
   {
     name: 'entries settle in one go, with nothing drained in between',
-    changes: [[settleOneByOne, settleOneByOne.replace('setImmediate', 'queueMicrotask')]],
+    changes: { [settleOneByOne]: settleOneByOne.replace('setImmediate', 'queueMicrotask') },
   },
   {
     name: 'the drain between two entries is a fixed number of microtasks',
-    changes: [
-      [settleOneByOne, settleOneByOne.replace('setImmediate(', 'afterTurns((n + 1) * 30, ')],
-      [
-        '\nexport class Pass {',
-        `
+    changes: {
+      [settleOneByOne]: settleOneByOne.replace('setImmediate(', 'afterTurns((n + 1) * 30, '),
+      [passBegins]: `
 function afterTurns(turns: number, act: () => void): void {
   if (turns === 0) act();
   else queueMicrotask(() => afterTurns(turns - 1, act));
 }
-
-export class Pass {`,
-      ],
-    ],
+${passBegins}`,
+    },
   },
   {
     name: 'live calls settle when their work completes, before it is committed',
-    changes: [
-      [
-        completed,
-        `${completed}
+    changes: {
+      [completed]: `${completed}
       this.#inWindow = true;
       if (settlement.ok) call.resolve(settlement.value);
       else call.reject(errorFrom(settlement.value));`,
-      ],
-    ],
+    },
   },
   {
     name: 'live calls settle all at once after their commit',
-    changes: [
-      [
-        '\n        else if (batch.entries.length > 0) this.#replay();',
-        `
-        else if (batch.entries.length > 0) {
+    changes: {
+      'else if (batch.entries.length > 0) this.#replay();': `else if (batch.entries.length > 0) {
           for (const _ of batch.entries) this.#settle(this.#journal.entries[this.#settled]!);
           setImmediate(() => this.#next());
         }`,
-      ],
-    ],
+    },
   },
   {
     name: 'a handler may not end in the middle of a batch',
-    changes: [['entries[this.#settled - 1]!.batch === next.batch', 'this.#settled > entries.length']],
+    changes: { 'entries[this.#settled - 1]!.batch === next.batch': 'this.#settled > entries.length' },
   },
   {
     name: 'the next attempt begins before the failed one is recorded',
-    changes: [[' || unrecorded.has(call.position)', '']],
+    changes: { ' || unrecorded.has(call.position)': '' },
   },
   {
     name: 'two calls that wait for the same thing share its value',
     file: 'gather.ts',
-    changes: [['structuredClone(settlement)', 'settlement']],
+    changes: { 'structuredClone(settlement)': 'settlement' },
   },
   {
     name: 'a call beside the last recorded ones is taken for a new one',
     shownBy: 'changes',
     file: 'replay.ts',
-    changes: [['made.at <= journal.knownUpTo', 'made.at < journal.knownUpTo']],
+    changes: { 'made.at <= journal.knownUpTo': 'made.at < journal.knownUpTo' },
   },
   {
     name: 'recorded calls that are still open need not be made again',
     shownBy: 'changes',
-    changes: [
-      ['else if (!this.#live && this.#calls.length < this.#journal.calls.length)', 'else if (false)'],
-    ],
+    changes: {
+      'else if (!this.#live && this.#calls.length < this.#journal.calls.length)': 'else if (false)',
+    },
   },
 ];
 
@@ -117,7 +104,7 @@ export function weakenedPass({ name, file: changed = 'pass.ts', changes }: Weakn
   const addressOf = (file: string) => pathToFileURL(join(files.has(normalize(file)) ? folder : engine, file));
   for (const file of files) {
     let source = readFileSync(join(engine, file), 'utf8');
-    for (const [from, to] of file === changed ? changes : []) {
+    for (const [from, to] of Object.entries(file === changed ? changes : {})) {
       const found = source.split(from).length - 1;
       if (found !== 1)
         throw new Error(`To test that ${name}, ${file} must hold this once, not ${found} times:${from}`);
