@@ -3,10 +3,8 @@ import type { TaskId } from '../../src/model/task.ts';
 import { Counts } from '../kit/counts.ts';
 import { inLanes } from '../kit/lanes.ts';
 import { Chance } from './chance.ts';
-import { conductor } from './conductor.ts';
-import { type Dangers, freePlayer } from './free.ts';
-import { calm } from './host.ts';
 import { type Life, live, type Player, type Setting } from './life.ts';
+import { conductor, type Dangers, freePlayer, spectator } from './players.ts';
 import type { Program } from './program.ts';
 import type { Story } from './tell.ts';
 import { World } from './world.ts';
@@ -95,17 +93,6 @@ export async function checkLives(
   return { counts, settled, problems };
 }
 
-/** Lets nothing happen and no work be done: what is recorded must be enough. */
-const spectator: Player = {
-  ...calm,
-  polls: false,
-  work(key) {
-    throw new Error(`Work was begun in the replay of a whole journal: ${key}`);
-  },
-  accompany: async () => {},
-  stir: () => false,
-};
-
 function described(end: Life['end']): string {
   if ('message' in end) return `${end.type}: ${end.message}`;
   return 'error' in end ? `${end.type}: ${end.error}` : end.type;
@@ -137,4 +124,15 @@ function laidOut(world: World): unknown[] {
     ...calls.map(({ name, ...call }) => ({ ...call, name: named(name) })),
     ...entries.map(({ call, ok, value }) => [call, ok, named(JSON.stringify(value) ?? '')]),
   ];
+}
+
+/** A run that settles calls of some kinds only would be too tame to prove anything. */
+export const allKinds = ['ask', 'event', 'result', 'sleep', 'start', 'step', 'until'];
+
+export function summary({ problems, counts, settled }: Tally, seed: number): string {
+  return `${counts}, ${problems.length} problems\n${settled}\n${howToRepeat(seed, problems)}`;
+}
+
+export function howToRepeat(seed: number, problems: readonly Problem[] = []): string {
+  return `seed ${seed}; to repeat: HOLDFAST_SEED=${problems[0]?.seed ?? seed} npm test -- test/replay`;
 }

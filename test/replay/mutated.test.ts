@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { Pass } from '../../src/engine/pass.ts';
 import { seedOfThisRun } from './chance.ts';
-import { mutationKinds } from './mutate.ts';
-import { checkChanges } from './mutations.ts';
+import { howToRepeat } from './checks.ts';
+import { checkChanges, mutationKinds } from './mutations.ts';
 import { programs, withDistinctNames } from './program.ts';
-import { howToRepeat } from './summary.ts';
 
 const seed = seedOfThisRun();
 const count = process.env.HOLDFAST_LANE === 'quick' ? 150 : 1_000;

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { Pass } from '../../src/engine/pass.ts';
 import { seedOfThisRun } from './chance.ts';
-import { checkLives } from './checks.ts';
+import { allKinds, checkLives, summary } from './checks.ts';
 import { programs, withTimers } from './program.ts';
-import { allKinds, summary } from './summary.ts';
 
 const seed = seedOfThisRun();
 

@@ -11,11 +11,11 @@ import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { replayOf } from './by-hand.ts';
 import { Chance, seedOfThisRun } from './chance.ts';
-import { freePlayer } from './free.ts';
+import { howToRepeat } from './checks.ts';
 import { mortalDatabase } from './mortal-database.ts';
+import { freePlayer } from './players.ts';
 import { randomProgram } from './program.ts';
 import { endOf } from './step-ends.ts';
-import { howToRepeat } from './summary.ts';
 import { type Effects, subtaskTool, Threw, tell, wrong } from './tell.ts';
 import { someAnswer } from './world.ts';
 
