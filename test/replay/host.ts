@@ -53,23 +53,16 @@ export function run(
   return pass.ended;
 }
 
-export interface Activity {
-  /** Commits and looks that are under way. */
-  underWay: number;
-  /** Grows with everything that a pass asks for. */
-  asked: number;
-  /** What no pass may ask of its worker. */
-  readonly problems: string[];
-}
-
 /** A host in this world, which calls `die` when its worker dies at a commit. */
-export function hostIn(
-  world: World,
-  claim: Claim,
-  manners: Manners,
-  die: () => void,
-): { readonly host: PassHost; readonly activity: Activity } {
-  const activity: Activity = { underWay: 0, asked: 0, problems: [] };
+export function hostIn(world: World, claim: Claim, manners: Manners, die: () => void) {
+  const activity = {
+    /** Commits and looks that are under way. */
+    underWay: 0,
+    /** Grows with everything that a pass asks for. */
+    asked: 0,
+    /** What no pass may ask of its worker. */
+    problems: [] as string[],
+  };
   let seen = world.task;
   let isStale = false;
 

@@ -5,16 +5,8 @@ import { StoreClosed } from '../../src/engine/store-errors.ts';
 
 let opened = 0;
 
-export interface MortalDatabase extends Database {
-  readonly isDead: () => boolean;
-}
-
 /** Dies after so many commits to journals; `onCommit` gets each before the worker does. */
-export function mortalDatabase(
-  database: Database,
-  commits: number,
-  onCommit: (change: Change) => void,
-): MortalDatabase {
+export function mortalDatabase(database: Database, commits: number, onCommit: (change: Change) => void) {
   let left = commits;
   const isDead = () => left <= 0;
   const refuseDead = () => {

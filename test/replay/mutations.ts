@@ -3,26 +3,17 @@
 import type { RecordedCall } from '../../src/engine/journal.ts';
 import { Counts } from '../kit/counts.ts';
 import { Chance } from './chance.ts';
-import { type Checked, checkEach, type Problem } from './checks.ts';
+import { type Checked, checkEach } from './checks.ts';
 import { live } from './life.ts';
 import { freePlayer } from './players.ts';
 import type { Node, Program } from './program.ts';
 import { World } from './world.ts';
 
-export interface Findings {
-  /** How many changes of each kind were detected, and how many were of what the handler had not come to yet. */
-  readonly detected: Counts;
-  readonly harmless: number;
-  readonly problems: readonly Problem[];
-}
-
 /** Begins tasks, changes the handler of each in some ways, and puts the old one back. */
-export async function checkChanges(
-  checked: Checked,
-  programs: Iterable<Program>,
-  enough?: number,
-): Promise<Findings> {
+export async function checkChanges(checked: Checked, programs: Iterable<Program>, enough?: number) {
+  /** Kinds of changes that were detected. */
   const detected = new Counts();
+  /** Changes of what the handler had not come to yet. */
   let harmless = 0;
   const check = async (program: Program, report: (check: string, what: string) => void) => {
     const chance = new Chance('changes', program.seed);
