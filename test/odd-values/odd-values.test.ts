@@ -11,8 +11,15 @@ const names = [...oddValues.keys()];
 /** A handler that waits for a promise that never settles waits: that is its own affair, until its deadline. */
 const returnable = names.filter((name) => name !== 'a promise');
 
-const casesOf = (ways: object, values: readonly string[] = names) =>
-  values.flatMap((value) => Object.keys(ways).map((way) => ({ value, way })));
+/** Every value in every way; in the quick lane in every fourth. */
+const casesOf = (ways: object, values: readonly string[] = names) => {
+  const step = process.env.HOLDFAST_LANE === 'quick' ? 4 : 1;
+  return values.flatMap((value, n) =>
+    Object.keys(ways)
+      .filter((_, m) => (n + m) % step === 0)
+      .map((way) => ({ value, way })),
+  );
+};
 
 describe.each([
   { title: 'thrown', cases: casesOf(throwingWays), values: names },
@@ -39,7 +46,7 @@ describe.each([
     expect(ended.length).toBe(cases.filter(({ value }) => value === name).length);
     for (const { way, outcome } of ended) {
       const complaint = complaintOf(outcome);
-      if (title === 'thrown') expect(complaint, way).toMatch(oddValues.get(name)!.says);
+      if (title === 'thrown') expect(complaint, way).toMatch(oddValues.get(name)![1]);
       expect(complaint ?? 'fine', way).not.toMatch(unclear);
       expect(complaint ?? 'fine', way).not.toBe('');
       expect((complaint ?? '').length, way).toBeLessThan(longestMessage);

@@ -17,7 +17,8 @@ const values = [
 
 test('on Postgres too, odd values fail only their own task', { timeout: 600_000 }, async () => {
   const database = await freshDatabase();
-  const cases = values.flatMap((value) => Object.keys(ways).map((way) => ({ value, way })));
+  const all = values.flatMap((value) => Object.keys(ways).map((way) => ({ value, way })));
+  const cases = all.filter((_, n) => process.env.HOLDFAST_LANE !== 'quick' || n % 4 === 0);
   const { ended, survived, complaints } = await runCases(cases, database.url);
   await database.remove();
   expect(complaints).toBe('');
@@ -25,6 +26,5 @@ test('on Postgres too, odd values fail only their own task', { timeout: 600_000 
   expect(ended).toHaveLength(cases.length);
   expect(ended.filter(({ neighbour }) => neighbour !== 'result')).toEqual([]);
   for (const { value, way, outcome } of ended)
-    if (Object.hasOwn(throwingWays, way))
-      expect(complaintOf(outcome), way).toMatch(oddValues.get(value)!.says);
+    if (Object.hasOwn(throwingWays, way)) expect(complaintOf(outcome), way).toMatch(oddValues.get(value)![1]);
 });

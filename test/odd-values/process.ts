@@ -2,25 +2,20 @@
 import { createTasks } from 'holdfast';
 import { postgres } from 'holdfast/postgres';
 import { sqlite } from 'holdfast/sqlite';
+import { inLanes } from '../kit/lanes.ts';
+import type { Case } from './in-process.ts';
 import { neighbour, odd, tools } from './tools.ts';
-
-interface Work {
-  readonly store: string;
-  readonly cases: readonly { readonly value: string; readonly way: string }[];
-}
 
 const atOnce = 12;
 
 let text = '';
 for await (const chunk of process.stdin) text += chunk;
-const { store, cases } = JSON.parse(text) as Work;
-const tasks = createTasks({
-  store: store === 'memory:' ? sqlite(store) : postgres(store),
-  tools,
-});
-await tasks.work({ concurrency: 16 });
+const { store, cases } = JSON.parse(text) as { readonly store: string; readonly cases: readonly Case[] };
+const tasks = createTasks({ store: store === 'memory:' ? sqlite(store) : postgres(store), tools });
+// Huge values block the event loop of a busy machine for long. That is not what is examined here.
+await tasks.work({ concurrency: 16, watchdog: 'off' });
 
-async function run(input: Work['cases'][number]): Promise<void> {
+async function run(input: Case): Promise<void> {
   const beside = await tasks.create(neighbour as never);
   const { id } = await tasks.create(odd, input);
   const outcome = await tasks.outcome(id);
@@ -28,11 +23,6 @@ async function run(input: Work['cases'][number]): Promise<void> {
   console.log(JSON.stringify({ ...input, outcome, neighbour: kind }));
 }
 
-const left = cases.values();
-await Promise.all(
-  Array.from({ length: atOnce }, async () => {
-    for (const one of left) await run(one);
-  }),
-);
+await inLanes(cases, atOnce, run);
 await tasks.close();
 console.log(JSON.stringify({ over: true }));

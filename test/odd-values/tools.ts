@@ -102,13 +102,15 @@ function schemaOf(jsonSchema: unknown): never {
   } as never;
 }
 
-export const ways = { ...throwingWays, ...returningWays, ...passingWays };
+export const ways: Readonly<Record<string, Way>> = { ...throwingWays, ...returningWays, ...passingWays };
 
 export const odd = durableTool(
   'odd',
   { task: 'always', inputSchema: z.object({ value: z.string(), way: z.string() }) },
-  (({ value, way }: { value: string; way: string }, task: TaskContext) =>
-    ways[way as keyof typeof ways]!(oddValues.get(value)!.make() as never, task)) as never,
+  (({ value, way }: { value: string; way: string }, task: TaskContext) => {
+    const [make] = oddValues.get(value)!;
+    return ways[way]!(make() as never, task);
+  }) as never,
 );
 
 /** What must not be troubled by any of them. */

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { openSqlite } from '../../src/sqlite.ts';
 import { driveRandomly, everything, perRun } from './drive.ts';
 
-const runs = process.env.HOLDFAST_LANE === 'long' ? 1_000 : 100;
+const runs = { quick: 4, long: 1_000 }[process.env.HOLDFAST_LANE!] ?? 100;
 const title = 'S1686-29 S2025-33 S2268-25 S2663-48: random commands';
 
 test(`${title} give the same tasks by the pure rules and in a SQLite file shared by three connections, and break no invariant`, async () => {
@@ -20,7 +20,8 @@ test(`${title} give the same tasks by the pure rules and in a SQLite file shared
     3,
     { runs },
   );
-  expect([...tally.seen.keys()].sort()).toEqual(everything.sort());
+  // A short run may miss a rare one.
+  if (runs > 50) expect([...tally.seen.keys()].sort()).toEqual(everything.sort());
   expect(tally.commands).toBeGreaterThanOrEqual(runs * perRun);
 }, 600_000);
 

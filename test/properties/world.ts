@@ -3,21 +3,22 @@
  * change. After every command both must say the same, and no invariant may be broken.
  */
 import assert from 'node:assert/strict';
-import type { Change, Family, Lineage } from '../../src/engine/change.ts';
+import type { Change, Family, Lineage, Verdict } from '../../src/engine/change.ts';
 import type { Claim, Database } from '../../src/engine/queue.ts';
-import type { CommitNotice, Reach } from '../../src/engine/store.ts';
+import type { CommitNotice, Due, Reach } from '../../src/engine/store.ts';
 import { Refusal, TaskNotFound } from '../../src/model/errors.ts';
 import type { Json } from '../../src/model/json.ts';
 import type { Task, TaskId } from '../../src/model/task.ts';
 import { applied, brokenByChange, brokenInvariants } from '../../src/testing/invariants.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import type { Command, Decision } from './commands.ts';
+import type { Counts } from '../kit/counts.ts';
+import { type Command, type Decision, decisionOf, leapOf, of } from './commands.ts';
 
 export class World {
-  readonly clock = new ManualClock();
+  readonly #clock = new ManualClock();
   commands = 0;
   /** How often each event and each refusal was seen. */
-  readonly seen = new Map<string, number>();
+  readonly #seen: Counts;
   readonly #open: (clock: ManualClock) => Promise<Database>;
   #databases: Database[] = [];
   #tasks: Map<TaskId, Task> = new Map();
@@ -30,48 +31,45 @@ export class World {
   /** What was published can be read back, by every connection, from the moment it was heard of. */
   #readBack: Promise<void>[] = [];
 
-  private constructor(open: (clock: ManualClock) => Promise<Database>) {
+  private constructor(open: (clock: ManualClock) => Promise<Database>, seen: Counts) {
     this.#open = open;
+    this.#seen = seen;
   }
 
   /** `connections` databases over the same place, as several processes would open it. */
-  static async open(open: (clock: ManualClock) => Promise<Database>, connections: number): Promise<World> {
-    const world = new World(open);
-    for (let n = 0; n < connections; n++) world.#databases.push(await open(world.clock));
+  static async open(
+    open: (clock: ManualClock) => Promise<Database>,
+    connections: number,
+    seen: Counts,
+  ): Promise<World> {
+    const world = new World(open, seen);
+    for (let n = 0; n < connections; n++) world.#databases.push(await open(world.#clock));
     world.#databases[0]!.store.subscribe((notice) => world.#hear(notice));
     return world;
   }
 
   async perform(command: Command): Promise<void> {
     this.commands++;
-    switch (command.type) {
-      case 'move clock':
-        return this.clock.advance(command.ms);
-      case 'crash':
-        return this.#crash();
-      case 'renew':
-        return this.#renew(command.pick);
-      case 'decide': {
-        const decision = command.make({
-          now: this.clock.now(),
-          tasks: [...this.#tasks.values()],
-          claims: this.#claims,
-          holder: `worker ${this.commands % 3}`,
-        });
-        if (decision) await this.#decide(decision);
-      }
-    }
+    if (command.name === 'move clock') return this.#clock.advance(leapOf(command));
+    if (command.name === 'crash') return this.#crash();
+    if (command.name === 'renew') return this.#renew(command.n);
+    const decision = decisionOf(command, {
+      now: this.#clock.now(),
+      tasks: this.#all(),
+      claims: this.#claims,
+      holder: `worker ${this.commands % 3}`,
+    });
+    if (decision) await this.#decide(decision);
   }
 
   async close(): Promise<void> {
-    await this.compareAll();
     for (const database of [...this.#databases, ...this.#abandoned]) await database.close();
   }
 
   /** Everything the store can be asked, against the map. */
   async compareAll(): Promise<void> {
     const { store } = this.#anyDatabase();
-    for (const task of this.#tasks.values()) {
+    for (const task of this.#all()) {
       assert.deepEqual(unleased(await store.get(task.id)), unleased(task));
       assert.deepEqual(unleased(await store.family(task.id)), unleased(this.#reach('family', task.id)));
       assert.deepEqual(await store.journal(task.id), this.#journals.get(task.id));
@@ -83,22 +81,21 @@ export class World {
         listed.push(...page.tasks);
         cursor = page.nextCursor;
       }
-      const roots = [...this.#tasks.values()].filter(
-        (task) => task.owner === owner && task.parentId === undefined && !task.unpublished,
-      );
+      const isListed = (task: Task) => task.owner === owner && !task.parentId && !task.unpublished;
+      const roots = this.#all().filter(isListed);
       assert.deepEqual(unleased(listed), unleased(roots.toReversed()));
     }
-    const now = this.clock.now();
-    const ids = (tasks: Task[]) => tasks.map(({ id }) => id).sort();
-    const all = [...this.#tasks.values()];
-    const late = all.filter(
-      (task) => task.phase !== 'done' && task.deadlineAt !== null && task.deadlineAt <= now,
-    );
-    const over = all.filter((task) => task.phase === 'done' && task.purgeAt !== null && task.purgeAt <= now);
-    assert.deepEqual((await store.due('deadline', now, 1_000)).sort(), ids(late));
-    assert.deepEqual((await store.due('purge', now, 1_000)).sort(), ids(over));
-    const ended = all.filter((task) => task.phase === 'done' && !task.parentId && !task.unpublished);
-    assert.deepEqual((await store.due('oldest', Number.MAX_SAFE_INTEGER, 1_000)).sort(), ids(ended));
+    const now = this.#clock.now();
+    const due = async (what: Due, at: number, isDue: (task: Task) => unknown) => {
+      const ids = this.#all()
+        .filter(isDue)
+        .map(({ id }) => id);
+      assert.deepEqual((await store.due(what, at, 1_000)).sort(), ids.sort());
+    };
+    await due('deadline', now, (task) => task.phase !== 'done' && (task.deadlineAt ?? Infinity) <= now);
+    await due('purge', now, (task) => task.phase === 'done' && (task.purgeAt ?? Infinity) <= now);
+    const isEnded = (task: Task) => task.phase === 'done' && !task.parentId && !task.unpublished;
+    await due('oldest', Number.MAX_SAFE_INTEGER, isEnded);
     await this.#everythingHeard();
   }
 
@@ -117,15 +114,13 @@ export class World {
 
   /** A subscriber hears of every version of every task, once and in order, whichever connection committed it. */
   async #everythingHeard(): Promise<void> {
-    const behind = () =>
-      [...this.#tasks.values()].some((task) => this.#heard.get(task.id)?.at(-1) !== task.version);
+    const behind = () => this.#all().some(({ id, version }) => this.#heard.get(id)?.at(-1) !== version);
     await Promise.all(this.#readBack.splice(0));
     while (behind()) await new Promise<void>((resolve) => (this.#onHeard = resolve));
-    for (const { id, version } of this.#tasks.values())
-      assert.deepEqual(
-        this.#heard.get(id),
-        Array.from({ length: version }, (_, index) => index + 1),
-      );
+    for (const { id, version } of this.#all()) {
+      const versions = Array.from({ length: version }, (_, index) => index + 1);
+      assert.deepEqual(this.#heard.get(id), versions);
+    }
   }
 
   async #decide(decision: Decision): Promise<void> {
@@ -133,10 +128,11 @@ export class World {
     const actual = await this.#byTheStore(decision);
     if (expected instanceof Refusal || actual instanceof Refusal) {
       assert.equal(String(actual), String(expected));
-      return this.#count((actual as Error).name);
+      this.#seen.add((actual as Error).name);
+      return;
     }
     assert.deepEqual(unleased(actual), unleased(expected));
-    if (decision.kind === 'update' && decision.claim) this.#assertStanding(decision.claim);
+    if ('claim' in decision) this.#assertStanding(decision.claim);
     const after = applied(this.#tasks, expected);
     const broken = [...brokenByChange(this.#tasks, after, expected), ...brokenInvariants(after)];
     assert.deepEqual(broken, []);
@@ -154,30 +150,24 @@ export class World {
   }
 
   #byTheRules(decision: Decision): Change | Refusal {
-    if (decision.kind === 'create') {
+    if ('request' in decision) {
       const { owner, tool, idempotency } = decision.request;
-      const bearers = [...this.#tasks.values()].filter(
-        (task) =>
-          idempotency &&
-          task.idempotency?.key === idempotency.key &&
-          task.owner === owner &&
-          task.tool === tool,
-      );
-      return decision.decide(bearers[0]);
+      const isSame = (task: Task) =>
+        task.idempotency?.key === idempotency?.key && task.owner === owner && task.tool === tool;
+      return decision.decide(idempotency && this.#all().find(isSame));
     }
-    const decide = decision.decide as (subject: Reach[keyof Reach]) => Change | Refusal;
     if (!this.#tasks.has(decision.id)) return new TaskNotFound(decision.id);
-    return decide(this.#reach(decision.reach, decision.id));
+    return decision.decide(this.#reach(decision.reach, decision.id) as never);
   }
 
   async #byTheStore(decision: Decision): Promise<Change | Refusal> {
     const { store } = this.#anyDatabase();
     try {
-      if (decision.kind === 'update')
+      if ('reach' in decision)
         return await store.update(
           decision.reach,
           decision.id,
-          decision.decide as (subject: unknown) => Change | Refusal,
+          decision.decide as (subject: unknown) => Verdict,
         );
       const { owner, tool, idempotency } = decision.request;
       const scope = idempotency && { owner, tool, key: idempotency.key };
@@ -188,34 +178,32 @@ export class World {
     }
   }
 
-  #reach<R extends keyof Reach>(reach: R, id: TaskId): Reach[R] {
+  #reach(reach: keyof Reach, id: TaskId): Reach[keyof Reach] {
     const task = this.#tasks.get(id)!;
     const ancestors: Task[] = [];
     for (let at = task; at.parentId !== undefined; at = ancestors.at(-1)!)
       ancestors.push(this.#tasks.get(at.parentId)!);
     const descendants: Task[] = [];
     for (let level = [task]; level.length > 0; descendants.push(...level)) {
-      const parents = new Set(level.map((parent) => parent.id));
-      level = [...this.#tasks.values()].filter(
-        (one) => one.parentId !== undefined && parents.has(one.parentId),
-      );
+      const parents = new Set<TaskId | undefined>(level.map((parent) => parent.id));
+      level = this.#all().filter(({ parentId }) => parents.has(parentId));
     }
     const lineage: Lineage = { task, ancestors };
     const family: Family = { ...lineage, descendants };
-    return { task, lineage, family }[reach] as Reach[R];
+    return { task, lineage, family }[reach];
   }
 
   #remember(change: Change, after: Map<TaskId, Task>): void {
     this.#tasks = after;
     for (const { task, events, journal } of change.writes) {
-      for (const { type } of events) this.#count(type);
+      for (const { type } of events) this.#seen.add(type);
       this.#journals.set(task.id, [...(this.#journals.get(task.id) ?? []), ...(journal ?? [])]);
       if (events.some(({ type }) => type === 'claimed'))
         this.#claims.push({ taskId: task.id, epoch: task.epoch });
     }
     for (const id of change.removed) {
       this.#journals.delete(id);
-      this.#count('removed');
+      this.#seen.add('removed');
     }
   }
 
@@ -225,11 +213,11 @@ export class World {
     const [gone] = this.#databases.splice(1, 1);
     if (this.commands % 2 === 0) await gone!.close();
     else this.#abandoned.push(gone!);
-    this.#databases.push(await this.#open(this.clock));
+    this.#databases.push(await this.#open(this.#clock));
   }
 
   async #renew(pick: number): Promise<void> {
-    const claim = this.#claims[pick % Math.max(1, this.#claims.length)];
+    const claim = of(this.#claims, pick);
     if (!claim) return;
     const lost = await this.#anyDatabase().queue.renew([claim], 20_000);
     const task = this.#tasks.get(claim.taskId);
@@ -237,8 +225,8 @@ export class World {
     assert.deepEqual(lost, holds ? [] : [claim]);
   }
 
-  #count(name: string): void {
-    this.seen.set(name, (this.seen.get(name) ?? 0) + 1);
+  #all(): Task[] {
+    return [...this.#tasks.values()];
   }
 
   #anyDatabase(): Database {

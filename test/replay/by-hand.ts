@@ -1,13 +1,11 @@
 /** Passes of handlers written by hand, one at a time. */
-import { type TaskContext, taskContext } from '../../src/engine/context.ts';
-import { type Journal, readJournal } from '../../src/engine/journal.ts';
-import { unobservedPass } from '../../src/engine/observer.ts';
+import type { TaskContext } from '../../src/engine/context.ts';
+import { readJournal } from '../../src/engine/journal.ts';
 import { Pass } from '../../src/engine/pass.ts';
-import type { PassEnd, PassHost } from '../../src/engine/pass-host.ts';
+import type { PassEnd } from '../../src/engine/pass-host.ts';
 import type { Json } from '../../src/model/json.ts';
 import type { Task } from '../../src/model/task.ts';
-import { Host, type Manners } from './host.ts';
-import { subtaskTool } from './tell.ts';
+import { anyHost, calm, hostIn, type Manners, run } from './host.ts';
 import type { World } from './world.ts';
 
 export type HandlerByHand = (task: TaskContext) => Promise<unknown>;
@@ -29,18 +27,17 @@ export async function onePassOf(
   if (!claim) throw new Error('The task is parked.');
   const last = world.commits + diesAfter;
   const manners: Manners = {
-    lingerMs: 0,
+    ...calm,
     pause: async () => duringCommit?.(pass),
     fate: () => (world.commits + 1 >= last ? 'unheard' : 'heard'),
-    die: () => pass.stop(),
   };
   const { task } = world;
-  const host = new Host(world, claim, manners);
+  const { host, activity } = hostIn(world, claim, manners, () => pass.stop());
   const pass = new Pass(world.journal(), task, host);
-  const forget = world.onChange(() => pass.poke());
+  world.onChange = () => pass.poke();
   const end = await run(pass, task, handler);
-  forget();
-  if (host.problems.length > 0) throw new Error(host.problems.join('\n'));
+  world.onChange = () => {};
+  if (activity.problems.length > 0) throw new Error(activity.problems.join('\n'));
   return end;
 }
 
@@ -55,38 +52,10 @@ export async function toTheEnd(world: World, handler: HandlerByHand): Promise<Pa
 
 /** Replays a whole journal: nothing may be done, and nothing be written. */
 export function replayOf(records: readonly Json[], task: Task, handler: HandlerByHand): Promise<PassEnd> {
-  const journal: Journal = readJournal(records);
   const never = () => {
     throw new Error('A replay of the whole journal asked for more.');
   };
-  const host: PassHost = {
-    taskId: task.id,
-    lingerMs: 0,
-    longestJournal: 10_000,
-    mostOpenCalls: 10_000,
-    largestValue: 10_000,
-    observed: unobservedPass,
-    now: () => task.createdAt,
-    interrupts: () => false,
-    isHeld: () => true,
-    began: () => {},
-    commit: never,
-    look: never,
-    park: never,
-    schedule: never,
-  };
-  return run(new Pass(journal, task, host), task, handler);
-}
-
-function run(pass: Pass, task: Task, handler: HandlerByHand): Promise<PassEnd> {
-  const context = taskContext({
-    task,
-    tool: subtaskTool,
-    pass,
-    signal: new AbortController().signal,
-    report: () => {},
-    cancel: async () => {},
-  });
-  pass.run(() => handler(context));
-  return pass.ended;
+  const asking = { now: () => task.createdAt, commit: never, look: never, park: never, schedule: never };
+  const pass = new Pass(readJournal(records), task, { ...anyHost, taskId: task.id, ...asking });
+  return run(pass, task, handler);
 }

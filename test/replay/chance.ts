@@ -27,7 +27,7 @@ export class Chance {
     return this.below(2 ** 32) < probability * 2 ** 32;
   }
 
-  oneOf<T>(choices: readonly T[]): T {
+  oneOf<const T>(choices: readonly T[]): T {
     return choices[this.below(choices.length)]!;
   }
 

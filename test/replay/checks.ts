@@ -1,26 +1,13 @@
 /** What must hold for every program, however it is interrupted. */
-import type { Journal } from '../../src/engine/journal.ts';
 import type { TaskId } from '../../src/model/task.ts';
+import { Counts } from '../kit/counts.ts';
+import { inLanes } from '../kit/lanes.ts';
 import { Chance } from './chance.ts';
-import { Conductor } from './conductor.ts';
-import { type Dangers, FreePlayer } from './free.ts';
-import { inLanes } from './lanes.ts';
 import { type Life, live, type Player, type Setting } from './life.ts';
+import { conductor, type Dangers, freePlayer, spectator } from './players.ts';
 import type { Program } from './program.ts';
 import type { Story } from './tell.ts';
 import { World } from './world.ts';
-
-export interface Tally {
-  programs: number;
-  passes: number;
-  entries: number;
-  commits: number;
-  /** Passes that ended in the middle. */
-  deaths: number;
-  /** Kinds of calls that were settled, and how often. */
-  readonly settled: Map<string, number>;
-  readonly problems: Problem[];
-}
 
 export interface Problem {
   readonly seed: number;
@@ -28,118 +15,82 @@ export interface Problem {
   readonly what: string;
 }
 
-function newTally(): Tally {
-  return { programs: 0, passes: 0, entries: 0, commits: 0, deaths: 0, settled: new Map(), problems: [] };
-}
-
 /** The passes to check, and how long each may take. */
 export type Checked = Pick<Setting, 'Pass' | 'patienceMs'>;
 
-class Checks {
-  readonly #checked: Checked;
-  readonly #tally: Tally;
+/** Tasks that live at the same time. */
+const atOnce = 50;
 
-  constructor(checked: Checked, tally: Tally) {
-    this.#checked = checked;
-    this.#tally = tally;
-  }
-
-  async all(program: Program): Promise<void> {
-    this.#tally.programs++;
-    await this.#straightThrough(program);
-    await this.#inOneOrder(program);
-    await this.#atRandom(program);
-  }
-
-  /** Run through in peace, a handler is replayed to the same end by its journal alone. */
-  async #straightThrough(program: Program): Promise<void> {
-    await this.#freely(program, 'straight through', {});
-  }
-
-  /** Whatever dies at whatever moment, the journal that is left in the end replays to the same end. */
-  async #atRandom(program: Program): Promise<void> {
-    await this.#freely(program, 'deaths at random', { atCommit: 0.2, between: 0.04 });
-  }
-
-  /** Dying after every single commit changes nothing, if things happen in the same order. */
-  async #inOneOrder(program: Program): Promise<void> {
-    const inPeace = await this.#conducted(program, false);
-    if (!inPeace.life.story) return;
-    const dying = await this.#conducted(program, true);
-    if (!dying.life.story) return;
-    const problem =
-      storyDifference(inPeace.life.story, dying.life.story) ??
-      difference('journal', laidOut(inPeace.world), laidOut(dying.world));
-    if (problem) this.#problem(program, 'deaths after every commit', problem);
-    const { deaths } = dying.life;
-    if (deaths < dying.world.commits)
-      this.#problem(program, 'deaths after every commit', `only ${deaths} of ${dying.world.commits}`);
-  }
-
-  async #conducted(program: Program, diesAfterEveryCommit: boolean) {
-    const world = new World(program.seed);
-    const player = new Conductor(program.seed, world, { diesAfterEveryCommit });
-    const check = diesAfterEveryCommit ? 'deaths after every commit' : 'one thing at a time';
-    const life = await this.#live(program, world, player, check);
-    return { life, world };
-  }
-
-  async #freely(program: Program, check: string, dangers: Dangers): Promise<void> {
-    const world = new World(program.seed);
-    const player = new FreePlayer(new Chance(check, program.seed), dangers);
-    const life = await this.#live(program, world, player, check);
-    if (life.story) await this.#replay(program, world, life.story, `${check}, replayed`);
-  }
-
-  async #replay(program: Program, world: World, story: Story, check: string): Promise<void> {
-    const { commits } = world;
-    const life = await this.#live(program, world, new Spectator(), check);
-    if (!life.story) return;
-    const problem = storyDifference(story, life.story);
-    if (problem) this.#problem(program, check, problem);
-    if (world.commits > commits) this.#problem(program, check, 'A replay of the whole journal added to it.');
-  }
-
-  async #live(program: Program, world: World, player: Player, check: string): Promise<Life> {
-    const life = await live({ ...this.#checked, program, world, player });
-    const tally = this.#tally;
-    tally.passes += life.passes;
-    tally.deaths += life.deaths;
-    if (!(player instanceof Spectator)) {
-      const { entries, calls } = world.journal();
-      tally.entries += entries.length;
-      tally.commits += world.commits;
-      for (const { call } of entries) {
-        const { kind } = calls[call]!;
-        tally.settled.set(kind, (tally.settled.get(kind) ?? 0) + 1);
-      }
-    }
-    for (const problem of life.problems) this.#problem(program, check, problem);
-    if (!life.story) this.#problem(program, check, described(life.end));
-    return life;
-  }
-
-  #problem({ seed }: Program, check: string, what: string): void {
-    this.#tally.problems.push({ seed, check, what });
-  }
+/** Puts each program to a check, until that has found enough problems. */
+export async function checkEach(
+  programs: Iterable<Program>,
+  check: (program: Program, problem: (check: string, what: string) => void) => Promise<void>,
+  enough = Infinity,
+): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  const one = (program: Program) =>
+    check(program, (name, what) => problems.push({ seed: program.seed, check: name, what }));
+  await inLanes(programs, atOnce, one, () => problems.length < enough);
+  return problems;
 }
 
-/** Lets nothing happen and no work be done: what is recorded must be enough. */
-class Spectator implements Player {
-  readonly polls = false;
-  readonly lingerMs = 0;
-  work<T>(key: string): Promise<T> {
-    throw new Error(`Work was begun in the replay of a whole journal: ${key}`);
-  }
-  async pause(): Promise<void> {}
-  fate(): 'heard' {
-    return 'heard';
-  }
-  async accompany(): Promise<void> {}
-  stir(): boolean {
-    return false;
-  }
-  died(): void {}
+export interface Tally {
+  /** Programs, their passes, entries and commits, and the passes that ended in the middle. */
+  readonly counts: Counts;
+  /** Kinds of calls that were settled, and how often. */
+  readonly settled: Counts;
+  readonly problems: readonly Problem[];
+}
+
+export async function checkLives(
+  checked: Checked,
+  programs: Iterable<Program>,
+  enough?: number,
+): Promise<Tally> {
+  const [counts, settled] = [new Counts(), new Counts()];
+  const check = async (program: Program, problem: (check: string, what: string) => void) => {
+    counts.add('programs');
+    const play = async (name: string, world: World, player: Player): Promise<Life> => {
+      const life = await live({ ...checked, program, world, player });
+      counts.add('passes', life.passes);
+      counts.add('deaths', life.deaths);
+      if (player !== spectator) {
+        const { entries, calls } = world.recorded;
+        counts.add('entries', entries.length);
+        counts.add('commits', world.commits);
+        for (const { call } of entries) settled.add(calls[call]!.kind);
+      }
+      for (const what of life.problems) problem(name, what);
+      if (!life.story) problem(name, described(life.end));
+      return life;
+    };
+
+    /** Interrupted or not, a handler is replayed to the same end by the journal that is left. */
+    const freely = async (name: string, dangers: Dangers) => {
+      const world = new World(program.seed);
+      const { story } = await play(name, world, freePlayer(new Chance(name, program.seed), dangers));
+      if (!story) return;
+      const { commits } = world;
+      const replayed = await play(`${name}, replayed`, world, spectator);
+      for (const what of differences(story, replayed.story)) problem(`${name}, replayed`, what);
+      if (world.commits > commits) problem(name, 'A replay of the whole journal added to it.');
+    };
+    await freely('straight through', {});
+    await freely('deaths at random', { atCommit: 0.2, between: 0.04 });
+
+    // Dying after every single commit changes nothing, if things happen in the same order.
+    const [inPeace, dying] = [new World(program.seed), new World(program.seed)];
+    const name = 'deaths after every commit';
+    const { story } = await play('one thing at a time', inPeace, conductor(program.seed, false));
+    if (!story) return;
+    const { deaths, ...life } = await play(name, dying, conductor(program.seed, true));
+    for (const what of differences(story, life.story)) problem(name, what);
+    if (!life.story) return;
+    for (const what of difference('journal', laidOut(inPeace), laidOut(dying))) problem(name, what);
+    if (deaths < dying.commits) problem(name, `only ${deaths} of ${dying.commits}`);
+  };
+  const problems = await checkEach(programs, check, enough);
+  return { counts, settled, problems };
 }
 
 function described(end: Life['end']): string {
@@ -147,25 +98,26 @@ function described(end: Life['end']): string {
   return 'error' in end ? `${end.type}: ${end.error}` : end.type;
 }
 
-function storyDifference(one: Story, other: Story): string | undefined {
-  return (
-    difference('log', one.log, other.log) ??
-    difference('clock', one.moments, other.moments) ??
-    difference('end', [one.how, one.value], [other.how, other.value])
-  );
+/** A life without a story is a problem of its own. */
+function differences(one: Story, other: Story = one): string[] {
+  return [
+    ...difference('log', one.log, other.log),
+    ...difference('clock', one.moments, other.moments),
+    ...difference('end', [one.how, one.value], [other.how, other.value]),
+  ];
 }
 
-function difference(what: string, one: readonly unknown[], other: readonly unknown[]): string | undefined {
-  for (let n = 0; n < Math.max(one.length, other.length); n++) {
-    const [here, there] = [JSON.stringify(one[n]), JSON.stringify(other[n])];
-    if (here !== there) return `The ${what} differs at ${n}: ${here}, then ${there}`;
-  }
-  return undefined;
+function difference(what: string, one: readonly unknown[], other: readonly unknown[]): string[] {
+  const [here, there] = [one, other].map((list) => list.map((item) => JSON.stringify(item)));
+  const n = Array.from({ length: Math.max(one.length, other.length) }).findIndex(
+    (_, n) => here![n] !== there![n],
+  );
+  return n === -1 ? [] : [`The ${what} differs at ${n}: ${here![n]}, then ${there![n]}`];
 }
 
 /** The calls and entries of a journal, with the ids of subtasks replaced by the order in which they were started. */
 function laidOut(world: World): unknown[] {
-  const { calls, entries }: Journal = world.journal();
+  const { calls, entries } = world.recorded;
   const named = (text: string) =>
     text.replace(/[a-z2-7]{32}/, (id: TaskId) => `subtask ${world.ordinalOf(id)}`);
   return [
@@ -174,25 +126,13 @@ function laidOut(world: World): unknown[] {
   ];
 }
 
-export interface Many {
-  readonly programs: Iterable<Program>;
-  /** How many tasks live at the same time. */
-  readonly atOnce: number;
-  /** Problems after which there is no need to go on. */
-  readonly enough?: number;
+/** A run that settles calls of some kinds only would be too tame to prove anything. */
+export const allKinds = ['ask', 'event', 'result', 'sleep', 'start', 'step', 'until'];
+
+export function summary({ problems, counts, settled }: Tally, seed: number): string {
+  return `${counts}, ${problems.length} problems\n${settled}\n${howToRepeat(seed, problems)}`;
 }
 
-export async function checkMany(
-  checked: Checked,
-  { programs, atOnce, enough = Infinity }: Many,
-): Promise<Tally> {
-  const tally = newTally();
-  const checks = new Checks(checked, tally);
-  await inLanes(
-    programs,
-    atOnce,
-    (program) => checks.all(program),
-    () => tally.problems.length < enough,
-  );
-  return tally;
+export function howToRepeat(seed: number, problems: readonly Problem[] = []): string {
+  return `seed ${seed}; to repeat: HOLDFAST_SEED=${problems[0]?.seed ?? seed} npm test -- test/replay`;
 }

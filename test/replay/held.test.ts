@@ -52,7 +52,7 @@ test.each(changes)(
       /^Waiting for a worker with the handler that began this task: in publish version 1, (.*)\.$/.exec(
         held.statusMessage!,
       )!;
-    expect(difference).toMatch(message);
+    expect(difference).toEqual(message);
     expect(await database.store.journal(id)).toEqual(journal);
 
     await tasks.answer(id, { 'where to': { roots: [{ uri: 'file:///site' }] } });

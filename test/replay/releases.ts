@@ -1,4 +1,6 @@
 /** One handler, and later releases of it that do not fit a task which the first one began. */
+import { expect } from 'vitest';
+import type { TaskContext } from '../../src/engine/context.ts';
 import type { HandlerByHand } from './by-hand.ts';
 
 /** The release that began the task, which has come as far as its question. */
@@ -12,138 +14,91 @@ export const old: HandlerByHand = async (task) => {
   return task.step('publish', () => ({ drafts, roots: roots.roots.length }));
 };
 
+/** Steps beside each other. */
+const steps = (task: TaskContext, ...names: readonly string[]) =>
+  Promise.all(names.map((name) => task.step(name, () => 0)));
+
+/** Finds, and then makes these steps. */
+const found =
+  (...names: readonly string[]): HandlerByHand =>
+  async (task) => {
+    await steps(task, 'find');
+    await steps(task, ...names);
+  };
+
+/** As far as the question, and then this. */
+const drafted =
+  (rest: HandlerByHand): HandlerByHand =>
+  async (task) => {
+    await found('draft text', 'draft images')(task);
+    await rest(task);
+  };
+
+/** How it is told that the handler makes another call than the recorded one, or ends before it. */
+const now = (recorded: string, made: string) =>
+  `the journal has task.${recorded}, the handler now makes task.${made}`;
+const ended = (recorded: string) => `the handler ended, the journal has task.${recorded} before that`;
+
 /** What changed, the release that brought it, and how the difference is told. */
-export const changes: readonly [string, HandlerByHand, RegExp][] = [
-  [
-    'a step was renamed',
-    async (task) => {
-      await task.step('look for', () => 0);
-    },
-    /^the journal has task\.step\("find"\), the handler now makes task\.step\("look for"\)$/,
-  ],
-  [
-    'a step was removed',
-    async (task) => {
-      await task.step('find', () => 0);
-      await Promise.all([task.step('draft images', () => 0)]);
-    },
-    /^the journal has task\.step\("draft text"\), the handler now makes task\.step\("draft images"\)$/,
-  ],
+export const changes: readonly [string, HandlerByHand, unknown][] = [
+  ['a step was renamed', (task) => steps(task, 'look for'), now('step("find")', 'step("look for")')],
+  ['a step was removed', found('draft images'), now('step("draft text")', 'step("draft images")')],
   [
     'a step was removed from the end of parallel ones',
-    async (task) => {
-      await task.step('find', () => 0);
-      await Promise.all([task.step('draft text', () => 0)]);
-    },
-    /^the handler no longer makes task\.step\("draft images"\)$/,
+    found('draft text'),
+    'the handler no longer makes task.step("draft images")',
   ],
-  [
-    'a step was added between others',
-    async (task) => {
-      await task.step('find', () => 0);
-      await task.step('check', () => 0);
-    },
-    /^the journal has task\.step\("draft text"\), the handler now makes task\.step\("check"\)$/,
-  ],
+  ['a step was added between others', found('check'), now('step("draft text")', 'step("check")')],
   [
     'a step was added beside the first',
-    async (task) => {
-      await Promise.all([task.step('find', () => 0), task.step('check', () => 0)]);
-    },
-    /^the journal has task\.step\("draft text"\), the handler now makes task\.step\("check"\)$/,
+    (task) => steps(task, 'find', 'check'),
+    now('step("draft text")', 'step("check")'),
   ],
   [
     'two steps were reordered',
-    async (task) => {
-      await task.step('find', () => 0);
-      await Promise.all([task.step('draft images', () => 0), task.step('draft text', () => 0)]);
-    },
-    /^the journal has task\.step\("draft text"\), the handler now makes task\.step\("draft images"\)$/,
+    found('draft images', 'draft text'),
+    now('step("draft text")', 'step("draft images")'),
   ],
   [
     'a step is made before another has ended',
-    async (task) => {
-      await Promise.all([
-        task.step('find', () => 0),
-        task.step('draft text', () => 0),
-        task.step('draft images', () => 0),
-      ]);
-    },
-    /^task\.step\("draft text"\) was made after 1 entry, the handler now makes it after 0 entries$/,
+    (task) => steps(task, 'find', 'draft text', 'draft images'),
+    'task.step("draft text") was made after 1 entry, the handler now makes it after 0 entries',
   ],
   [
     'a step became a poll',
-    async (task) => {
-      await task.until('find', () => true, { every: '1s' });
-    },
-    /^the journal has task\.step\("find"\), the handler now makes task\.until\("find"\)$/,
+    (task) => task.until('find', () => true, { every: '1s' }),
+    now('step("find")', 'until("find")'),
   ],
   [
     'the open question was removed, and its neighbour stays',
-    async (task) => {
-      await task.step('find', () => 0);
-      await Promise.all([task.step('draft text', () => 0), task.step('draft images', () => 0)]);
-      await Promise.all([task.event('embargo lifted')]);
-    },
-    /^the journal has task\.ask\("where to"\), the handler now makes task\.event\("embargo lifted"\)$/,
+    drafted((task) => task.event('embargo lifted')),
+    now('ask("where to")', 'event("embargo lifted")'),
   ],
   [
     'the open question was removed, and the next step is made at once',
-    async (task) => {
-      await task.step('find', () => 0);
-      await Promise.all([task.step('draft text', () => 0), task.step('draft images', () => 0)]);
-      await task.step('publish', () => 0);
-    },
-    /^the journal has task\.ask\("where to"\), the handler now makes task\.step\("publish"\)$/,
+    drafted((task) => steps(task, 'publish')),
+    now('ask("where to")', 'step("publish")'),
   ],
   [
     'another call was added beside the open question',
-    async (task) => {
-      await task.step('find', () => 0);
-      await Promise.all([task.step('draft text', () => 0), task.step('draft images', () => 0)]);
-      await Promise.all([
-        task.ask('where to', { roots: true }),
-        task.event('embargo lifted'),
-        task.sleep('1d'),
-      ]);
-    },
-    /^the handler now makes task\.sleep\(\), the journal has no call there$/,
+    drafted((task) =>
+      Promise.all([task.ask('where to', { roots: true }), task.event('embargo lifted'), task.sleep('1d')]),
+    ),
+    'the handler now makes task.sleep(), the journal has no call there',
   ],
-  [
-    'the handler returns before the open question',
-    async (task) => {
-      await task.step('find', () => 0);
-      await Promise.all([task.step('draft text', () => 0), task.step('draft images', () => 0)]);
-    },
-    /^the handler ended, the journal has task\.ask\("where to"\) before that$/,
-  ],
-  [
-    'the handler returns after its first step',
-    async (task) => {
-      await task.step('find', () => 0);
-    },
-    /^the handler ended, the journal has task\.step\("draft text"\) before that$/,
-  ],
-  [
-    'the handler throws at once',
-    async () => {
-      throw new Error('Not any more');
-    },
-    /^the handler ended, the journal has task\.step\("find"\) before that$/,
-  ],
+  ['the handler returns before the open question', drafted(async () => {}), ended('ask("where to")')],
+  ['the handler returns after its first step', found(), ended('step("draft text")')],
+  ['the handler throws at once', () => Promise.reject(new Error('Not any more')), ended('step("find")')],
   [
     'the handler reads the clock outside a step',
-    async (task) => {
-      await task.step(`find at ${performance.now()}`, () => 0);
-    },
-    /^the journal has task\.step\("find"\), the handler now makes task\.step\("find at \d/,
+    (task) => steps(task, `find at ${performance.now()}`),
+    expect.stringMatching(
+      /^the journal has task\.step\("find"\), the handler now makes task\.step\("find at \d/,
+    ),
   ],
   [
     'the handler reads a random number outside a step',
-    async (task) => {
-      await task.step('find', () => 0);
-      if (Math.random() < 2) await task.step('draft nothing', () => 0);
-    },
-    /^the journal has task\.step\("draft text"\), the handler now makes task\.step\("draft nothing"\)$/,
+    (task) => found(...(Math.random() < 2 ? ['draft nothing'] : []))(task),
+    now('step("draft text")', 'step("draft nothing")'),
   ],
 ];

@@ -5,41 +5,36 @@ import type { Node } from './program.ts';
 
 export type Step = Extract<Node, { kind: 'step' }>;
 
+const values: Readonly<Record<Step['gives'], (path: string) => unknown>> = {
+  nothing: () => undefined,
+  null: () => null,
+  text: (path) => path,
+  number: (path) => hash(path),
+  list: (path) => [path, hash(path), null],
+  object: (path) => ({ path, more: { list: [true, path] } }),
+};
+
+/** What a failing attempt throws, or returns although it is not JSON. */
+const errors: Readonly<Record<Step['error'], (path: string) => unknown>> = {
+  plain: (path) => new Error(path),
+  typed: (path) => new TypeError(path),
+  final: (path) => new TerminalError(path),
+  protocol: (path) => new ProtocolError(-32_000, path, { path }),
+  text: (path) => path,
+  'not JSON': (path) => ({ path, big: 1n }),
+};
+
 /** What the step gives, if it succeeds. */
 export function givenBy({ gives }: Step, path: string): unknown {
-  switch (gives) {
-    case 'nothing':
-      return undefined;
-    case 'null':
-      return null;
-    case 'text':
-      return path;
-    case 'number':
-      return hash(path);
-    case 'list':
-      return [path, hash(path), null];
-    case 'object':
-      return { path, more: { list: [true, path] } };
-  }
+  return values[gives](path);
 }
 
 /** Lets one attempt at a step end as the program says. */
 export function endOf(step: Step, path: string, attempt: number): unknown {
   if (attempt > step.failures) return givenBy(step, path);
-  switch (step.error) {
-    case 'plain':
-      throw new Error(path);
-    case 'typed':
-      throw new TypeError(path);
-    case 'final':
-      throw new TerminalError(path);
-    case 'protocol':
-      throw new ProtocolError(-32_000, path, { path });
-    case 'text':
-      throw path;
-    case 'not JSON':
-      return { path, big: 1n };
-  }
+  const error = errors[step.error](path);
+  if (step.error === 'not JSON') return error;
+  throw error;
 }
 
 /** Whether its last attempt fails. */

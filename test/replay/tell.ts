@@ -12,7 +12,7 @@ import type { Schema } from '../../src/engine/schema.ts';
 import { type DurableTool, durableTool } from '../../src/engine/tool.ts';
 import type { TaskId } from '../../src/model/task.ts';
 import { hash } from './chance.ts';
-import type { Node, Program } from './program.ts';
+import type { Node, Program, Pure } from './program.ts';
 import { fails, givenBy, isFailureOf, type Step, text } from './step-ends.ts';
 
 /** How a handler ended, and everything that it noticed on the way. */
@@ -20,7 +20,7 @@ export interface Story {
   readonly how: 'returned' | 'threw';
   readonly value: number | string;
   readonly log: readonly string[];
-  /** What `task.now()` said. */
+  /** What `task.now()` returned. */
   readonly moments: readonly number[];
 }
 
@@ -33,16 +33,16 @@ export class Threw extends Error {
   }
 }
 
-type Poll = Extract<Node, { kind: 'until' }>;
+type Some<K extends Node['kind']> = Extract<Node, { kind: K }>;
 
 /** What steps and polls do, and who answers: the part of a handler that is not pure. */
 export interface Effects {
   step(path: string, step: Step, context: StepContext): unknown;
-  look(path: string, poll: Poll, context: StepContext): unknown;
+  look(path: string, poll: Some<'until'>): unknown;
   /** The handler will wait for this event. */
   expects(event: string): void;
-  /** The handler has begun this node. */
-  begins?(node: Node, path: string): void;
+  /** The handler has begun a node. */
+  begins?(): void;
   /** Subtasks by the order in which they were started: their ids are never twice the same. */
   ordinalOf(id: TaskId): number;
 }
@@ -56,24 +56,6 @@ export const subtaskTool: DurableTool = durableTool('subtask', {}, async (_, tas
   return `${number}`;
 });
 
-/** Rejects with `Threw`, or resolves to the story. */
-export async function tell(program: Program, task: TaskContext, effects: Effects): Promise<Story> {
-  const telling = new Telling(program, task, effects);
-  const { log, moments } = telling;
-  const end = (how: Story['how'], value: Story['value']) => ({
-    how,
-    value,
-    log: [...log],
-    moments: [...moments],
-  });
-  try {
-    return end('returned', await telling.run(program.root, ''));
-  } catch (error) {
-    if (error instanceof EarlyReturn) return end('returned', error.message);
-    throw new Threw(end('threw', text(error)));
-  }
-}
-
 class EarlyReturn extends Error {}
 
 /** A wrong value is a failure of the engine, and ends up in the log, where no other run has it. */
@@ -83,41 +65,96 @@ export function wrongValues({ log }: Story): string[] {
   return log.filter((line) => line.startsWith(wrong));
 }
 
-class Telling {
-  readonly log: string[] = [];
-  readonly moments: number[] = [];
-  readonly #program: Program;
-  readonly #task: TaskContext;
-  readonly #effects: Effects;
+/** Rejects with `Threw`, or resolves to the story. */
+export async function tell({ names, root }: Program, task: TaskContext, effects: Effects): Promise<Story> {
+  const log: string[] = [];
+  const moments: number[] = [];
+  const note = (line: string) => log.push(line);
+  const now = () => {
+    moments.push(task.now());
+    return moments.at(-1)!;
+  };
 
-  constructor(program: Program, task: TaskContext, effects: Effects) {
-    this.#program = program;
-    this.#task = task;
-    this.#effects = effects;
+  const step = async (node: Step, path: string, name: string): Promise<unknown> => {
+    const options = node.attempts > 1 ? { retry: { attempts: node.attempts, delay: node.delay } } : {};
+    try {
+      const run = (context: StepContext) => effects.step(path, node, context) as object;
+      const value = await task.step(name, run, options);
+      if (fails(node) || text(value) !== text(givenBy(node, path)))
+        note(`${wrong}: ${path} gave ${text(value)}`);
+      return value;
+    } catch (error) {
+      if (!fails(node) || !isFailureOf(node, path, error))
+        note(`${wrong}: ${path} failed with ${text(error)}`);
+      throw error;
+    }
+  };
+
+  const subtask = async ({ next }: Some<'subtask'>, path: string): Promise<unknown> => {
+    const started = await task.start(subtaskTool);
+    const ordinal = effects.ordinalOf(started.id);
+    note(`${path} started ${ordinal}`);
+    if (next === 'nothing') return ordinal;
+    if (next === 'cancel') {
+      await started.cancel(path);
+      note(`${path} cancelled`);
+    }
+    if (next === 'two results') {
+      const [one, other] = await Promise.all([started.result(), started.result()]);
+      spoil(one);
+      return other;
+    }
+    return started.result();
+  };
+
+  const call = (node: Some<'step' | 'ask' | 'sleep' | 'event' | 'until' | 'subtask'>, path: string) => {
+    if (node.kind === 'subtask') return subtask(node, path);
+    if (node.kind === 'sleep') return node.until ? task.sleepUntil(now() + node.ms) : task.sleep(node.ms);
+    const name = names === 'distinct' ? `${node.name}${path}` : node.name;
+    if (node.kind === 'step') return step(node, path, name);
+    const patience = node.timeout === undefined ? {} : { timeout: node.timeout };
+    switch (node.kind) {
+      case 'ask':
+        // Which of the forms of a question it is makes no difference to its type here.
+        return task.ask(name, questions[node.form] as { readonly roots: true }, patience);
+      case 'event':
+        effects.expects(name);
+        return task.event(name, patience);
+      case 'until':
+        return task.until(name, () => effects.look(path, node), { every: 7, ...patience });
+    }
+  };
+
+  async function* generate(parts: readonly Node[], path: string): AsyncGenerator<number> {
+    try {
+      for (const part of parts) yield await run(part, path);
+    } finally {
+      note(`${path} closed`);
+    }
   }
 
   /** The value is a number that depends on everything below the node. */
-  async run(node: Node, above: string): Promise<number> {
+  const run = async (node: Node, above: string): Promise<number> => {
     const path = `${above}.${node.id}`;
-    this.#effects.begins?.(node, path);
+    effects.begins?.();
+    const inTurn = async (nodes: readonly Node[], paths: (index: number) => string = () => path) => {
+      let sum = 0;
+      for (const [index, part] of nodes.entries()) sum += await run(part, paths(index));
+      return sum;
+    };
+    const together = (nodes: readonly Node[], paths: (index: number) => string = () => path) =>
+      nodes.map((part, index) => run(part, paths(index)));
     switch (node.kind) {
-      case 'step':
-      case 'ask':
-      case 'sleep':
-      case 'event':
-      case 'until':
-      case 'subtask':
-        return this.#call(node, path);
       case 'pure':
-        await pureWait(node.how, node.turns);
-        this.#say(`${path} went on`);
+        await pureWait(node);
+        note(`${path} went on`);
         return node.turns;
       case 'timer':
         await new Promise((resolve) => setTimeout(resolve, node.ms));
-        this.#say(`${path} went on`);
+        note(`${path} went on`);
         return 1;
       case 'now':
-        this.moments.push(this.#task.now());
+        now();
         return 3;
       case 'throw':
         throw new Error(path);
@@ -125,179 +162,87 @@ class Telling {
         throw new EarlyReturn(path);
       case 'gone':
         return 0;
-      case 'sequence': {
-        let sum = 0;
-        for (const part of node.parts) sum += await this.run(part, path);
-        return sum;
-      }
+      case 'sequence':
+        return inTurn(node.parts);
       case 'all':
-        return total(await Promise.all(node.parts.map((part) => this.run(part, path))));
+        return total(await Promise.all(together(node.parts)));
       case 'allSettled': {
-        const ends = await Promise.allSettled(node.parts.map((part) => this.run(part, path)));
+        const ends = await Promise.allSettled(together(node.parts));
         return total(ends.map((end) => (end.status === 'fulfilled' ? end.value : 5)));
       }
-      case 'race': {
-        const first = await Promise.race(node.parts.map((part) => this.run(part, path)));
-        this.#say(`${path} won by ${first}`);
-        return first;
-      }
+      case 'race':
       case 'any': {
-        const first = await Promise.any(node.parts.map((part) => this.run(part, path)));
-        this.#say(`${path} won by ${first}`);
+        const branches = together(node.parts);
+        const first = await (node.kind === 'race' ? Promise.race(branches) : Promise.any(branches));
+        note(`${path} won by ${first}`);
         return first;
       }
       case 'loop': {
-        const rounds = Array.from({ length: node.times }, (_, round) => `${path}#${round}`);
-        if (node.together) return total(await Promise.all(rounds.map((round) => this.run(node.body, round))));
-        let sum = 0;
-        for (const round of rounds) sum += await this.run(node.body, round);
-        return sum;
+        const rounds = Array<Node>(node.times).fill(node.body);
+        const paths = (round: number) => `${path}#${round}`;
+        return node.together ? total(await Promise.all(together(rounds, paths))) : inTurn(rounds, paths);
       }
       case 'try':
         try {
-          return await this.run(node.body, path);
+          return await run(node.body, path);
         } catch (error) {
-          this.#say(`${path} caught ${text(error)}`);
+          note(`${path} caught ${text(error)}`);
           if (!node.rescue) throw error;
-          return await this.run(node.rescue, path);
+          return await run(node.rescue, path);
         } finally {
-          this.#say(`${path} finally`);
-          if (node.finally) await this.run(node.finally, path);
+          note(`${path} finally`);
+          if (node.finally) await run(node.finally, path);
         }
       case 'dangle':
-        this.run(node.body, path).then(
-          (value) => this.#say(`${path} came to ${value}`),
-          (error) => this.#say(`${path} threw ${text(error)}`),
+        run(node.body, path).then(
+          (value) => note(`${path} came to ${value}`),
+          (error) => note(`${path} threw ${text(error)}`),
         );
         return 2;
       case 'generator': {
         let sum = 0;
-        for await (const value of this.#generate(node.parts, path)) {
+        for await (const value of generate(node.parts, path)) {
           sum += value;
           if (value % 7 === 3) break;
         }
         return sum;
       }
       case 'if': {
-        const value = await this.run(node.condition, path);
-        return this.run((value + this.log.length) % 2 === 0 ? node.yes : node.no, path);
+        const value = await run(node.condition, path);
+        return run((value + log.length) % 2 === 0 ? node.yes : node.no, path);
       }
-    }
-  }
-
-  async *#generate(parts: readonly Node[], path: string): AsyncGenerator<number> {
-    try {
-      for (const part of parts) yield await this.run(part, path);
-    } finally {
-      this.#say(`${path} closed`);
-    }
-  }
-
-  async #call(node: Node, path: string): Promise<number> {
-    this.#say(`${path} ${node.kind}`);
-    try {
-      const value = await this.#settled(node, path);
-      this.#say(`${path} gave ${text(value)}`);
-      const number = hash(text(value)) % 100;
-      spoil(value);
-      return number;
-    } catch (error) {
-      this.#say(`${path} failed ${text(error)}`);
-      throw error;
-    }
-  }
-
-  async #settled(node: Node, path: string): Promise<unknown> {
-    const task = this.#task;
-    const named = (name: string) => (this.#program.names === 'distinct' ? `${name}${path}` : name);
-    const patience = 'timeout' in node && node.timeout !== undefined ? { timeout: node.timeout } : {};
-    switch (node.kind) {
-      case 'step':
-        return this.#step(node, path, named(node.name));
-      case 'ask':
-        return ask(task, named(node.name), node.form, patience);
-      case 'sleep':
-        return node.until ? task.sleepUntil(this.#now() + node.ms) : task.sleep(node.ms);
-      case 'event':
-        this.#effects.expects(named(node.name));
-        return task.event(named(node.name), patience);
-      case 'until':
-        return task.until(named(node.name), (context) => this.#effects.look(path, node, context), {
-          every: 7,
-          ...patience,
-        });
-      case 'subtask':
-        return this.#subtask(node.next, path);
       default:
-        throw new TypeError(`${node.kind} is no call.`);
+        note(`${path} ${node.kind}`);
+        try {
+          const value = await call(node, path);
+          note(`${path} gave ${text(value)}`);
+          const number = hash(text(value)) % 100;
+          spoil(value);
+          return number;
+        } catch (error) {
+          note(`${path} failed ${text(error)}`);
+          throw error;
+        }
     }
-  }
+  };
 
-  async #step(node: Step, path: string, name: string): Promise<unknown> {
-    const options = node.attempts > 1 ? { retry: { attempts: node.attempts, delay: node.delay } } : {};
-    try {
-      const value = await this.#task.step(
-        name,
-        (context) => this.#effects.step(path, node, context) as object,
-        options,
-      );
-      if (fails(node) || text(value) !== text(givenBy(node, path)))
-        this.#say(`${wrong}: ${path} gave ${text(value)}`);
-      return value;
-    } catch (error) {
-      if (!fails(node) || !isFailureOf(node, path, error))
-        this.#say(`${wrong}: ${path} failed with ${text(error)}`);
-      throw error;
-    }
-  }
-
-  async #subtask(next: 'result' | 'two results' | 'cancel' | 'nothing', path: string): Promise<unknown> {
-    const subtask = await this.#task.start(subtaskTool);
-    const ordinal = this.#effects.ordinalOf(subtask.id);
-    this.#say(`${path} started ${ordinal}`);
-    if (next === 'nothing') return ordinal;
-    if (next === 'cancel') {
-      await subtask.cancel(path);
-      this.#say(`${path} cancelled`);
-    }
-    if (next === 'two results') {
-      const [one, other] = await Promise.all([subtask.result(), subtask.result()]);
-      spoil(one);
-      return other;
-    }
-    return subtask.result();
-  }
-
-  #now(): number {
-    const now = this.#task.now();
-    this.moments.push(now);
-    return now;
-  }
-
-  #say(line: string): void {
-    this.log.push(line);
+  const story = (how: Story['how'], value: Story['value']): Story =>
+    structuredClone({ how, value, log, moments });
+  try {
+    return story('returned', await run(root, ''));
+  } catch (error) {
+    if (error instanceof EarlyReturn) return story('returned', error.message);
+    throw new Threw(story('threw', text(error)));
   }
 }
 
-async function ask(
-  task: TaskContext,
-  key: string,
-  form: Extract<Node, { kind: 'ask' }>['form'],
-  patience: { timeout?: number },
-): Promise<unknown> {
-  switch (form) {
-    case 'form':
-      return task.ask(key, { message: 'A number?', schema: numberForm(0) }, patience);
-    case 'slow form':
-      return task.ask(key, { message: 'A number?', schema: numberForm(9) }, patience);
-    case 'url':
-      return task.ask(key, { message: 'Please sign', url: 'https://example.org/sign' }, patience);
-    case 'sampling':
-      return task.ask(key, { sampling: { maxTokens: 5, messages: [] } }, patience);
-    case 'roots':
-      return task.ask(key, { roots: true }, patience);
-  }
-}
+const questions: Readonly<Record<Some<'ask'>['form'], object>> = {
+  form: { message: 'A number?', schema: numberForm(0) },
+  'slow form': { message: 'A number?', schema: numberForm(9) },
+  url: { message: 'Please sign', url: 'https://example.org/sign' },
+  sampling: { sampling: { maxTokens: 5, messages: [] } },
+  roots: { roots: true },
+};
 
 /** A schema that takes some turns to check a value, and changes it. */
 function numberForm(turns: number): Schema<{ n: number }, { n: number; checked: true }> {
@@ -306,7 +251,8 @@ function numberForm(turns: number): Schema<{ n: number }, { n: number; checked: 
     '~standard': {
       version: 1,
       vendor: 'replay tests',
-      validate: (value) => (turns === 0 ? check(value) : pureWait('await', turns).then(() => check(value))),
+      validate: (value) =>
+        turns === 0 ? check(value) : pureWait({ how: 'await', turns }).then(() => check(value)),
       jsonSchema: {
         input: () => ({ type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }),
       },
@@ -314,24 +260,22 @@ function numberForm(turns: number): Schema<{ n: number }, { n: number; checked: 
   };
 }
 
-/** Waits that need no journal: nothing but ticks and microtasks leads out of them. */
-async function pureWait(how: Extract<Node, { kind: 'pure' }>['how'], turns: number): Promise<void> {
-  if (how === 'stream') {
-    for await (const _ of Readable.from(Array.from({ length: turns }, (_, n) => `${n}`)));
-    return;
-  }
-  if (how === 'web stream') {
-    for await (const _ of ReadableStream.from(Array.from({ length: turns }, (_, n) => n)));
-    return;
-  }
-  for (let turn = 0; turn < turns; turn++) {
-    if (how === 'await') await null;
-    else if (how === 'tick') await new Promise<void>((resolve) => process.nextTick(resolve));
-    else if (how === 'microtask') await new Promise<void>((resolve) => queueMicrotask(resolve));
-    else if (how === 'nested') await (async () => await (async () => {})())();
-    // biome-ignore lint/suspicious/noThenProperty: a thenable takes other turns than a promise.
-    else await { then: (resolve: () => void) => queueMicrotask(resolve) };
-  }
+/** One turn of each kind: nothing but ticks and microtasks leads out of it. */
+const turns = {
+  await: () => null,
+  tick: () => new Promise<void>((resolve) => process.nextTick(resolve)),
+  microtask: () => new Promise<void>((resolve) => queueMicrotask(resolve)),
+  nested: async () => await (async () => {})(),
+  // biome-ignore lint/suspicious/noThenProperty: a thenable takes other turns than a promise.
+  thenable: () => ({ then: (resolve: () => void) => queueMicrotask(resolve) }),
+};
+
+/** Waits that need no journal. */
+async function pureWait({ how, turns: count }: Pick<Pure, 'how' | 'turns'>): Promise<void> {
+  const items = Array.from({ length: count }, (_, n) => `${n}`);
+  if (how === 'stream') for await (const _ of Readable.from(items));
+  else if (how === 'web stream') for await (const _ of ReadableStream.from(items));
+  else for (const _ of items) await turns[how]();
 }
 
 function total(numbers: readonly number[]): number {

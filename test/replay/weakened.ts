@@ -10,12 +10,17 @@ const engine = join(import.meta.dirname, '../../src/engine');
 
 export interface Weakness {
   readonly name: string;
-  /** For each file of the engine: a passage of it, word for word, and what stands there instead. */
   /** Whether it shows when tasks live on, or when handlers change. */
   readonly shownBy?: 'changes';
-  readonly changes: Readonly<Record<string, readonly { readonly from: string; readonly to: string }[]>>;
+  /** The file of the engine, if it is another one than `pass.ts`. */
+  readonly file?: string;
+  /** Passages of the file, word for word, and what replaces each. */
+  readonly changes: Readonly<Record<string, string>>;
 }
 
+const added = '\n    this.#open.add(call);';
+const completed = '\n      this.#completed.push({ call: call.position, ...settlement });';
+const passBegins = '\nexport class Pass {';
 const settleOneByOne = `
       setImmediate(() => {
         held ||= this.#finished !== undefined`;
@@ -24,125 +29,82 @@ export const weaknesses: readonly Weakness[] = [
   {
     name: 'replay gives promises that are already settled',
     changes: {
-      'pass.ts': [
-        {
-          from: `
-    this.#open.add(call);`,
-          to: `
-    this.#open.add(call);
+      [added]: `${added}
     const entry = this.#journal.entries.find((one) => one.call === call.position);
     if (entry?.ok) call.resolve(entry.value);
     else if (entry) call.reject(errorFrom(entry.value));`,
-        },
-      ],
     },
   },
   {
     name: 'entries settle in one go, with nothing drained in between',
-    changes: {
-      'pass.ts': [{ from: settleOneByOne, to: settleOneByOne.replace('setImmediate', 'queueMicrotask') }],
-    },
+    changes: { [settleOneByOne]: settleOneByOne.replace('setImmediate', 'queueMicrotask') },
   },
   {
     name: 'the drain between two entries is a fixed number of microtasks',
     changes: {
-      'pass.ts': [
-        { from: settleOneByOne, to: settleOneByOne.replace('setImmediate(', 'afterTurns((n + 1) * 30, ') },
-        {
-          from: `
-export class Pass {`,
-          to: `
+      [settleOneByOne]: settleOneByOne.replace('setImmediate(', 'afterTurns((n + 1) * 30, '),
+      [passBegins]: `
 function afterTurns(turns: number, act: () => void): void {
   if (turns === 0) act();
   else queueMicrotask(() => afterTurns(turns - 1, act));
 }
-
-export class Pass {`,
-        },
-      ],
+${passBegins}`,
     },
   },
   {
     name: 'live calls settle when their work completes, before it is committed',
     changes: {
-      'pass.ts': [
-        {
-          from: `
-      this.#completed.push({ call: call.position, ...settlement });`,
-          to: `
-      this.#completed.push({ call: call.position, ...settlement });
+      [completed]: `${completed}
       this.#inWindow = true;
       if (settlement.ok) call.resolve(settlement.value);
       else call.reject(errorFrom(settlement.value));`,
-        },
-      ],
     },
   },
   {
     name: 'live calls settle all at once after their commit',
     changes: {
-      'pass.ts': [
-        {
-          from: `
-        else if (batch.entries.length > 0) this.#replay();`,
-          to: `
-        else if (batch.entries.length > 0) {
+      'else if (batch.entries.length > 0) this.#replay();': `else if (batch.entries.length > 0) {
           for (const _ of batch.entries) this.#settle(this.#journal.entries[this.#settled]!);
           setImmediate(() => this.#next());
         }`,
-        },
-      ],
     },
   },
   {
     name: 'a handler may not end in the middle of a batch',
-    changes: {
-      'pass.ts': [
-        { from: 'entries[this.#settled - 1]!.batch === next.batch', to: 'this.#settled > entries.length' },
-      ],
-    },
+    changes: { 'entries[this.#settled - 1]!.batch === next.batch': 'this.#settled > entries.length' },
   },
   {
     name: 'the next attempt begins before the failed one is recorded',
-    changes: {
-      'pass.ts': [{ from: ' || unrecorded.has(call.position)', to: '' }],
-    },
+    changes: { ' || unrecorded.has(call.position)': '' },
   },
   {
     name: 'two calls that wait for the same thing share its value',
-    changes: {
-      'gather.ts': [{ from: 'structuredClone(settlement)', to: 'settlement' }],
-    },
+    file: 'gather.ts',
+    changes: { 'structuredClone(settlement)': 'settlement' },
   },
   {
     name: 'a call beside the last recorded ones is taken for a new one',
     shownBy: 'changes',
-    changes: {
-      'replay.ts': [{ from: 'made.at <= journal.knownUpTo', to: 'made.at < journal.knownUpTo' }],
-    },
+    file: 'replay.ts',
+    changes: { 'made.at <= journal.knownUpTo': 'made.at < journal.knownUpTo' },
   },
   {
     name: 'recorded calls that are still open need not be made again',
     shownBy: 'changes',
     changes: {
-      'pass.ts': [
-        {
-          from: 'else if (!this.#live && this.#calls.length < this.#journal.calls.length)',
-          to: 'else if (false)',
-        },
-      ],
+      'else if (!this.#live && this.#calls.length < this.#journal.calls.length)': 'else if (false)',
     },
   },
 ];
 
 /** The address of a `pass.ts` with this weakness. A passage that is not there, or there twice, is an error. */
-export function weakenedPass({ name, changes }: Weakness, folder: string): URL {
+export function weakenedPass({ name, file: changed = 'pass.ts', changes }: Weakness, folder: string): URL {
   mkdirSync(folder, { recursive: true });
-  const files = new Set(['pass.ts', ...Object.keys(changes)]);
+  const files = new Set(['pass.ts', changed]);
   const addressOf = (file: string) => pathToFileURL(join(files.has(normalize(file)) ? folder : engine, file));
   for (const file of files) {
     let source = readFileSync(join(engine, file), 'utf8');
-    for (const { from, to } of changes[file] ?? []) {
+    for (const [from, to] of Object.entries(file === changed ? changes : {})) {
       const found = source.split(from).length - 1;
       if (found !== 1)
         throw new Error(`To test that ${name}, ${file} must hold this once, not ${found} times:${from}`);

@@ -11,24 +11,28 @@ import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { replayOf } from './by-hand.ts';
 import { Chance, seedOfThisRun } from './chance.ts';
-import { FreePlayer } from './free.ts';
-import { MortalDatabase } from './mortal-database.ts';
+import { howToRepeat } from './checks.ts';
+import { mortalDatabase } from './mortal-database.ts';
+import { freePlayer } from './players.ts';
 import { randomProgram } from './program.ts';
 import { endOf } from './step-ends.ts';
 import { type Effects, subtaskTool, Threw, tell, wrong } from './tell.ts';
 import { someAnswer } from './world.ts';
 
 const seed = seedOfThisRun();
-const programs = 600;
+const isQuick = process.env.HOLDFAST_LANE === 'quick';
+const programs = isQuick ? 100 : 600;
+/** A worker dies after so many commits at most. */
+const longestLife = isQuick ? 25 : 85;
 const atOnce = 50;
 const leaseMs = 3_000;
 
 test('random handlers on a real store survive workers that die at random, and replay to the same end', {
   timeout: 240_000,
 }, async () => {
-  console.log(`seed ${seed}; to repeat: HOLDFAST_SEED=${seed} npm test -- test/replay`);
+  console.log(howToRepeat(seed));
   const chance = new Chance('worker', seed);
-  const player = new FreePlayer(chance);
+  const player = freePlayer(chance);
   const clock = new ManualClock();
   const database = await openSqlite('memory:', { clock });
   const problems: string[] = [];
@@ -74,7 +78,7 @@ test('random handlers on a real store survive workers that die at random, and re
   const tools = [tool, subtaskTool];
   const tasks = createTasks({ store: database, tools, clock });
   const worker = () => {
-    const mortal = new MortalDatabase(database, 5 + chance.below(80), remember);
+    const mortal = mortalDatabase(database, 5 + chance.below(longestLife - 5), remember);
     const settings = { ...workerDefaults, concurrency: atOnce, leaseMs, lingerMs: 0 };
     return { mortal, worker: new Worker(mortal, clock, tools, settings) };
   };
@@ -87,7 +91,7 @@ test('random handlers on a real store survive workers that die at random, and re
   let current = worker();
   while (living.size > 0) {
     await pause(1);
-    if (current.mortal.isDead) {
+    if (current.mortal.isDead()) {
       deaths++;
       await current.worker.stop();
       current = worker();

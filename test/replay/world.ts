@@ -1,9 +1,9 @@
 /**
- * Everything outside a pass: the task and its subtasks, the journal, the moment, people who answer. It keeps texts,
+ * Everything outside a pass: the task and its subtasks, the journal, the moment, people who answer. It keeps copies,
  * as a database does, so that nothing in it is shared with a handler, and changes them by the real rules only.
  */
 import type { Change, Verdict } from '../../src/engine/change.ts';
-import { type Batch, type Journal, readJournal } from '../../src/engine/journal.ts';
+import { append, type Batch, type Journal, readJournal } from '../../src/engine/journal.ts';
 import type { Claim } from '../../src/engine/queue.ts';
 import * as rules from '../../src/engine/transitions.ts';
 import { Refusal } from '../../src/model/errors.ts';
@@ -11,7 +11,7 @@ import { newId } from '../../src/model/id.ts';
 import type { InputRequest, InputResponse } from '../../src/model/input.ts';
 import type { Json } from '../../src/model/json.ts';
 import type { Failed, Outcome } from '../../src/model/outcome.ts';
-import { openInputs, type Task, type TaskId } from '../../src/model/task.ts';
+import { type ActiveTask, openInputs, type Task, type TaskId } from '../../src/model/task.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { hash } from './chance.ts';
 
@@ -24,24 +24,20 @@ export interface Happening {
 export class World {
   now = Date.UTC(2026, 6, 28);
   readonly taskId: TaskId;
-  /** Commits to the journal so far. */
-  commits = 0;
+  /** Called whenever something happened that a running pass must look at. */
+  onChange = () => {};
+  /** The journal as it is, to look things up in. A pass gets a copy. */
+  recorded: Journal = readJournal([]);
   readonly #seed: number;
-  readonly #tasks = new Map<TaskId, string>();
-  /** For our own eyes: nobody outside ever gets these very objects. */
-  readonly #known = new Map<TaskId, Task>();
-  #records: string[] = [];
-  readonly #settled = new Set<number>();
-  readonly #attempts = new Map<number, number>();
-  readonly #expected = new Set<string>();
+  #tasks = new Map<TaskId, Task>();
+  #records: Json[] = [];
+  #expected = new Set<string>();
   readonly #alarms = new Set<{ readonly at: number; readonly callback: () => void }>();
-  readonly #listeners = new Set<() => void>();
 
   constructor(seed: number, id = newId()) {
     this.#seed = seed;
     this.taskId = id;
-    const request = aTask({ id });
-    this.#keep(rules.create(undefined, request, this.now));
+    this.#keep(rules.create(undefined, aTask({ id }), this.now));
   }
 
   get task(): Task {
@@ -49,58 +45,51 @@ export class World {
   }
 
   read(id: TaskId): Task | undefined {
-    const text = this.#tasks.get(id);
-    return text === undefined ? undefined : (JSON.parse(text) as Task);
+    return structuredClone(this.#tasks.get(id));
   }
 
   records(): Json[] {
-    return this.#records.map((text) => JSON.parse(text) as Json);
+    return structuredClone(this.#records);
   }
 
   journal(): Journal {
     return readJournal(this.records());
   }
 
+  /** Commits to the journal so far. */
+  get commits(): number {
+    return this.#records.length - 1;
+  }
+
   /** The same world once more, to try another future in. */
   copy(): World {
     const copy = new World(this.#seed, this.taskId);
     copy.now = this.now;
-    copy.commits = this.commits;
-    copy.#records = [...this.#records];
-    for (const [id, text] of this.#tasks) copy.#put(id, text);
-    for (const position of this.#settled) copy.#settled.add(position);
-    for (const [position, count] of this.#attempts) copy.#attempts.set(position, count);
-    for (const event of this.#expected) copy.#expected.add(event);
+    copy.recorded = this.journal();
+    copy.#records = this.records();
+    copy.#tasks = structuredClone(this.#tasks);
+    copy.#expected = new Set(this.#expected);
     return copy;
   }
 
   ordinalOf(id: TaskId): number {
-    return this.#known.get(id)?.ordinal ?? -1;
-  }
-
-  hasEntryFor(position: number): boolean {
-    return this.#settled.has(position);
-  }
-
-  failedAttemptsAt(position: number): number {
-    return this.#attempts.get(position) ?? 0;
+    return this.#tasks.get(id)?.ordinal ?? -1;
   }
 
   // --- The worker's side ------------------------------------------------------------------------------------
 
   /** Undefined while the task is parked. A holder before it is taken for dead. */
-  claim(holder: string): Claim | undefined {
-    const task = this.#known.get(this.taskId)!;
-    const { holder: previous } = task as { holder?: { name: string } };
-    const verdict = rules.claim(task, { name: holder, leaseMs: 1e9 }, this.now, previous);
+  claim(holder: string, at = this.now): Claim | undefined {
+    const task = this.#live();
+    const verdict = rules.claim(task, { name: holder, leaseMs: 1e9 }, at, task.holder);
     if (verdict instanceof Refusal) return undefined;
-    const { id, epoch } = this.#keep(verdict).task;
-    return { taskId: id, epoch };
+    const { id, epoch, ...claimed } = this.#keep(verdict).task as ActiveTask;
+    // After some deaths a task rests before it can be claimed. Here the rest takes no time.
+    return claimed.holder ? { taskId: id, epoch } : this.claim(holder, claimed.wakeAt!);
   }
 
   get isParked(): boolean {
-    const { wakeAt } = this.#known.get(this.taskId) as { wakeAt?: number | null };
-    return typeof wakeAt !== 'number' || wakeAt > this.now;
+    return (this.#live().wakeAt ?? Infinity) > this.now;
   }
 
   /** As a store would: the rule decides on a fresh copy, and its refusal is thrown. */
@@ -109,23 +98,15 @@ export class World {
   }
 
   cancel(id: TaskId, reason?: string): void {
-    const task = this.read(id)!;
-    const verdict = rules.cancel({ task, ancestors: [this.task], descendants: [] }, this.now, reason);
-    if (verdict instanceof Refusal) return;
-    this.#keep(verdict);
-    this.#tell();
+    const family = { task: this.read(id)!, ancestors: [this.task], descendants: [] };
+    const verdict = rules.cancel(family, this.now, reason);
+    if (!(verdict instanceof Refusal)) this.#happened(verdict);
   }
 
   schedule(at: number, callback: () => void): () => void {
     const alarm = { at, callback };
     this.#alarms.add(alarm);
     return () => this.#alarms.delete(alarm);
-  }
-
-  /** Calls back whenever something happened that a running pass must look at. */
-  onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   expects(event: string): void {
@@ -135,23 +116,33 @@ export class World {
   // --- The other side ---------------------------------------------------------------------------------------
 
   happenings(): Happening[] {
-    const task = this.#known.get(this.taskId)!;
-    const completed = task.completions ?? {};
-    const { wakeAt } = task as { wakeAt?: number | null };
+    const task = this.#live();
+    const { completions = {}, wakeAt } = task;
     const moments = [...this.#alarms].map(({ at }) => at);
-    if (this.#alarms.size === 0 && typeof wakeAt === 'number' && wakeAt > this.now) moments.push(wakeAt);
+    if (moments.length === 0 && typeof wakeAt === 'number' && wakeAt > this.now) moments.push(wakeAt);
     const next = Math.min(...moments);
+    const events = [...this.#expected].filter((event) => !Object.hasOwn(completions, event));
+    const subtasks = [...this.#tasks.values()].filter(
+      ({ id, phase }) => id !== this.taskId && phase !== 'done',
+    );
     return [
       ...openInputs(task).map(({ key, request }) => ({
         name: `answer ${key}`,
-        happen: () => this.#answer(key, request),
+        happen: () => {
+          const answer = someAnswer(request, hash(this.#seed, 'answer', key));
+          this.#happened(rules.answer(this.task, { [key]: answer }, this.now));
+        },
       })),
-      ...[...this.#expected]
-        .filter((event) => !Object.hasOwn(completed, event))
-        .map((event) => ({ name: `complete ${event}`, happen: () => this.#complete(event) })),
-      ...this.#children().map(({ id, ordinal }) => ({
+      ...events.map((event) => ({
+        name: `complete ${event}`,
+        happen: () => {
+          const value = { event, lucky: [hash(this.#seed, 'event', event) % 7] };
+          this.#happened(rules.completeEvent(this.task, event, value, this.now));
+        },
+      })),
+      ...subtasks.map(({ id, ordinal }) => ({
         name: `end subtask ${ordinal}`,
-        happen: () => this.#endChild(id),
+        happen: () => this.#endSubtask(id),
       })),
       ...(next < Infinity ? [{ name: `time ${next}`, happen: () => this.#moveTo(next) }] : []),
     ];
@@ -164,30 +155,16 @@ export class World {
     found.happen();
   }
 
-  #answer(key: string, request: InputRequest): void {
-    const response = someAnswer(request, hash(this.#seed, 'answer', key));
-    this.#keep(rules.answer(this.task, { [key]: response }, this.now));
-    this.#tell();
-  }
-
-  #complete(event: string): void {
-    const value = { event, lucky: [hash(this.#seed, 'event', event) % 7] };
-    this.#keep(rules.completeEvent(this.task, event, value, this.now));
-    this.#tell();
-  }
-
-  #endChild(id: TaskId): void {
-    const child = this.read(id)!;
-    const claimed = this.#keep(rules.claim(child, { name: 'other', leaseMs: 1 }, this.now));
-    const outcome = someOutcome(child.ordinal, hash(this.#seed, 'subtask', child.ordinal));
-    const family = { task: claimed.task, ancestors: [this.task], descendants: [] };
-    const claim = { taskId: id, epoch: claimed.task.epoch };
-    this.#keep(
+  #endSubtask(id: TaskId): void {
+    const { task } = this.#keep(rules.claim(this.read(id)!, { name: 'other', leaseMs: 1 }, this.now));
+    const outcome = someOutcome(task.ordinal, hash(this.#seed, 'subtask', task.ordinal));
+    const family = { task, ancestors: [this.task], descendants: [] };
+    const claim = { taskId: id, epoch: task.epoch };
+    this.#happened(
       outcome.kind === 'result' && !outcome.isError
         ? rules.complete(family, claim, outcome, this.now)
         : rules.fail(family, claim, outcome as Failed, this.now),
     );
-    this.#tell();
   }
 
   #moveTo(moment: number): void {
@@ -199,38 +176,31 @@ export class World {
     }
   }
 
-  #children(): Task[] {
-    return [...this.#known.values()].filter(({ id, phase }) => id !== this.taskId && phase !== 'done');
+  /** The task itself, for our own eyes. The world has no rule that ends it. */
+  #live(): ActiveTask {
+    return this.#tasks.get(this.taskId) as ActiveTask;
+  }
+
+  #happened(verdict: Verdict): void {
+    this.#keep(verdict);
+    this.onChange();
   }
 
   #keep(verdict: Verdict): Change {
     if (verdict instanceof Refusal) throw verdict;
-    for (const { task, journal = [] } of verdict.writes) {
-      this.#put(task.id, JSON.stringify(task));
+    for (const { task, journal = [] } of copied(verdict.writes)) {
+      this.#tasks.set(task.id, task);
       if (task.id !== this.taskId) continue;
-      for (const record of journal) {
-        this.#records.push(JSON.stringify(record));
-        if (this.#records.length === 1) continue;
-        this.commits++;
-        this.#index(record as unknown as Batch);
-      }
+      for (const record of journal)
+        if (this.#records.push(record) > 1) append(this.recorded, copied(record) as unknown as Batch);
     }
     return verdict;
   }
+}
 
-  #put(id: TaskId, text: string): void {
-    this.#tasks.set(id, text);
-    this.#known.set(id, JSON.parse(text) as Task);
-  }
-
-  #index({ entries, attempts }: Batch): void {
-    for (const { call } of entries) this.#settled.add(call);
-    for (const { call } of attempts) this.#attempts.set(call, this.failedAttemptsAt(call) + 1);
-  }
-
-  #tell(): void {
-    for (const listener of this.#listeners) listener();
-  }
+/** As it comes back from a database. */
+function copied<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value));
 }
 
 export function someAnswer(request: InputRequest, number: number): InputResponse {
@@ -248,14 +218,10 @@ export function someAnswer(request: InputRequest, number: number): InputResponse
 
 function someOutcome(ordinal: number, number: number): Outcome {
   const value = { content: [{ type: 'text', text: `${ordinal}: ${number}` }] };
-  switch (number % 5) {
-    case 0:
-      return { kind: 'failure', message: `${ordinal} failed` };
-    case 1:
-      return { kind: 'lost', message: `nobody knows about ${ordinal}` };
-    case 2:
-      return { kind: 'result', isError: true, value: { ...value, isError: true } };
-    default:
-      return { kind: 'result', isError: false, value };
-  }
+  const failures: readonly Failed[] = [
+    { kind: 'failure', message: `${ordinal} failed` },
+    { kind: 'lost', message: `nobody knows about ${ordinal}` },
+    { kind: 'result', isError: true, value: { ...value, isError: true } },
+  ];
+  return failures[number % 5] ?? { kind: 'result', isError: false, value };
 }

@@ -1,4 +1,4 @@
-/** Does something with each of many, so many at the same time, as long as it is worth while. */
+/** Acts on each of many, so many at the same time, as long as it is worth while. */
 export async function inLanes<T>(
   things: Iterable<T>,
   atOnce: number,
@@ -7,11 +7,7 @@ export async function inLanes<T>(
 ): Promise<void> {
   const waiting = things[Symbol.iterator]();
   const lane = async () => {
-    while (worthWhile()) {
-      const next = waiting.next();
-      if (next.done) return;
-      await act(next.value);
-    }
+    for (let next = waiting.next(); !next.done && worthWhile(); next = waiting.next()) await act(next.value);
   };
   await Promise.all(Array.from({ length: atOnce }, lane));
 }

@@ -1,0 +1,141 @@
+/** Those who decide what takes how long, in what order things happen, and when workers die. */
+import { setTimeout as timer, setImmediate as turnOfTheLoop } from 'node:timers/promises';
+import { Chance, hash } from './chance.ts';
+import { calm } from './host.ts';
+import type { Player, Running } from './life.ts';
+import type { Happening, World } from './world.ts';
+
+/** Lets nothing happen and no work be done: what is recorded must be enough. */
+export const spectator: Player = {
+  ...calm,
+  polls: false,
+  work(key) {
+    throw new Error(`Work was begun in the replay of a whole journal: ${key}`);
+  },
+  accompany: async () => {},
+  stir: () => false,
+};
+
+/** Turns of the event loop without any sign of life, after which a pass is at rest. */
+const restfulTurns = 3;
+const briefMs = 3;
+/** Waits of that length, with nothing that could happen, after which a pass hangs. */
+const hopeless = 1_000;
+
+/**
+ * Plays the world in one fixed order. Whenever a pass has come to rest, exactly one thing happens: of all that could,
+ * the one whose name draws the lowest number. What could happen depends on the journal alone, so a task that dies
+ * after every commit lives through the same order as one that is left in peace.
+ */
+export function conductor(seed: number, diesAfterEveryCommit: boolean): Player {
+  const chance = new Chance('conductor', seed);
+  const work = new Map<string, () => void>();
+
+  const stir = (world: World): boolean => {
+    const waiting = [...work].map(([name, release]) => ({ name, happen: release }));
+    const draw = ({ name }: Happening) => hash(seed, name);
+    const [first] = [...waiting, ...world.happenings()].sort((one, other) => draw(one) - draw(other));
+    first?.happen();
+    return first !== undefined;
+  };
+
+  return {
+    ...{ lingerMs: 0, stir },
+    /** A poll that saw nothing is not recorded, so a crash would shift the next one. */
+    polls: false,
+    fate: () => (diesAfterEveryCommit ? 'unheard' : 'heard'),
+    async pause() {
+      if (chance.of(0.3)) await turnOfTheLoop();
+    },
+    async work(key, act) {
+      await new Promise<void>((resolve) => work.set(key, resolve));
+      work.delete(key);
+      return act();
+    },
+    async accompany(running) {
+      for (let idle = 0; idle < hopeless; ) {
+        await rest(running);
+        if (running.isOver()) return work.clear();
+        // Left alone, a pass that only waits parks; whether it does must make no difference.
+        const waits = work.size === 0 && chance.of(0.3);
+        if (!waits && stir(running.world)) idle = 0;
+        else idle++;
+        if (idle > 0) await Promise.race([running.over, timer(briefMs)]);
+      }
+      running.giveUp();
+    },
+  };
+}
+
+async function rest({ isOver, isBusy, signs }: Running): Promise<void> {
+  for (let seen = signs(), quiet = 0; quiet < restfulTurns && !isOver(); quiet++) {
+    await turnOfTheLoop();
+    if (isBusy() || signs() !== seen) quiet = 0;
+    seen = signs();
+  }
+}
+
+export interface Dangers {
+  /** How likely a worker dies at a commit, just before or just after it. */
+  readonly atCommit?: number;
+  /** How likely it dies, is told to stop, or is taken for dead, whenever something else might happen. */
+  readonly between?: number;
+}
+
+/** Plays the world at random: everything may take any time, and any number of things may complete at once. */
+export function freePlayer(chance: Chance, { atCommit = 0, between = 0 }: Dangers = {}): Player {
+  /** How likely something happens, whenever it might. */
+  const pace = chance.oneOf([0.05, 0.3, 0.9]);
+
+  const stir = (world: World): boolean => {
+    const happenings = world.happenings();
+    if (happenings.length > 0) chance.oneOf(happenings).happen();
+    return happenings.length > 0;
+  };
+  const strike = ({ kill, lose, pass }: Running) => chance.oneOf([kill, lose, () => pass.yield()])();
+
+  return {
+    polls: true,
+    lingerMs: chance.oneOf([0, 0, 1, 3]),
+    stir,
+    work(_, act) {
+      switch (chance.weighted({ atOnce: 3, turns: 5, immediate: 6, timer: 6 })) {
+        case 'atOnce':
+          return act();
+        case 'turns':
+          return turns(chance.below(12)).then(act);
+        case 'immediate':
+          return immediates(1 + chance.below(4)).then(act);
+        case 'timer':
+          return timer(chance.below(3)).then(act);
+      }
+    },
+    pause() {
+      switch (chance.weighted({ turns: 5, immediate: 3, timer: 2 })) {
+        case 'turns':
+          return turns(chance.below(3));
+        case 'immediate':
+          return immediates(1);
+        case 'timer':
+          return timer(chance.below(2));
+      }
+    },
+    fate: () => (chance.of(atCommit) ? chance.oneOf(['lost', 'unheard', 'unheard']) : 'heard'),
+    async accompany(running) {
+      while (!running.isOver()) {
+        await (chance.of(0.7) ? immediates(1 + chance.below(3)) : timer(1));
+        if (running.isOver()) return;
+        if (chance.of(between)) strike(running);
+        else if (chance.of(pace)) stir(running.world);
+      }
+    },
+  };
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await null;
+}
+
+async function immediates(count: number): Promise<void> {
+  for (let n = 0; n < count; n++) await turnOfTheLoop();
+}
