@@ -2,7 +2,7 @@
  * Judges one answer to one bad message: an HTTP status that fits, a JSON-RPC error with a code that the message
  * deserves and words that say what was wrong, the id given back, and nothing about the inside of the server.
  */
-import { extension, revision } from '../../src/protocol/dialects/2026-07-28/names.ts';
+import { extension, revision, subscriptionIdKey } from '../../src/protocol/dialects/2026-07-28/names.ts';
 import type { Loose } from './requests.ts';
 
 export const parseError = -32700;
@@ -17,6 +17,8 @@ export const unsupportedVersion = -32022;
 export const transportRefusal = -32000;
 /** There is no such session. */
 export const notAdmitted = -32001;
+
+export const acknowledged = 'notifications/subscriptions/acknowledged';
 
 /**
  * What a message that is right in this respect gives: the `resultType`, a stream, an error result of a tool, or a
@@ -162,13 +164,13 @@ function acknowledgementProblems(message: Loose, { visible }: Expected, said: Lo
   const { notifications, _meta } = said.params ?? {};
   const shown = (notifications?.taskIds ?? []).filter((id: string) => !visible.includes(id));
   const problems = shown.map((id: string) => `a subscription to ${id} was acknowledged`);
-  if (_meta?.['io.modelcontextprotocol/subscriptionId'] !== idOf(message))
+  if (_meta?.[subscriptionIdKey] !== idOf(message))
     problems.push('the acknowledgement names another subscription');
   return problems;
 }
 
 function goodOf({ method, result }: Loose): Good | undefined {
-  if (method === 'notifications/subscriptions/acknowledged') return 'stream';
+  if (method === acknowledged) return 'stream';
   if (result?.isError === true) return 'isError';
   const known = ['complete', 'task', 'input_required'];
   if (known.includes(result?.resultType)) return result.resultType;
@@ -179,13 +181,13 @@ function goodOf({ method, result }: Loose): Good | undefined {
 export function read({ type = 'application/json', text }: { type?: string; text: string }): Loose {
   if (!type.startsWith('text/event-stream')) return parsed(text);
   const events = [...text.matchAll(/^data: (.*)\r?\n\r?\n/gm)];
-  return events.map(([, json = '']) => parsed(json)).find(isAnswer);
+  return events.map(([, json = '']) => parsed(json)).find((said) => said && answeredId(said) !== undefined);
 }
 
-/** Where a request is answered with a stream, this is its answer; the rest is news. */
-function isAnswer(said: Loose): boolean {
-  if (said === undefined) return false;
-  return said.method === undefined || said.method === 'notifications/subscriptions/acknowledged';
+/** The id that a message answers: where a request is answered with a stream, the first message of it does so. */
+export function answeredId({ id, method, params }: Loose): unknown {
+  if (method === undefined) return id ?? null;
+  return method === acknowledged ? params?._meta?.[subscriptionIdKey] : undefined;
 }
 
 function parsed(json: string): Loose {

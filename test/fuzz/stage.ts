@@ -6,10 +6,20 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { clientCapabilitiesKey, idempotencyKey } from '../../src/protocol/dialects/2026-07-28/names.ts';
 import { rightAnswers } from './answers.ts';
 import type { Facts } from './methods.ts';
-import { envelope, type Loose } from './requests.ts';
+import { envelope, type Loose, request } from './requests.ts';
+import type { Shooter } from './shots.ts';
 
 /** Sends a right request, and gives back its result. */
 export type Ask = (method: string, params: Loose) => Promise<Loose>;
+
+export function askOver(shooter: Shooter): Ask {
+  return async (method, params) => {
+    const answer = await shooter.post(request('right', method, params));
+    const { result, error } = answer.kind === 'answered' ? JSON.parse(answer.text) : {};
+    if (!result) throw new Error(`${method} was refused: ${error?.message ?? answer.kind}`);
+    return result;
+  };
+}
 
 export const withoutTasks: Loose = envelope({
   [clientCapabilitiesKey]: { elicitation: { form: {} }, sampling: {} },
@@ -90,7 +100,7 @@ export class Stage {
   }
 }
 
-function hasEnded({ status }: Loose): boolean {
+export function hasEnded({ status }: Loose): boolean {
   return ['completed', 'failed', 'cancelled'].includes(status);
 }
 
