@@ -68,7 +68,11 @@ function encoded(outcome: Outcome): Arbitrary<Flaw> {
     bytes(`not UTF-8: ${wrong}`, outcome, (body) => {
       // In the middle of a text, where nothing but its encoding is wrong.
       const place = body.indexOf('fuzz');
-      return insert(body, place < 0 ? body.length >> 1 : place, Buffer.from(wrong.replace(' ', ''), 'hex'));
+      return insert(
+        body,
+        place < 0 ? body.length >> 1 : place,
+        Buffer.from(wrong.replaceAll(' ', ''), 'hex'),
+      );
     }),
   );
 }

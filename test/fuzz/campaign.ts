@@ -39,6 +39,7 @@ export const keptSeeds: readonly number[] = [1_124_123_479, 113_825_270, 1_004_2
 const perBatch = 140;
 const enoughProblems = 300;
 
+/** The quick lane samples, by the seed, what the others do in full. */
 export const isQuick = process.env.HOLDFAST_LANE === 'quick';
 
 export function seedOfThisRun(): number {
@@ -86,7 +87,7 @@ export async function fire(fronts: readonly Front[], plan: Plan, server?: Server
   // Otherwise what is remembered of the tasks that messages make would look as if it were lost.
   if (messages >= 1_000) await server?.ask('full');
   const tally = new Tally();
-  const share = perBatch / fronts.length;
+  const share = Math.min(perBatch, messages) / fronts.length;
   const supplies = fronts.map((front) => new Supply(front.methods, seed, messages / fronts.length));
   const shoot = async (batch: string, bad: (supply: Supply, front: Front) => BadMessage[]) => {
     await Promise.all(fronts.map((front, n) => sendAll(tally, front, bad(supplies[n]!, front))));

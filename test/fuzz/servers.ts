@@ -10,7 +10,7 @@ import { methods } from './methods.ts';
 import type { Loose } from './requests.ts';
 import { tampered } from './scene.ts';
 import { type SessionDialect, sessionDialects } from './session-methods.ts';
-import { SessionScene } from './session-scene.ts';
+import { SessionScene, secondPage } from './session-scene.ts';
 import { Shooter } from './shots.ts';
 import { askOver, Stage } from './stage.ts';
 import { HttpTalk, sessionOnAPipe } from './talk.ts';
@@ -79,8 +79,10 @@ async function unseenTasks(server: ServerUnderLoad): Promise<{ ids: string[]; cu
   let children: string[] = [];
   while (children.length < 2)
     ({ childTaskIds: children = [] } = await talk.ask('tasks/get', { taskId: root }));
-  for (let n = 0; n < 51; n++) await call('nap', { ms: 0 });
-  const { nextCursor } = await talk.ask('tasks/list');
+  const cursor = await secondPage(
+    () => talk.ask('tasks/list'),
+    () => call('nap', { ms: 0 }),
+  );
   shooter.close();
-  return { ids: [root, ...children], cursor: nextCursor };
+  return { ids: [root, ...children], cursor };
 }

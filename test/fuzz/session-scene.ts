@@ -16,6 +16,15 @@ import {
 import { hasEnded } from './stage.ts';
 import { freshName, PipeTalk, type Talk, withOwnId } from './talk.ts';
 
+/** Where the second page of a list of tasks begins, once enough of them have begun. */
+export async function secondPage(list: () => Promise<Loose>, begin: () => Promise<unknown>): Promise<string> {
+  for (;;) {
+    const { nextCursor } = await list();
+    if (nextCursor !== undefined) return nextCursor;
+    await Promise.all(Array.from({ length: 51 }, begin));
+  }
+}
+
 /** What was made for one message, and how to be rid of it. */
 interface Made {
   readonly value: string;
@@ -48,8 +57,10 @@ export class SessionScene implements Front {
     const waiting = await scene.#begun('ask_name');
     await scene.#until(waiting, ({ status }) => status === 'input_required');
     scene.#waiting = waiting;
-    for (let n = 0; n < 51; n++) await scene.#begun('nap', { ms: 0 });
-    const { nextCursor: cursor } = await talk.ask('tasks/list', scene.#about(undefined));
+    const cursor = await secondPage(
+      () => talk.ask('tasks/list', scene.#about(undefined)),
+      () => scene.#begun('nap', { ms: 0 }),
+    );
     const wrongCursors = [otherCursor, cursor.slice(1), `${cursor}A`, cursor.toLowerCase()];
     const { headers } = talk;
     const facts: SessionFacts = { dialect, headers, waiting, done, unseen, cursor, wrongCursors };

@@ -3,7 +3,7 @@ import { fire, isQuick, seedOfThisRun } from './campaign.ts';
 import { StdioScene } from './stdio-scene.ts';
 
 const seed = seedOfThisRun();
-const messages = isQuick ? 140 : 1_500;
+const messages = isQuick ? 100 : 1_500;
 
 test('S2026-01 S2026-03 S2322-14 S2663-09 S2663-55 S2663-67 S2663-73 S2663-74 S2663-76 S2663-90 S2663-91 S2663-95: fifteen hundred bad messages over stdio are answered as each deserves, and hurt nothing', {
   timeout: 180_000,
