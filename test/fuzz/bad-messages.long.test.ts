@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { fire, seedOfThisRun } from './campaign.ts';
-import { Scene } from './scene.ts';
+import { openScene } from './scene.ts';
 import { StdioScene } from './stdio-scene.ts';
 
 const seed = seedOfThisRun();
 
 test('a hundred thousand bad messages over HTTP are answered as each deserves, and hurt nothing', async () => {
   const messages = 100_000;
-  await using scene = await Scene.open();
+  await using scene = await openScene();
   (await fire([scene], { messages, seed })).expectUnhurt(messages);
 });
 

@@ -2,7 +2,6 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { at, bodyOf, type Draft, type Flaw, type Flaws, type Outcome, oneOf } from './draft.ts';
 import { not } from './junk.ts';
-import { invalidParams, invalidRequest, methodNotFound, parseError, transportRefusal } from './oracle.ts';
 import { nested, textOf } from './requests.ts';
 
 /** The largest body that the server under fire takes. */
@@ -26,11 +25,14 @@ function insert(body: Buffer, place: number, more: Buffer): Buffer {
   return Buffer.concat([body.subarray(0, place), more, body.subarray(place)]);
 }
 
-const notJson: Outcome = { codes: [parseError], words: /not valid JSON|UTF-8/ };
-const notAMessage: Outcome = { codes: [invalidRequest], words: /not a valid JSON-RPC message|batch|nested/ };
+const notJson: Outcome = { codes: ['parseError'], words: /not valid JSON|UTF-8/ };
+const notAMessage: Outcome = {
+  codes: ['invalidRequest'],
+  words: /not a valid JSON-RPC message|batch|nested/,
+};
 /** A batch in which nothing names the revision is judged as one of an older revision. */
 const batched: Outcome = {
-  codes: [invalidRequest, transportRefusal],
+  codes: ['invalidRequest', 'transportRefusal'],
   words: /batch|nested|version|Mcp-Session-Id/,
 };
 
@@ -53,7 +55,7 @@ const noise = fc.uint8Array({ minLength: 1, maxLength: 60 });
 const broken: Flaws = [
   part.map((share) => bytes(`cut after ${Math.floor(share * 100)} %`, notJson, (body) => cutAt(share, body))),
   oneOf(garbage).map((text) => instead(text, notJson)),
-  noise.map((some) => bytes('noise', { codes: [parseError, invalidRequest] }, () => Buffer.from(some))),
+  noise.map((some) => bytes('noise', { codes: ['parseError', 'invalidRequest'] }, () => Buffer.from(some))),
   oneOf([' x', '{}', ']', '\u0000']).map((more) =>
     bytes(`followed by ${JSON.stringify(more)}`, notJson, (body) => `${body}${more}`),
   ),
@@ -97,10 +99,13 @@ function deep(tooDeep: Outcome): Arbitrary<Flaw>[] {
 /** Where there is nothing but lines, the SDK reads them: it takes any encoding for UTF-8 and sets no limit to depth. */
 export function byteFlaws(overHttp: boolean, inBatches = batched): Flaws {
   const good = ['complete', 'task', 'input_required', 'isError', 'stream', 'untyped'] as const;
-  const inLines: Outcome = { codes: [parseError, invalidRequest, methodNotFound, invalidParams], good };
+  const inLines: Outcome = {
+    codes: ['parseError', 'invalidRequest', 'methodNotFound', 'invalidParams'],
+    good,
+  };
   const tooDeep: Outcome = overHttp
-    ? { codes: [invalidRequest], words: /nested/ }
-    : { codes: [invalidRequest, invalidParams], good };
+    ? { codes: ['invalidRequest'], words: /nested/ }
+    : { codes: ['invalidRequest', 'invalidParams'], good };
   return [...broken, batches(inBatches), encoded(overHttp ? notJson : inLines), ...deep(tooDeep)];
 }
 

@@ -1,6 +1,7 @@
 /** A message on its way to be sent, the flaws that are put into it, and what an answer to all of them may be. */
 import fc, { type Arbitrary } from 'fast-check';
-import type { Expected, Good } from './oracle.ts';
+import { type JsonKind, not } from './junk.ts';
+import { type Code, type Expected, errorCodes, type Good } from './oracle.ts';
 import { type Header, headersFor, type Loose, textOf } from './requests.ts';
 
 export interface Draft {
@@ -8,13 +9,15 @@ export interface Draft {
   httpMethod: string;
   path: string;
   headers: Header[];
+  /** The first line of the request, if that is wrong. */
+  start?: string;
   /** The bytes of the body, once they are more than the text of the message. */
   body: Buffer | undefined;
 }
 
 /** What a flaw makes of the answer. A flaw without an outcome is none: nothing may come of it. */
 export interface Outcome {
-  readonly codes?: readonly number[];
+  readonly codes?: readonly Code[];
   readonly good?: readonly Good[];
   readonly words?: RegExp;
   readonly isNotice?: boolean;
@@ -106,7 +109,7 @@ function expectedOf(base: Base, flaws: readonly Flaw[]): Expected {
   const good = outcomes.length === 0 ? base.good : goods.some((one) => one.length === 0) ? [] : goods.flat();
   const words = outcomes.map((one) => one.words);
   return {
-    codes: new Set(outcomes.flatMap(({ codes = [] }) => codes)),
+    codes: new Set(outcomes.flatMap(({ codes = [] }) => codes.map((name) => errorCodes[name]))),
     good: new Set(good),
     words: words.includes(undefined) ? [] : (words as RegExp[]),
     isNotice: outcomes.length === 0 ? base.isNotice === true : outcomes.some((one) => one.isNotice),
@@ -130,12 +133,7 @@ export function put(target: Loose, path: readonly string[], value: unknown): voi
 }
 
 /** A flaw at one place of the message; `undefined` leaves something out. */
-export function at(
-  path: string,
-  value: Loose,
-  outcome: Outcome | undefined,
-  rows: readonly string[] = [],
-): Flaw {
+export function at(path: string, value: Loose, outcome?: Outcome, rows: readonly string[] = []): Flaw {
   const shown = value === undefined ? 'missing' : JSON.stringify(value).slice(0, 80);
   const spoil = ({ message }: Draft) => put(message, path.split('>'), value);
   return { label: `${path} ${shown}`, layer: 'message', outcome, spoil, rows };
@@ -148,20 +146,23 @@ export function oneOf<T>(values: Values<T>): Arbitrary<T> {
   return values instanceof fc.Arbitrary ? values : fc.constantFrom(...values);
 }
 
+type Bad = [path: string, values: Values<Loose>, outcome?: Outcome, ...rows: string[]];
+
 /** Wrong values, or some that only look wrong, at one place of the message. */
-export function bad(
-  path: string,
-  values: Values<Loose>,
-  outcome?: Outcome,
-  ...rows: readonly string[]
-): Arbitrary<Flaw> {
+export function bad(...[path, values, outcome, ...rows]: Bad): Arbitrary<Flaw> {
   return oneOf(values).map((value) => at(path, value, outcome, rows));
 }
 
 /** … of its params. */
-export function wrong(
-  path: string,
-  ...rest: Parameters<typeof bad> extends [string, ...infer R] ? R : never
-): Arbitrary<Flaw> {
+export function wrong(...[path, ...rest]: Bad): Arbitrary<Flaw> {
   return bad(`params>${path}`, ...rest);
+}
+
+/** Params that are not what they have to be, such as `name string`; what ends in `!` may not be missing either. */
+export function typed(outcome: Outcome, ...params: readonly string[]): Flaws {
+  return params.flatMap((one) => {
+    const [, path = '', kind, isNeeded] = /^(.+) (\w+)(!?)$/.exec(one)!;
+    const wrongKind = wrong(path, not(kind as JsonKind), outcome);
+    return isNeeded ? [wrongKind, wrong(path, [undefined], outcome)] : [wrongKind];
+  });
 }

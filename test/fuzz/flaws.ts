@@ -8,19 +8,11 @@ import {
 } from '../../src/protocol/dialects/2026-07-28/names.ts';
 import { at, bad, type Flaw, type Flaws, type Outcome } from './draft.ts';
 import { anything, not, oddText, owning, prototypeName } from './junk.ts';
-import {
-  headerMismatch,
-  invalidParams,
-  invalidRequest,
-  methodNotFound,
-  missingCapability,
-  unsupportedVersion,
-} from './oracle.ts';
 import { headerValue, tasksDeclared } from './requests.ts';
 
 // --- The frame --------------------------------------------------------------------------------------------
 
-const notAMessage: Outcome = { codes: [invalidRequest], words: /not a valid JSON-RPC message|nested/ };
+const notAMessage: Outcome = { codes: ['invalidRequest'], words: /not a valid JSON-RPC message|nested/ };
 
 /** In every revision. */
 export const brokenFrames: Flaws = [
@@ -67,15 +59,15 @@ export const frameFlaws: Flaws = [
 function unknown(method: string): Outcome {
   // A server that has resources and prompts misses what these need instead.
   if (method === 'resources/read' || method === 'prompts/get')
-    return { codes: [methodNotFound, invalidParams] };
-  if (headerValue(method) === method) return { codes: [methodNotFound], words: /method not found/i };
-  return { codes: [methodNotFound, headerMismatch] };
+    return { codes: ['methodNotFound', 'invalidParams'] };
+  if (headerValue(method) === method) return { codes: ['methodNotFound'], words: /method not found/i };
+  return { codes: ['methodNotFound', 'headerMismatch'] };
 }
 
 // --- The envelope -----------------------------------------------------------------------------------------
 
 function badEnvelope(words: RegExp): Outcome {
-  return { codes: [invalidParams], words };
+  return { codes: ['invalidParams'], words };
 }
 
 const meta = 'params>_meta';
@@ -99,11 +91,11 @@ export type WithoutTasks = Outcome & { readonly rows?: readonly string[] };
 export function envelopeFlaws({ rows = [], ...withoutTasks }: WithoutTasks, overHttp: boolean): Flaws {
   // Over stdio the SDK says less, and a request to listen is asked first whether it may.
   const refused = (key: string) => badEnvelope(overHttp ? new RegExp(key) : /envelope/);
-  const badCapability = (key: string) =>
-    overHttp ? refused(key) : { codes: [invalidParams, missingCapability] };
+  const badCapability = (key: string): Outcome =>
+    overHttp ? refused(key) : { codes: ['invalidParams', 'missingCapability'] };
   const without: Outcome = { ...withoutTasks, takesTasks: false };
   return [
-    bad(meta, not('object'), { codes: [invalidRequest, invalidParams] }),
+    bad(meta, not('object'), { codes: ['invalidRequest', 'invalidParams'] }),
     bad(meta, [undefined, {}], badEnvelope(/envelope/), 'S2026-01'),
     bad(version, [undefined], refused('protocolVersion'), 'S2026-01'),
     bad(capabilities, [undefined], refused('clientCapabilities'), 'S2026-01'),
@@ -124,7 +116,7 @@ export const otherRevisions = [
 
 /** Where nothing but the envelope names a revision: one that is not served here. */
 export const revisionFlaws: Flaws = [
-  bad(version, otherRevisions, { codes: [unsupportedVersion] }, 'S2026-03'),
+  bad(version, otherRevisions, { codes: ['unsupportedVersion'] }, 'S2026-03'),
 ];
 
 // --- What is not wrong at all -----------------------------------------------------------------------------

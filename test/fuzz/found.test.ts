@@ -9,14 +9,14 @@ import { rightAnswers } from './answers.ts';
 import { type Draft, draftOf } from './draft.ts';
 import { invalidParams, invalidRequest, parseError, read, unsupportedVersion } from './oracle.ts';
 import { envelope, type Loose, nested, request, textOf } from './requests.ts';
-import { Scene } from './scene.ts';
+import { openScene, type Scene } from './scene.ts';
 import { StdioScene } from './stdio-scene.ts';
 import { freshName } from './talk.ts';
 
 describe('over HTTP', () => {
   let scene: Scene;
   beforeAll(async () => {
-    scene = await Scene.open();
+    scene = await openScene();
   });
   afterAll(() => scene[Symbol.asyncDispose]());
 

@@ -14,23 +14,18 @@ import {
 } from './draft.ts';
 import { otherRevisions, version } from './flaws.ts';
 import { oddText } from './junk.ts';
-import { headerMismatch, unsupportedVersion } from './oracle.ts';
+import type { Code } from './oracle.ts';
 import type { Header } from './requests.ts';
 
 /** The message is sent with another HTTP method, or to another path. */
 export function sent(how: Partial<Draft>, outcome: Outcome): Flaw {
-  const label = Object.values(how).join(' ');
+  const label = JSON.stringify(Object.values(how)).slice(0, 60);
   return { label, layer: 'http', outcome, spoil: (draft) => Object.assign(draft, how) };
 }
 
 /** A header with these values, in place of its own. */
-export function header(
-  name: string,
-  values: readonly string[],
-  outcome?: Outcome,
-  rows: readonly string[] = [],
-): Flaw {
-  const shown = values.length === 0 ? 'missing' : values.map((value) => value.slice(0, 60)).join(' and ');
+export function header(name: string, values: string[], outcome?: Outcome, rows: string[] = []): Flaw {
+  const shown = values.length === 0 ? 'missing' : values.join(' and ').slice(0, 100);
   const spoil = (draft: Draft) => {
     const others = draft.headers.filter(([one]) => one !== name);
     draft.headers = [...others, ...values.map((value): Header => [name, value])];
@@ -54,7 +49,7 @@ export function both(first: Flaw, second: Flaw, outcome: Outcome, ...rows: reado
 
 // --- Headers that repeat what the body says ---------------------------------------------------------------
 
-const disagrees: Outcome = { codes: [headerMismatch], words: /headers and body disagree/ };
+const disagrees: Outcome = { codes: ['headerMismatch'], words: /headers and body disagree/ };
 
 /** Left out, different, or there twice. */
 function mirrored(name: string, others: Arbitrary<string>): Arbitrary<Flaw>[] {
@@ -91,9 +86,9 @@ export const revisionHeaderFlaws: Flaws = [
   bad(version, otherRevisions, disagrees),
   fc.constantFrom(...otherRevisions).map((value) => {
     // What a header cannot carry as it is arrives as something else.
-    const codes = value.trim() === value && value !== '' ? [] : [headerMismatch];
+    const codes: Code[] = value.trim() === value && value !== '' ? [] : ['headerMismatch'];
     const inHeader = header('MCP-Protocol-Version', [value]);
-    const outcome = { codes: [unsupportedVersion, ...codes] };
+    const outcome: Outcome = { codes: ['unsupportedVersion', ...codes] };
     return both(at(version, value, undefined), inHeader, outcome, 'S2026-03');
   }),
 ];

@@ -3,11 +3,11 @@ import fc, { type Arbitrary } from 'fast-check';
 import { idempotencyKey } from '../../src/protocol/dialects/2026-07-28/names.ts';
 import { nameAnswer, strayAnswers, wrongAnswers } from './answers.ts';
 import { byteFlaws } from './byte-flaws.ts';
-import { type Base, type Flaw, type Flaws, type Method, type Outcome, wrong } from './draft.ts';
+import { type Base, type Flaw, type Flaws, type Method, type Outcome, typed, wrong } from './draft.ts';
 import { envelopeFlaws, frameFlaws, harmless, polluting, revisionFlaws, type WithoutTasks } from './flaws.ts';
 import { httpFlaws, mirrorFlaws, revisionHeaderFlaws } from './http-flaws.ts';
-import { anything, halfAPair, type JsonKind, not, oddText, prototypeName } from './junk.ts';
-import { type Good, headerMismatch, invalidParams, missingCapability } from './oracle.ts';
+import { anything, halfAPair, not, oddText, prototypeName } from './junk.ts';
+import type { Good } from './oracle.ts';
 import { type Loose, request } from './requests.ts';
 import { withoutTasks } from './stage.ts';
 
@@ -54,71 +54,62 @@ function basic(name: string, params: Loose, good: Good, label = name): Base {
   return { label, message: request('id', name, params), good: [good] };
 }
 
-const refused = (words: RegExp): Outcome => ({ codes: [invalidParams], words });
+const refused = (words: RegExp): Outcome => ({ codes: ['invalidParams'], words });
 const needsTasks = (row: string): WithoutTasks => ({
-  codes: [missingCapability],
+  codes: ['missingCapability'],
   words: /io\.modelcontextprotocol\/tasks/,
   rows: [row, 'S2026-02'],
 });
-const unsayable: Outcome = { codes: [invalidParams, headerMismatch] };
+const mustBeTask = needsTasks('S2663-09');
+const unsayable: Outcome = { codes: ['invalidParams', 'headerMismatch'] };
 
 // --- tools/call -------------------------------------------------------------------------------------------
 
 const isError: Outcome = { good: ['isError'] };
-const asks: Outcome = { good: ['input_required', 'complete', 'isError'], codes: [missingCapability] };
+const asks: Outcome = { good: ['input_required', 'complete', 'isError'], codes: ['missingCapability'] };
 const waits: Outcome = { good: ['complete'] };
-
-type Kinds = Readonly<Record<string, JsonKind>>;
 
 function calls(facts: Facts): Row[] {
   return [
-    call(facts, 'greet', { name: 'Ada' }, { name: 'string' }, 'complete'),
-    call(facts, 'nap', { ms: 1 }, { ms: 'number' }, 'task', waits),
-    call(facts, 'confirm_delete', { filename: 'x' }, { filename: 'string' }, 'task', asks),
-    call(facts, 'leaf', { label: 'a', delayMs: 0 }, leafKinds, 'task', waits, [
-      wrong('arguments>delayMs', [-1, -0.5, -1e308], isError),
-    ]),
-    call(facts, 'ask_name', {}, {}, 'task', asks),
-    call(facts, 'failing_job', {}, {}, 'task', needsTasks('S2663-09')),
-    call(facts, 'test_tool_with_task', {}, { user_name: 'string' }, 'input_required', needsTasks('S2663-09')),
+    call(facts, 'greet', { name: 'Ada' }, 'complete', ofArguments('name string')),
+    call(facts, 'nap', { ms: 1 }, 'task', ofArguments('ms number'), waits),
+    call(facts, 'confirm_delete', { filename: 'x' }, 'task', ofArguments('filename string'), asks),
+    call(facts, 'leaf', { label: 'a', delayMs: 0 }, 'task', ofLeaf, waits),
+    call(facts, 'ask_name', {}, 'task', [], asks),
+    call(facts, 'failing_job', {}, 'task', [], mustBeTask),
+    call(facts, 'test_tool_with_task', {}, 'input_required', ofArguments('user_name string'), mustBeTask),
   ];
 }
 
-const leafKinds: Kinds = { label: 'string', delayMs: 'number', ask: 'boolean' };
+function ofArguments(...kinds: readonly string[]): Flaws {
+  return typed(isError, ...kinds.map((kind) => `arguments>${kind}`));
+}
 
-/** `kinds` are those of its arguments, whether they are given here or not. */
-function call(
-  facts: Facts,
-  tool: string,
-  args: Loose,
-  kinds: Kinds,
-  good: Good,
-  without?: WithoutTasks,
-  more: Flaws = [],
-): Row {
+const ofLeaf: Flaws = [
+  ...ofArguments('label string', 'delayMs number', 'ask boolean'),
+  wrong('arguments>delayMs', [-1, -0.5, -1e308], isError),
+];
+
+function call(facts: Facts, tool: string, args: Loose, good: Good, own: Flaws, without?: WithoutTasks): Row {
   const isDurable = tool !== 'greet';
   const base = basic('tools/call', { name: tool, arguments: args }, good, `tools/call ${tool}`);
   const noSuchTool = refused(/Tool [\s\S]*(not found|disabled)|name/);
   const states = fc.oneof(oddText, fc.constantFrom(...facts.wrongStates));
-  const ofArguments = Object.entries(kinds).map(([name, kind]) =>
-    wrong(`arguments>${name}`, not(kind), isError),
-  );
   const flaws = [
-    wrong('name', not('string'), refused(/name/)),
+    ...typed(refused(/name/), 'name string!'),
     wrong('name', oddText, noSuchTool),
     wrong('name', prototypeName, noSuchTool),
     wrong('name', [halfAPair], unsayable),
-    wrong('name', [undefined], refused(/name/)),
-    wrong('arguments', not('object'), refused(/arguments/)),
+    ...typed(refused(/arguments/), 'arguments object'),
     polluting('params>arguments'),
-    wrong('inputResponses', not('object'), { good: [good], codes: [invalidParams] }),
+    wrong('inputResponses', not('object'), { good: [good], codes: ['invalidParams'] }),
     wrong('inputResponses', strayAnswers),
     wrong('requestState', not('string'), refused(/requestState/)),
     // A plain tool has no use for it and does not look.
     wrong('requestState', states, isDurable ? refused(/requestState/) : undefined),
     ...(isDurable ? keyFlaws(facts, tool) : [wrong(`_meta>${idempotencyKey}`, anything)]),
     // Twice, because they are the point of the call.
-    ...[...ofArguments, ...more, ...ofArguments, ...more],
+    ...[...own, ...own],
   ];
   return [base, flaws, without];
 }
@@ -153,7 +144,7 @@ function continued({ parked, wrongStates, gathering }: Facts): Row[] {
         wrong('name', ['multi_input', 'sample'], badState),
         ...common,
       ],
-      { good: ['input_required'], codes: [missingCapability] },
+      { good: ['input_required'], codes: ['missingCapability'] },
     ],
     [
       call('test_tool_with_task', { requestState: gathering }),
@@ -165,7 +156,7 @@ function continued({ parked, wrongStates, gathering }: Facts): Row[] {
         ),
         ...common,
       ],
-      needsTasks('S2663-09'),
+      mustBeTask,
     ],
   ];
 }
@@ -182,8 +173,7 @@ function taskMethods(facts: Facts): Row[] {
     const base = basic('tasks/update', { taskId, inputResponses: {} }, 'complete', `tasks/update ${tool}`);
     const flaws = [
       ...idFlaws(facts, 'S2663-74'),
-      wrong('inputResponses', not('object'), refused(/inputResponses/)),
-      wrong('inputResponses', [undefined], refused(/inputResponses/)),
+      ...typed(refused(/inputResponses/), 'inputResponses object!'),
       wrong('inputResponses', strayAnswers, undefined, 'S2663-55'),
       ...[1, 2, 3, 4].map(() => wrong('inputResponses', wrongAnswers[tool]!, refused(/answer to "/))),
     ];
@@ -229,14 +219,11 @@ function listen({ waiting, foreign, hidden }: Facts): Row {
     .array(fc.oneof(oddText, fc.constantFrom(...taskIds)), { maxLength: 4 })
     .map((ids) => [...ids, foreign, ...hidden]);
   const flaws = [
-    wrong('notifications', not('object'), badFilter),
-    wrong('notifications', [undefined], badFilter),
-    wrong(place, not('list'), badFilter),
+    ...typed(badFilter, 'notifications object!', `${place} list`),
+    ...typed(badFilter, 'notifications>toolsListChanged boolean', 'notifications>resourceSubscriptions list'),
     wrong(place, notAnId, badFilter),
     // Nothing of what may not be seen is acknowledged, and nobody is told that it exists.
     wrong(place, unseen, undefined, 'S2663-99'),
-    wrong('notifications>toolsListChanged', not('boolean'), badFilter),
-    wrong('notifications>resourceSubscriptions', not('list'), badFilter),
   ];
   const base = basic('subscriptions/listen', { notifications: { taskIds } }, 'stream');
   return [{ ...base, visible: taskIds }, flaws, needsTasks('S2663-67')];

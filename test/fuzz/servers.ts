@@ -12,7 +12,7 @@ import { tampered } from './scene.ts';
 import { type SessionDialect, sessionDialects } from './session-methods.ts';
 import { SessionScene, secondPage } from './session-scene.ts';
 import { Shooter } from './shots.ts';
-import { askOver, Stage } from './stage.ts';
+import { askOver, setStage } from './stage.ts';
 import { HttpTalk, sessionOnAPipe } from './talk.ts';
 
 const owner = 'ada';
@@ -59,14 +59,9 @@ function shooterOf({ url }: ServerUnderLoad, token: string): Shooter {
 
 /** Of the revision without sessions. */
 async function laterFront(shooter: Shooter, [foreign = '', ...hidden]: readonly string[]): Promise<Front> {
-  const stage = await Stage.set(askOver(shooter));
-  const wrongStates = tampered(stage.staged.parked);
-  return {
-    methods: methods({ ...stage.staged, isAlone: true, foreign, hidden, wrongStates }, true),
-    send: ({ draft }) => shooter.send(draft),
-    damage: () => stage.damage(),
-    finish: () => stage.finish(),
-  };
+  const { staged, damage, finish } = await setStage(askOver(shooter));
+  const facts = { ...staged, isAlone: true, foreign, hidden, wrongStates: tampered(staged.parked) };
+  return { methods: methods(facts, true), send: ({ draft }) => shooter.send(draft), damage, finish };
 }
 
 /** Tasks of somebody else, a root and what is below it, and a cursor for them. */

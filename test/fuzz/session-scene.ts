@@ -1,5 +1,4 @@
 /** A session under fire: what it holds, what is made for a message just before it is sent, and whether all is well. */
-import { setTimeout as pause } from 'node:timers/promises';
 import { accept, rightAnswers } from './answers.ts';
 import type { Front } from './campaign.ts';
 import type { BadMessage, Draft, Method } from './draft.ts';
@@ -13,7 +12,7 @@ import {
   sessionMethods,
   taskKey,
 } from './session-methods.ts';
-import { hasEnded } from './stage.ts';
+import { greetingProblems, hasEnded, shownOnce } from './stage.ts';
 import { freshName, PipeTalk, type Talk, withOwnId } from './talk.ts';
 
 /** Where the second page of a list of tasks begins, once enough of them have begun. */
@@ -87,9 +86,7 @@ export class SessionScene implements Front {
   }
 
   async damage(): Promise<string[]> {
-    const problems: string[] = [];
-    const greeting = await this.#talk.ask('tools/call', { name: 'greet', arguments: { name: 'Ada' } });
-    if (greeting.content?.[0]?.text !== 'Hello, Ada!') problems.push('a right call no longer works');
+    const problems = await greetingProblems((method, params) => this.#talk.ask(method, params));
     const { status } = await this.#talk.ask('tasks/get', this.#about(this.#waiting));
     if (status !== 'input_required') problems.push(`the task that waited is ${status}`);
     return problems.map((problem) => `${this.#dialect.name}: ${problem}`);
@@ -116,12 +113,8 @@ export class SessionScene implements Front {
     return { ...id, ...(this.#dialect.namesTasks && { _meta: { [relatedKey]: id } }) };
   }
 
-  async #until(taskId: string, isSo: (shown: Loose) => boolean): Promise<Loose> {
-    for (;;) {
-      const shown = await this.#talk.ask('tasks/get', this.#about(taskId));
-      if (isSo(shown)) return shown;
-      await pause(2);
-    }
+  #until(taskId: string, isSo: (shown: Loose) => boolean): Promise<Loose> {
+    return shownOnce((method, params) => this.#talk.ask(method, params), this.#about(taskId), isSo);
   }
 
   readonly #made: Record<keyof typeof fresh, () => Promise<Made>> = {

@@ -9,7 +9,7 @@ import { type Facts, methods } from './methods.ts';
 import { type Answer, acknowledged, idOf, judge } from './oracle.ts';
 import { envelope, type Loose } from './requests.ts';
 import { tampered } from './scene.ts';
-import { Stage } from './stage.ts';
+import { type Stage, setStage } from './stage.ts';
 import { PipeTalk, withOwnId } from './talk.ts';
 
 const program = fileURLToPath(new URL('../fixture/main.ts', import.meta.url));
@@ -40,7 +40,7 @@ export class StdioScene extends PipeTalk implements Front, AsyncDisposable {
   static async open(): Promise<StdioScene> {
     const options = ['--conditions=holdfast-source', '--import', watcher, program];
     const scene = new StdioScene(spawn(process.execPath, [...options, '--stdio', '--store', 'memory:']));
-    scene.#stage = await Stage.set((method, params) => scene.ask(method, params));
+    scene.#stage = await setStage((method, params) => scene.ask(method, params));
     const { staged } = scene.#stage;
     // Nothing here is anybody else's; these do not exist.
     const [foreign = '', ...hidden] = Object.values(staged.waiting).map((id) => [...id].reverse().join(''));
