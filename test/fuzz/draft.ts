@@ -30,7 +30,7 @@ export interface Outcome {
 }
 
 /** Flaws are put in from the inside to the outside: the message, then its headers, then its bytes. */
-export type Layer = 'message' | 'http' | 'bytes';
+type Layer = 'message' | 'http' | 'bytes';
 
 export interface Flaw {
   readonly label: string;
