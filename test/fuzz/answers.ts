@@ -37,7 +37,7 @@ const samplingAnswer: Arbitrary<Loose> = fc.oneof(
 );
 
 export const nameAnswer = formAnswer('name', not('string'));
-export const confirmAnswer = formAnswer('confirm', not('boolean'));
+const confirmAnswer = formAnswer('confirm', not('boolean'));
 
 /** By the tool that asked: the keys of its questions, and answers of which at least one does not fit. */
 export const wrongAnswers: Readonly<Record<string, Arbitrary<Loose>>> = {

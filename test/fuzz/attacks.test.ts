@@ -9,7 +9,7 @@ import { largestBody } from './byte-flaws.ts';
 import { draftOf } from './draft.ts';
 import { read } from './oracle.ts';
 import { type Header, type Loose, request, textOf } from './requests.ts';
-import { Scene } from './scene.ts';
+import { openScene, type Scene } from './scene.ts';
 import { Shooter } from './shots.ts';
 import { withoutTasks } from './stage.ts';
 import { StdioScene } from './stdio-scene.ts';
@@ -18,7 +18,7 @@ import { rawRequest } from './wire.ts';
 describe('a page of another site', () => {
   let scene: Scene;
   beforeAll(async () => {
-    scene = await Scene.open();
+    scene = await openScene();
   });
   afterAll(() => scene[Symbol.asyncDispose]());
 
@@ -171,7 +171,7 @@ describe('a client that goes away', () => {
 });
 
 test('a body that is one byte too long is told so, and one that just fits is read', async () => {
-  await using scene = await Scene.open();
+  await using scene = await openScene();
   const bodyOfLength = (length: number) => {
     const message = request(1, 'tools/call', { name: 'greet', arguments: { name: 'Ada', filler: '' } });
     message.params.arguments.filler = 'x'.repeat(length - textOf(message).length);

@@ -9,13 +9,14 @@ import { rightAnswers } from './answers.ts';
 import { type Draft, draftOf } from './draft.ts';
 import { invalidParams, invalidRequest, parseError, read, unsupportedVersion } from './oracle.ts';
 import { envelope, type Loose, nested, request, textOf } from './requests.ts';
-import { Scene } from './scene.ts';
+import { openScene, type Scene } from './scene.ts';
 import { StdioScene } from './stdio-scene.ts';
+import { freshName } from './talk.ts';
 
 describe('over HTTP', () => {
   let scene: Scene;
   beforeAll(async () => {
-    scene = await Scene.open();
+    scene = await openScene();
   });
   afterAll(() => scene[Symbol.asyncDispose]());
 
@@ -114,7 +115,7 @@ describe('over stdio', () => {
   afterAll(() => scene[Symbol.asyncDispose]());
 
   async function sent(message: Loose): Promise<Loose> {
-    const answer = await scene.send(Buffer.from(textOf(message)), message.id, false);
+    const answer = await scene.exchange(Buffer.from(textOf(message)), message.id, false);
     return answer.kind === 'answered' ? JSON.parse(answer.text) : answer;
   }
 
@@ -138,14 +139,14 @@ describe('over stdio', () => {
   ])('nothing is told to a subscription that was refused %s', async (_, filter, _meta, code) => {
     const taskId = await waiting();
     const notifications = { taskIds: [taskId], ...filter };
-    const listen = request(scene.freshId(), 'subscriptions/listen', { notifications, _meta });
+    const listen = request(freshName('request'), 'subscriptions/listen', { notifications, _meta });
     expect(await sent(listen)).toMatchObject({ error: { code } });
     expect(await toldOf(taskId)).toEqual([]);
   });
 
   test('nothing is told to a subscription that was cancelled in the same breath', async () => {
     const taskId = await waiting();
-    const requestId = scene.freshId();
+    const requestId = freshName('request');
     const listen = request(requestId, 'subscriptions/listen', { notifications: { taskIds: [taskId] } });
     const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } };
     scene.write(Buffer.from(`${textOf(listen)}\n${textOf(cancelled)}`));
@@ -154,7 +155,7 @@ describe('over stdio', () => {
 
   test('a revision that is not served is refused on an open connection too (S2026-03)', async () => {
     const _meta = envelope({ [protocolVersionKey]: '2099-01-01' });
-    const answer = await sent(request(scene.freshId(), 'server/discover', { _meta }));
+    const answer = await sent(request(freshName('request'), 'server/discover', { _meta }));
     expect(answer.error).toMatchObject({ code: unsupportedVersion, data: { supported: ['2026-07-28'] } });
   });
 
@@ -162,7 +163,7 @@ describe('over stdio', () => {
     'arguments a hundred thousand lists deep are refused as such (%s)',
     async (name) => {
       const params = { name, arguments: { ms: 1, deep: nested(100_000) } };
-      const { error } = await sent(request(scene.freshId(), 'tools/call', params));
+      const { error } = await sent(request(freshName('request'), 'tools/call', params));
       expect(error?.code).toBeOneOf([invalidRequest, invalidParams]);
     },
   );
@@ -171,13 +172,13 @@ describe('over stdio', () => {
     'answers that are %j are not acknowledged',
     async (inputResponses) => {
       const taskId = scene.facts.waiting.ask_name!;
-      const answer = await sent(request(scene.freshId(), 'tasks/update', { taskId, inputResponses }));
+      const answer = await sent(request(freshName('request'), 'tasks/update', { taskId, inputResponses }));
       expect(answer).toMatchObject({ error: { code: invalidParams } });
     },
   );
 
   test('a state that came with a refused call is not taken for that of the next', async () => {
-    const id = scene.freshId();
+    const id = freshName('request');
     const call = { name: 'ask_name', arguments: {} };
     const _meta = envelope({ [clientCapabilitiesKey]: undefined });
     const refused = request(id, 'tools/call', { ...call, requestState: 'not ours', _meta });

@@ -1,19 +1,15 @@
 import { expect, test } from 'vitest';
-import { fire, seedOfThisRun } from './campaign.ts';
-import { Scene } from './scene.ts';
+import { fire, isQuick, seedOfThisRun } from './campaign.ts';
+import { openScene } from './scene.ts';
 
 const seed = seedOfThisRun();
-const messages = 3_000;
+const messages = isQuick ? 200 : 3_000;
 
 test('S2026-01 S2026-02 S2026-03 S2026-12 S2322-14 S2663-09 S2663-55 S2663-67 S2663-73 S2663-74 S2663-76 S2663-90 S2663-91 S2663-95 S2663-98 S2663-99: three thousand bad messages over HTTP are answered as each deserves, and hurt nothing', {
   timeout: 180_000,
 }, async ({ task }) => {
-  await using scene = await Scene.open();
-  const started = performance.now();
-  const tally = await fire(scene, seed, messages);
-  console.log(`${tally.summary}; ${Math.round(performance.now() - started)} ms`);
-  expect(tally.problems.slice(0, 10)).toEqual([]);
-  expect(tally.sent).toBeGreaterThanOrEqual(messages);
-  expect([...tally.rows.keys()].sort()).toEqual(task.name.match(/S\d+-\d+/g));
-  expect(await scene.finish()).toEqual([]);
+  await using scene = await openScene();
+  const tally = await fire([scene], { messages, seed });
+  tally.expectUnhurt(messages);
+  expect([...tally.rows].sort()).toEqual(task.name.match(/S\d+-\d+/g));
 });

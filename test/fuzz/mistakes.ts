@@ -1,5 +1,19 @@
 /** Mistakes of the program under fire, as it reported them or as nobody caught them. */
-import { newMembers } from './prototypes.ts';
+
+const shared = { Object, Array, Function, String, Number, Boolean, Error, Promise, Map };
+
+function members(): string[] {
+  return Object.entries(shared).flatMap(([name, { prototype }]) =>
+    Reflect.ownKeys(prototype).map((key) => `${name}.prototype.${String(key)}`),
+  );
+}
+
+const atFirst = new Set(members());
+
+/** What a message has added to what all objects share. */
+export function newMembers(): string[] {
+  return members().filter((member) => !atFirst.has(member));
+}
 
 export class Mistakes {
   readonly #found: unknown[] = [];

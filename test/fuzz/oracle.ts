@@ -2,21 +2,30 @@
  * Judges one answer to one bad message: an HTTP status that fits, a JSON-RPC error with a code that the message
  * deserves and words that say what was wrong, the id given back, and nothing about the inside of the server.
  */
-import { extension, revision } from '../../src/protocol/dialects/2026-07-28/names.ts';
+import { extension, revision, subscriptionIdKey } from '../../src/protocol/dialects/2026-07-28/names.ts';
 import type { Loose } from './requests.ts';
 
-export const parseError = -32700;
-export const invalidRequest = -32600;
-export const methodNotFound = -32601;
-export const invalidParams = -32602;
-export const internalError = -32603;
-export const headerMismatch = -32020;
-export const missingCapability = -32021;
-export const unsupportedVersion = -32022;
-/** HTTP itself was used wrongly. */
-export const transportRefusal = -32000;
-/** There is no such session. */
-export const notAdmitted = -32001;
+export const errorCodes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  headerMismatch: -32020,
+  missingCapability: -32021,
+  unsupportedVersion: -32022,
+  /** HTTP itself was used wrongly. */
+  transportRefusal: -32000,
+  /** There is no such session. */
+  notAdmitted: -32001,
+} as const;
+
+export type Code = keyof typeof errorCodes;
+
+export const { parseError, invalidRequest, invalidParams, missingCapability, unsupportedVersion } =
+  errorCodes;
+const { methodNotFound, transportRefusal, notAdmitted } = errorCodes;
+
+export const acknowledged = 'notifications/subscriptions/acknowledged';
 
 /**
  * What a message that is right in this respect gives: the `resultType`, a stream, an error result of a tool, or a
@@ -54,24 +63,18 @@ export type Answer =
       readonly session?: string;
     };
 
-const statusesOf: Readonly<Record<number, readonly number[]>> = {
-  [parseError]: [400],
-  [invalidRequest]: [400],
+/** The statuses that fit a code, unless it is 400. */
+type Statuses = Readonly<Record<number, readonly number[]>>;
+
+const statusesOf: Statuses = {
   [methodNotFound]: [404],
   // What is wrong with the envelope is 400; what is wrong with the params of a method is said in band.
   [invalidParams]: [200, 400],
-  [headerMismatch]: [400],
-  [missingCapability]: [400],
-  [unsupportedVersion]: [400],
   [transportRefusal]: [400, 403, 404, 405, 406, 409, 413, 415],
-};
-
-const inSessions: Readonly<Record<number, readonly number[]>> = {
-  ...statusesOf,
-  [invalidRequest]: [200, 400],
-  [methodNotFound]: [200],
   [notAdmitted]: [404],
 };
+
+const inSessions: Statuses = { ...statusesOf, [invalidRequest]: [200, 400], [methodNotFound]: [200] };
 
 /** Where the id may be missing: it could not be read, or nobody looked. */
 const mayLackId = new Set([parseError, invalidRequest, transportRefusal, notAdmitted]);
@@ -115,15 +118,13 @@ function judgeError(message: Loose, expected: Expected, status: number | undefin
     problems.push(
       `code ${code} (${String(words).slice(0, 120)}) instead of ${[...expected.codes].join(' or ')}`,
     );
-  const fitting = (expected.inSession ? inSessions : statusesOf)[code];
-  if (status !== undefined && !fitting?.includes(status)) problems.push(`status ${status} with code ${code}`);
+  const fitting = (expected.inSession ? inSessions : statusesOf)[code] ?? [400];
+  if (status !== undefined && !fitting.includes(status)) problems.push(`status ${status} with code ${code}`);
   problems.push(...wordsProblems(expected, isHttp, words));
   const idIsRight = Object.is(said.id, idOf(message)) || (mayLackId.has(code) && said.id === null);
   if (!idIsRight) problems.push(`the id is ${JSON.stringify(said.id)}`);
   const revealed = JSON.stringify(said.error);
-  problems.push(
-    ...inside.filter((sign) => sign.test(revealed)).map((sign) => `it shows its inside: ${sign}`),
-  );
+  for (const sign of inside) if (sign.test(revealed)) problems.push(`it shows its inside: ${sign}`);
   if (code === missingCapability && !namesCapability(data)) problems.push('it does not say which capability');
   if (code === unsupportedVersion && !data?.supported?.includes?.(revision))
     problems.push('it does not say which versions are supported');
@@ -162,13 +163,13 @@ function acknowledgementProblems(message: Loose, { visible }: Expected, said: Lo
   const { notifications, _meta } = said.params ?? {};
   const shown = (notifications?.taskIds ?? []).filter((id: string) => !visible.includes(id));
   const problems = shown.map((id: string) => `a subscription to ${id} was acknowledged`);
-  if (_meta?.['io.modelcontextprotocol/subscriptionId'] !== idOf(message))
+  if (_meta?.[subscriptionIdKey] !== idOf(message))
     problems.push('the acknowledgement names another subscription');
   return problems;
 }
 
 function goodOf({ method, result }: Loose): Good | undefined {
-  if (method === 'notifications/subscriptions/acknowledged') return 'stream';
+  if (method === acknowledged) return 'stream';
   if (result?.isError === true) return 'isError';
   const known = ['complete', 'task', 'input_required'];
   if (known.includes(result?.resultType)) return result.resultType;
@@ -179,13 +180,13 @@ function goodOf({ method, result }: Loose): Good | undefined {
 export function read({ type = 'application/json', text }: { type?: string; text: string }): Loose {
   if (!type.startsWith('text/event-stream')) return parsed(text);
   const events = [...text.matchAll(/^data: (.*)\r?\n\r?\n/gm)];
-  return events.map(([, json = '']) => parsed(json)).find(isAnswer);
+  return events.map(([, json = '']) => parsed(json)).find((said) => said && answeredId(said) !== undefined);
 }
 
-/** Where a request is answered with a stream, this is its answer; the rest is news. */
-function isAnswer(said: Loose): boolean {
-  if (said === undefined) return false;
-  return said.method === undefined || said.method === 'notifications/subscriptions/acknowledged';
+/** The id that a message answers: where a request is answered with a stream, the first message of it does so. */
+export function answeredId({ id, method, params }: Loose): unknown {
+  if (method === undefined) return id ?? null;
+  return method === acknowledged ? params?._meta?.[subscriptionIdKey] : undefined;
 }
 
 function parsed(json: string): Loose {

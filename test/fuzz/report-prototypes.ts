@@ -1,5 +1,5 @@
 /** Loaded into a server before anything else: it ends with the exit code 3 if a message has reached a prototype. */
-import { newMembers } from './prototypes.ts';
+import { newMembers } from './mistakes.ts';
 
 process.on('exit', () => {
   if (newMembers().length === 0) return;

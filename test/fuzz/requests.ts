@@ -14,12 +14,7 @@ export type Loose = any;
 export type Header = readonly [name: string, value: string];
 
 export const tasksDeclared = { extensions: { [extension]: {} } };
-export const allCapabilities = {
-  ...tasksDeclared,
-  elicitation: { form: {}, url: {} },
-  sampling: {},
-  roots: {},
-};
+const allCapabilities = { ...tasksDeclared, elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
 export function envelope(more: Loose = {}): Loose {
   return {

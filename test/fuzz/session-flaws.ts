@@ -1,19 +1,10 @@
 /** What can be wrong with any message of a session, whatever it says: its frame, its headers, its bytes. */
 import fc, { type Arbitrary } from 'fast-check';
 import { byteFlaws } from './byte-flaws.ts';
-import { at, type BadMessage, type Base, type Flaw, type Outcome, spoil } from './draft.ts';
+import { type Base, bad, type Flaw, type Flaws, type Method, type Outcome, oneOf } from './draft.ts';
 import { brokenFrames } from './flaws.ts';
-import { around, header, notForHere, otherMethods, replace } from './http-flaws.ts';
+import { both, header, headers, notForHere, oddHeader, otherMethods, sent } from './http-flaws.ts';
 import { oddText, prototypeName } from './junk.ts';
-import {
-  invalidParams,
-  invalidRequest,
-  methodNotFound,
-  notAdmitted,
-  transportRefusal,
-  unsupportedVersion,
-} from './oracle.ts';
-import { openings, type SessionFacts, type SessionMethod, sessionMethods } from './session-methods.ts';
 
 const unknownMethods: Arbitrary<string> = fc.oneof(
   fc.constantFrom('tasks/update', 'tasks/', 'tasks', 'Tasks/get', 'tasks/get ', 'subscriptions/listen'),
@@ -22,111 +13,72 @@ const unknownMethods: Arbitrary<string> = fc.oneof(
   oddText,
 );
 
-const otherRequests: readonly Arbitrary<Flaw>[] = [
-  unknownMethods.map((name) => at(['method'], name, { codes: [methodNotFound] })),
+const otherRequests: Flaws = [
+  bad('method', unknownMethods, { codes: ['methodNotFound'] }),
   // A request without an id is a notice, and one that nobody knows.
-  fc.constant(at(['id'], undefined, { isNotice: true })),
+  bad('id', [undefined], { isNotice: true }),
 ];
 
-const otherSessions = fc.constantFrom('x', 'a'.repeat(32), '__proto__', 'null', 'a, b', 'i'.repeat(4_000));
+const otherSessions = ['x', 'a'.repeat(32), '__proto__', 'null', 'a, b', 'i'.repeat(4_000)];
+const otherVersions = ['2099-01-01', 'x', '1', 'DRAFT', '2025-11-25x', 'toString'];
+const otherTypes = ['text/html', 'application/json', 'text/event-stream', '*/*', '', ',;q=x'];
+const badTokens = ['', 'Bearer', 'Bearer ', 'Basic eDp5', 'Bearer nobody', 'bearer  x', 'Bearer a b'];
 /** Whoever names a later revision is told what is missing for that. */
-const badRevision = { codes: [transportRefusal, invalidParams, unsupportedVersion], statuses: [400] };
-const noSession = { codes: [notAdmitted], statuses: [404] };
+const badRevision: Outcome = {
+  codes: ['transportRefusal', 'invalidParams', 'unsupportedVersion'],
+  statuses: [400],
+};
+const noSession: Outcome = { codes: ['notAdmitted'], statuses: [404] };
 
-function sessionHeaderFlaws({ headers }: SessionFacts): Arbitrary<Flaw>[] {
-  const own = headers.find(([name]) => name === 'Mcp-Session-Id')![1];
-  const unknown = fc.oneof(otherSessions, fc.constantFrom(own.slice(0, -1), `${own}a`, own.toUpperCase()));
-  const without = (verb: string) =>
-    around(`${verb} of no session`, { statuses: [400] }, (draft) => {
-      draft.httpMethod = verb;
-      replace(draft, 'Mcp-Session-Id', []);
-    });
+function sessionHeaderFlaws(own: string): Arbitrary<Flaw>[] {
+  const unknown = oneOf([...otherSessions, own.slice(0, -1), `${own}a`, own.toUpperCase()]);
+  const get = sent({ httpMethod: 'GET' }, {});
+  const verbs = oneOf([get, sent({ httpMethod: 'DELETE' }, {})]);
   return [
-    fc.constant(header('Mcp-Session-Id', [], { codes: [transportRefusal], statuses: [400] })),
-    unknown.map((id) => header('Mcp-Session-Id', [id], noSession)),
-    fc.tuple(fc.constantFrom('GET', 'DELETE'), unknown).map(([verb, id]) =>
-      around(`${verb} of the session ${id.slice(0, 40)}`, noSession, (draft) => {
-        draft.httpMethod = verb;
-        replace(draft, 'Mcp-Session-Id', [id]);
-      }),
-    ),
-    fc.constantFrom('GET', 'DELETE').map(without),
+    fc.constant(header('Mcp-Session-Id', [], { codes: ['transportRefusal'], statuses: [400] })),
+    headers('Mcp-Session-Id', unknown, noSession),
+    fc
+      .tuple(verbs, headers('Mcp-Session-Id', unknown))
+      .map(([verb, session]) => both(verb, session, noSession)),
+    verbs.map((verb) => both(verb, header('Mcp-Session-Id', []), { statuses: [400] })),
     // Its stream is open already.
-    fc.oneof(oddText, fc.constant('1')).map((id) =>
-      around('a second stream', { statuses: [400, 409] }, (draft) => {
-        draft.httpMethod = 'GET';
-        replace(draft, 'Last-Event-ID', [id.replace(/[^ -~]/g, '')]);
-      }),
+    headers('Last-Event-ID', fc.oneof(oddHeader, fc.constant('1'))).map((id) =>
+      both(get, id, { statuses: [400, 409] }),
     ),
-    fc
-      .constantFrom('2099-01-01', 'x', '1', 'DRAFT', '2025-11-25x', 'toString')
-      .map((version) => header('MCP-Protocol-Version', [version], badRevision)),
-    fc.constantFrom([], ['2025-11-25']).map((version) => header('MCP-Protocol-Version', version, undefined)),
-    fc
-      .constantFrom('', 'Bearer', 'Bearer ', 'Basic eDp5', 'Bearer nobody', 'bearer  x', 'Bearer a b')
-      // This server believes anybody who they are.
-      .map((value) => header('Authorization', [value], { codes: [notAdmitted], statuses: [400, 401] })),
+    headers('MCP-Protocol-Version', otherVersions, badRevision),
+    oneOf([[], ['2025-11-25']]).map((version) => header('MCP-Protocol-Version', version)),
+    // This server believes anybody who they are.
+    headers('Authorization', badTokens, { codes: ['notAdmitted'], statuses: [400, 401] }),
   ];
 }
 
-/** Where a stream would be the answer; a look at a task needs none. */
-function acceptFlaw({ good, isNotice = false }: Base): Arbitrary<Flaw> {
-  const types = fc.constantFrom('text/html', 'application/json', 'text/event-stream', '*/*', '', ',;q=x');
-  return types.map((type) => header('Accept', [type], { statuses: [406], good, isNotice }));
-}
-
-/** Revisions before this one had batches, and the SDK still takes them. What is in one twice may be refused. */
-function inBatches({ good, isNotice = false }: Base): Outcome {
-  return { codes: [invalidRequest, invalidParams, transportRefusal], good, isNotice };
-}
-
-export interface SessionWay {
-  readonly overHttp: boolean;
-}
-
-/** What is wrong inside of the message, and what is wrong around it. */
-function flawsOf({ base, flaws }: SessionMethod, facts: SessionFacts, { overHttp }: SessionWay) {
-  const isRequest = base.message.id !== undefined && base.message.method !== undefined;
-  const isOpening = base.message.method === 'initialize';
-  const http = [...notForHere, otherMethods(), acceptFlaw(base)];
-  return {
-    inside: [...flaws, ...(isRequest ? brokenFrames : []), ...(isRequest && !isOpening ? otherRequests : [])],
-    around: [
-      ...byteFlaws(overHttp, inBatches(base)),
-      ...(overHttp ? http : []),
-      ...(overHttp && !isOpening ? sessionHeaderFlaws(facts) : []),
-    ],
+/** The message with what can be wrong inside of it, besides `params`, and with what can be wrong around it. */
+export function inSession(base: Base, params: Flaws, overHttp: boolean): Method {
+  const { good, isNotice = false, message } = base;
+  const isRequest = message.id !== undefined && message.method !== undefined;
+  const session = base.inSession?.find(([name]) => name === 'Mcp-Session-Id');
+  const isOpening = message.method === 'initialize';
+  // Revisions before this one had batches, and the SDK still takes them. What is in one twice may be refused.
+  const inBatches: Outcome = {
+    codes: ['invalidRequest', 'invalidParams', 'transportRefusal'],
+    good,
+    isNotice,
   };
-}
-
-function methodsOf(facts: SessionFacts, { overHttp }: SessionWay): SessionMethod[] {
-  return [...sessionMethods(facts), ...(overHttp ? openings(facts) : [])];
-}
-
-/** Every message as it should be, and with every flaw, once and alone. */
-export function sessionSweep(facts: SessionFacts, way: SessionWay): Arbitrary<BadMessage>[] {
-  return methodsOf(facts, way).flatMap((method) => {
-    const { inside, around } = flawsOf(method, facts, way);
-    const spoilt = (flaws: Flaw[]) => spoil(method.base, flaws, []);
-    return [
-      fc.constant<Flaw[]>([]).map(spoilt),
-      ...[...inside, ...around].map((flaw) => flaw.map((one) => spoilt([one]))),
-    ];
-  });
-}
-
-/** Mostly one flaw, and mostly one in the message. */
-export function badSessionMessages(facts: SessionFacts, way: SessionWay): Arbitrary<BadMessage> {
-  const all = methodsOf(facts, way).map((method) => {
-    const flaws = flawsOf(method, facts, way);
-    const [inside, around] = [fc.oneof(...flaws.inside), fc.oneof(...flaws.around)];
-    return fc
-      .oneof(
-        { weight: 6, arbitrary: inside.map((one) => [one]) },
-        { weight: 2, arbitrary: around.map((one) => [one]) },
-        { weight: 1, arbitrary: fc.tuple(inside, around) },
-      )
-      .map((chosen) => spoil(method.base, chosen, []));
-  });
-  return fc.oneof(...all);
+  // Where a stream would be the answer; a look at a task needs none.
+  const accept = headers('Accept', otherTypes, { statuses: [406], good, isNotice });
+  return {
+    base,
+    flaws: {
+      params: [
+        ...params,
+        ...(isRequest ? brokenFrames : []),
+        ...(isRequest && !isOpening ? otherRequests : []),
+      ],
+      http: [
+        ...byteFlaws(overHttp, inBatches),
+        ...(overHttp ? [...notForHere, otherMethods(), accept] : []),
+        ...(session ? sessionHeaderFlaws(session[1]) : []),
+      ],
+    },
+  };
 }

@@ -2,13 +2,15 @@
  * The messages of sessions, in revision 2025-11-25 and in the drafts around it: for each a right one, and the ways in
  * which it can be wrong.
  */
-import fc, { type Arbitrary } from 'fast-check';
-import { accept, nameAnswer } from './answers.ts';
-import { at, type Base, type Flaw, type Outcome } from './draft.ts';
+import fc from 'fast-check';
+import { accept, nameAnswer, wrongAnswers } from './answers.ts';
+import { type Base, bad, type Flaws, type Method, type Outcome, typed, wrong } from './draft.ts';
+import { polluting } from './flaws.ts';
 import { anything, halfAPair, not, oddText, prototypeName } from './junk.ts';
-import { wrong } from './methods.ts';
-import { type Good, invalidParams, invalidRequest, methodNotFound } from './oracle.ts';
+import { almost } from './methods.ts';
+import type { Good } from './oracle.ts';
 import type { Header, Loose } from './requests.ts';
+import { inSession } from './session-flaws.ts';
 
 export const taskKey = 'modelcontextprotocol.io/task';
 export const relatedKey = 'modelcontextprotocol.io/related-task';
@@ -29,21 +31,16 @@ export interface SessionDialect {
   /** The drafts that it flags. */
   readonly drafts: readonly string[];
   /** Its tasks are named by their requestor, as in SEP-1686. */
-  readonly namesTasks: boolean;
+  readonly namesTasks?: boolean;
 }
 
 const all = ['sep-2229', 'sep-2268', 'sep-2339'];
-const dialect = (name: string, drafts: readonly string[] = [], namesTasks = false): SessionDialect => ({
-  name,
-  drafts,
-  namesTasks,
-});
 
 export const sessionDialects: readonly SessionDialect[] = [
-  dialect('2025-11-25'),
-  ...all.map((draft) => dialect(draft, [draft])),
-  dialect('all drafts', all),
-  dialect('sep-1686', [], true),
+  { name: '2025-11-25', drafts: [] },
+  ...all.map((name) => ({ name, drafts: [name] })),
+  { name: 'all drafts', drafts: all },
+  { name: 'sep-1686', drafts: [], namesTasks: true },
 ];
 
 /** What a session of the server under fire holds, so that bad messages can be about it. */
@@ -62,313 +59,241 @@ export interface SessionFacts {
   readonly wrongCursors: readonly string[];
 }
 
-export interface SessionMethod {
-  readonly base: Base;
-  readonly flaws: readonly Arbitrary<Flaw>[];
-}
+/** A right message, the ways in which its params can be wrong, and more of what it is. */
+type Row = readonly [message: Loose, params: Flaws, more: Partial<Base>];
 
-const refused: Outcome = { codes: [invalidParams] };
-const notThere: Outcome = { codes: [methodNotFound] };
-/** What is not durable cannot be a task, whether it is there or not. */
-const noSuchTool: Outcome = { codes: [invalidParams, methodNotFound] };
-const isError: Outcome = { good: ['isError'], codes: [invalidParams] };
+const refused: Outcome = { codes: ['invalidParams'] };
+/** Either way is right. */
+const passable: Outcome = { codes: ['invalidParams'], good: ['untyped'] };
+const isError: Outcome = { good: ['isError'], codes: ['invalidParams'] };
 /** Nobody need answer a notice, and nobody may be hurt by it. */
-const passedOver: Outcome = { isNotice: true, codes: [invalidRequest] };
+const passedOver: Outcome = { isNotice: true, codes: ['invalidRequest'] };
 const result: readonly Good[] = ['untyped'];
+const either: readonly Good[] = ['untyped', 'isError'];
+const oddName = fc.oneof(oddText, prototypeName, fc.constant(halfAPair));
 
-export function sessionMethods(facts: SessionFacts): SessionMethod[] {
-  return [
+export function sessionMethods(facts: SessionFacts, overHttp: boolean): Method[] {
+  const { dialect, headers } = facts;
+  const rows = [
     ...calls(facts),
     ...aboutTasks(facts),
-    ...others(facts),
+    ...others,
     ...notices(facts),
-    ...(facts.dialect.drafts.includes('sep-2339') ? [] : answers(facts)),
+    ...(dialect.drafts.includes('sep-2339') ? [] : answers),
+    ...(overHttp ? [opening(facts)] : []),
   ];
+  return rows.map(([message, params, more]) => {
+    const label = [`${dialect.name}:`, more.label ?? message.method, message.params?.name ?? '']
+      .join(' ')
+      .trim();
+    const full = { jsonrpc: '2.0', ...message };
+    return inSession({ message: full, good: result, inSession: headers, ...more, label }, params, overHttp);
+  });
+}
+
+function request(method: string, params: Loose, flaws: Flaws = [], good = result): Row {
+  const more = fc.oneof(wrong('anything', anything), polluting('params'), polluting('params>_meta'));
+  const badMeta = wrong('_meta', not('object'), { codes: ['invalidRequest', 'invalidParams'] });
+  return [{ id: 'id', method, params }, [...flaws, badMeta, more], { good }];
 }
 
 /** Of a session that is to be opened. */
-export function openings({ dialect: { drafts }, headers }: SessionFacts): SessionMethod[] {
-  const before = headers.filter(([name]) => name !== 'Mcp-Session-Id');
+function opening({ dialect: { drafts }, headers }: SessionFacts): Row {
   const params = {
     protocolVersion: '2025-11-25',
     clientInfo: { name: 'fuzz', version: '1' },
     capabilities: { elicitation: {}, experimental: Object.fromEntries(drafts.map((one) => [one, {}])) },
   };
-  const message = { jsonrpc: '2.0', id: 'id', method: 'initialize', params };
-  return [
-    {
-      base: { label: 'initialize', message, good: result, inSession: { headers: before } },
-      flaws: [
-        wrong('protocolVersion', not('string'), refused),
-        wrong('protocolVersion', fc.constant(undefined), refused),
-        wrong('protocolVersion', oddText, undefined),
-        wrong('capabilities', not('object'), refused),
-        wrong('capabilities', fc.constant(undefined), refused),
-        wrong('capabilities>experimental', not('object'), { ...refused, good: result }),
-        wrong('capabilities>tasks', not('object'), { ...refused, good: result }),
-        wrong('clientInfo', not('object'), refused),
-        wrong('clientInfo', fc.constant(undefined), refused),
-        wrong('clientInfo>name', not('string'), refused),
-        wrong('anything', anything, undefined),
-      ],
-    },
+  const flaws = [
+    ...typed(refused, 'protocolVersion string!', 'capabilities object!'),
+    ...typed(refused, 'clientInfo object!', 'clientInfo>name string'),
+    ...typed(passable, 'capabilities>experimental object', 'capabilities>tasks object'),
+    wrong('protocolVersion', oddText),
+    wrong('anything', anything),
   ];
+  const before = headers.filter(([name]) => name !== 'Mcp-Session-Id');
+  return [{ id: 'id', method: 'initialize', params }, flaws, { inSession: before }];
 }
-
-function method(
-  { headers, dialect: { name } }: SessionFacts,
-  message: Loose,
-  good: readonly Good[],
-  flaws: readonly Arbitrary<Flaw>[],
-  more: Partial<Base> = {},
-): SessionMethod {
-  const label = `${name}: ${more.label ?? message.method}`;
-  return {
-    base: { message: { jsonrpc: '2.0', ...message }, good, ...more, label, inSession: { headers } },
-    flaws,
-  };
-}
-
-function request(
-  facts: SessionFacts,
-  name: string,
-  params: Loose,
-  good: readonly Good[],
-  flaws: readonly Arbitrary<Flaw>[],
-): SessionMethod {
-  const base = { id: 'id', method: name, params };
-  return method(
-    facts,
-    base,
-    good,
-    [...flaws, wrong('_meta', not('object'), { codes: [invalidRequest, invalidParams] }), extra],
-    {
-      label: params.name === undefined ? name : `${name} ${params.name}`,
-    },
-  );
-}
-
-const extra: Arbitrary<Flaw> = fc.oneof(
-  wrong('anything', anything, undefined),
-  prototypeName.map((name) => at(['params', name], { polluted: 'yes' }, undefined)),
-  prototypeName.map((name) => at(['params', '_meta', name], { polluted: 'yes' }, undefined)),
-);
 
 // --- Calls ------------------------------------------------------------------------------------------------
 
-function calls(facts: SessionFacts): SessionMethod[] {
+function calls(facts: SessionFacts): Row[] {
   const { drafts, namesTasks } = facts.dialect;
   const asTask = namesTasks ? { _meta: { [taskKey]: { taskId: fresh.name } } } : { task: { ttl: 1_000 } };
-  const call = (
-    name: string,
-    args: Loose,
-    more: Loose,
-    good: readonly Good[],
-    flaws: readonly Arbitrary<Flaw>[],
-  ) =>
-    request(facts, 'tools/call', { name, arguments: args, ...more }, good, [
-      wrong('name', not('string'), refused),
-      wrong('name', fc.constant(undefined), refused),
-      wrong('name', fc.oneof(oddText, prototypeName, fc.constant(halfAPair)), noSuchTool),
-      wrong('arguments', not('object'), refused),
-      ...flaws,
-      ...flaws,
-    ]);
-  const wishes = namesTasks ? namingFlaws(facts) : ttlFlaws;
-  const either: readonly Good[] = ['untyped', 'isError'];
+  // What is not durable cannot be a task, whether it is there or not.
+  const noSuchTool: Outcome = { codes: ['invalidParams', 'methodNotFound'] };
+  const call = (name: string, args: Loose, more: Loose, flaws: Flaws, good?: readonly Good[]) => {
+    const common = [
+      ...typed(refused, 'name string!', 'arguments object'),
+      wrong('name', oddName, noSuchTool),
+    ];
+    // Twice, because they are the point of the call.
+    return request('tools/call', { name, arguments: args, ...more }, [...common, ...flaws, ...flaws], good);
+  };
+  const options = namesTasks ? namingFlaws(facts) : ttlFlaws;
   const unasked = drafts.includes('sep-2229');
+  const notTask: Outcome = { codes: ['methodNotFound'], ...(unasked && { good: either }) };
   return [
-    call('greet', { name: 'Ada' }, {}, result, [wrong('arguments>name', not('string'), isError)]),
-    call('nap', { ms: 1 }, asTask, result, [wrong('arguments>ms', not('number'), isError), ...wishes]),
-    call('nap', { ms: 1 }, {}, result, [wrong('arguments>ms', not('number'), isError)]),
-    call('throws', {}, asTask, either, wishes),
-    call('count_sheep', { sheep: 3 }, asTask, result, [
-      wrong('arguments>sheep', not('number'), isError),
-      wrong('arguments>sheep', fc.constantFrom(0.5, 1e300, 2 ** 60), isError),
+    call('greet', { name: 'Ada' }, {}, typed(isError, 'arguments>name string')),
+    call('nap', { ms: 1 }, asTask, [...typed(isError, 'arguments>ms number'), ...options]),
+    call('nap', { ms: 1 }, {}, typed(isError, 'arguments>ms number')),
+    call('throws', {}, asTask, options, either),
+    call('count_sheep', { sheep: 3 }, asTask, [
+      ...typed(isError, 'arguments>sheep number'),
+      wrong('arguments>sheep', [0.5, 1e300, 2 ** 60], isError),
     ]),
     // One that must be a task, and one that cannot be.
-    call('failing_job', {}, asTask, either, [
-      wrong(namesTasks ? `_meta>${taskKey}` : 'task', fc.constant(undefined), {
-        codes: [methodNotFound],
-        ...(drafts.includes('sep-2229') && { good: either }),
-      }),
-    ]),
-    call('greet', { name: 'Ada' }, {}, result, [
-      wrong('task', fc.constantFrom({}, { ttl: 5 }), unasked ? undefined : notThere),
+    call(
+      'failing_job',
+      {},
+      asTask,
+      [wrong(namesTasks ? `_meta>${taskKey}` : 'task', [undefined], notTask)],
+      either,
+    ),
+    call('greet', { name: 'Ada' }, {}, [
+      wrong('task', [{}, { ttl: 5 }], unasked ? undefined : { codes: ['methodNotFound'] }),
     ]),
   ];
 }
 
 /** Of 2025-11-25 and what was built on it. */
-const ttlFlaws: readonly Arbitrary<Flaw>[] = [
+const ttlFlaws: Flaws = [
   wrong('task', not('object'), refused),
   wrong('task>ttl', not('number', 'null'), refused),
-  wrong('task>ttl', fc.constantFrom(0, 0.5, 1e308, 2 ** 53), undefined),
-  wrong('task>ttl', fc.constantFrom(-1, -0.5, -1e308), { ...refused, good: result }),
-  wrong('task>anything', anything, undefined),
+  wrong('task>ttl', [0, 0.5, 1e308, 2 ** 53]),
+  wrong('task>ttl', [-1, -0.5, -1e308], passable),
+  wrong('task>anything', anything),
 ];
 
-function namingFlaws({ done }: SessionFacts): Arbitrary<Flaw>[] {
+function namingFlaws({ done }: SessionFacts): Flaws {
   const place = `_meta>${taskKey}`;
   return [
-    wrong(place, not('object'), refused),
-    wrong(place, fc.constant({}), refused),
-    wrong(`${place}>taskId`, not('string'), refused),
-    wrong(`${place}>taskId`, fc.constantFrom('', 'i'.repeat(513)), refused),
-    wrong(`${place}>taskId`, fc.constant(done), refused),
+    ...typed(refused, `${place} object`, `${place}>taskId string`),
+    wrong(place, [{}], refused),
+    wrong(`${place}>taskId`, ['', 'i'.repeat(513), done], refused),
     wrong(`${place}>keepAlive`, not('number', 'null'), refused),
-    wrong(`${place}>keepAlive`, fc.constantFrom(-1, -1e308), refused),
-    wrong(`${place}>keepAlive`, fc.constantFrom(0, 0.5, 1e308), undefined),
+    wrong(`${place}>keepAlive`, [-1, -1e308], refused),
+    wrong(`${place}>keepAlive`, [0, 0.5, 1e308]),
     wrong('task', anything, refused),
   ];
 }
 
 // --- Tasks ------------------------------------------------------------------------------------------------
 
-function aboutTasks(facts: SessionFacts): SessionMethod[] {
+function aboutTasks(facts: SessionFacts): Row[] {
   const { dialect, waiting, done, cursor, wrongCursors } = facts;
   const { drafts, namesTasks } = dialect;
-  const about = (taskId: string) => ({
-    taskId,
-    ...(namesTasks && { _meta: { [relatedKey]: { taskId } } }),
-  });
+  const about = (id: Loose) => ({ ...id, ...(namesTasks && { _meta: { [relatedKey]: id } }) });
   const ids = idFlaws(facts);
-  const get = request(facts, 'tasks/get', about(waiting), result, ids);
-  const list = request(facts, 'tasks/list', namesTasks ? { _meta: { [relatedKey]: {} } } : {}, result, [
-    wrong('cursor', not('string'), refused),
+  const get = request('tasks/get', about({ taskId: waiting }), ids);
+  const list = request('tasks/list', about({}), [
+    ...typed(refused, 'cursor string'),
     wrong('cursor', oddText, refused),
-    wrong('cursor', fc.constantFrom(...wrongCursors), refused),
-    wrong('cursor', fc.constant(cursor), undefined),
+    wrong('cursor', wrongCursors, refused),
+    wrong('cursor', [cursor]),
   ]);
-  const remove = request(facts, 'tasks/delete', about(fresh.task), result, ids);
   // It fails with whatever the task failed with, and this one did not.
-  const outcome = request(facts, 'tasks/result', about(done), ['untyped', 'isError'], ids);
-  if (namesTasks) return [get, list, remove, outcome];
-  const cancel = request(facts, 'tasks/cancel', about(fresh.task), result, [
-    ...ids,
-    wrong('taskId', fc.constant(done), refused),
-  ]);
+  const outcome = request('tasks/result', about({ taskId: done }), ids, either);
+  if (namesTasks) return [get, list, request('tasks/delete', about({ taskId: fresh.task }), ids), outcome];
+  const cancel = request('tasks/cancel', { taskId: fresh.task }, [...ids, wrong('taskId', [done], refused)]);
   if (!drafts.includes('sep-2339')) return [get, list, cancel, outcome];
-  const go = request(facts, 'tasks/continue', about(waiting), result, [
+  const go = request('tasks/continue', { taskId: waiting }, [
     ...ids,
-    wrong('inputResponses', not('object'), refused),
-    wrong(
-      'inputResponses',
-      nameAnswer.map((name) => ({ name })),
-      refused,
-    ),
-    wrong('inputResponses', fc.constantFrom({}, { nobody: accept({}) }), undefined),
+    ...typed(refused, 'inputResponses object'),
+    wrong('inputResponses', wrongAnswers.ask_name!, refused),
+    wrong('inputResponses', [{}, { nobody: accept({}) }]),
   ]);
   return [get, list, cancel, go, go];
 }
 
-function idFlaws({ unseen, waiting, dialect }: SessionFacts): Arbitrary<Flaw>[] {
-  const almost = [waiting.slice(0, -1), `${waiting}a`, ` ${waiting}`, `${waiting}\u0000`];
-  // What marks a request as one of SEP-1686 need not name the same task, and is not looked at.
+function idFlaws({ unseen, waiting, dialect }: SessionFacts): Flaws {
   return [
-    wrong('taskId', not('string'), refused),
-    wrong('taskId', fc.constant(undefined), refused),
-    wrong('taskId', fc.oneof(oddText, prototypeName, fc.constant(halfAPair)), refused),
-    wrong('taskId', fc.constantFrom(...unseen, ...almost), refused),
-    wrong('taskId', fc.constant('i'.repeat(40_000)), refused),
-    ...(dialect.namesTasks ? [wrong(`_meta>${relatedKey}`, anything, undefined)] : []),
+    ...typed(refused, 'taskId string!'),
+    wrong('taskId', oddName, refused),
+    wrong('taskId', [...unseen, ...almost(waiting), 'i'.repeat(40_000)], refused),
+    // What marks a request as one of SEP-1686 need not name the same task, and is not looked at.
+    ...(dialect.namesTasks ? [wrong(`_meta>${relatedKey}`, anything)] : []),
   ];
 }
 
 // --- The rest ---------------------------------------------------------------------------------------------
 
-function others(facts: SessionFacts): SessionMethod[] {
-  const asked = (name: string, params: Loose, flaws: readonly Arbitrary<Flaw>[] = []) =>
-    request(facts, name, params, result, flaws);
-  const ref = { type: 'ref/prompt', name: 'test_prompt_with_arguments' };
-  return [
-    asked('ping', {}),
-    asked('tools/list', {}, [wrong('cursor', not('string'), refused)]),
-    asked('resources/list', {}),
-    asked('resources/templates/list', {}),
-    asked('prompts/list', {}),
-    asked('resources/read', { uri: 'test://static-text' }, uriFlaws),
-    asked('resources/read', { uri: 'report://x' }, uriFlaws),
-    asked('prompts/get', { name: 'test_simple_prompt' }, [
-      wrong('name', not('string'), refused),
-      wrong('name', fc.oneof(oddText, prototypeName), refused),
-      wrong('arguments', not('object'), refused),
-    ]),
-    asked('prompts/get', { name: 'letter', arguments: { to: 'Ada' } }, [
-      wrong('arguments>to', not('string'), refused),
-      wrong('arguments', fc.constant({}), refused),
-    ]),
-    asked('logging/setLevel', { level: 'info' }, [
-      wrong('level', not('string'), refused),
-      wrong('level', oddText, refused),
-    ]),
-    asked('completion/complete', { ref, argument: { name: 'arg1', value: 'pa' } }, [
-      wrong('ref', not('object'), refused),
-      wrong('ref>type', anything, refused),
-      wrong('ref>name', fc.oneof(not('string'), oddText), refused),
-      wrong('argument', not('object'), refused),
-      wrong('argument>value', not('string'), refused),
-    ]),
-  ];
-}
-
-const uriFlaws: readonly Arbitrary<Flaw>[] = [
-  wrong('uri', not('string'), refused),
-  wrong('uri', fc.constant(undefined), refused),
-  wrong('uri', fc.constantFrom('', 'report:', '//', 'test://nobody', 'report', 'other:///x'), refused),
-  wrong('uri', fc.oneof(oddText, prototypeName), { ...refused, good: result }),
+const uriFlaws: Flaws = [
+  ...typed(refused, 'uri string!'),
+  wrong('uri', ['', 'report:', '//', 'test://nobody', 'report', 'other:///x'], refused),
+  wrong('uri', fc.oneof(oddText, prototypeName), passable),
 ];
 
-function notices(facts: SessionFacts): SessionMethod[] {
-  const notice = (name: string, params: Loose, flaws: readonly Arbitrary<Flaw>[] = []) =>
-    method(facts, { method: name, params }, [], [...flaws, noticeExtra, unreadParams], { isNotice: true });
+const ref = { type: 'ref/prompt', name: 'test_prompt_with_arguments' };
+
+const others: readonly Row[] = [
+  request('ping', {}),
+  request('tools/list', {}, typed(refused, 'cursor string')),
+  request('resources/list', {}),
+  request('resources/templates/list', {}),
+  request('prompts/list', {}),
+  request('resources/read', { uri: 'test://static-text' }, uriFlaws),
+  request('resources/read', { uri: 'report://x' }, uriFlaws),
+  request('prompts/get', { name: 'test_simple_prompt' }, [
+    ...typed(refused, 'name string', 'arguments object'),
+    wrong('name', fc.oneof(oddText, prototypeName), refused),
+  ]),
+  request('prompts/get', { name: 'letter', arguments: { to: 'Ada' } }, [
+    ...typed(refused, 'arguments>to string'),
+    wrong('arguments', [{}], refused),
+  ]),
+  request('logging/setLevel', { level: 'info' }, [
+    ...typed(refused, 'level string'),
+    wrong('level', oddText, refused),
+  ]),
+  request('completion/complete', { ref, argument: { name: 'arg1', value: 'pa' } }, [
+    ...typed(refused, 'ref object', 'ref>name string', 'argument object', 'argument>value string'),
+    wrong('ref>type', anything, refused),
+    wrong('ref>name', oddText, refused),
+  ]),
+];
+
+function notices({ waiting }: SessionFacts): Row[] {
+  const notice = (name: string, params: Loose, flaws: Flaws = []): Row => {
+    const any = [wrong('anything', anything, { isNotice: true }), bad('params', not('object'), passedOver)];
+    return [{ method: `notifications/${name}`, params }, [...flaws, ...any], { good: [], isNotice: true }];
+  };
+  const anywhere = (...names: readonly string[]) => names.map((name) => wrong(name, anything, passedOver));
   return [
-    notice('notifications/initialized', {}),
-    notice('notifications/cancelled', { requestId: 'nobody' }, [
+    notice('initialized', {}),
+    notice('cancelled', { requestId: 'nobody' }, [
       wrong('requestId', fc.oneof(anything, fc.constant(undefined)), passedOver),
-      wrong('reason', anything, passedOver),
+      ...anywhere('reason'),
     ]),
-    notice('notifications/progress', { progressToken: 0, progress: 1 }, [
-      wrong('progressToken', anything, passedOver),
-      wrong('progress', anything, passedOver),
-    ]),
-    notice('notifications/tasks/status', { taskId: facts.waiting, status: 'cancelled' }, [
-      wrong('taskId', anything, passedOver),
-      wrong('status', anything, passedOver),
-    ]),
-    notice('notifications/roots/list_changed', {}),
-    notice('notifications/nobody', {}),
+    notice('progress', { progressToken: 0, progress: 1 }, anywhere('progressToken', 'progress')),
+    notice('tasks/status', { taskId: waiting, status: 'cancelled' }, anywhere('taskId', 'status')),
+    notice('roots/list_changed', {}),
+    notice('nobody', {}),
   ];
 }
 
-const noticeExtra = wrong('anything', anything, { isNotice: true });
-const unreadParams = not('object').map((params) => at(['params'], params, passedOver));
+const strange: Flaws = [
+  bad('id', fc.oneof(oddText, fc.integer()), { isNotice: true }),
+  bad('anything', anything, passedOver),
+];
+const question = fresh.question;
+const almostQuestions = [' ', '0', '-', 'x'].map((more) => `${question}${more}`);
 
 /** What a client says to a question: whatever it is, it has no answer. */
-function answers(facts: SessionFacts): SessionMethod[] {
-  const said = (label: string, message: Loose, flaws: readonly Arbitrary<Flaw>[]) =>
-    method(facts, message, [], flaws, { isNotice: true, label });
-  const strange = [
-    fc.oneof(oddText, fc.integer()).map((id) => at(['id'], id, { isNotice: true })),
-    anything.map((value) => at(['anything'], value, passedOver)),
-  ];
-  return [
-    said('an answer', { id: fresh.question, result: accept({ name: 'Ada' }) }, [
-      nameAnswer.map((answer) => at(['result'], answer, passedOver)),
-      fc
-        .constantFrom(' ', '0', '-', 'x')
-        .map((more) => at(['id'], `${fresh.question}${more}`, { isNotice: true })),
+const answers: readonly Row[] = [
+  [
+    { id: question, result: accept({ name: 'Ada' }) },
+    [bad('result', nameAnswer, passedOver), bad('id', almostQuestions, { isNotice: true }), ...strange],
+    { label: 'an answer', good: [], isNotice: true },
+  ],
+  [
+    { id: question, error: { code: -1, message: 'No.' } },
+    [
+      bad('error>code', not('number'), passedOver),
+      bad('error>message', not('string'), passedOver),
+      bad('error', anything, passedOver),
       ...strange,
-    ]),
-    said('a refusal', { id: fresh.question, error: { code: -1, message: 'No.' } }, [
-      wrongError('code', not('number')),
-      wrongError('message', not('string')),
-      anything.map((error) => at(['error'], error, passedOver)),
-      ...strange,
-    ]),
-  ];
-}
-
-function wrongError(path: string, value: Arbitrary<Loose>): Arbitrary<Flaw> {
-  return value.map((one) => at(['error', path], one, passedOver));
-}
+    ],
+    { label: 'a refusal', good: [], isNotice: true },
+  ],
+];

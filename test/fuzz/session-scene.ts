@@ -1,31 +1,46 @@
 /** A session under fire: what it holds, what is made for a message just before it is sent, and whether all is well. */
-import { setTimeout as pause } from 'node:timers/promises';
-import { accept } from './answers.ts';
-import { withOwnId } from './campaign.ts';
-import type { BadMessage, Draft } from './draft.ts';
+import { accept, rightAnswers } from './answers.ts';
+import type { Front } from './campaign.ts';
+import type { BadMessage, Draft, Method } from './draft.ts';
 import type { Answer } from './oracle.ts';
 import type { Loose } from './requests.ts';
-import { fresh, relatedKey, type SessionDialect, type SessionFacts, taskKey } from './session-methods.ts';
-import { asked, type Talk, toItsEnd } from './talk.ts';
+import {
+  fresh,
+  relatedKey,
+  type SessionDialect,
+  type SessionFacts,
+  sessionMethods,
+  taskKey,
+} from './session-methods.ts';
+import { greetingProblems, hasEnded, shownOnce } from './stage.ts';
+import { freshName, PipeTalk, type Talk, withOwnId } from './talk.ts';
+
+/** Where the second page of a list of tasks begins, once enough of them have begun. */
+export async function secondPage(list: () => Promise<Loose>, begin: () => Promise<unknown>): Promise<string> {
+  for (;;) {
+    const { nextCursor } = await list();
+    if (nextCursor !== undefined) return nextCursor;
+    await Promise.all(Array.from({ length: 51 }, begin));
+  }
+}
 
 /** What was made for one message, and how to be rid of it. */
 interface Made {
   readonly value: string;
-  readonly release: () => Promise<void>;
+  readonly release?: () => Promise<unknown>;
 }
 
-const overStatuses = ['completed', 'failed', 'cancelled'];
-
-/** No name is given twice, whoever gives it. */
-let names = 0;
-
-export class SessionScene {
-  readonly facts: SessionFacts;
+export class SessionScene implements Front {
+  readonly isPipe: boolean;
+  methods!: readonly Method[];
   readonly #talk: Talk;
+  readonly #dialect: SessionDialect;
+  #waiting = '';
 
-  private constructor(talk: Talk, facts: SessionFacts) {
+  private constructor(talk: Talk, dialect: SessionDialect) {
     this.#talk = talk;
-    this.facts = facts;
+    this.#dialect = dialect;
+    this.isPipe = talk instanceof PipeTalk;
   }
 
   /** `unseen` are tasks that this session may not see, whoever they belong to. */
@@ -33,90 +48,83 @@ export class SessionScene {
     talk: Talk,
     dialect: SessionDialect,
     unseen: readonly string[],
-    otherCursors: readonly string[],
+    otherCursor: string,
   ): Promise<SessionScene> {
-    const facts = {
-      dialect,
-      headers: talk.headers,
-      waiting: '',
-      done: '',
-      unseen,
-      cursor: '',
-      wrongCursors: [],
-    };
-    const scene = new SessionScene(talk, facts);
-    const done = await scene.#begun('throws', {});
-    await scene.until(done, ...overStatuses);
-    const waiting = await scene.#begun('ask_name', {});
-    await scene.until(waiting, 'input_required');
-    for (let n = 0; n < 51; n++) await scene.#begun('nap', { ms: 0 });
-    const { nextCursor: cursor } = await asked(talk, 'tasks/list', scene.about(undefined));
-    const wrongCursors = [...otherCursors, cursor.slice(1), `${cursor}A`, cursor.toLowerCase()];
-    return new SessionScene(talk, { ...facts, done, waiting, cursor, wrongCursors });
+    const scene = new SessionScene(talk, dialect);
+    const done = await scene.#begun('throws');
+    await scene.#until(done, hasEnded);
+    const waiting = await scene.#begun('ask_name');
+    await scene.#until(waiting, ({ status }) => status === 'input_required');
+    scene.#waiting = waiting;
+    const cursor = await secondPage(
+      () => talk.ask('tasks/list', scene.#about(undefined)),
+      () => scene.#begun('nap', { ms: 0 }),
+    );
+    const wrongCursors = [otherCursor, cursor.slice(1), `${cursor}A`, cursor.toLowerCase()];
+    const { headers } = talk;
+    const facts: SessionFacts = { dialect, headers, waiting, done, unseen, cursor, wrongCursors };
+    scene.methods = sessionMethods(facts, !scene.isPipe);
+    return scene;
   }
 
   /** Sends a message, with what it needs made before, and unmade after. */
   async send(bad: BadMessage): Promise<Answer> {
-    const { draft } = withOwnId(bad, `id ${++names}`);
+    const { draft } = withOwnId(bad);
     const text = JSON.stringify([draft.message, draft.body?.toString('latin1')]);
     const made: Made[] = [];
     try {
-      for (const what of Object.keys(fresh) as (keyof typeof fresh)[]) {
-        if (!text.includes(fresh[what])) continue;
-        const one = await this.#made[what]();
+      for (const [what, placeholder] of Object.entries(fresh)) {
+        if (!text.includes(placeholder)) continue;
+        const one = await this.#made[what as keyof typeof fresh]();
         made.push(one);
-        fill(draft, fresh[what], one.value);
+        fill(draft, placeholder, one.value);
       }
       return await this.#talk.send(bad);
     } finally {
-      for (const { release } of made) await release();
+      for (const { release } of made) await release?.();
     }
   }
 
-  /** What is no longer as it was, in words. */
   async damage(): Promise<string[]> {
-    const { waiting, dialect } = this.facts;
-    const problems: string[] = [];
-    const greeting = await asked(this.#talk, 'tools/call', { name: 'greet', arguments: { name: 'Ada' } });
-    if (greeting.content?.[0]?.text !== 'Hello, Ada!') problems.push('a right call no longer works');
-    const { status } = await asked(this.#talk, 'tasks/get', this.about(waiting));
+    const problems = await greetingProblems((method, params) => this.#talk.ask(method, params));
+    const { status } = await this.#talk.ask('tasks/get', this.#about(this.#waiting));
     if (status !== 'input_required') problems.push(`the task that waited is ${status}`);
-    return problems.map((problem) => `${dialect.name}: ${problem}`);
+    return problems.map((problem) => `${this.#dialect.name}: ${problem}`);
   }
 
   /** After all, a task still goes its way from a call through a question to a result. */
-  async finish(): Promise<string> {
-    const { dialect } = this.facts;
-    if (dialect.drafts.includes('sep-2339')) {
-      const answer = { inputResponses: { name: accept({ name: 'Ada' }) } };
-      await asked(this.#talk, 'tasks/continue', { taskId: this.facts.waiting, ...answer });
-      const { result } = await this.until(this.facts.waiting, ...overStatuses);
-      return result.content[0].text;
-    }
-    const { outcome } = await this.#asking(accept({ name: 'Ada' }));
-    return (await outcome).content[0].text;
+  async finish(): Promise<string[]> {
+    const { content } = this.#dialect.drafts.includes('sep-2339')
+      ? await this.#continued()
+      : await (await this.#asking(accept({ name: 'Ada' }))).outcome;
+    return content[0].text === 'Hello, Ada!'
+      ? []
+      : [`${this.#dialect.name}: it ended with ${content[0].text}`];
   }
 
-  about(taskId: string | undefined): Loose {
+  async #continued(): Promise<Loose> {
+    const answers = { taskId: this.#waiting, inputResponses: rightAnswers.ask_name };
+    await this.#talk.ask('tasks/continue', answers);
+    return (await this.#until(this.#waiting, hasEnded)).result;
+  }
+
+  #about(taskId: string | undefined): Loose {
     const id = taskId === undefined ? {} : { taskId };
-    return { ...id, ...(this.facts.dialect.namesTasks && { _meta: { [relatedKey]: id } }) };
+    return { ...id, ...(this.#dialect.namesTasks && { _meta: { [relatedKey]: id } }) };
   }
 
-  async until(taskId: string, ...statuses: readonly string[]): Promise<Loose> {
-    for (;;) {
-      const shown = await asked(this.#talk, 'tasks/get', this.about(taskId));
-      if (statuses.includes(shown.status)) return shown;
-      await pause(2);
-    }
+  #until(taskId: string, isSo: (shown: Loose) => boolean): Promise<Loose> {
+    return shownOnce((method, params) => this.#talk.ask(method, params), this.#about(taskId), isSo);
   }
 
   readonly #made: Record<keyof typeof fresh, () => Promise<Made>> = {
-    name: async () => ({ value: `name ${++names}`, release: async () => {} }),
+    name: async () => ({ value: freshName('name') }),
     task: async () => {
-      const taskId = await this.#begun('nap', { ms: this.facts.dialect.namesTasks ? 0 : 3_600_000 });
-      const method = this.facts.dialect.namesTasks ? 'tasks/delete' : 'tasks/cancel';
+      const { namesTasks } = this.#dialect;
+      const value = await this.#begun('nap', { ms: namesTasks ? 0 : 3_600_000 });
+      const method = namesTasks ? 'tasks/delete' : 'tasks/cancel';
       // Unless that is just what was done.
-      return { value: taskId, release: () => asked(this.#talk, method, this.about(taskId)).catch(() => {}) };
+      return { value, release: () => this.#talk.ask(method, this.#about(value)).catch(() => {}) };
     },
     question: async () => {
       const { question, withdraw } = await this.#asking();
@@ -125,57 +133,54 @@ export class SessionScene {
   };
 
   /** Calls a tool as a task, and gives what the session knows it by. */
-  async #begun(name: string, args: Loose): Promise<string> {
+  async #begun(name: string, args: Loose = {}): Promise<string> {
     const call = { name, arguments: args };
-    if (!this.facts.dialect.namesTasks) {
-      const { task } = await asked(this.#talk, 'tools/call', { ...call, task: {} });
-      return task.taskId;
-    }
-    const taskId = `begun ${++names}`;
-    const messages = this.#talk.exchange('tools/call', { ...call, _meta: { [taskKey]: { taskId } } });
+    if (!this.#dialect.namesTasks)
+      return (await this.#talk.ask('tools/call', { ...call, task: {} })).task.taskId;
+    const taskId = freshName('begun');
     // What asks is not answered before it is; what does not ask is over by then.
-    for (let isAsked = false; !isAsked; ) {
-      const { done, value } = await messages.next();
-      if (done) return taskId;
-      isAsked = value.method === 'elicitation/create';
-    }
-    // The stream stays open for as long as somebody could answer.
-    void toItsEnd(messages);
+    const over = this.#talk.ask('tools/call', { ...call, _meta: { [taskKey]: { taskId } } });
+    await this.#talk.heard(
+      (message) => isQuestionOf(message, taskId),
+      over.catch(() => {}),
+    );
     return taskId;
   }
 
   /** A task that asks for a name; `answer`, or later a refusal, brings it to its end. */
   async #asking(answer?: Loose) {
-    const { namesTasks } = this.facts.dialect;
-    const taskId = namesTasks ? `asking ${++names}` : await this.#begun('ask_name', {});
+    const { namesTasks } = this.#dialect;
+    const taskId = namesTasks ? freshName('asking') : await this.#begun('ask_name');
     const put = Promise.withResolvers<string>();
-    const reply = (id: string) => this.#talk.tell({ id, result: answer ?? { action: 'decline' } });
+    const reply = (id: string) =>
+      void this.#talk.tell({ id, result: answer ?? { action: 'decline' } }).catch(() => {});
     let mayReply = answer !== undefined;
     // Whichever stream it is put on: that of the request, or the one that belongs to none.
-    const hear = ({ id, method, params }: Loose) => {
-      if (method !== 'elicitation/create' || aboutIn(params) !== taskId) return;
-      put.resolve(id);
-      if (mayReply) void reply(id);
+    const hear = (message: Loose) => {
+      if (!isQuestionOf(message, taskId)) return;
+      put.resolve(message.id);
+      if (mayReply) reply(message.id);
     };
     this.#talk.hearers.add(hear);
     const call = { name: 'ask_name', arguments: {}, _meta: { [taskKey]: { taskId } } };
-    const outcome = namesTasks
-      ? asked(this.#talk, 'tools/call', call)
-      : asked(this.#talk, 'tasks/result', { taskId });
-    const over = outcome.finally(() => this.#talk.hearers.delete(hear));
-    const question = await Promise.race([put.promise, over]);
+    const answered = namesTasks
+      ? this.#talk.ask('tools/call', call)
+      : this.#talk.ask('tasks/result', { taskId });
+    const outcome = answered.finally(() => this.#talk.hearers.delete(hear));
+    const question = await Promise.race([put.promise, outcome]);
     const withdraw = async () => {
       mayReply = true;
-      await reply(question);
-      await over;
+      reply(question);
+      await outcome;
     };
-    return { question, withdraw, outcome: over };
+    return { question, withdraw, outcome };
   }
 }
 
-/** The task that a question is about. */
-function aboutIn({ _meta = {} }: Loose): unknown {
-  return (_meta[relatedKey] ?? _meta['io.modelcontextprotocol/related-task'])?.taskId;
+function isQuestionOf({ method, params }: Loose, taskId: string): boolean {
+  if (method !== 'elicitation/create') return false;
+  const { _meta = {} } = params;
+  return (_meta[relatedKey] ?? _meta['io.modelcontextprotocol/related-task'])?.taskId === taskId;
 }
 
 function fill(draft: Draft, placeholder: string, value: string): void {

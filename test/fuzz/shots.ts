@@ -1,10 +1,9 @@
 /** Sends bad messages over HTTP, and brings back whatever comes: an answer, the first event of a stream, or nothing. */
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
-import { bodyOf, type Draft, draftOf } from './draft.ts';
+import { bodyOf, type Draft, draftOf, type Raw } from './draft.ts';
 import { type Answer, read } from './oracle.ts';
 import type { Header, Loose } from './requests.ts';
-import type { RawShot } from './wire.ts';
 
 /** No answer takes longer, unless there is none. */
 const patienceMs = 30_000;
@@ -52,7 +51,7 @@ export class Shooter {
   }
 
   /** On a socket of its own. */
-  async sendRaw({ bytes, hangsUp }: RawShot): Promise<Answer> {
+  async sendRaw({ bytes, hangsUp }: Raw): Promise<Answer> {
     const socket = connect(this.#port, '127.0.0.1');
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const chunks: Buffer[] = [];

@@ -1,53 +1,75 @@
-/** A session of 2025-11-25 in which right requests are made and bad ones sent, over HTTP or over a pipe. */
-
+/** Right requests and bad messages to a server, and whatever comes back, over a pipe or in a session over HTTP. */
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { flagging, opened } from '../drafts/peer.ts';
 import { frames, type Peer } from '../revision-2025-11-25/peer.ts';
-import { type BadMessage, bodyOf, type Draft } from './draft.ts';
-import { type Answer, idOf, invalidRequest, parseError } from './oracle.ts';
+import { type BadMessage, bodyOf, draftOf } from './draft.ts';
+import { type Answer, answeredId, idOf, invalidRequest, parseError, read } from './oracle.ts';
 import type { Header, Loose } from './requests.ts';
 import type { Shooter } from './shots.ts';
 
-export interface Talk {
+let names = 0;
+
+/** No name is given twice, to a message or to anything else. */
+export function freshName(what: string): string {
+  return `${what} ${++names}`;
+}
+
+/** Where several messages are under way at once, each has an id of its own. */
+export function withOwnId(bad: BadMessage): BadMessage {
+  const { draft } = bad;
+  if (draft.message.id !== 'id') return bad;
+  draft.message.id = freshName('id');
+  const text = draft.body?.toString('latin1').replaceAll('"id":"id"', `"id":"${draft.message.id}"`);
+  draft.body = text === undefined ? undefined : Buffer.from(text, 'latin1');
+  return bad;
+}
+
+export abstract class Talk {
   /** What every request of it carries, over HTTP. */
-  readonly headers: readonly Header[];
-  /** Who is told of everything that comes, on whichever stream. */
-  readonly hearers: Set<(message: Loose) => void>;
-  /** All that comes on the stream of a right request, its answer last. */
-  exchange(method: string, params: Loose): AsyncGenerator<Loose>;
-  /** What has no answer. */
-  tell(message: Loose): Promise<unknown>;
-  /** Sends a bad message. */
-  send(bad: BadMessage): Promise<Answer>;
-}
+  readonly headers: readonly Header[] = [];
+  /** They are called with everything that comes, on whichever stream, and return true for what they waited for. */
+  readonly hearers = new Set<(message: Loose) => unknown>();
 
-/** A right request; what comes back is its answer. */
-export async function asked(talk: Talk, method: string, params: Loose = {}): Promise<Loose> {
-  let last: Loose;
-  for await (const message of talk.exchange(method, params)) last = message;
-  if (last?.error) throw new Error(`${method} was refused: ${last.error.message}`);
-  return last.result;
-}
+  /** Sends a right message; settles when nothing can come back for it any more. */
+  abstract tell(message: Loose): Promise<unknown>;
 
-/** Reads what comes, which nobody wants to know any more. */
-export async function toItsEnd(messages: AsyncGenerator<Loose>): Promise<void> {
-  try {
-    while (!(await messages.next()).done);
-  } catch {
-    // The server was stopped.
+  abstract send(bad: BadMessage): Promise<Answer>;
+
+  /** Returns whether anybody waited for the message. */
+  protected hear(message: Loose): boolean {
+    return [...this.hearers].map((hear) => hear(message)).includes(true);
+  }
+
+  /** The next message of this kind, or what comes of `over` if that is first. */
+  async heard(isIt: (message: Loose) => boolean, over: Promise<unknown>): Promise<Loose> {
+    const { promise, resolve } = Promise.withResolvers<Loose>();
+    const hear = (message: Loose) => {
+      if (!isIt(message)) return false;
+      resolve(message);
+      return this.hearers.delete(hear);
+    };
+    this.hearers.add(hear);
+    return Promise.race([promise, over]).finally(() => this.hearers.delete(hear));
+  }
+
+  /** Sends a right request, and returns its result. */
+  async ask(method: string, params: Loose = {}): Promise<Loose> {
+    const id = freshName('right');
+    const isIt = (message: Loose) => message.method === undefined && message.id === id;
+    const answer = await this.heard(isIt, this.tell({ id, method, params }));
+    if (!answer?.result) throw new Error(`${method} was refused: ${answer?.error?.message}`);
+    return answer.result;
   }
 }
 
-let lastId = 0;
-
-export class HttpTalk implements Talk {
-  readonly headers: readonly Header[];
-  readonly hearers = new Set<(message: Loose) => void>();
+export class HttpTalk extends Talk {
+  override readonly headers: readonly Header[];
   readonly #peer: Peer;
   readonly #shooter: Shooter;
 
   private constructor(peer: Peer, shooter: Shooter) {
+    super();
     this.#peer = peer;
     this.#shooter = shooter;
     this.headers = [
@@ -61,27 +83,20 @@ export class HttpTalk implements Talk {
 
   static async open(url: string, drafts: readonly string[], token: string, shooter: Shooter): Promise<Talk> {
     const peer = await opened(url, drafts, token);
-    // Somebody has to read it, or it would be closed when it is collected.
     const talk = new HttpTalk(peer, shooter);
-    void toItsEnd(talk.#heard(frames(await peer.listen())));
+    // It ends with the server.
+    talk.#read(await peer.listen()).catch(() => {});
     return talk;
   }
 
-  async *exchange(method: string, params: Loose): AsyncGenerator<Loose> {
-    const response = await this.#peer.post({ id: `right ${++lastId}`, method, params });
-    if (response.headers.get('content-type')?.includes('event-stream')) yield* this.#heard(frames(response));
-    else yield response.json();
+  async tell(message: Loose): Promise<void> {
+    await this.#read(await this.#peer.post(message));
   }
 
-  async *#heard(messages: AsyncGenerator<Loose>): AsyncGenerator<Loose> {
-    for await (const message of messages) {
-      for (const hear of [...this.hearers]) hear(message);
-      yield message;
-    }
-  }
-
-  tell(message: Loose): Promise<unknown> {
-    return this.#peer.post(message);
+  async #read(response: Response): Promise<void> {
+    const type = response.headers.get('content-type') ?? '';
+    if (type.includes('json')) this.hear(await response.json());
+    if (type.includes('event-stream')) for await (const message of frames(response)) this.hear(message);
   }
 
   async send({ draft }: BadMessage): Promise<Answer> {
@@ -93,111 +108,80 @@ export class HttpTalk implements Talk {
 
   /** A bad message has opened a session, which nobody needs. */
   async #end(session: string): Promise<void> {
-    const headers: Header[] = this.headers.filter(([name]) => name !== 'Mcp-Session-Id');
-    const draft: Draft = {
-      message: undefined,
-      httpMethod: 'DELETE',
-      path: '/mcp',
-      headers: [...headers, ['Mcp-Session-Id', session]],
-      body: Buffer.alloc(0),
-    };
+    const headers: Header[] = [...this.headers.slice(0, -1), ['Mcp-Session-Id', session]];
+    const draft = { ...draftOf(undefined, headers), httpMethod: 'DELETE', body: Buffer.alloc(0) };
     const ended = await this.#shooter.send(draft);
     if (ended.kind !== 'answered' || ended.status !== 200)
       throw new Error(`a session that was opened could not be ended: ${JSON.stringify(ended)}`);
   }
 }
 
+/** On a pipe there is no status, and nobody else. */
+const notOnAPipe = ['S2026-02', 'S2663-98', 'S2663-99'];
+
 /** What is no request of JSON-RPC may be passed over on a pipe. */
 export function onAPipe(bad: BadMessage): BadMessage {
-  const { expected } = bad;
+  const { expected, rows } = bad;
   const isUnanswerable = [parseError, invalidRequest].some((code) => expected.codes.has(code));
-  return { ...bad, expected: { ...expected, isNotice: expected.isNotice || isUnanswerable } };
+  return {
+    ...bad,
+    expected: { ...expected, isNotice: expected.isNotice || isUnanswerable },
+    rows: rows.filter((row) => !notOnAPipe.includes(row)),
+  };
 }
 
-export class PipeTalk implements Talk {
-  readonly headers = [];
-  /** Lines that are not JSON-RPC, and answers to nothing. */
+export class PipeTalk extends Talk {
+  /** Lines that are not JSON-RPC. */
   readonly strays: string[] = [];
   readonly #child: ChildProcess;
   readonly #gone: Promise<never>;
-  readonly hearers = new Set<(message: Loose) => void>();
+  /** A right request, after whose answer there will be none to what was sent before. */
+  readonly #ping: () => Promise<unknown>;
 
-  private constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, ping = (): Promise<unknown> => this.ask('ping')) {
+    super();
     this.#child = child;
+    this.#ping = ping;
     this.#gone = new Promise((_, reject) =>
       child.once('exit', (code) => reject(new Error(`the server ended: ${code}`))),
     );
     this.#gone.catch(() => {});
     child.stdin!.on('error', () => {}); // It may have ended already.
     createInterface({ input: child.stdout! }).on('line', (line) => {
-      try {
-        const message = JSON.parse(line);
-        for (const hear of [...this.hearers]) hear(message);
-      } catch {
-        this.strays.push(line);
-      }
+      const message = read({ text: line });
+      if (message?.jsonrpc === '2.0') this.hear(message);
+      else this.strays.push(line);
     });
   }
 
-  static async open(child: ChildProcess, drafts: readonly string[]): Promise<PipeTalk> {
-    const talk = new PipeTalk(child);
-    const params = {
-      protocolVersion: '2025-11-25',
-      clientInfo: { name: 'fuzz', version: '1' },
-      capabilities: flagging(...drafts),
-    };
-    await asked(talk, 'initialize', params);
-    await talk.tell({ method: 'notifications/initialized' });
-    return talk;
+  tell(message: Loose): Promise<never> {
+    this.write(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })));
+    return this.#gone;
   }
 
-  async *exchange(method: string, params: Loose): AsyncGenerator<Loose> {
-    const id = `right ${++lastId}`;
-    const heard: Loose[] = [];
-    let next = Promise.withResolvers<void>();
-    const hear = (message: Loose) => {
-      heard.push(message);
-      next.resolve();
-    };
-    this.hearers.add(hear);
-    try {
-      await this.tell({ id, method, params });
-      for (;;) {
-        if (heard.length === 0) await Promise.race([next.promise, this.#gone]);
-        next = Promise.withResolvers();
-        for (const message of heard.splice(0)) {
-          if (message.method !== undefined) yield message;
-          else if (message.id === id) return yield message;
-        }
-      }
-    } finally {
-      this.hearers.delete(hear);
-    }
+  write(line: Buffer, end = '\n'): void {
+    this.#child.stdin!.write(Buffer.concat([line, Buffer.from(end)]));
   }
 
-  async tell(message: Loose): Promise<void> {
-    this.#write(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })));
+  send({ draft, expected }: BadMessage): Promise<Answer> {
+    const line = Buffer.from(bodyOf(draft).filter((byte) => byte !== 0x0a));
+    return this.exchange(line, idOf(draft.message), expected.isNotice);
   }
 
-  /** Where silence is an answer, nothing counts as said once a later request has been answered. */
-  async send({ draft, expected }: BadMessage): Promise<Answer> {
-    const id = idOf(draft.message);
-    const { promise, resolve } = Promise.withResolvers<Loose>();
-    const hear = (message: Loose) => {
-      if (message.method === undefined && (message.id === id || message.id === null)) resolve(message);
-    };
-    this.hearers.add(hear);
-    this.#write(Buffer.from(bodyOf(draft).filter((byte) => byte !== 0x0a)));
-    const silence = expected.isNotice ? asked(this, 'ping').then(() => undefined) : this.#gone;
-    try {
-      const said = await Promise.race([promise, silence, this.#gone]);
-      return said === undefined ? { kind: 'nothing' } : { kind: 'answered', text: JSON.stringify(said) };
-    } finally {
-      this.hearers.delete(hear);
-    }
+  /** Sends a line. Where silence is an answer, it counts as one once a later request has been answered. */
+  async exchange(line: Buffer, id: unknown, mayBeSilent: boolean): Promise<Answer> {
+    this.write(line);
+    const silence = mayBeSilent ? this.#ping().then(() => undefined) : this.#gone;
+    const said = await this.heard((message) => [id, null].includes(answeredId(message)), silence);
+    return said === undefined ? { kind: 'nothing' } : { kind: 'answered', text: JSON.stringify(said) };
   }
+}
 
-  #write(line: Buffer): void {
-    this.#child.stdin!.write(Buffer.concat([line, Buffer.from('\n')]));
-  }
+export async function sessionOnAPipe(child: ChildProcess, drafts: readonly string[]): Promise<PipeTalk> {
+  const talk = new PipeTalk(child);
+  const clientInfo = { name: 'fuzz', version: '1' };
+  const capabilities = flagging(...drafts);
+  await talk.ask('initialize', { protocolVersion: '2025-11-25', clientInfo, capabilities });
+  talk.tell({ method: 'notifications/initialized' }).catch(() => {});
+  return talk;
 }
