@@ -6,20 +6,20 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CommitNotice, Store } from '../../src/engine/store.ts';
 import type { TaskEvent } from '../../src/model/event.ts';
+import { Child } from '../kit/child.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import type { Line } from './acknowledgement.ts';
 import { problemsIn, problemsOf } from './check.ts';
-import { Child } from './child.ts';
 import { Ledger } from './ledger.ts';
 import { Observer } from './observer.ts';
 import { readSnapshot } from './snapshot.ts';
-import { temporaryFile } from './temporary-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-check-'));
 const sound = join(folder, 'tasks.db');
 const lines: Line[] = [];
 
 beforeAll(async () => {
-  const worker = new Child<Line>('./worker.ts', { file: sound, seed: 1, commits: 1_200 }, (line) =>
+  const worker = new Child<Line>('chaos/worker.ts', { file: sound, seed: 1, commits: 1_200 }, (line) =>
     lines.push(line),
   );
   expect(await worker.exit).toEqual({ code: 0, signal: null });

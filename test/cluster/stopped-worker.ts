@@ -8,7 +8,7 @@ import { type Began, type History, HistoryFile, readHistory } from '../../script
 import { Members } from '../../scripts/chaos/cluster/members.ts';
 import { newId } from '../../src/model/id.ts';
 import { seededRandom } from '../chaos/random.ts';
-import { until } from '../chaos/until.ts';
+import { until } from '../kit/until.ts';
 
 export interface Aftermath {
   readonly history: History;
@@ -41,17 +41,17 @@ export async function stopAndGoOn(url?: string, program?: string): Promise<After
       plan: { key: newId() + newId(), input: { rest: 50, haul: haulMs }, listens: false },
     });
     const errand = caller.run();
-    await until(() => hauls().length === 1, 60_000);
+    await until(() => hauls().length === 1);
     const stopped = members.of('worker').find(({ name }) => name === hauls()[0]!.process)!;
     members.stop(stopped);
-    await until(() => hauls().length === 2, 60_000);
+    await until(() => hauls().length === 2);
     members.continue(stopped);
     // What comes of a task that two wrote at once, nobody knows.
     await Promise.race([errand, pause(program === undefined ? 60_000 : 10_000)]);
     // It takes its time to find out.
     const log = () =>
       members.logs.filter(({ process }) => process === stopped.name).map(({ entry }) => entry.event);
-    if (program === undefined) await until(() => log().includes('superseded'), 30_000);
+    if (program === undefined) await until(() => log().includes('superseded'));
     await caller.lookEverywhere();
     return { history: readHistory(folder), stopped: stopped.name, log: log() };
   } finally {

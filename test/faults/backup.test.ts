@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../src/engine/store-errors.ts';
 import { openSqlite } from '../../src/sqlite.ts';
-import { refusalOf, temporaryFile } from './files.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
+import { refusalOf } from './files.ts';
 import { lookFor, Other } from './other.ts';
 import { populate } from './population.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { create } from '../../src/engine/transitions.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing.ts';
-import { temporaryFile } from './files.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { Other } from './other.ts';
 
 describe.each(['immediate', 'exclusive'] as const)(

@@ -7,10 +7,10 @@ import { sqlite } from 'holdfast/sqlite';
 import { telemetry } from 'holdfast/telemetry';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { type PostgresServer, startPostgres } from '../postgres/server.ts';
 import { servingFactory } from '../serving/factory.ts';
 import { canMount, smallDisk } from './disk.ts';
-import { temporaryFile } from './files.ts';
 import { Other } from './other.ts';
 
 const soon = { timeout: 20_000 };

@@ -1,7 +1,7 @@
 /** Calls that are over in a moment need neither a task nor a server of the SDK, and nobody can tell by their answers. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { until } from '../chaos/until.ts';
+import { until } from '../kit/until.ts';
 import { everything, notes, openGateway, type Stage, toy } from './stage.ts';
 
 // Starting processes takes its time on a busy machine.

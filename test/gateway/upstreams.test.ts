@@ -1,7 +1,7 @@
 /** What stands behind a gateway is what its clients see. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { until } from '../chaos/until.ts';
 import { connectOurClient, type OurClient } from '../interop/our-client.ts';
+import { until } from '../kit/until.ts';
 import { everything, notes, openGateway, type Stage, textOf, toy } from './stage.ts';
 
 // Starting processes takes its time on a busy machine.

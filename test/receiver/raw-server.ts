@@ -1,10 +1,8 @@
 /** A server that says exactly what it is told, and the client that it speaks to: the client is what is tested. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Client, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client';
 import { type ConnectTasksOptions, connectTasks, type Question, type TaskClient } from 'holdfast/client';
 import { onTestFinished } from 'vitest';
+import { temporaryFile } from '../kit/lifetime.ts';
 import type { Listening } from './http-server.ts';
 
 export const relatedTask = 'io.modelcontextprotocol/related-task';
@@ -165,9 +163,7 @@ export class Person {
 
 /** A database that several clients open, until the end of the test. */
 export function sharedStore(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-receiver-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return `sqlite:${join(folder, 'tasks.db')}`;
+  return `sqlite:${temporaryFile()}`;
 }
 
 export const form = {

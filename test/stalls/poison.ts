@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Outcome, WorkOptions } from '../../src/index.ts';
-import { until } from '../chaos/until.ts';
+import { until } from '../kit/until.ts';
 import { Scene, type StoreName, type Worker } from './scene.ts';
 import { Supervisor } from './supervisor.ts';
 
@@ -63,12 +63,12 @@ export function poisonTests(store: StoreName, lane: PoisonLane): void {
         suspects.every((id) => scene.lines().filter(({ task }) => task === id).length >= times);
       for (const times of [1, 2]) {
         const [worker] = await scene.start(1);
-        await until(haveBegun(times), 60_000);
+        await until(haveBegun(times));
         await worker!.kill();
       }
       const [third] = await scene.start(1);
       const isAlone = () => scene.lines().some(({ pid }) => pid === third!.pid);
-      await until(isAlone, 60_000);
+      await until(isAlone);
       expect(await closingTime(third!, graceMs)).toBeLessThan(graceMs + closingMs);
     });
 

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { createTasks, durableTool } from '../../src/index.ts';
 import { NothingCounted, serveHttp } from '../../src/server.ts';
@@ -11,7 +10,7 @@ import { eventually } from '../serving/eventually.ts';
 import { servingFactory } from '../serving/factory.ts';
 import { Place } from '../serving/place.ts';
 import { accept } from '../serving/raw-client.ts';
-import { HttpProcess } from '../serving/server-process.ts';
+import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
 import { Receiver } from './receiver.ts';
 import type { TelemetryServerSettings } from './server.ts';
 
@@ -38,12 +37,8 @@ function parsed(text: string): Map<string, number> {
   return samples;
 }
 
-async function serve(settings: TelemetryServerSettings): Promise<HttpProcess> {
-  const server = new HttpProcess('../telemetry/server.ts', [JSON.stringify(settings)]);
-  onTestFinished(async () => {
-    await server.kill();
-  });
-  return server.ready();
+function serve(settings: TelemetryServerSettings): Promise<HttpProcess> {
+  return serveProgram('telemetry/server.ts', JSON.stringify(settings));
 }
 
 async function metricsOf({ url }: { readonly url: string }): Promise<Map<string, number>> {
@@ -61,7 +56,7 @@ test('S1686-83, S2025-108: without any SDK Prometheus reads what happened, acros
   onTestFinished(() => void delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT);
   const file = Place.forTest().database;
   const first = await serve({ file, stormy: true });
-  const crossing = once(createInterface({ input: first.child.stdout! }), 'line');
+  const crossing = first.line();
   const { result } = await first.client().call('voyage', { cargo: 'peat' });
   await crossing;
   const before = await metricsOf(first);

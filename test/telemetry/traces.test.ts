@@ -1,10 +1,8 @@
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../serving/eventually.ts';
 import { Place } from '../serving/place.ts';
 import { accept, type RawClient } from '../serving/raw-client.ts';
-import { HttpProcess } from '../serving/server-process.ts';
+import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
 import { attributesOf, edges, Receiver } from './receiver.ts';
 import type { TelemetryServerSettings } from './server.ts';
 
@@ -12,12 +10,8 @@ const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const caller = '00f067aa0ba902b7';
 const traceparent = `00-${traceId}-${caller}-01`;
 
-async function serve(settings: TelemetryServerSettings): Promise<HttpProcess> {
-  const server = new HttpProcess('../telemetry/server.ts', [JSON.stringify(settings)]);
-  onTestFinished(async () => {
-    await server.kill();
-  });
-  return server.ready();
+function serve(settings: TelemetryServerSettings): Promise<HttpProcess> {
+  return serveProgram('telemetry/server.ts', JSON.stringify(settings));
 }
 
 async function received(): Promise<Receiver> {
@@ -47,7 +41,7 @@ test.each([
     const receiver = await received();
     const settings = { file: Place.forTest().database, otlp: receiver.url, batch };
     const first = await serve({ ...settings, stormy: true });
-    const crossing = once(createInterface({ input: first.child.stdout! }), 'line');
+    const crossing = first.line();
     const taskId = await sendOff(first.client(), { traceparent, tracestate: 'sea=calm' });
     expect(await crossing).toEqual(['crossing']);
     if (!batch) await eventually(() => receiver.named('step load')).toHaveLength(1);
@@ -99,7 +93,7 @@ test('without a caller the task is the root of its trace, though another process
   const receiver = await received();
   const settings = { file: Place.forTest().database, otlp: receiver.url };
   const first = await serve({ ...settings, stormy: true });
-  const crossing = once(createInterface({ input: first.child.stdout! }), 'line');
+  const crossing = first.line();
   const taskId = await sendOff(first.client());
   await crossing;
   await first.kill();
