@@ -1,20 +1,19 @@
 /** The checks of this folder are worth nothing unless they complain: here they are shown what is not in order. */
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { CommitNotice, Store } from '../../src/engine/store.ts';
 import type { TaskEvent } from '../../src/model/event.ts';
 import { Child } from '../kit/child.ts';
-import { temporaryFile } from '../kit/lifetime.ts';
+import { temporaryFile, temporaryFolder } from '../kit/lifetime.ts';
 import type { Line } from './acknowledgement.ts';
 import { problemsIn, problemsOf } from './check.ts';
 import { Ledger } from './ledger.ts';
 import { Observer } from './observer.ts';
 import { readSnapshot } from './snapshot.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'holdfast-check-'));
+const folder = temporaryFolder();
 const sound = join(folder, 'tasks.db');
 const lines: Line[] = [];
 
@@ -24,7 +23,6 @@ beforeAll(async () => {
   );
   expect(await worker.exit).toEqual({ code: 0, signal: null });
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 test('a database after ordinary work is in order', () => {
   const snapshot = readSnapshot(sound);

@@ -1,11 +1,9 @@
-/** `holdfast serve` whose store fails: its clients and whoever looks at its terminal are told. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { canMount, smallDisk } from '../faults/disk.ts';
 import { Other } from '../faults/other.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
 import { gatewayProcess } from './processes.ts';
 
 vi.setConfig({ testTimeout: 90_000 });
@@ -29,8 +27,7 @@ async function refusal(act: Promise<unknown>): Promise<{ readonly message: strin
 }
 
 test('a client of a gateway whose file is locked is told within seconds, and so is the terminal', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-locked-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const commands = { wait: { command: 'sleep 1; echo done', shell: true } };
   await using gateway = await gatewayProcess({ commands }, folder).start();
   const client = await connected(gateway.url);

@@ -1,12 +1,12 @@
 /** A server with the operator's desk on a store, and somebody who speaks HTTP to it. */
 import { request } from 'node:http';
-import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, durableTool, type Tasks, type TasksOptions, TerminalError } from 'holdfast';
-import { type ServeHttpOptions, serveHttp, staticTokens } from 'holdfast/server';
+import { type ServeHttpOptions, staticTokens } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import type { ChangeMessage, TaskPage, TaskStory, TaskSummary } from '../../src/operator/api.ts';
+import { serve } from '../kit/serve.ts';
 import { open } from '../stores/kinds.ts';
 
 // A machine that does several things at once is slow, not wrong.
@@ -139,19 +139,12 @@ export interface StageOptions extends Partial<Omit<TasksOptions, 'store'>> {
 export async function stage({ place, works = true, http, ...options }: StageOptions = {}): Promise<Stage> {
   const store = () => (place === undefined ? openSqlite('memory:') : open(place));
   const tasks = createTasks({ tools, audit: true, ...options, store });
-  const factory = () => {
-    const mcp = new McpServer({ name: 'stage', version: '1' });
-    tasks.attach(mcp);
-    return mcp;
-  };
-  const server = await serveHttp(tasks, factory, {
-    port: 0,
-    stopOn: [],
+  const server = await serve(tasks, {
+    grace: '10s',
     operator: { token: operatorToken },
     auth: staticTokens({ [adasToken]: { clientId: 'ada' }, [bobsToken]: { clientId: 'bob' } }),
     ...http,
   });
-  onTestFinished(() => server.stop());
   if (works) await tasks.work();
   const { origin } = new URL(server.url);
   const api = `${origin}/operator/api`;

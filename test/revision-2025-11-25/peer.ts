@@ -1,10 +1,8 @@
 /** A client of 2025-11-25 over HTTP that sends exactly what it is told, in a session of its own. */
 
 import type { Tasks, TasksOptions } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
-import { onTestFinished } from 'vitest';
-import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
 import { tokensOf } from '../fixture/tokens.ts';
+import { serveFixture } from '../kit/serve.ts';
 
 export const revision = '2025-11-25';
 export const relatedTask = 'io.modelcontextprotocol/related-task';
@@ -157,21 +155,12 @@ export async function served(
   options: Partial<TasksOptions> & { tokens?: Record<string, string>; port?: number; workers?: boolean } = {},
 ): Promise<Served> {
   const { tokens, port = 0, workers = true, ...more } = options;
-  const tasks = fixtureTasks({
-    store: storeFrom('memory:'),
-    shortestRetention: '1s',
-    ...(tokens && { owner: (credentials) => `owner:${credentials?.clientId}` }),
-    ...more,
-  });
-  if (workers) await tasks.work({ concurrency: 32, grace: '100ms' });
-  const server = await serveHttp(tasks, fixtureFactory(tasks), {
-    port,
-    grace: '1s',
-    stopOn: [],
-    ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }),
-  });
-  onTestFinished(() => server.stop());
+  const owner: TasksOptions['owner'] = (credentials) => `owner:${credentials?.clientId}`;
+  const server = await serveFixture(
+    { shortestRetention: '1s', works: workers, ...(tokens && { owner }), ...more },
+    { port, ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }) },
+  );
   const peer = new Peer(server.url, tokens && { token: Object.keys(tokens)[0]! });
   await peer.open();
-  return { tasks, url: server.url, peer, stop: () => server.stop() };
+  return { ...server, peer };
 }

@@ -1,9 +1,7 @@
 /** A client of 2026-07-28 that sends exactly what it is told, and a server to send it to. */
 
 import type { Tasks, TasksOptions } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
-import { onTestFinished } from 'vitest';
-import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
+import { serveFixture } from '../kit/serve.ts';
 
 export const revision = '2026-07-28';
 export const extension = 'io.modelcontextprotocol/tasks';
@@ -130,16 +128,7 @@ export interface Served {
 
 /** The fixture server, until the end of the test. */
 export async function served(options: Partial<TasksOptions> = {}): Promise<Served> {
-  const tasks = fixtureTasks({ store: storeFrom('memory:'), ...options });
-  await tasks.work({ concurrency: 32, grace: '100ms' });
-  const server = await serveHttp(tasks, fixtureFactory(tasks), { port: 0, grace: '1s', stopOn: [] });
-  onTestFinished(() => server.stop());
+  const server = await serveFixture(options);
   const { url } = server;
-  return {
-    tasks,
-    url,
-    peer: new Peer(url, withTasks),
-    plain: new Peer(url, withoutTasks),
-    stop: () => server.stop(),
-  };
+  return { ...server, peer: new Peer(url, withTasks), plain: new Peer(url, withoutTasks) };
 }

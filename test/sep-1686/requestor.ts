@@ -2,11 +2,10 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
-import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, type DurableTool, type Tasks } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { onTestFinished } from 'vitest';
+import { serve } from '../kit/serve.ts';
 import { frames, Peer as HttpPeer, type Message, served } from '../revision-2025-11-25/peer.ts';
 
 export type { Message } from '../revision-2025-11-25/peer.ts';
@@ -266,12 +265,6 @@ export async function unasked(peer: HttpPeer): Promise<Message[]> {
 export async function servingTools(tools: readonly DurableTool[]) {
   const tasks = createTasks({ store: () => openSqlite('memory:'), drafts, tools });
   await tasks.work({ grace: '100ms' });
-  const factory = () => {
-    const mcp = new McpServer({ name: 'serving', version: '1' });
-    tasks.attach(mcp);
-    return mcp;
-  };
-  const server = await serveHttp(tasks, factory, { port: 0, grace: '1s', stopOn: [] });
-  onTestFinished(() => server.stop());
-  return { tasks, url: server.url, requestor: await sessionOn(server.url) };
+  const { url } = await serve(tasks);
+  return { tasks, url, requestor: await sessionOn(url) };
 }

@@ -6,8 +6,8 @@ import { createTasks, durableTool } from '../../src/index.ts';
 import { NothingCounted, serveHttp } from '../../src/server.ts';
 import { openSqlite, sqlite } from '../../src/sqlite.ts';
 import { telemetry } from '../../src/telemetry.ts';
+import { attached } from '../kit/attached.ts';
 import { eventually } from '../serving/eventually.ts';
-import { servingFactory } from '../serving/factory.ts';
 import { Place } from '../serving/place.ts';
 import { accept } from '../serving/raw-client.ts';
 import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
@@ -112,7 +112,7 @@ test('the queue is counted without a worker, with the age of the oldest', async 
 async function served(options: object = {}) {
   const database = await openSqlite('memory:');
   const tasks = createTasks({ store: database, tools: [], telemetry: telemetry() });
-  const server = await serveHttp(tasks, servingFactory(tasks), { port: 0, stopOn: [], ...options });
+  const server = await serveHttp(tasks, attached(tasks), { port: 0, stopOn: [], ...options });
   onTestFinished(() => server.stop());
   const status = async (path: string, init?: RequestInit) =>
     (await fetch(new URL(path, server.url), init)).status;
@@ -161,7 +161,7 @@ test('none of it is there unless it was asked for, and it can be reached only as
 
 test('metrics that nobody counts cannot be served', async () => {
   await using tasks = createTasks({ store: sqlite('memory:') });
-  await expect(serveHttp(tasks, servingFactory(tasks), { port: 0, metrics: '/metrics' })).rejects.toThrow(
+  await expect(serveHttp(tasks, attached(tasks), { port: 0, metrics: '/metrics' })).rejects.toThrow(
     NothingCounted,
   );
 });
