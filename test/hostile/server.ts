@@ -1,7 +1,7 @@
 /** A server that says exactly what it is told to say, on 2026-07-28 or in sessions of 2025-11-25. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from '../kit/port.ts';
 
 export type Revision = '2026-07-28' | '2025-11-25';
 export const revisions: readonly Revision[] = ['2026-07-28', '2025-11-25'];
@@ -39,6 +39,7 @@ export class Fault {
 export type Says = (asked: Asked) => Wire | Raw | Fault | undefined;
 
 export class HostileServer {
+  url = '';
   readonly asked: Asked[] = [];
   readonly says: Map<string, Says>;
   /** The most requests that were open at the same time. */
@@ -58,13 +59,8 @@ export class HostileServer {
   }
 
   async listen(): Promise<this> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
+    this.url = `http://127.0.0.1:${await listen(this.#server)}/`;
     return this;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
 
   count(method: string): number {

@@ -7,6 +7,7 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import type { ChangeMessage, TaskPage, TaskStory, TaskSummary } from '../../src/operator/api.ts';
 import { serve } from '../kit/serve.ts';
+import { until } from '../kit/until.ts';
 import { open } from '../stores/kinds.ts';
 
 // A machine that does several things at once is slow, not wrong.
@@ -167,7 +168,6 @@ export class Listener {
   readonly messages: ChangeMessage[] = [];
   readonly comments: string[] = [];
   readonly #abort = new AbortController();
-  #news = Promise.withResolvers<void>();
 
   static async open(api: string, token = operatorToken, lastId?: string): Promise<Listener> {
     const listener = new Listener();
@@ -187,9 +187,7 @@ export class Listener {
   }
 
   async until(holds: (messages: readonly ChangeMessage[]) => boolean): Promise<void> {
-    while (!holds(this.messages)) {
-      await this.#news.promise;
-    }
+    await until(() => holds(this.messages));
   }
 
   /** The tasks that it was told of, each as it was told of last. */
@@ -218,8 +216,6 @@ export class Listener {
         if (data === undefined) this.comments.push(frame);
         else this.messages.push(JSON.parse(data));
       }
-      this.#news.resolve();
-      this.#news = Promise.withResolvers();
     }
   }
 }

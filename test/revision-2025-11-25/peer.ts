@@ -3,12 +3,12 @@
 import type { Tasks, TasksOptions } from 'holdfast';
 import { tokensOf } from '../fixture/tokens.ts';
 import { serveFixture } from '../kit/serve.ts';
+import { frames, type Message } from '../kit/wire.ts';
+
+export { frames, type Message } from '../kit/wire.ts';
 
 export const revision = '2025-11-25';
 export const relatedTask = 'io.modelcontextprotocol/related-task';
-
-// biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
-export type Message = Record<string, any>;
 
 export class Peer {
   readonly #url: string;
@@ -127,19 +127,6 @@ export class Peer {
 
   answer(id: unknown, result: object): Promise<Response> {
     return this.post({ id, result });
-  }
-}
-
-/** The messages on the stream of an answer. */
-export async function* frames(response: Response): AsyncGenerator<Message> {
-  let text = '';
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-      text = text.slice(end + 2);
-      if (data) yield JSON.parse(data);
-    }
   }
 }
 

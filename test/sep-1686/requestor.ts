@@ -6,6 +6,7 @@ import { createTasks, type DurableTool, type Tasks } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
 import { onTestFinished } from 'vitest';
 import { serve } from '../kit/serve.ts';
+import { until } from '../kit/until.ts';
 import { frames, Peer as HttpPeer, type Message, served } from '../revision-2025-11-25/peer.ts';
 
 export type { Message } from '../revision-2025-11-25/peer.ts';
@@ -92,7 +93,6 @@ export class Exchange {
   readonly messages: Message[] = [];
   readonly reply: Promise<Message>;
   readonly #abort = new AbortController();
-  readonly #looks = new Set<() => void>();
 
   constructor(wire: Wire, request: Message & { id: string | number }) {
     this.id = request.id;
@@ -103,7 +103,6 @@ export class Exchange {
     const hear = (message: Message) => {
       this.messages.push(message);
       if (message.id === this.id && !('method' in message)) resolve(message);
-      for (const look of this.#looks) look();
     };
     wire
       .send(request, hear, this.#abort.signal)
@@ -113,17 +112,10 @@ export class Exchange {
   }
 
   /** Messages of that method, as soon as there are so many. */
-  heard(method: string, count: number): Promise<Message[]> {
-    return new Promise((resolve) => {
-      const look = () => {
-        const found = this.messages.filter((message) => message.method === method);
-        if (found.length < count) return;
-        this.#looks.delete(look);
-        resolve(found);
-      };
-      this.#looks.add(look);
-      look();
-    });
+  async heard(method: string, count: number): Promise<Message[]> {
+    const found = () => this.messages.filter((message) => message.method === method);
+    await until(() => found().length >= count);
+    return found();
   }
 
   async next(method: string): Promise<Message> {

@@ -5,9 +5,7 @@
 import { type IncomingMessage, request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-
-const revision = '2026-07-28';
-const extension = 'io.modelcontextprotocol/tasks';
+import { extension, headersOf, requestOf } from '../kit/wire.ts';
 
 export interface RawClientOptions {
   /** Whether every request declares the Tasks extension. Default true. */
@@ -63,26 +61,10 @@ export interface CallExtras {
 
 let lastId = 0;
 
-/** The message of a request, with everything that 2026-07-28 wants in its `_meta`. */
 export function rawMessage(method: string, params: object, options: RawClientOptions = {}) {
   const { tasks = true, capabilities = { elicitation: {} } } = options;
-  const { _meta, ...rest } = params as { readonly _meta?: object };
-  return {
-    jsonrpc: '2.0',
-    id: ++lastId,
-    method,
-    params: {
-      ...rest,
-      _meta: {
-        'io.modelcontextprotocol/protocolVersion': revision,
-        'io.modelcontextprotocol/clientCapabilities': {
-          ...capabilities,
-          ...(tasks && { extensions: { [extension]: {} } }),
-        },
-        ..._meta,
-      },
-    },
-  };
+  const all = { ...capabilities, ...(tasks && { extensions: { [extension]: {} } }) };
+  return { ...requestOf(++lastId, method, params, all), id: lastId };
 }
 
 export function callParams(name: string, input: object = {}, { meta, ...extras }: CallExtras = {}): object {
@@ -147,22 +129,10 @@ export class RawClient {
   }
 
   #post(method: string, params: object) {
-    const { token } = this.#options;
-    const { name, taskId } = params as { name?: string; taskId?: string };
     const body = JSON.stringify(rawMessage(method, params, this.#options));
     const { promise: response, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const sent = request(this.#url, {
-      method: 'POST',
-      agent: false,
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': revision,
-        'mcp-method': method,
-        ...((name ?? taskId) !== undefined && { 'mcp-name': name ?? taskId }),
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      },
-    });
+    const headers = headersOf(method, params, this.#options.token);
+    const sent = request(this.#url, { method: 'POST', agent: false, headers });
     sent.on('response', resolve);
     sent.on('error', reject);
     sent.end(body);

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { eventually } from '../serving/eventually.ts';
 import { Place } from '../serving/place.ts';
 import { accept, type RawClient } from '../serving/raw-client.ts';
@@ -12,12 +12,6 @@ const traceparent = `00-${traceId}-${caller}-01`;
 
 function serve(settings: TelemetryServerSettings): Promise<HttpProcess> {
   return serveProgram('telemetry/server.ts', JSON.stringify(settings));
-}
-
-async function received(): Promise<Receiver> {
-  const receiver = await Receiver.start();
-  onTestFinished(() => receiver[Symbol.asyncDispose]());
-  return receiver;
 }
 
 /** Sends a ship off, with what the caller says about its trace. */
@@ -38,7 +32,7 @@ test.each([
 ])(
   'a task that was killed and resumed elsewhere is one tree below its caller; spans that are sent %s',
   async (_, batch) => {
-    const receiver = await received();
+    const receiver = await Receiver.start();
     const settings = { file: Place.forTest().database, otlp: receiver.url, batch };
     const first = await serve({ ...settings, stormy: true });
     const crossing = first.line();
@@ -90,7 +84,7 @@ test.each([
 );
 
 test('without a caller the task is the root of its trace, though another process ends it', async () => {
-  const receiver = await received();
+  const receiver = await Receiver.start();
   const settings = { file: Place.forTest().database, otlp: receiver.url };
   const first = await serve({ ...settings, stormy: true });
   const crossing = first.line();
@@ -106,7 +100,7 @@ test('without a caller the task is the root of its trace, though another process
 });
 
 test('the header of the request is gone on with where its body says nothing, and what is malformed is not', async () => {
-  const receiver = await received();
+  const receiver = await Receiver.start();
   const server = await serve({ file: Place.forTest().database, otlp: receiver.url });
   const post = (header: string, meta: object) => callWithHeader(server.url, 'voyage', header, meta);
   const carrier = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
@@ -157,7 +151,7 @@ async function callWithHeader(url: string, tool: string, header: string, meta: o
 }
 
 test('a caller whose trace is not sampled gets no spans', async () => {
-  const receiver = await received();
+  const receiver = await Receiver.start();
   const server = await serve({ file: Place.forTest().database, otlp: receiver.url });
   const client = server.client();
   const unsampled = await sendOff(
