@@ -2,12 +2,12 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { listen } from '../kit/port.ts';
+import type { Message } from '../kit/wire.ts';
 
 export type Revision = '2026-07-28' | '2025-11-25';
 export const revisions: readonly Revision[] = ['2026-07-28', '2025-11-25'];
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the client sends, and whatever is said to it.
-export type Wire = Record<string, any>;
+export type Wire = Message;
 
 export interface Asked {
   readonly id: string | number | undefined;
@@ -120,7 +120,9 @@ export class HostileServer {
     if (said) return said(asked);
     switch (asked.method) {
       case 'server/discover':
-        return this.#revision === '2026-07-28' ? this.#discovered() : new Fault(-32601, 'Method not found');
+        return this.#revision === '2026-07-28'
+          ? discovered(this.#capabilities)
+          : new Fault(-32601, 'Method not found');
       case 'initialize':
         return {
           protocolVersion: '2025-11-25',
@@ -141,16 +143,16 @@ export class HostileServer {
     }
     return 'id' in asked && asked.id !== undefined ? new Fault(-32601, 'Method not found') : undefined;
   }
+}
 
-  #discovered(): Wire {
-    return complete({
-      supportedVersions: ['2026-07-28'],
-      capabilities: this.#capabilities,
-      ttlMs: 0,
-      cacheScope: 'private',
-      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'hostile', version: '1' } },
-    });
-  }
+export function discovered(capabilities: Wire): Wire {
+  return complete({
+    supportedVersions: ['2026-07-28'],
+    capabilities,
+    ttlMs: 0,
+    cacheScope: 'private',
+    _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'hostile', version: '1' } },
+  });
 }
 
 export function complete(result: Wire): Wire {

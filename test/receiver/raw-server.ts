@@ -3,13 +3,13 @@ import { Client, type JSONRPCMessage, type Transport } from '@modelcontextprotoc
 import { type ConnectTasksOptions, connectTasks, type Question, type TaskClient } from 'holdfast/client';
 import { onTestFinished } from 'vitest';
 import { temporaryFile } from '../kit/lifetime.ts';
-import { until } from '../kit/until.ts';
+import { until, untilStatus } from '../kit/until.ts';
+import type { Message } from '../kit/wire.ts';
 import type { Listening } from './http-server.ts';
 
 export const relatedTask = 'io.modelcontextprotocol/related-task';
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever a client says.
-export type Message = Record<string, any>;
+export type { Message } from '../kit/wire.ts';
 
 export interface RawServerOptions {
   readonly name?: string;
@@ -110,13 +110,8 @@ export class RawServer {
     );
   }
 
-  async untilStatus(taskId: string, status: string): Promise<Message> {
-    let result: Message = {};
-    await until(async () => {
-      ({ result } = await this.request('tasks/get', { taskId }));
-      return result.status === status;
-    });
-    return result;
+  untilStatus(taskId: string, status: string): Promise<Message> {
+    return untilStatus(() => this.request('tasks/get', { taskId }), status);
   }
 }
 

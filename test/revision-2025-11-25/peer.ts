@@ -3,6 +3,7 @@
 import type { Tasks, TasksOptions } from 'holdfast';
 import { tokensOf } from '../fixture/tokens.ts';
 import { serveFixture } from '../kit/serve.ts';
+import { untilStatus } from '../kit/until.ts';
 import { frames, type Message } from '../kit/wire.ts';
 
 export { frames, type Message } from '../kit/wire.ts';
@@ -97,13 +98,8 @@ export class Peer {
     return this.request('tasks/get', { taskId });
   }
 
-  async until(taskId: string, status: string): Promise<Message> {
-    for (;;) {
-      const { result } = await this.get(taskId);
-      if (result.status === status) return result;
-      if (['completed', 'failed', 'cancelled'].includes(result.status))
-        throw new Error(`The task is ${result.status}, and was to be ${status}.`);
-    }
+  until(taskId: string, status: string): Promise<Message> {
+    return untilStatus(() => this.get(taskId), status);
   }
 
   /** The messages of a blocked `tasks/result`, as they come; the last one is the answer. */

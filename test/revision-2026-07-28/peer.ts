@@ -2,6 +2,7 @@
 
 import type { Tasks, TasksOptions } from 'holdfast';
 import { serveFixture } from '../kit/serve.ts';
+import { untilStatus } from '../kit/until.ts';
 import { extension, frames, headersOf, type Message, requestOf, revision } from '../kit/wire.ts';
 
 export { extension, revision } from '../kit/wire.ts';
@@ -67,13 +68,8 @@ export class Peer {
   }
 
   /** Looks until the task is as wanted; the server pushes nothing here. */
-  async until(taskId: string, status: string): Promise<Reply['result']> {
-    for (;;) {
-      const { result } = await this.get(taskId);
-      if (result.status === status) return result;
-      if (['completed', 'failed', 'cancelled'].includes(result.status))
-        throw new Error(`The task is ${result.status}, and was to be ${status}.`);
-    }
+  until(taskId: string, status: string): Promise<Message> {
+    return untilStatus(() => this.get(taskId), status);
   }
 
   /** The frames of a subscription, as they come. */

@@ -1,12 +1,11 @@
 /** A requestor of SEP-1686 that sends exactly what it is told, over HTTP or a pipe, and remembers what it heard. */
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { setImmediate as turn } from 'node:timers/promises';
 import { createTasks, type DurableTool, type Tasks } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
 import { onTestFinished } from 'vitest';
 import { serve } from '../kit/serve.ts';
-import { until } from '../kit/until.ts';
+import { until, untilStatus } from '../kit/until.ts';
 import { frames, Peer as HttpPeer, type Message, served } from '../revision-2025-11-25/peer.ts';
 
 export type { Message } from '../revision-2025-11-25/peer.ts';
@@ -190,16 +189,8 @@ export class Requestor {
     }
   }
 
-  async until(taskId: string, status: string): Promise<Message> {
-    for (const giveUpAt = performance.now() + 15_000; ; ) {
-      const { result } = await this.get(taskId);
-      // Over a pipe within one process, nothing else would have its turn.
-      await turn();
-      if (performance.now() > giveUpAt) throw new Error(`The task is ${result.status}, and stays so.`);
-      if (result.status === status) return result;
-      if (['completed', 'failed', 'cancelled', 'unknown'].includes(result.status))
-        throw new Error(`The task is ${result.status}, and was to be ${status}.`);
-    }
+  until(taskId: string, status: string): Promise<Message> {
+    return untilStatus(() => this.get(taskId), status);
   }
 
   /** Cancels the request that made a task, and names the task if it is told to. */

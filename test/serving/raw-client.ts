@@ -4,7 +4,8 @@
  */
 import { type IncomingMessage, request } from 'node:http';
 import { createInterface } from 'node:readline';
-import { setTimeout as pause } from 'node:timers/promises';
+import { all } from '../kit/all.ts';
+import { untilStatus } from '../kit/until.ts';
 import { extension, headersOf, requestOf } from '../kit/wire.ts';
 
 export interface RawClientOptions {
@@ -105,13 +106,8 @@ export class RawClient {
   }
 
   /** Asks again until the task has come so far. */
-  async until(taskId: string, ...statuses: readonly string[]): Promise<Result> {
-    for (;;) {
-      const { result, error } = await this.get(taskId);
-      if (error) throw new Error(`tasks/get: ${error.message}`);
-      if (statuses.includes(result.status)) return result;
-      await pause(10);
-    }
+  until(taskId: string, ...statuses: readonly string[]): Promise<Result> {
+    return untilStatus(() => this.get(taskId), ...statuses) as Promise<Result>;
   }
 
   open(method: string, params: object): OpenRequest {
@@ -180,8 +176,7 @@ async function* messagesOf(response: IncomingMessage): AsyncGenerator<Message> {
 }
 
 async function replyOf(response: IncomingMessage): Promise<Reply> {
-  const messages: Message[] = [];
-  for await (const message of messagesOf(response)) messages.push(message);
+  const messages = await all(messagesOf(response));
   const last = messages.at(-1);
   if (!last || !('result' in last || 'error' in last)) throw new Error('The answer broke off.');
   return {
