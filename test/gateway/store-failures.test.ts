@@ -1,9 +1,10 @@
 import { join } from 'node:path';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { canMount, smallDisk } from '../faults/disk.ts';
 import { Other } from '../faults/other.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
+import { connectSdk } from '../kit/sdk.ts';
 import { gatewayProcess } from './processes.ts';
 
 vi.setConfig({ testTimeout: 90_000 });
@@ -11,8 +12,7 @@ vi.setConfig({ testTimeout: 90_000 });
 const atMostMs = 6_000;
 
 async function connected(url: URL): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1' });
-  await client.connect(new StreamableHTTPClientTransport(url));
+  const client = await connectSdk(url);
   onTestFinished(() => client.close());
   return client;
 }

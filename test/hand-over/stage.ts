@@ -1,6 +1,6 @@
 /** A server that hands calls over, in this process, with a clock that the test moves. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { onTestFinished } from 'vitest';
@@ -9,6 +9,7 @@ import { staticTokens } from '../../src/server.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { attached } from '../kit/attached.ts';
+import { connectSdk } from '../kit/sdk.ts';
 import { serve } from '../kit/serve.ts';
 import { RawClient, type RawClientOptions } from '../serving/raw-client.ts';
 import { handOverTools } from './tools.ts';
@@ -51,8 +52,7 @@ export class Stage {
 
   /** The SDK's client on 2026-07-28. */
   async later(capabilities: object = {}): Promise<Client> {
-    const client = new Client(clientInfo, { capabilities, versionNegotiation: { mode: 'auto' } });
-    await client.connect(new StreamableHTTPClientTransport(new URL(this.url)));
+    const client = await connectSdk(this.url, 'auto', { capabilities });
     onTestFinished(() => client.close());
     return client;
   }
