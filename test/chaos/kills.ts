@@ -94,8 +94,8 @@ class Crew {
   /** After a while kills one worker, sometimes all; sometimes one is stopped for a moment first. */
   async disturb(): Promise<number> {
     const { length } = this.#ledger.writes;
-    // Mostly while they work, however long they take to start; otherwise while they start.
-    if (this.#random.chance(0.8)) await until(() => this.#ledger.writes.length > length);
+    // Some are killed only once there was work, however long a process takes to start.
+    if (this.#random.chance(0.3)) await until(() => this.#ledger.writes.length > length);
     await pause(this.#random.between(80, 340));
     const index = this.#random.between(0, this.#workers.length - 1);
     if (this.#random.chance(0.1)) {

@@ -4,7 +4,7 @@ import { killAtRandom } from './kills.ts';
 import { seedOfThisRun } from './random.ts';
 
 test('a hundred kills under load from two processes lose nothing that was acknowledged', {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   const seed = seedOfThisRun();
   console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
