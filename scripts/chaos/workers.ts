@@ -1,6 +1,7 @@
 /** The worker processes: killed, replaced by others, and seen off at the end. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Child, type Exit } from '../../test/chaos/child.ts';
+import { Child } from '../../test/kit/child.ts';
+import type { Exit } from '../../test/kit/process.ts';
 import type { ChildOptions } from './child-process.ts';
 import type { Life } from './lives.ts';
 import type { Problem } from './problem.ts';

@@ -1,12 +1,11 @@
 /** The log in a SQLite file: nothing changes it by mistake, and with encryption only who, what and when can be read. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { encryption } from '../encryption/keys.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 
 const entry: AuditEntry = {
   at: 1_000,
@@ -18,12 +17,6 @@ const entry: AuditEntry = {
   reason: 'Because of xyzzy.',
   details: { secret: 'xyzzy' },
 };
-
-function temporaryFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-audit-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return join(folder, 'tasks.db');
-}
 
 async function written(file: string, keys?: ReturnType<typeof encryption>): Promise<void> {
   const database = await openSqlite(file, keys && { encryption: keys });

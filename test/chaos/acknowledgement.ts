@@ -1,11 +1,11 @@
 /** What a child process says on its standard output, one line each, and only after the promise has resolved. */
-import { writeSync } from 'node:fs';
 import type { Change } from '../../src/engine/change.ts';
 import type { TaskEvent } from '../../src/model/event.ts';
 import type { InputResponse } from '../../src/model/input.ts';
 import type { Json } from '../../src/model/json.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import type { Task, TaskId } from '../../src/model/task.ts';
+import { say as print } from '../kit/child.ts';
 
 /** One task's share of an acknowledged commit, with all that can be looked up again later. */
 export interface AcknowledgedWrite {
@@ -33,10 +33,7 @@ export type Line =
   | { readonly kind: 'failed'; readonly error: string }
   | { readonly kind: 'closed' };
 
-/** Written synchronously: a line that was printed is an effect that was acknowledged before the process died. */
-export function say(line: Line): void {
-  writeSync(1, `${JSON.stringify(line)}\n`);
-}
+export const say: (line: Line) => void = print;
 
 export function committed({ writes, removed }: Change): Line {
   return {

@@ -1,30 +1,28 @@
 /** The checks of this folder are worth nothing unless they complain: here they are shown what is not in order. */
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { CommitNotice, Store } from '../../src/engine/store.ts';
 import type { TaskEvent } from '../../src/model/event.ts';
+import { Child } from '../kit/child.ts';
+import { temporaryFile, temporaryFolder } from '../kit/lifetime.ts';
 import type { Line } from './acknowledgement.ts';
 import { problemsIn, problemsOf } from './check.ts';
-import { Child } from './child.ts';
 import { Ledger } from './ledger.ts';
 import { Observer } from './observer.ts';
 import { readSnapshot } from './snapshot.ts';
-import { temporaryFile } from './temporary-file.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'holdfast-check-'));
+const folder = temporaryFolder();
 const sound = join(folder, 'tasks.db');
 const lines: Line[] = [];
 
 beforeAll(async () => {
-  const worker = new Child<Line>('./worker.ts', { file: sound, seed: 1, commits: 1_200 }, (line) =>
+  const worker = new Child<Line>('chaos/worker.ts', { file: sound, seed: 1, commits: 1_200 }, (line) =>
     lines.push(line),
   );
   expect(await worker.exit).toEqual({ code: 0, signal: null });
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 test('a database after ordinary work is in order', () => {
   const snapshot = readSnapshot(sound);

@@ -3,14 +3,15 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openSqlite } from '../../src/sqlite.ts';
 import { type CrashPoint, crashPoints } from '../../src/testing.ts';
+import { Child } from '../kit/child.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
+import type { Exit } from '../kit/process.ts';
 import type { Line } from './acknowledgement.ts';
 import { problemsOf } from './check.ts';
-import { Child, type Exit } from './child.ts';
 import { finishEverything } from './drain.ts';
 import { Ledger } from './ledger.ts';
 import { seedOfThisRun } from './random.ts';
 import { readSnapshot } from './snapshot.ts';
-import { temporaryFile } from './temporary-file.ts';
 import type { WorkerOptions } from './worker.ts';
 
 const seed = seedOfThisRun();
@@ -78,7 +79,7 @@ const killed: Exit = { code: null, signal: 'SIGKILL' };
 
 /** Opens, works, backs up and closes several times over; a place that it never comes by is a failure. */
 async function runUntilKilled(options: WorkerOptions, ledger: Ledger): Promise<Exit> {
-  const worker = new Child<Line>('./worker.ts', { rounds: 20, commits: 150, ...options }, ledger.hear);
+  const worker = new Child<Line>('chaos/worker.ts', { rounds: 20, commits: 150, ...options }, ledger.hear);
   const exit = await worker.exit;
   expect([...ledger.failures, worker.complaints].join('')).toBe('');
   return exit;

@@ -1,15 +1,15 @@
 /** Several workers on one file, killed at random moments and replaced, while everything they acknowledged is kept. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { openSqlite } from '../../src/sqlite.ts';
+import { Child } from '../kit/child.ts';
+import { until } from '../kit/until.ts';
 import type { Line } from './acknowledgement.ts';
 import { problemsOf } from './check.ts';
-import { Child } from './child.ts';
 import { finishEverything } from './drain.ts';
 import { Ledger } from './ledger.ts';
 import { Observer } from './observer.ts';
 import { type Random, seededRandom } from './random.ts';
 import { readSnapshot } from './snapshot.ts';
-import { until } from './until.ts';
 import type { WorkerOptions } from './worker.ts';
 
 const killsBetweenChecks = 10;
@@ -93,6 +93,9 @@ class Crew {
 
   /** After a while kills one worker, sometimes all; sometimes one is stopped for a moment first. */
   async disturb(): Promise<number> {
+    const { length } = this.#ledger.writes;
+    // Some are killed only once there was work, however long a process takes to start.
+    if (this.#random.chance(0.3)) await until(() => this.#ledger.writes.length > length);
     await pause(this.#random.between(80, 340));
     const index = this.#random.between(0, this.#workers.length - 1);
     if (this.#random.chance(0.1)) {
@@ -121,7 +124,7 @@ class Crew {
 
   #start(): Child<Line> {
     const options: WorkerOptions = { file: this.#file, seed: this.#random.between(0, 2 ** 31) };
-    return new Child('./worker.ts', options, this.#ledger.hear);
+    return new Child('chaos/worker.ts', options, this.#ledger.hear);
   }
 
   #expectKilled(signal: string | null, complaints = ''): void {

@@ -5,11 +5,11 @@ import { claimTasks } from '../../src/engine/claims.ts';
 import { release } from '../../src/engine/transitions.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
 import { joinInstances } from '../../src/stores/sqlite/instances.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { problemsOf } from './check.ts';
 import { tools } from './load.ts';
-import { openedPuppet, Puppet } from './puppeteer.ts';
+import { newPuppet, openedPuppet } from './puppeteer.ts';
 import { readSnapshot } from './snapshot.ts';
-import { temporaryFile } from './temporary-file.ts';
 
 test('a holder that renews its leases keeps its tasks while another process asks for them without a pause', async () => {
   const file = temporaryFile();
@@ -43,7 +43,7 @@ test('a process that can open no more files takes nobody for dead', async () => 
 
 test('the lock of a process that starts is never buried by one that tidies up', async () => {
   const file = temporaryFile();
-  const starting = new Puppet(file);
+  const starting = newPuppet(file);
   let over = false;
   const nameless = starting.do('joinAndLeave', 2_000).finally(() => {
     over = true;

@@ -1,16 +1,16 @@
 /** Every commit can be observed, from another process too: each version of each task once, in order, soon. */
 import { expect, test } from 'vitest';
 import { openSqlite } from '../../src/sqlite.ts';
+import { Child } from '../kit/child.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
+import { until } from '../kit/until.ts';
 import { expectWithin } from '../kit/within.ts';
 import type { AcknowledgedWrite, Line } from './acknowledgement.ts';
-import { Child } from './child.ts';
 import { Ledger } from './ledger.ts';
 import { Observer } from './observer.ts';
 import { openedPuppet } from './puppeteer.ts';
 import { seedOfThisRun } from './random.ts';
 import { readSnapshot } from './snapshot.ts';
-import { temporaryFile } from './temporary-file.ts';
-import { until } from './until.ts';
 
 test('a subscriber hears of every version once and in order while two other processes work', async () => {
   const file = temporaryFile();
@@ -19,7 +19,7 @@ test('a subscriber hears of every version once and in order while two other proc
   const ledger = new Ledger();
   const seed = seedOfThisRun();
   const workers = [seed, seed + 1].map(
-    (one) => new Child<Line>('./worker.ts', { file, seed: one, commits: 1_500 }, ledger.hear),
+    (one) => new Child<Line>('chaos/worker.ts', { file, seed: one, commits: 1_500 }, ledger.hear),
   );
   for (const worker of workers) expect(await worker.exit).toEqual({ code: 0, signal: null });
 
@@ -40,7 +40,7 @@ test('a subscriber hears the last words of a process that is killed, and then of
   const observer = new Observer(database.store);
   const ledger = new Ledger();
   for (const seed of [1, 2, 3]) {
-    const worker = new Child<Line>('./worker.ts', { file, seed }, ledger.hear);
+    const worker = new Child<Line>('chaos/worker.ts', { file, seed }, ledger.hear);
     const before = ledger.writes.length;
     await until(() => ledger.writes.length > before + 300);
     await worker.kill();

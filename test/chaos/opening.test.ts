@@ -7,18 +7,18 @@ import { create, startChild } from '../../src/engine/transitions.ts';
 import type { Json } from '../../src/model/json.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing.ts';
+import { Child } from '../kit/child.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
+import { until } from '../kit/until.ts';
 import type { Line } from './acknowledgement.ts';
 import { problemsOf } from './check.ts';
-import { Child } from './child.ts';
 import { Ledger } from './ledger.ts';
-import { openedPuppet, Puppet } from './puppeteer.ts';
+import { newPuppet, openedPuppet } from './puppeteer.ts';
 import { readSnapshot } from './snapshot.ts';
-import { temporaryFile } from './temporary-file.ts';
-import { until } from './until.ts';
 
 test('processes that come and go at the same time, the first making the file, find all their work again', async () => {
   const file = temporaryFile();
-  const puppets = Array.from({ length: 4 }, () => new Puppet(file));
+  const puppets = Array.from({ length: 4 }, () => newPuppet(file));
   const made = await Promise.all(puppets.map((puppet) => puppet.do('comeAndGo', 40)));
   const snapshot = readSnapshot(file);
   expect(problemsOf(snapshot)).toEqual([]);
@@ -29,7 +29,7 @@ test('a file whose makers were killed while they made it can be opened', async (
   for (let round = 0; round < 8; round++) {
     const file = temporaryFile();
     const ledger = new Ledger();
-    const makers = [1, 2].map((seed) => new Child<Line>('./worker.ts', { file, seed }, ledger.hear));
+    const makers = [1, 2].map((seed) => new Child<Line>('chaos/worker.ts', { file, seed }, ledger.hear));
     await until(() => existsSync(`${file}-instances`));
     await pause(2 * round);
     await Promise.all(makers.map((maker) => maker.kill()));
@@ -80,7 +80,7 @@ test('those who listen outlive the recovery of a log whose index was torn by a k
     const [claim] = await listener.do('claim', 1, 60_000);
     work.push(listener.do('recordMany', claim!, 300, 1));
   }
-  const tearing = new Puppet(file);
+  const tearing = newPuppet(file);
   for (let n = 0; n < 8; n++) {
     await tearing.do('tearLogIndex');
     await pause(100);

@@ -1,6 +1,5 @@
 /** A child process that does what it is told, one command a line, and answers each with a line. */
 import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { claimTasks } from '../../src/engine/claims.ts';
 import { type CrashPoint, onCrashPoint } from '../../src/engine/crash-point.ts';
@@ -12,7 +11,8 @@ import type { Json } from '../../src/model/json.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
 import { joinInstances } from '../../src/stores/sqlite/instances.ts';
 import { aTask } from '../../src/testing.ts';
-import { committed, type Line, say } from './acknowledgement.ts';
+import { obey } from '../kit/child.ts';
+import { committed, say } from './acknowledgement.ts';
 import { tools } from './load.ts';
 import { Observer } from './observer.ts';
 
@@ -172,31 +172,4 @@ const commands = {
 
 export type Commands = typeof commands;
 
-export type Told = {
-  readonly n: number;
-  readonly command: keyof Commands;
-  readonly args: readonly unknown[];
-};
-
-export type Said =
-  | Line
-  | { readonly kind: 'did'; readonly n: number; readonly value: unknown }
-  | { readonly kind: 'didNot'; readonly n: number; readonly name: string; readonly message: string };
-
-function reply(said: Said): void {
-  say(said as Line);
-}
-
-const orders = createInterface({ input: process.stdin });
-// Nobody may outlive the test: its end closes our standard input.
-orders.on('close', () => process.exit(1));
-orders.on('line', async (text) => {
-  const { n, command, args } = JSON.parse(text) as Told;
-  try {
-    const value = await (commands[command] as (...args: readonly unknown[]) => Promise<unknown>)(...args);
-    reply({ kind: 'did', n, value });
-  } catch (error) {
-    const { name, message } = error as Error;
-    reply({ kind: 'didNot', n, name, message });
-  }
-});
+obey(commands);

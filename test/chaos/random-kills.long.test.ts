@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { killAtRandom } from './kills.ts';
 import { seedOfThisRun } from './random.ts';
-import { temporaryFile } from './temporary-file.ts';
 
 test('five hundred kills under load from three processes lose nothing that was acknowledged', async () => {
   const seed = seedOfThisRun();

@@ -6,11 +6,11 @@ import { claimTasks } from '../../src/engine/claims.ts';
 import type { Claimed } from '../../src/engine/queue.ts';
 import { complete } from '../../src/engine/transitions.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
+import { until } from '../kit/until.ts';
 import { problemsIn } from './check.ts';
 import { tools } from './load.ts';
 import { openedPuppet } from './puppeteer.ts';
-import { temporaryFile } from './temporary-file.ts';
-import { until } from './until.ts';
 
 const leaseMs = 700;
 

@@ -5,16 +5,16 @@ import { claimTasks } from '../../src/engine/claims.ts';
 import type { Claimed } from '../../src/engine/queue.ts';
 import { record } from '../../src/engine/transitions.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
+import { Child } from '../kit/child.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
+import { until } from '../kit/until.ts';
 import { expectWithin } from '../kit/within.ts';
 import type { Line } from './acknowledgement.ts';
 import { problemsIn } from './check.ts';
-import { Child } from './child.ts';
 import { Ledger } from './ledger.ts';
 import { tools } from './load.ts';
 import { openedPuppet } from './puppeteer.ts';
 import { readSnapshot } from './snapshot.ts';
-import { temporaryFile } from './temporary-file.ts';
-import { until } from './until.ts';
 
 /** Longer than any test: only the death of its holder frees a task. */
 const leaseMs = 3_600_000;
@@ -92,7 +92,7 @@ test('tasks of a killed process are claimed within a second while others load th
   const killed = await openedPuppet(file);
   await killed.do('create', 20);
   const lost = await killed.do('claim', 20, leaseMs);
-  const workers = [1, 2].map((seed) => new Child<Line>('./worker.ts', { file, seed }, ledger.hear));
+  const workers = [1, 2].map((seed) => new Child<Line>('chaos/worker.ts', { file, seed }, ledger.hear));
   await until(() => ledger.openings === workers.length && ledger.writes.length > 100);
 
   const killedAt = Date.now();
@@ -149,7 +149,7 @@ function claimsOf(database: SqliteDatabase, count: number): Promise<Claimed[]> {
 }
 
 async function since(
-  kill: Promise<void>,
+  kill: Promise<unknown>,
   claims: Promise<Claimed[]>,
 ): Promise<{ claimed: Claimed[]; ms: number }> {
   const killedAt = performance.now();

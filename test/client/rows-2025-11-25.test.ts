@@ -2,21 +2,12 @@
 
 import { memoryHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
+import { all } from '../kit/all.ts';
+import type { Message } from '../kit/wire.ts';
 import { listening } from '../receiver/http-server.ts';
 import { accepted, form, meet, RawServer } from '../receiver/raw-server.ts';
 import { served } from '../revision-2025-11-25/peer.ts';
-import {
-  by,
-  facing,
-  listOf,
-  oneByOne,
-  recorded,
-  refusal,
-  shown,
-  text,
-  tool,
-  updatesOf,
-} from './rows-recorded.ts';
+import { by, facing, oneByOne, recorded, refusal, shown, text, tool } from './rows-recorded.ts';
 
 const callable = { tasks: { requests: { tools: { call: {} } } } };
 
@@ -110,7 +101,7 @@ test('S2025-64 requests about a task carry its id, and no related-task', async (
   await asked.result();
   const napping = await tasks.call('nap', { ms: 60_000 });
   await napping.cancel();
-  await listOf(tasks);
+  await all(tasks.list());
   const about = sent.filter(({ method }) => String(method).startsWith('tasks/'));
   const kinds = new Set(about.map(({ method }) => method));
   expect([...kinds].sort()).toEqual(['tasks/cancel', 'tasks/get', 'tasks/list', 'tasks/result']);
@@ -147,14 +138,14 @@ test('S2025-73 S2025-76 cursors are given back as they came', async () => {
           : { result: { tasks: [shown('b', 'completed')] } },
     }),
   );
-  const listed = await listOf(tasks);
+  const listed = await all(tasks.list());
   expect(listed.map(({ taskId }) => taskId)).toEqual(['a', 'b']);
   expect(of('tasks/list').map(({ params }) => params)).toEqual([{}, { cursor }]);
 });
 
 test('S2025-09 S2025-10 a server that declared no list is not asked for one', async () => {
   const { tasks, of } = await facing(by({}), { says: { capabilities: { tools: {}, ...callable } } });
-  await expect(listOf(tasks)).rejects.toThrow('no list');
+  await expect(all(tasks.list())).rejects.toThrow('no list');
   expect(of('tasks/list')).toEqual([]);
 });
 
@@ -195,7 +186,7 @@ test('S2025-24 a model is told what the server suggests, or else what the host h
   const { url } = await served();
   const { tasks } = await recorded(url, { interim: (name) => `Still busy with ${name}.` });
   const interim = async (name: string, input: object) => {
-    const updates = await updatesOf(await tasks.call(name, input as never));
+    const updates = await all<Message>((await tasks.call(name, input as never)).updates());
     return updates.filter(({ type }) => type === 'interim').map((update) => update.text);
   };
   expect(await interim('nap', { ms: 30 })).toEqual(['Still busy with nap.']);

@@ -1,9 +1,10 @@
 /** What SEP-2322, SEP-2663 and the base pages of 2026-07-28 ask of a client with tasks. */
 import { sqliteHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
+import { all } from '../kit/all.ts';
 import { accepted, sharedStore } from '../receiver/raw-server.ts';
 import { served } from '../revision-2025-11-25/peer.ts';
-import { by, facing, type Message, oneByOne, recorded, shown, text, updatesOf } from './rows-recorded.ts';
+import { by, facing, type Message, oneByOne, recorded, shown, text } from './rows-recorded.ts';
 
 const isModern = true;
 const question = {
@@ -312,7 +313,7 @@ test('S2663-15 S2663-65 S2663-69 news is asked for by the ids of tasks, and look
   const { url } = await served();
   const { tasks, of } = await recorded(url, { isModern });
   const handle = await tasks.call('slow_compute', { seconds: 1.5 });
-  const updates = await updatesOf(handle);
+  const updates = await all<Message>(handle.updates());
   expect(updates.filter(({ type }) => type === 'status').at(-1)!.task.status).toBe('completed');
   expect(of('subscriptions/listen')[0]!.params.notifications).toEqual({ taskIds: [handle.taskId] });
   expect(of('tasks/get').length).toBeGreaterThan(1);

@@ -1,18 +1,9 @@
 /** What SEP-2229, SEP-2268 and SEP-2339 ask of whoever calls tasks. */
 import { expect, test } from 'vitest';
+import { all } from '../kit/all.ts';
 import { accepted } from '../receiver/raw-server.ts';
 import { served } from '../revision-2025-11-25/peer.ts';
-import {
-  by,
-  facing,
-  listOf,
-  type Message,
-  oneByOne,
-  recorded,
-  shown,
-  text,
-  updatesOf,
-} from './rows-recorded.ts';
+import { by, facing, type Message, oneByOne, recorded, shown, text } from './rows-recorded.ts';
 
 const flagged = (...drafts: string[]) => ({
   tools: {},
@@ -109,7 +100,7 @@ test('S2268-10 S2268-16 S2268-18 S2268-20 results come in the order of the lists
   const ended: string[] = [];
   const { tasks } = await tree(family, (id) => ended.push(id));
   const handle = await tasks.call('work');
-  const updates = updatesOf(handle);
+  const updates = all<Message>(handle.updates());
   const results = await handle.results();
   expect(ended.slice(0, 3)).toEqual(['b', 'a.2', 'a.1']);
   expect(results.map(({ content }) => (content as Message[])[0]!.text)).toEqual([
@@ -191,7 +182,7 @@ test('S2268-37 a list may show a child before its parent, on another page', asyn
     }),
     { drafts: 'all', says: { capabilities: flagged('sep-2268') } },
   );
-  expect(await listOf(tasks)).toMatchObject([
+  expect(await all(tasks.list())).toMatchObject([
     { taskId: 'child', parentId: 'parent' },
     { taskId: 'parent', childIds: ['child'] },
   ]);

@@ -1,9 +1,11 @@
 /** Clients whose messages are on record, before a real server or one that says exactly what a test wants. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { type ConnectTasksOptions, connectTasks, type TaskClient, type TaskHandle } from 'holdfast/client';
+import { type ConnectTasksOptions, connectTasks, type TaskClient } from 'holdfast/client';
 import { onTestFinished } from 'vitest';
+import { discovered } from '../hostile/server.ts';
 import { type Message, RawServer, type RawServerOptions } from '../receiver/raw-server.ts';
 
+export { discovered } from '../hostile/server.ts';
 export type { Message, RawServer };
 
 export interface Sent extends Message {
@@ -43,18 +45,6 @@ export async function recorded(
 export type Answers = (request: Message) => object | undefined;
 
 const tasksOf2025 = { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } };
-
-/** The words of a raw server of 2026-07-28. */
-export function discovered(capabilities: object): object {
-  return {
-    resultType: 'complete',
-    supportedVersions: ['2026-07-28'],
-    capabilities,
-    ttlMs: 0,
-    cacheScope: 'private',
-    _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'raw', version: '1' } },
-  };
-}
 
 /** A tool that may be called as a task. */
 export const tool = (taskSupport?: string) => ({
@@ -115,18 +105,4 @@ export function shown(taskId: string, status: string, more: object = {}): Messag
 export function oneByOne<T>(...items: readonly T[]): () => T {
   let next = 0;
   return () => items[Math.min(next++, items.length - 1)]!;
-}
-
-/** All that a handle tells, to its end. */
-export async function updatesOf(handle: TaskHandle): Promise<Message[]> {
-  const updates: Message[] = [];
-  for await (const update of handle.updates()) updates.push(update);
-  return updates;
-}
-
-/** All that a server lists. */
-export async function listOf(tasks: TaskClient): Promise<Message[]> {
-  const listed: Message[] = [];
-  for await (const task of tasks.list()) listed.push(task);
-  return listed;
 }

@@ -1,20 +1,10 @@
 /** What SEP-1686 asks of whoever calls tasks. */
 import { memoryHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
+import { all } from '../kit/all.ts';
 import { accepted } from '../receiver/raw-server.ts';
 import { served } from '../revision-2025-11-25/peer.ts';
-import {
-  by,
-  facing,
-  listOf,
-  type Message,
-  oneByOne,
-  recorded,
-  refusal,
-  shown,
-  text,
-  updatesOf,
-} from './rows-recorded.ts';
+import { by, facing, type Message, oneByOne, recorded, refusal, shown, text } from './rows-recorded.ts';
 
 const taskKey = 'modelcontextprotocol.io/task';
 const related = 'modelcontextprotocol.io/related-task';
@@ -146,7 +136,7 @@ test('S1686-41 S1686-92 looks keep to pollFrequency, each status is told, and th
     },
     result: () => ({ result: text('done') }),
   });
-  const updates = await updatesOf(await tasks.call('work'));
+  const updates = await all<Message>((await tasks.call('work')).updates());
   expect(updates.filter(({ type }) => type === 'status').map(({ task }) => task.status)).toEqual([
     'submitted',
     'working',
@@ -199,7 +189,7 @@ test('S1686-56 S1686-59 cursors are given back as they came', async () => {
     }),
     original,
   );
-  expect((await listOf(tasks)).map(({ taskId }) => taskId)).toEqual(['first', cursor]);
+  expect((await all(tasks.list())).map(({ taskId }) => taskId)).toEqual(['first', cursor]);
   expect(of('tasks/list').map(({ params }) => params.cursor)).toEqual([undefined, cursor]);
 });
 
@@ -297,7 +287,7 @@ test.each([
     get: () => ({ result: shown(name, status, more) }),
   });
   const handle = await tasks.call('work');
-  const updates = await updatesOf(handle).catch(() => []);
+  const updates = await all<Message>(handle.updates()).catch(() => []);
   await expect(handle.result()).rejects.toThrow(words);
   expect(updates.some(({ type, task }) => type === 'status' && task.status === status)).toBe(true);
   expect(of('tasks/result')).toEqual([]);
@@ -306,7 +296,7 @@ test.each([
 test('S1686-96 progress comes with the request, and is told', async () => {
   const { url } = await served({ drafts: 'all' });
   const { tasks } = await recorded(url, original);
-  const updates = await updatesOf(await tasks.call('slow_compute', { seconds: 0.5 }));
+  const updates = await all<Message>((await tasks.call('slow_compute', { seconds: 0.5 })).updates());
   const progress = updates.filter(({ type }) => type === 'progress');
   expect(progress.at(-1)).toMatchObject({ progress: 5, total: 5 });
 });

@@ -1,15 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ownPostgres } from '../../scripts/chaos/cluster/place.ts';
 import { unleashOnCluster } from '../../scripts/chaos/cluster/run.ts';
 import { seedOfThisRun } from '../chaos/random.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
 
 test('two hundred errands survive forty kills, two crashes of Postgres, and two workers that stop and go on', async () => {
   const seed = seedOfThisRun();
   console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-cluster-'));
+  const folder = temporaryFolder();
   const place = await ownPostgres();
   try {
     const faults = { kills: 40, restarts: 2, stops: 4, blocks: 4, jumps: 8 };
@@ -30,7 +28,6 @@ test('two hundred errands survive forty kills, two crashes of Postgres, and two 
     expect(report.undisturbedTakeOvers).toBeGreaterThan(0);
     expect(report.longestTakeOverFromStoppedMs).toBeGreaterThan(0);
     expect(report.superseded).toBeGreaterThan(0);
-    rmSync(folder, { recursive: true });
   } catch (error) {
     console.log(`The history is left in ${folder}.`);
     throw error;

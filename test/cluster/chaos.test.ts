@@ -1,12 +1,9 @@
-/** A cluster on a Postgres of its own, with everything done to it that may befall one, for half a minute. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ownPostgres } from '../../scripts/chaos/cluster/place.ts';
 import { unleashOnCluster } from '../../scripts/chaos/cluster/run.ts';
 import { lastLine } from '../../scripts/chaos/report.ts';
 import { seedOfThisRun } from '../chaos/random.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
 
 /** Other tests share the machine. The long lane and `npm run chaos -- --store postgres:` assert bounds. */
 const bounds = { killed: Infinity, stopped: Infinity };
@@ -16,7 +13,7 @@ test('two servers and three workers lose nothing when they are killed, cut off, 
 }, async () => {
   const seed = seedOfThisRun();
   console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-cluster-'));
+  const folder = temporaryFolder();
   const place = await ownPostgres();
   try {
     const faults = { kills: 4, restarts: 1, stops: 0, blocks: 1, jumps: 2 };
@@ -29,7 +26,6 @@ test('two servers and three workers lose nothing when they are killed, cut off, 
     expect(report).toMatchObject({ restarts: 1 });
     expect(report.cuts).toBeGreaterThan(0);
     // Whether a worker took a task over from another is left to chance in so short a run.
-    rmSync(folder, { recursive: true });
   } catch (error) {
     console.log(`The history is left in ${folder}.`);
     throw error;

@@ -1,6 +1,3 @@
-/** A worker is stopped in the middle of a step; when another has taken its place, in the middle of the same step, it goes on. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Caller } from '../../scripts/chaos/cluster/caller.ts';
@@ -8,7 +5,8 @@ import { type Began, type History, HistoryFile, readHistory } from '../../script
 import { Members } from '../../scripts/chaos/cluster/members.ts';
 import { newId } from '../../src/model/id.ts';
 import { seededRandom } from '../chaos/random.ts';
-import { until } from '../chaos/until.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
+import { until } from '../kit/until.ts';
 
 export interface Aftermath {
   readonly history: History;
@@ -22,7 +20,7 @@ const haulMs = 2_000;
 
 /** Without a URL, on a file of its own. */
 export async function stopAndGoOn(url?: string, program?: string): Promise<Aftermath> {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-stopped-'));
+  const folder = temporaryFolder();
   const store = url ?? `sqlite:${join(folder, 'tasks.db')}`;
   const history = new HistoryFile(folder, 'run');
   const members = new Members(
@@ -41,10 +39,10 @@ export async function stopAndGoOn(url?: string, program?: string): Promise<After
       plan: { key: newId() + newId(), input: { rest: 50, haul: haulMs }, listens: false },
     });
     const errand = caller.run();
-    await until(() => hauls().length === 1, 60_000);
+    await until(() => hauls().length === 1);
     const stopped = members.of('worker').find(({ name }) => name === hauls()[0]!.process)!;
     members.stop(stopped);
-    await until(() => hauls().length === 2, 60_000);
+    await until(() => hauls().length === 2);
     members.continue(stopped);
     // What comes of a task that two wrote at once, nobody knows.
     await Promise.race([errand, pause(program === undefined ? 60_000 : 10_000)]);
@@ -56,6 +54,5 @@ export async function stopAndGoOn(url?: string, program?: string): Promise<After
     return { history: readHistory(folder), stopped: stopped.name, log: log() };
   } finally {
     await members.killAll();
-    rmSync(folder, { recursive: true });
   }
 }

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { temporaryFile } from './hosting.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { keyOf } from './keys.ts';
 
 const example = join(import.meta.dirname, '../../examples/encrypted/encrypted.ts');

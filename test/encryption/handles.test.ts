@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { type HandleRecord, sqliteHandles } from '../../src/client.ts';
 import { StoreCorrupt, StoreNotUnlocked } from '../../src/engine/store-errors.ts';
-import { temporaryFile } from './hosting.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { encryption, keyOf } from './keys.ts';
 
 const secret = 's3cret-of-a-handle';

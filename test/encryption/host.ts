@@ -1,8 +1,8 @@
 /** A process that has an encrypted store open, and does what it is told, one command a line. */
-import { createInterface } from 'node:readline';
 import { createTasks, type Outcome, type Task, type TaskId } from '../../src/index.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
+import { obey } from '../kit/child.ts';
 import { encryption } from './keys.ts';
 import { secretIn } from './secrets.ts';
 import { tools } from './tools.ts';
@@ -107,32 +107,4 @@ async function untilWaiting(id: TaskId): Promise<void> {
   stop();
 }
 
-export interface Told {
-  readonly n: number;
-  readonly command: keyof Commands;
-  readonly args: readonly unknown[];
-}
-
-export type Said =
-  | { readonly n: number; readonly value: unknown }
-  | { readonly n: number; readonly error: { readonly name: string; readonly message: string } };
-
-const say = (said: Said) => process.stdout.write(`${JSON.stringify(said)}\n`);
-
-if (process.argv[1] === import.meta.filename) {
-  const orders = createInterface({ input: process.stdin });
-  // Nobody may outlive the test: its end closes our standard input.
-  orders.on('close', () => process.exit(1));
-  orders.on('line', async (text) => {
-    const { n, command, args }: Told = JSON.parse(text);
-    try {
-      say({
-        n,
-        value: await (commands[command] as (...args: readonly unknown[]) => Promise<unknown>)(...args),
-      });
-    } catch (error) {
-      const { name, message } = error as Error;
-      say({ n, error: { name, message } });
-    }
-  });
-}
+if (process.argv[1] === import.meta.filename) obey(commands);

@@ -7,7 +7,7 @@ import { StoreCorrupt, StoreNotUnlocked } from '../../src/engine/store-errors.ts
 import * as rules from '../../src/engine/transitions.ts';
 import { type Encryption, openSqlite, sqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing.ts';
-import { temporaryFile } from './hosting.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { encryption, keyOf } from './keys.ts';
 
 const holder = { name: 'somebody', leaseMs: 3_600_000 };

@@ -1,8 +1,9 @@
 /** What somebody finds who searches the bytes of every file of a database. */
 import { expect, test } from 'vitest';
 import { openSqlite } from '../../src/sqlite.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { expectWhole } from './expect-whole.ts';
-import { Host, temporaryFile } from './hosting.ts';
+import { Host } from './hosting.ts';
 import { encryption } from './keys.ts';
 import { foundIn, places } from './secrets.ts';
 

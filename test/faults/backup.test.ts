@@ -5,8 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../src/engine/store-errors.ts';
 import { openSqlite } from '../../src/sqlite.ts';
-import { until } from '../chaos/until.ts';
-import { refusalOf, temporaryFile } from './files.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
+import { until } from '../kit/until.ts';
+import { refusalOf } from './files.ts';
 import { lookFor, Other } from './other.ts';
 import { populate } from './population.ts';
 

@@ -1,9 +1,9 @@
-import { rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { seededRandom, seedOfThisRun } from '../chaos/random.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
 import { damagePages, type Kind } from './damaged-pages.ts';
-import { temporaryFolder } from './files.ts';
 import { populate } from './population.ts';
 
 /*
@@ -28,7 +28,6 @@ beforeAll(async () => {
   await populate(small, { tasks: 1_500, seed, long: 2 });
   await populate(large, { tasks: 900, seed, long: 75 });
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 describe.each(kinds)('a page overwritten with %s', (kind) => {
   const isPage = kind.includes('page');

@@ -1,24 +1,11 @@
 /** Database files as an accident leaves them: copied, cut, overwritten. Never while this process has them open. */
-import { closeSync, cpSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, cpSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { StoreCorrupt } from '../../src/engine/store-errors.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 
 export const pageSize = 4_096;
-
-/** A folder that goes with the test, or with the tests of a file if it is asked for outside of one. */
-export function temporaryFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'holdfast-faults-'));
-}
-
-/** A path for a database in a folder of its own. */
-export function temporaryFile(): string {
-  const folder = temporaryFolder();
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, 'tasks.db');
-}
 
 /** Copies a database with its log and its instances, all but the shared memory, which no crash of a machine leaves. */
 export function copyOf(file: string, to = temporaryFile()): string {

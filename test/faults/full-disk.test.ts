@@ -14,8 +14,9 @@ import { Rows } from '../../src/stores/sqlite/rows.ts';
 import { migrate } from '../../src/stores/sqlite/schema.ts';
 import { sealing } from '../../src/stores/sqlite/seal.ts';
 import { aTask } from '../../src/testing.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { canMount, smallDisk } from './disk.ts';
-import { refusalOf, temporaryFile } from './files.ts';
+import { refusalOf } from './files.ts';
 import { lookFor, Other } from './other.ts';
 
 describe.skipIf(!canMount)('on a full disk', () => {

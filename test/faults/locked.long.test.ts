@@ -3,8 +3,9 @@ import { StoreBusy } from '../../src/engine/store-errors.ts';
 import { create } from '../../src/engine/transitions.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing.ts';
-import { refusalOf, temporaryFile } from './files.ts';
 import './locked.test.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
+import { refusalOf } from './files.ts';
 import { Other } from './other.ts';
 
 test('a command gives up on a file that is locked for more than half a minute, and the next one works', async () => {

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { create } from '../../src/engine/transitions.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { expectWithin } from '../kit/within.ts';
-import { temporaryFile } from './files.ts';
 import { Other } from './other.ts';
 
 describe.each(['immediate', 'exclusive'] as const)(

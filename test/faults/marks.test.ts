@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { StoreCorrupt } from '../../src/engine/store-errors.ts';
 import { newId } from '../../src/model/id.ts';
 import { openSqlite } from '../../src/sqlite.ts';
-import { refusalOf, temporaryFile, tryToOpen } from './files.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
+import { refusalOf, tryToOpen } from './files.ts';
 import { lookFor, Other } from './other.ts';
 
 /*

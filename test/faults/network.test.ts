@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openSqlite } from '../../src/sqlite.ts';
 import { networkFileSystem } from '../../src/stores/sqlite/file-system.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { canMount, smallDisk } from './disk.ts';
-import { temporaryFile } from './files.ts';
 import { failureToOpen } from './opener.ts';
 import { canMountSshfs, sshfsFolder } from './sshfs.ts';
 

@@ -1,5 +1,4 @@
 /** A process that shares a database with the test: it does what it is told, says what was acknowledged, and is killed. */
-import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { claim, create, record, report } from '../../src/engine/transitions.ts';
@@ -7,7 +6,8 @@ import type { Task } from '../../src/model/task.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
 import { aTask, type CrashPoint, killAt } from '../../src/testing.ts';
 import { seededRandom } from '../chaos/random.ts';
-import type { Acknowledged, Order, Said } from './other.ts';
+import { obey, say } from '../kit/child.ts';
+import type { Acknowledged } from './other.ts';
 
 const { file }: { readonly file: string } = JSON.parse(process.argv[2]!);
 const holder = { name: 'other', leaseMs: 3_600_000 };
@@ -117,7 +117,7 @@ async function advance(task: Task, renew: boolean): Promise<Task> {
 
 function acknowledged(task: Task, journal: number): Task {
   entries.set(task.id, journal);
-  say({ acknowledged: { task, entries: journal } });
+  say({ acknowledged: { task, entries: journal } satisfies Acknowledged });
   return task;
 }
 
@@ -141,14 +141,4 @@ function never(): never {
   throw new Error('There is nothing to decide on.');
 }
 
-function say(line: Said | { readonly acknowledged: Acknowledged }): void {
-  console.log(JSON.stringify(line));
-}
-
-for await (const line of createInterface({ input: process.stdin })) {
-  const { number, act, args }: Order = JSON.parse(line);
-  (acts[act] as (...args: unknown[]) => Promise<unknown>)(...args).then(
-    (value) => say({ number, value }),
-    ({ name, message }: Error) => say({ number, error: { name, message } }),
-  );
-}
+obey(acts);

@@ -1,11 +1,10 @@
 /** A real network file system: sshfs, speaking to an SFTP server of this machine without a network in between. */
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import { onTestFinished } from 'vitest';
+import { atEnd, temporaryFolder } from '../kit/lifetime.ts';
+import { until } from '../kit/until.ts';
 import { canMount } from './disk.ts';
-import { temporaryFolder } from './files.ts';
 
 const server = '/usr/lib/openssh/sftp-server';
 
@@ -23,11 +22,7 @@ export async function sshfsFolder(): Promise<string> {
   const both = `mkfifo "$3"; ${server} < "$3" | sshfs -f -o passive ":$1" "$2" > "$3"`;
   spawn('sh', ['-c', both, 'sh', there!, here!, back!], { stdio: 'ignore' });
   const isMounted = () => readFileSync('/proc/self/mounts', 'utf8').includes(`:${there} `);
-  for (const end = Date.now() + 10_000; !isMounted(); await pause(10))
-    if (Date.now() > end) throw new Error('sshfs does not mount.');
-  onTestFinished(() => {
-    execFileSync('umount', ['-l', here!]);
-    rmSync(base, { recursive: true, force: true });
-  });
+  await until(isMounted);
+  atEnd(() => execFileSync('umount', ['-l', here!]));
   return here!;
 }

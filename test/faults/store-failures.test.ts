@@ -7,11 +7,11 @@ import { sqlite } from 'holdfast/sqlite';
 import { telemetry } from 'holdfast/telemetry';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { attached } from '../kit/attached.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { expectWithin } from '../kit/within.ts';
 import { type PostgresServer, startPostgres } from '../postgres/server.ts';
-import { servingFactory } from '../serving/factory.ts';
 import { canMount, smallDisk } from './disk.ts';
-import { temporaryFile } from './files.ts';
 import { Other } from './other.ts';
 
 /** Callers are told after four seconds, on a machine that has other things to do. */
@@ -31,7 +31,7 @@ async function serving(
     telemetry: telemetry(),
     log: (entry) => log.push(entry),
   });
-  const server = await serveHttp(tasks, servingFactory(tasks), {
+  const server = await serveHttp(tasks, attached(tasks), {
     port: 0,
     health: true,
     metrics: '/metrics',

@@ -1,11 +1,12 @@
 import { existsSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { StoreCorrupt } from '../../src/engine/store-errors.ts';
 import type { TaskId } from '../../src/model/task.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { seededRandom, seedOfThisRun } from '../chaos/random.ts';
-import { copyOf, flipByte, temporaryFile, temporaryFolder, tryToOpen } from './files.ts';
+import { temporaryFile, temporaryFolder } from '../kit/lifetime.ts';
+import { copyOf, flipByte, tryToOpen } from './files.ts';
 import { type Acknowledged, lookFor, Other } from './other.ts';
 import { populate } from './population.ts';
 
@@ -24,7 +25,6 @@ console.log(`HOLDFAST_SEED=${seed}`);
 const folder = temporaryFolder();
 const large = join(folder, 'tasks.db');
 beforeAll(() => populate(large, { tasks: 900, seed: 7, long: 85, purged: 10 }));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 interface Wreck {
   readonly file: string;

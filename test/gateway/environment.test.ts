@@ -1,17 +1,16 @@
 /** What programs that the gateway starts see of its environment: never its own secrets. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { storeSecrets } from '../../src/cli/store-url.ts';
 import { inheritedEnvironment } from '../../src/client/environment.ts';
 import { connectOurClient } from '../interop/our-client.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
 import { openGateway, textOf } from './stage.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'holdfast-environment-'));
+const home = temporaryFolder();
 const program = join(import.meta.dirname, '../../bin/holdfast.js');
 const raw = [
   '--disable-warning=ExperimentalWarning',
@@ -19,7 +18,6 @@ const raw = [
   ...['--tools', '["environment"]'],
 ];
 
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 beforeEach(() => {
   vi.stubEnv('HOLDFAST_OPERATOR_TOKEN', 'secret of the operator');
   vi.stubEnv('SEARCH_TOKEN', 'secret of the user');

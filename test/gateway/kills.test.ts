@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { connectTasks, type TaskHandle } from 'holdfast/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../chaos/until.ts';
 import { type Fixture, startFixture } from '../interop/fixture.ts';
+import type { ServerProcess } from '../kit/server-process.ts';
+import { until } from '../kit/until.ts';
 import { processesOf } from './process-table.ts';
-import { gatewayProcess, type ServerProcess, toyProcess } from './processes.ts';
+import { gatewayProcess, toyProcess } from './processes.ts';
 import { notes, textOf, toy, toyWith } from './stage.ts';
 
 const fileInput = { type: 'object', properties: { file: { type: 'string' } }, required: ['file'] };

@@ -5,7 +5,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { expect, test, vi } from 'vitest';
 import { type LogMessage, LogStream } from '../../src/server/call-log.ts';
 import { serveStdio } from '../../src/server/stdio.ts';
-import { until } from '../chaos/until.ts';
+import { until } from '../kit/until.ts';
 import { notes, openGateway, toy } from './stage.ts';
 
 vi.setConfig({ testTimeout: 600_000 });
@@ -18,7 +18,7 @@ test('a reader that takes nothing while an upstream floods it is told how much w
   const response = await post(stage.url, 'say', { messages, times, done: file });
   response.pause();
   // More than the buffers of the system hold: it is the gateway that has to let go of some.
-  await until(() => lines().includes('said'), 60_000);
+  await until(() => lines().includes('said'));
   const read = await eventsIn(response);
   const logged = read.flatMap(({ method, params }) => (method === 'notifications/message' ? [params] : []));
   const omissions = logged.filter(({ logger }) => logger === 'holdfast');
@@ -37,7 +37,7 @@ test('on standard input and output no more is written than is read', async () =>
   });
   const messages = [{ level: 'info', data: 'a wave' }];
   pipe.receive(callOf('say', { messages, times: 5_000 }));
-  await until(() => pipe.sent.some((message) => 'result' in message), 60_000);
+  await until(() => pipe.sent.some((message) => 'result' in message));
   const logged = pipe.sent.filter((message) => 'method' in message);
   // One that is stuck, those that were held, and the word that there were more.
   expect(logged.length).toBeLessThanOrEqual(1_002);

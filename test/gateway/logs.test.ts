@@ -5,8 +5,9 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Drive } from '../../src/gateway/drive.ts';
 import { type LoggingUpstream, SessionLogs, UpstreamLogs } from '../../src/gateway/logs.ts';
-import { until } from '../chaos/until.ts';
-import { ServerProcess, toyProcess } from './processes.ts';
+import { ServerProcess } from '../kit/server-process.ts';
+import { until } from '../kit/until.ts';
+import { toyProcess } from './processes.ts';
 import { notes, openGateway, type Stage, textOf, toy } from './stage.ts';
 
 vi.setConfig({ testTimeout: 600_000 });
@@ -27,7 +28,7 @@ const upstreams = [
 
 function modernProcess(): ServerProcess {
   const { command, args } = modernToy;
-  return new ServerProcess((port) => ({ command, args: [...args, '--port', port || '0'] }));
+  return new ServerProcess((port) => [command, ...args, '--port', port]);
 }
 
 async function overHttp(upstream: ServerProcess) {

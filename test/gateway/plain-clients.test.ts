@@ -1,7 +1,8 @@
 /** Clients that know nothing of tasks, in front of servers that know nothing of them either. */
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { followed, type Result } from '../hand-over/script.ts';
+import { connectSdk } from '../kit/sdk.ts';
 import { notes, openGateway, type Stage, toy } from './stage.ts';
 
 let stage: Stage;
@@ -18,8 +19,7 @@ describe.each([
   let client: Client;
 
   beforeAll(async () => {
-    client = new Client({ name: 'script', version: '1' }, { versionNegotiation: { mode } });
-    await client.connect(new StreamableHTTPClientTransport(stage.url));
+    client = await connectSdk(stage.url, mode);
     expect(client.getNegotiatedProtocolVersion()).toBe(revision);
   });
   afterAll(() => client.close());
@@ -51,8 +51,7 @@ describe.each([
 
 test('they can be made to wait instead', async () => {
   await using waiting = await openGateway({ plainClients: 'wait', mcpServers: { toy } });
-  const client = new Client({ name: 'script', version: '1' });
-  await client.connect(new StreamableHTTPClientTransport(waiting.url));
+  const client = await connectSdk(waiting.url);
   expect((await client.listTools()).tools.map(({ name }) => name)).not.toContain('task_wait');
   await client.close();
 });

@@ -4,10 +4,11 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TaskClient } from 'holdfast/client';
 import { describe, expect, test, vi } from 'vitest';
-import { until } from '../chaos/until.ts';
 import { connectOurClient } from '../interop/our-client.ts';
+import type { ServerProcess } from '../kit/server-process.ts';
+import { until } from '../kit/until.ts';
 import { eventually } from '../serving/eventually.ts';
-import { gatewayProcess, type ServerProcess, toyProcess } from './processes.ts';
+import { gatewayProcess, toyProcess } from './processes.ts';
 import { notes, openGateway, textOf, toy } from './stage.ts';
 
 vi.setConfig({ testTimeout: 600_000 });

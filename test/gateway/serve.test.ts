@@ -1,45 +1,36 @@
 /** `holdfast serve` as people and hosts start it. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { configIn } from '../../src/gateway/config.ts';
 import { parseConfig } from '../../src/gateway/config-file.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import { sqlite } from '../../src/sqlite.ts';
-import { until } from '../chaos/until.ts';
 import { connectOurClient } from '../interop/our-client.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
+import { freePort } from '../kit/port.ts';
+import { Program } from '../kit/process.ts';
+import { ServerProcess } from '../kit/server-process.ts';
+import { until } from '../kit/until.ts';
 import { expectWithin } from '../kit/within.ts';
-import { gatewayProcess, ServerProcess, toyProcess } from './processes.ts';
+import { gatewayProcess, holdfast, toyProcess } from './processes.ts';
 import { notes, textOf, toy } from './stage.ts';
 
-const program = join(import.meta.dirname, '../../bin/holdfast.js');
-const home = mkdtempSync(join(tmpdir(), 'holdfast-serve-'));
-const args = (...words: string[]) => ['--disable-warning=ExperimentalWarning', program, 'serve', ...words];
+const home = temporaryFolder();
+const serve = (...words: string[]) => holdfast('serve', ...words);
 const env = { ...(process.env as Record<string, string>), XDG_DATA_HOME: home, HOME: home };
-
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+const at = { env, cwd: home };
 
 async function run(...words: string[]) {
-  const child = spawn(process.execPath, args(...words), {
-    env,
-    cwd: home,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk) => (stdout += chunk));
-  child.stderr.on('data', (chunk) => (stderr += chunk));
-  const [code] = await once(child, 'close');
-  return { code, stdout, stderr };
+  const gateway = new Program(serve(...words), { ...at, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { code } = await gateway.exit;
+  return { code, stdout: gateway.output, stderr: gateway.complaints };
 }
 
 function served(...words: string[]): Promise<ServerProcess> {
-  return new ServerProcess(() => ({ command: process.execPath, args: args(...words) })).start();
+  return new ServerProcess(() => serve(...words)).start();
 }
 
 test.concurrent('says how it is used', async () => {
@@ -128,30 +119,17 @@ test('a call that is under way when it is told to end has time to finish', async
 test('told to end while a server has not answered yet, it ends without having been ready', async () => {
   const port = String(await freePort());
   const silent = ['-e', 'process.stdin.resume()'];
-  const words = args('--port', port, '--store', 'memory:', '--', process.execPath, ...silent);
-  const gateway = spawn(process.execPath, words, { env, cwd: home, stdio: ['ignore', 'pipe', 'inherit'] });
-  let said = '';
-  gateway.stdout.on('data', (chunk) => (said += chunk));
+  const words = serve('--port', port, '--store', 'memory:', '--', process.execPath, ...silent);
+  const gateway = new Program(words, { ...at, stdio: ['ignore', 'pipe', 'inherit'] });
   const answer = () => fetch(`http://127.0.0.1:${port}/`).catch(() => undefined);
   while (!(await answer())) await pause(20);
-  gateway.kill('SIGTERM');
-  expect(await once(gateway, 'close')).toEqual([0, null]);
-  expect(said).toBe('');
+  expect(await gateway.kill('SIGTERM')).toEqual({ code: 0, signal: null });
+  expect(gateway.output).toBe('');
 });
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 test('serves a host that starts it, on standard input and output', async () => {
-  const words = args('--stdio', '--', toy.command, ...toy.args);
-  const open = () =>
-    new StdioClientTransport({ command: process.execPath, args: words, env, stderr: 'ignore' });
+  const [command, ...words] = serve('--stdio', '--', toy.command, ...toy.args);
+  const open = () => new StdioClientTransport({ command: command!, args: words, env, stderr: 'ignore' });
   for (const isModern of [false, true]) {
     await using client = await connectOurClient(open, { isModern });
     expect(textOf(await client.tasks.callTool({ name: 'progress' }))).toBe('all parts');

@@ -1,7 +1,8 @@
 /** Calls that are over in a moment need neither a task nor a server of the SDK, and nobody can tell by their answers. */
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../chaos/until.ts';
+import { connectSdk } from '../kit/sdk.ts';
+import { until } from '../kit/until.ts';
 import { everything, notes, openGateway, type Stage, toy } from './stage.ts';
 
 describe.each([
@@ -13,8 +14,7 @@ describe.each([
 
   beforeAll(async () => {
     stage = await openGateway({ mcpServers: { everything, toy } });
-    client = new Client({ name: 'script', version: '1' }, { versionNegotiation: { mode } });
-    await client.connect(new StreamableHTTPClientTransport(stage.url));
+    client = await connectSdk(stage.url, mode);
     expect(client.getNegotiatedProtocolVersion()).toBe(revision);
     await client.listTools();
   });
@@ -61,8 +61,7 @@ describe.each([
 
 test.each(['auto', 'legacy'] as const)('one call more than the limit is refused (%s)', async (mode) => {
   await using stage = await openGateway({ mcpServers: { toy }, limits: { callsPerMinute: 2 } });
-  const client = new Client({ name: 'script', version: '1' }, { versionNegotiation: { mode } });
-  await client.connect(new StreamableHTTPClientTransport(stage.url));
+  const client = await connectSdk(stage.url, mode);
   const outcomes = [];
   for (let n = 0; n < 4; n++)
     outcomes.push(

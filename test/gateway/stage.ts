@@ -1,14 +1,13 @@
 /** A gateway in this process, in front of whatever a test puts behind it. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { join } from 'node:path';
 import { configIn } from '../../src/gateway/config.ts';
 import { parseConfig } from '../../src/gateway/config-file.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import { serveHttp } from '../../src/server/http/serve.ts';
 import { sqlite } from '../../src/sqlite.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -54,8 +53,7 @@ export const toy = { command: process.execPath, args: ['--disable-warning=Experi
 
 /** A file that nobody else uses, and what stands in it. */
 export function notes(): { readonly file: string; lines(): string[] } {
-  const file = join(mkdtempSync(join(tmpdir(), 'holdfast-gateway-')), 'notes');
-  onTestFinished(() => rmSync(dirname(file), { recursive: true, force: true }));
+  const file = join(temporaryFolder(), 'notes');
   return {
     file,
     lines: () => (existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : []),

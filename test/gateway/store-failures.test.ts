@@ -1,11 +1,10 @@
-/** `holdfast serve` whose store fails: its clients and whoever looks at its terminal are told. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { canMount, smallDisk } from '../faults/disk.ts';
 import { Other } from '../faults/other.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
+import { connectSdk } from '../kit/sdk.ts';
 import { expectWithin } from '../kit/within.ts';
 import { gatewayProcess } from './processes.ts';
 
@@ -13,8 +12,7 @@ import { gatewayProcess } from './processes.ts';
 const atMostMs = 6_000;
 
 async function connected(url: URL): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1' });
-  await client.connect(new StreamableHTTPClientTransport(url));
+  const client = await connectSdk(url);
   onTestFinished(() => client.close());
   return client;
 }
@@ -29,8 +27,7 @@ async function refusal(act: Promise<unknown>): Promise<{ readonly message: strin
 }
 
 test('a client of a gateway whose file is locked is told within seconds, and so is the terminal', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-locked-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const commands = { wait: { command: 'sleep 1; echo done', shell: true } };
   await using gateway = await gatewayProcess({ commands }, folder).start();
   const client = await connected(gateway.url);

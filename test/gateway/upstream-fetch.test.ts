@@ -1,20 +1,14 @@
-/** Answers of upstreams over HTTP, as Node's own client brings them. */
-import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { upstreamFetch } from '../../src/gateway/upstream-fetch.ts';
+import { originOf } from '../kit/serve.ts';
 
 const post = { method: 'POST', redirect: 'manual', body: '{"a":"é"}' } as const;
 
 async function listening(answer: RequestListener) {
   const connections = new Set<unknown>();
   const server = createServer(answer).on('connection', (socket) => connections.add(socket));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => server.closeAllConnections());
-  onTestFinished(() => void server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, connections };
+  return { url: `${await originOf(server)}/mcp`, connections };
 }
 
 test('what is posted arrives, and the answer comes with its status and headers', async () => {

@@ -1,27 +1,23 @@
 /** `holdfast worker`: a process that carries out what gateways on the same store make. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { configIn } from '../../src/gateway/config.ts';
 import { parseConfig } from '../../src/gateway/config-file.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import { sqlite } from '../../src/sqlite.ts';
-import { until } from '../chaos/until.ts';
-import { workerProcess } from './processes.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
+import { until } from '../kit/until.ts';
+import { holdfast, workerProcess } from './processes.ts';
 import { notes } from './stage.ts';
 
-const program = join(import.meta.dirname, '../../bin/holdfast.js');
-
-function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), 'holdfast-worker-'));
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  return made;
+function run(...words: string[]) {
+  const [command, ...args] = holdfast(...words);
+  return spawnSync(command!, args);
 }
 
 test('what one worker was killed over, another carries out', async () => {
-  const place = folder();
+  const place = temporaryFolder();
   const { file, lines } = notes();
   const slow = 'echo begun >> "$0"; test "$(wc -l < "$0")" -gt 1 || sleep 60; echo done >> "$0"';
   const config = {
@@ -51,19 +47,19 @@ test.each([
   [['--store', 'redis://x'], '"redis://x" is no place for tasks'],
   [['--store', 'sqlite:x', '--concurrency', 'many'], '--concurrency wants a whole number'],
 ])('wrong usage is told in a sentence: %j', (words, sentence) => {
-  const place = folder();
+  const place = temporaryFolder();
   const config = ['--config', join(place, 'holdfast.json')];
   workerProcess({ commands: {} }, place);
-  const { status, stderr } = spawnSync(process.execPath, [program, 'worker', ...config, ...words]);
+  const { status, stderr } = run('worker', ...config, ...words);
   expect(status).toBe(2);
   expect(String(stderr)).toContain(sentence);
 });
 
 test('a store that is not there is not made', () => {
-  const place = folder();
+  const place = temporaryFolder();
   workerProcess({ commands: {} }, place);
   const words = ['worker', '--config', join(place, 'holdfast.json'), '--store', `sqlite:${place}/none.db`];
-  const { status, stderr } = spawnSync(process.execPath, [program, ...words]);
+  const { status, stderr } = run(...words);
   expect(status).toBe(1);
   expect(String(stderr)).toContain('There is no store at');
 });

@@ -1,19 +1,14 @@
 /** `kill -9` of the server between the hand-over and the tools that go on from there. */
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Place } from '../serving/place.ts';
 import { accept } from '../serving/raw-client.ts';
-import { HttpProcess } from '../serving/server-process.ts';
+import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
 import { idIn } from './stage.ts';
 
 const plain = { tasks: false, capabilities: {} };
 
-async function serve(place: Place): Promise<HttpProcess> {
-  const settings = JSON.stringify({ file: place.database, handOver: '200ms' });
-  const server = new HttpProcess('../hand-over/server.ts', [settings]);
-  onTestFinished(async () => {
-    await server.kill();
-  });
-  return server.ready();
+function serve({ database: file }: Place, handOver = '200ms'): Promise<HttpProcess> {
+  return serveProgram('hand-over/server.ts', JSON.stringify({ file, handOver }));
 }
 
 test('a task that was handed over goes on in the next process: task_wait, task_answer and the result are there, and no step runs twice', async () => {
@@ -49,9 +44,7 @@ test('a task that was handed over goes on in the next process: task_wait, task_a
 
 test('what had not been handed over ends with its server, as ever', async () => {
   const place = Place.forTest();
-  const settings = JSON.stringify({ file: place.database, handOver: '1h' });
-  const first = new HttpProcess('../hand-over/server.ts', [settings]);
-  await first.ready();
+  const first = await serve(place, '1h');
   first.client(plain).openCall('held_auto', { word: 'tide' });
   await expect.poll(() => place.tasks().map(({ phase }) => phase)).toEqual(['running']);
   const [task] = place.tasks();

@@ -1,8 +1,7 @@
-/** The server under test, as a process of its own: `node server.ts '{"file":"tasks.db"}'`. */
-import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, type Duration } from '../../src/index.ts';
 import { serveHttp, serveStdio } from '../../src/server.ts';
 import { sqlite } from '../../src/sqlite.ts';
+import { attached } from '../kit/attached.ts';
 import { handOverTools } from './tools.ts';
 
 export interface ServerSettings {
@@ -15,11 +14,7 @@ export interface ServerSettings {
 const { file, handOver, stdio = false } = JSON.parse(process.argv[2]!) as ServerSettings;
 const tasks = createTasks({ store: sqlite(file), tools: handOverTools });
 await tasks.work();
-const factory = () => {
-  const mcp = new McpServer({ name: 'hand-over', version: '1' });
-  tasks.attach(mcp, { plainClients: { handOver } });
-  return mcp;
-};
+const factory = attached(tasks, { plainClients: { handOver } });
 const onError = (error: Error) => console.error(error);
 if (stdio) await serveStdio(tasks, factory, { onError }).stopped;
 else console.log(`ready ${(await serveHttp(tasks, factory, { port: 0, onError })).url}`);

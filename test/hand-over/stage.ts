@@ -1,14 +1,16 @@
 /** A server that hands calls over, in this process, with a clock that the test moves. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Client } from '@modelcontextprotocol/client';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { McpServer } from '@modelcontextprotocol/server';
 import { onTestFinished } from 'vitest';
 import { type AttachOptions, createTasks, type Tasks, type TasksOptions } from '../../src/index.ts';
-import { serveHttp, staticTokens } from '../../src/server.ts';
+import { staticTokens } from '../../src/server.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
+import { attached } from '../kit/attached.ts';
+import { connectSdk } from '../kit/sdk.ts';
+import { serve } from '../kit/serve.ts';
 import { RawClient, type RawClientOptions } from '../serving/raw-client.ts';
 import { handOverTools } from './tools.ts';
 
@@ -37,20 +39,10 @@ export class Stage {
     const store = await openSqlite('memory:', { clock });
     const tasks = createTasks({ store, clock, tools: handOverTools, ...more });
     await tasks.work({ grace: '50ms' });
-    const factory = () => {
-      const mcp = new McpServer({ name: 'hand-over', version: '1' });
-      tasks.attach(mcp, attach);
-      return mcp;
-    };
     const verified = tokens && Object.entries(tokens).map(([token, clientId]) => [token, { clientId }]);
-    const server = await serveHttp(tasks, factory, {
-      port: 0,
-      grace: '50ms',
-      stopOn: [],
-      ...(verified && { auth: staticTokens(Object.fromEntries(verified)) }),
-    });
-    onTestFinished(() => server.stop());
-    return new Stage(tasks, clock, server.url);
+    const auth = verified && { auth: staticTokens(Object.fromEntries(verified)) };
+    const { url } = await serve(tasks, { grace: '50ms', ...auth }, attached(tasks, attach));
+    return new Stage(tasks, clock, url);
   }
 
   /** A client of 2026-07-28 that sends what it is told. It declares no tasks, and can be asked nothing. */
@@ -60,8 +52,7 @@ export class Stage {
 
   /** The SDK's client on 2026-07-28. */
   async later(capabilities: object = {}): Promise<Client> {
-    const client = new Client(clientInfo, { capabilities, versionNegotiation: { mode: 'auto' } });
-    await client.connect(new StreamableHTTPClientTransport(new URL(this.url)));
+    const client = await connectSdk(this.url, 'auto', { capabilities });
     onTestFinished(() => client.close());
     return client;
   }

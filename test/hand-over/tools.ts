@@ -1,7 +1,13 @@
 /** The tools of the servers under test. Those that wait are let go by `tasks.complete(id, 'go')`. */
 import { appendFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { type DurableTool, durableTool, ProtocolError, type TaskSetting } from '../../src/index.ts';
+import {
+  type DurableTool,
+  durableTool,
+  type FormAnswer,
+  ProtocolError,
+  type TaskSetting,
+} from '../../src/index.ts';
 
 const Name = z.object({ name: z.string().min(1) });
 const question = { message: 'What is your name?', schema: Name };
@@ -74,23 +80,22 @@ const refusing = durableTool('refusing', {}, async (_, task) => {
   throw new ProtocolError(-32099, 'Not on Sundays.', { day: 'Sunday' });
 });
 
-const asking = durableTool('asking', {}, async (_, task) => {
-  const answer = await task.ask('name', question);
-  return answer.action === 'accept' ? `Hello, ${answer.content.name}!` : `You said ${answer.action}.`;
-});
+const greeting = (answer: FormAnswer<z.infer<typeof Name>>) =>
+  answer.action === 'accept' ? `Hello, ${answer.content.name}!` : `You said ${answer.action}.`;
+
+const asking = durableTool('asking', {}, async (_, task) => greeting(await task.ask('name', question)));
 
 /** One that comes at once, and work after it. */
 const askingEarly = durableTool('asking_early', {}, async (_, task) => {
   const answer = await task.ask('name', question);
   await task.event('go');
-  return answer.action === 'accept' ? `Hello, ${answer.content.name}!` : `You said ${answer.action}.`;
+  return greeting(answer);
 });
 
 /** A question that comes only when the call has been handed over. */
 const askingLate = durableTool('asking_late', {}, async (_, task) => {
   await task.event('go');
-  const answer = await task.ask('name', question);
-  return answer.action === 'accept' ? `Hello, ${answer.content.name}!` : `You said ${answer.action}.`;
+  return greeting(await task.ask('name', question));
 });
 
 const familyOfAskers = durableTool('family_of_askers', {}, async (_, task) => {

@@ -1,15 +1,13 @@
 /** Hosts that are killed again and again between a call and its result, until everything is delivered. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { sqliteHandles } from 'holdfast/client';
 import { type Random, seededRandom } from '../chaos/random.ts';
 import { readSnapshot } from '../chaos/snapshot.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
+import { Program, sources } from '../kit/process.ts';
 import type { HostOptions } from './host.ts';
 import { problemsOf, type Report, reportOf } from './judge.ts';
 import { readLines } from './lines.ts';
@@ -27,21 +25,10 @@ export const ways: readonly Way[] = [
   { name: '2025-11-25 with every draft', isModern: false, drafts: true },
 ];
 
-const running = new Set<ChildProcess>();
-process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
-
 /** Most of a host's short life would be spent reading its sources. */
-function start(program: string, args: readonly string[], cache: string): ChildProcess {
-  const path = fileURLToPath(new URL(program, import.meta.url));
-  const child = spawn(process.execPath, ['--conditions=holdfast-source', path, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_COMPILE_CACHE: cache },
-  });
-  running.add(child);
-  child.once('exit', () => running.delete(child));
-  return child;
+function start(program: string, args: readonly string[], cache: string): Program {
+  const env = { ...process.env, NODE_COMPILE_CACHE: cache };
+  return new Program(sources(join(import.meta.dirname, program), ...args), { env });
 }
 
 /** Kills hosts that talk to one server, each way at the same time as the others. */
@@ -49,28 +36,24 @@ export async function killHosts(
   some: readonly Way[],
   { kills, seed }: { readonly kills: number; readonly seed: number },
 ): Promise<{ readonly reports: readonly Report[]; readonly problems: readonly string[] }> {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-host-kills-'));
+  const folder = temporaryFolder();
   const store = join(folder, 'tasks.db');
   const serving = ['--port', '0', '--store', `sqlite:${store}`, '--drafts'];
   const server = start('../fixture/main.ts', serving, join(folder, 'cache'));
   try {
-    const [ready] = (await once(createInterface({ input: server.stdout! }), 'line')) as [string];
-    const url = ready.replace('ready ', '');
+    const url = await server.readyUrl();
     const crews = some.map((way, n) => new Crew(way, url, folder, seededRandom(seed + n)));
     await Promise.all(crews.map((crew) => crew.live(Math.ceil(kills / some.length))));
-    server.kill('SIGTERM');
-    await once(server, 'close');
+    await server.kill('SIGTERM');
     const { tasks } = readSnapshot(store);
     const roots = [...tasks.values()].filter(({ parentId }) => parentId === undefined).length;
     const cases = crews.map((crew) => crew.found());
     const records = cases.reduce((sum, one) => sum + one.records.length, 0);
     const problems = cases.flatMap((one) => problemsOf(one).map((problem) => `${one.way}: ${problem}`));
     if (roots !== records) problems.push(`${records} calls were made, and the server has ${roots} tasks`);
-    if (problems.length === 0) rmSync(folder, { recursive: true });
-    else console.log(`The files are left in ${folder}.`);
     return { reports: cases.map(reportOf), problems };
   } finally {
-    server.kill('SIGKILL');
+    await server.kill();
   }
 }
 
@@ -120,18 +103,13 @@ class Crew {
     const file = `${this.#path}-${life}.json`;
     writeFileSync(file, JSON.stringify(options));
     const host = start('./host.ts', [file], this.#cache);
-    let complaints = '';
-    host.stderr!.setEncoding('utf8').on('data', (text: string) => {
-      complaints += text;
-    });
-    const ended = once(host, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
     if (isKilled) {
-      await Promise.race([once(host.stdout!, 'data'), ended]);
-      await Promise.race([pause(this.#moment()), ended]);
-      host.kill('SIGKILL');
+      await Promise.race([once(host.lines, 'line'), host.exit]);
+      await Promise.race([pause(this.#moment()), host.exit]);
+      host.kill();
     }
-    const [code, signal] = await ended;
-    if (code !== null && code !== 0) throw new Error(`A host ended by itself: ${complaints}`);
+    const { code, signal } = await host.exit;
+    if (code !== null && code !== 0) throw new Error(`A host ended by itself: ${host.complaints}`);
     if (signal === 'SIGKILL') this.#kills++;
     return code;
   }

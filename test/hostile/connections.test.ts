@@ -1,9 +1,10 @@
 /** Connections that do what connections do, and what they should not. */
-import { spawn } from 'node:child_process';
-import { getEventListeners, once } from 'node:events';
+import { getEventListeners } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { ConnectionLost, Detached, RequestTimedOut, ServerUnreachable } from 'holdfast/client';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { untilEnd } from '../kit/lifetime.ts';
+import { Program, sources } from '../kit/process.ts';
 import { meet } from './meeting.ts';
 import {
   type Asked,
@@ -374,15 +375,8 @@ describe('nothing is left', () => {
       'subscriptions/listen': () => silence,
     });
     const program = fileURLToPath(new URL('leaving-host.ts', import.meta.url));
-    const host = spawn(process.execPath, ['--conditions=holdfast-source', program, server.url], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    onTestFinished(() => void host.kill('SIGKILL'));
-    let said = '';
-    host.stdout.setEncoding('utf8').on('data', (text) => {
-      said += text;
-    });
-    const [code] = await once(host, 'close');
-    expect([code, said]).toEqual([0, 'MalformedAnswer\n']);
+    const host = untilEnd(new Program(sources(program, server.url)));
+    const { code } = await host.exit;
+    expect([code, host.output]).toEqual([0, 'MalformedAnswer\n']);
   });
 });

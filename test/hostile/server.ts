@@ -1,13 +1,13 @@
 /** A server that says exactly what it is told to say, on 2026-07-28 or in sessions of 2025-11-25. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from '../kit/port.ts';
+import type { Message } from '../kit/wire.ts';
 
 export type Revision = '2026-07-28' | '2025-11-25';
 export const revisions: readonly Revision[] = ['2026-07-28', '2025-11-25'];
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever the client sends, and whatever is said to it.
-export type Wire = Record<string, any>;
+export type Wire = Message;
 
 export interface Asked {
   readonly id: string | number | undefined;
@@ -39,6 +39,7 @@ export class Fault {
 export type Says = (asked: Asked) => Wire | Raw | Fault | undefined;
 
 export class HostileServer {
+  url = '';
   readonly asked: Asked[] = [];
   readonly says: Map<string, Says>;
   /** The most requests that were open at the same time. */
@@ -58,13 +59,8 @@ export class HostileServer {
   }
 
   async listen(): Promise<this> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
+    this.url = `http://127.0.0.1:${await listen(this.#server)}/`;
     return this;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
 
   count(method: string): number {
@@ -124,7 +120,9 @@ export class HostileServer {
     if (said) return said(asked);
     switch (asked.method) {
       case 'server/discover':
-        return this.#revision === '2026-07-28' ? this.#discovered() : new Fault(-32601, 'Method not found');
+        return this.#revision === '2026-07-28'
+          ? discovered(this.#capabilities)
+          : new Fault(-32601, 'Method not found');
       case 'initialize':
         return {
           protocolVersion: '2025-11-25',
@@ -145,16 +143,16 @@ export class HostileServer {
     }
     return 'id' in asked && asked.id !== undefined ? new Fault(-32601, 'Method not found') : undefined;
   }
+}
 
-  #discovered(): Wire {
-    return complete({
-      supportedVersions: ['2026-07-28'],
-      capabilities: this.#capabilities,
-      ttlMs: 0,
-      cacheScope: 'private',
-      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'hostile', version: '1' } },
-    });
-  }
+export function discovered(capabilities: Wire): Wire {
+  return complete({
+    supportedVersions: ['2026-07-28'],
+    capabilities,
+    ttlMs: 0,
+    cacheScope: 'private',
+    _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'hostile', version: '1' } },
+  });
 }
 
 export function complete(result: Wire): Wire {

@@ -1,19 +1,18 @@
 /** Servers at the other end of a pipe. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { type ConnectTasksOptions, connectTasks, ServerUnreachable, TaskOverdue } from 'holdfast/client';
 import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../kit/lifetime.ts';
 import { pace } from './meeting.ts';
 
 const program = fileURLToPath(new URL('stdio-server.ts', import.meta.url));
 
 async function meet(way: string, canReopen = true, options: ConnectTasksOptions = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-hostile-'));
-  const memory = join(folder, 'lives');
+  const memory = join(temporaryFolder(), 'lives');
   const open = () =>
     new StdioClientTransport({ command: process.execPath, args: [program, way, memory], stderr: 'ignore' });
   const client = new Client({ name: 'host', version: '1' });
@@ -25,7 +24,6 @@ async function meet(way: string, canReopen = true, options: ConnectTasksOptions 
   });
   onTestFinished(async () => {
     await tasks.close();
-    rmSync(folder, { recursive: true });
     await expect.poll(() => process.getActiveResourcesInfo().includes('ProcessWrap')).toBe(false);
   });
   return { tasks, lives: () => readFileSync(memory, 'utf8').split('\n').length - 1 };

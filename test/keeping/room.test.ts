@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
@@ -17,6 +14,7 @@ import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { create, end, ids } from '../../src/testing/store-commands.ts';
 import { ManualClock } from '../../src/testing.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { kinds, open } from '../stores/kinds.ts';
 import { beforeTurns } from '../stores/older-tables.ts';
 
@@ -134,9 +132,7 @@ test('a size that is none, or next to nothing, is refused with a sentence', () =
 });
 
 test('roots that ended before there was such an order are found in it', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'holdfast-keeping-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const file = join(folder, 'tasks.db');
+  const file = temporaryFile();
   const clock = new ManualClock();
   const before = await openSqlite(file, { clock });
   const [a, b, alive] = await Promise.all(

@@ -1,7 +1,3 @@
-/** Removes a big lot of expired trees while calls go on, and measures what the calls feel of it. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Claim } from '../../src/engine/queue.ts';
 import type { Store } from '../../src/engine/store.ts';
@@ -10,6 +6,7 @@ import { createTasks, durableTool } from '../../src/index.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { inLanes, times } from '../load/lanes.ts';
 
 export interface Felt {
@@ -28,9 +25,8 @@ const greet = durableTool('greet', {}, async (_, task) => task.step('greet', () 
 
 /** One tree in a hundred has twenty subtasks, and the first as many as `largest`. */
 export async function sweepUnderTraffic(trees: number, largest: number): Promise<Felt> {
-  const folder = await mkdtemp(join(tmpdir(), 'holdfast-keeping-'));
   const clock = new ManualClock();
-  const database = await openSqlite(join(folder, 'tasks.db'), { clock });
+  const database = await openSqlite(temporaryFile(), { clock });
   const { store } = database;
   await using tasks = createTasks({ store: database, tools: [greet], clock });
   try {
@@ -69,7 +65,6 @@ export async function sweepUnderTraffic(trees: number, largest: number): Promise
     return felt;
   } finally {
     await tasks.close();
-    await rm(folder, { recursive: true });
   }
 }
 

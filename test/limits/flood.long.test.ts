@@ -13,7 +13,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { temporaryFile } from '../chaos/temporary-file.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { ServerUnderLoad } from '../load/under-load.ts';
 import { Peer } from '../revision-2025-11-25/peer.ts';
 import type { Flooded } from './flooder.ts';

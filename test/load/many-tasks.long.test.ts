@@ -1,14 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { expectManyToLiveAndEnd } from './many-tasks.ts';
 import { ServerUnderLoad } from './under-load.ts';
 
 test('10,000 tasks in a file live at the same time and complete, five times over, and the process does not grow', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'holdfast-load-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const server = await ServerUnderLoad.start({ store: join(folder, 'tasks.db'), concurrency: 1_000 });
+  const server = await ServerUnderLoad.start({ store: temporaryFile(), concurrency: 1_000 });
   const rest = await server.atRest();
   const grown: number[] = [];
   for (let round = 0; round < 5; round++) {

@@ -1,7 +1,8 @@
 /** A client of 2026-07-28 with bare hands: what it sends and gets is exactly what is on the wire. */
 import { Agent, type IncomingMessage, request } from 'node:http';
 import type { JsonObject } from '../../src/model/json.ts';
-import { idempotencyKey, metaOf, revision, taskIn, type WireTask } from './protocol.ts';
+import { headersOf, requestOf } from '../kit/wire.ts';
+import { capabilitiesOf, idempotencyKey, taskIn, type WireTask } from './protocol.ts';
 import { Stream } from './stream.ts';
 
 /** An error that came back instead of a result. */
@@ -20,11 +21,11 @@ export class Peer {
   readonly #agent: Agent;
   /** One connection each. */
   readonly #streaming = new Agent({ keepAlive: false });
-  readonly #meta: JsonObject;
+  readonly #capabilities: JsonObject;
   #sent = 0;
 
   constructor(url: string, { connections = 64, token = 'ours', takesTasks = true } = {}) {
-    this.#meta = metaOf(takesTasks);
+    this.#capabilities = capabilitiesOf(takesTasks);
     this.#url = url;
     this.#token = token;
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections, maxFreeSockets: connections });
@@ -71,7 +72,7 @@ export class Peer {
   }
 
   async #ask(method: string, name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
-    const response = await this.#post({ agent: this.#agent, method, name, id: ++this.#sent, params, signal });
+    const response = await this.#post({ agent: this.#agent, method, id: ++this.#sent, params, signal });
     let text = '';
     for await (const chunk of response.setEncoding('utf8')) text += chunk;
     const { result, error } = JSON.parse(text) as { result?: JsonObject; error?: JsonObject };
@@ -83,17 +84,9 @@ export class Peer {
     return result;
   }
 
-  #post({ agent, method, name, id, params, signal }: Post): Promise<IncomingMessage> {
-    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: withMeta(params, this.#meta) });
-    const headers = {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'content-length': Buffer.byteLength(body),
-      authorization: `Bearer ${this.#token}`,
-      'mcp-protocol-version': revision,
-      'mcp-method': method,
-      ...(name !== undefined && { 'mcp-name': name }),
-    };
+  #post({ agent, method, id, params, signal }: Post): Promise<IncomingMessage> {
+    const body = JSON.stringify(requestOf(id, method, params, this.#capabilities));
+    const headers = { ...headersOf(method, params, this.#token), 'content-length': Buffer.byteLength(body) };
     return new Promise((resolve, reject) => {
       request(this.#url, { agent, method: 'POST', headers, ...(signal && { signal }) }, resolve)
         .on('error', reject)
@@ -102,14 +95,9 @@ export class Peer {
   }
 }
 
-function withMeta(params: JsonObject, meta: JsonObject): JsonObject {
-  return { ...params, _meta: { ...meta, ...(params._meta as JsonObject | undefined) } };
-}
-
 interface Post {
   readonly agent: Agent;
   readonly method: string;
-  readonly name?: string;
   readonly id: string | number;
   readonly params: JsonObject;
   readonly signal?: AbortSignal | undefined;

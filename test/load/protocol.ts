@@ -1,21 +1,13 @@
 /** The words of 2026-07-28 and its Tasks extension that a client needs, written out once more: a second pair of eyes. */
 import type { JsonObject } from '../../src/model/json.ts';
+import { extension } from '../kit/wire.ts';
 
-export const revision = '2026-07-28';
 export const subscriptionId = 'io.modelcontextprotocol/subscriptionId';
 export const idempotencyKey = 'dev.holdfast/idempotency-key';
 export const serverInfo = 'io.modelcontextprotocol/serverInfo';
 
-/** What every request says about its sender. */
-export function metaOf(takesTasks: boolean): JsonObject {
-  return {
-    'io.modelcontextprotocol/protocolVersion': revision,
-    'io.modelcontextprotocol/clientInfo': { name: 'load', version: '1.0.0' },
-    'io.modelcontextprotocol/clientCapabilities': {
-      elicitation: { form: {} },
-      ...(takesTasks && { extensions: { 'io.modelcontextprotocol/tasks': {} } }),
-    },
-  };
+export function capabilitiesOf(takesTasks: boolean): JsonObject {
+  return { elicitation: { form: {} }, ...(takesTasks && { extensions: { [extension]: {} } }) };
 }
 
 export interface WireTask extends JsonObject {

@@ -3,7 +3,8 @@ import { EventEmitter, once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { JsonObject } from '../../src/model/json.ts';
-import { metaOf, subscriptionId } from './protocol.ts';
+import { requestOf } from '../kit/wire.ts';
+import { capabilitiesOf, subscriptionId } from './protocol.ts';
 import type { Message } from './stream.ts';
 
 export class StdioPeer {
@@ -21,8 +22,7 @@ export class StdioPeer {
   }
 
   send(id: string, method: string, params: JsonObject): void {
-    const message = { jsonrpc: '2.0', id, method, params: { ...params, _meta: metaOf(true) } };
-    this.#input.write(`${JSON.stringify(message)}\n`);
+    this.#input.write(`${JSON.stringify(requestOf(id, method, params, capabilitiesOf(true)))}\n`);
   }
 
   /** Calls a tool, and gives the id of the task that the call became. */

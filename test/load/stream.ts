@@ -1,15 +1,9 @@
 /** One open subscription over HTTP, as its reader sees it. */
 import type { IncomingMessage } from 'node:http';
-import type { Json, JsonObject } from '../../src/model/json.ts';
+import type { Message } from '../kit/wire.ts';
 import { taskIn, type WireTask } from './protocol.ts';
 
-export interface Message extends JsonObject {
-  readonly method?: string;
-  readonly params?: JsonObject;
-  readonly id?: string;
-  readonly result?: JsonObject;
-  readonly error?: Json;
-}
+export type { Message } from '../kit/wire.ts';
 
 export class Stream {
   readonly id: string;
@@ -74,7 +68,7 @@ export class Stream {
   #hear(message: Message): void {
     this.messages.push(message);
     if (message.method !== 'notifications/tasks') return;
-    const task = taskIn(message.params!);
+    const task = taskIn(message.params);
     this.latest.set(task.taskId, task);
   }
 }

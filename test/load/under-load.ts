@@ -1,9 +1,9 @@
 /** The parent's side of `server.ts`. */
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, vi } from 'vitest';
+import { untilEnd } from '../kit/lifetime.ts';
+import { Program, sources } from '../kit/process.ts';
 import { Peer } from './peer.ts';
 import type { Answers, Asked, Held, Said, Settings } from './server.ts';
 
@@ -11,11 +11,6 @@ export const waysToStop = {
   SIGTERM: (server: ServerUnderLoad) => void server.process.kill('SIGTERM'),
   'stop()': (server: ServerUnderLoad) => void server.ask('stop'),
 };
-
-export interface Exit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
 
 const defaults: Settings = {
   face: 'http',
@@ -29,53 +24,35 @@ const defaults: Settings = {
   errors: 'printed',
 };
 
-export class ServerUnderLoad {
-  readonly process: ChildProcess;
-  readonly exit: Promise<Exit>;
-  /** What it wrote to standard error: nothing, if all goes well. */
-  complaints = '';
-  #url = '';
+export class ServerUnderLoad extends Program {
+  url = '';
+  readonly process = this.child;
   #asked = 0;
   readonly #pending = new Map<number, (value: never) => void>();
-  readonly #isReady: Promise<void>;
+  readonly #ready = Promise.withResolvers<void>();
 
   /** Resolves when it takes requests. It ends with the test at the latest. */
   static async start(settings: Partial<Settings> = {}): Promise<ServerUnderLoad> {
-    const server = new ServerUnderLoad({ ...defaults, ...settings });
-    await server.#isReady;
+    const server = untilEnd(new ServerUnderLoad({ ...defaults, ...settings }));
+    await server.#ready.promise;
     return server;
   }
 
   private constructor(settings: Settings) {
-    const child = fork(join(import.meta.dirname, 'server.ts'), [JSON.stringify(settings)], {
-      execArgv: ['--conditions=holdfast-source', '--expose-gc', '--disable-warning=ExperimentalWarning'],
-      stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
-    });
-    this.process = child;
-    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
-      this.complaints += text;
-    });
-    // Not its exit: what it wrote last may still be on the way.
-    this.exit = once(child, 'close').then(([code, signal]) => ({ code, signal }));
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#isReady = promise;
-    child.on('message', (said: Said) => {
+    const flags = ['--expose-gc', '--disable-warning=ExperimentalWarning'];
+    const program = join(import.meta.dirname, 'server.ts');
+    super(sources(...flags, program, JSON.stringify(settings)), { stdio: ['pipe', 'pipe', 'pipe', 'ipc'] });
+    this.child.on('message', (said: Said) => {
       if ('ready' in said) {
-        this.#url = said.ready;
-        return resolve();
+        this.url = said.ready;
+        return this.#ready.resolve();
       }
       this.#pending.get(said.n)!(said.value as never);
       this.#pending.delete(said.n);
     });
-    child.on('exit', () => reject(new Error(`The server ended before it was ready. ${this.complaints}`)));
-    onTestFinished(async () => {
-      child.kill('SIGKILL');
-      await this.exit;
-    });
-  }
-
-  get url(): string {
-    return this.#url;
+    this.child.on('exit', () =>
+      this.#ready.reject(new Error(`The server ended before it was ready. ${this.complaints}`)),
+    );
   }
 
   /** What it holds when nobody is connected and nothing runs, once everything that is made on first use is there. */

@@ -1,8 +1,8 @@
 /** A worker that is killed, and what the operator sees of it. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { untilEnd } from '../kit/lifetime.ts';
+import { Program, sources } from '../kit/process.ts';
 import { kinds } from '../stores/kinds.ts';
 import { climb } from './climb.ts';
 import { stage } from './stage.ts';
@@ -14,17 +14,12 @@ describe.each(kinds)('on $name', ({ place: fresh }) => {
     const { id } = await tasks.create('climb');
 
     const script = join(import.meta.dirname, 'killed-worker.ts');
-    const worker = spawn(process.execPath, ['--conditions=holdfast-source', script, place], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    onTestFinished(() => void worker.kill('SIGKILL'));
-    const [said] = await once(worker.stdout, 'data');
-    expect(String(said)).toBe('at the third step\n');
+    const worker = untilEnd(new Program(sources(script, place)));
+    expect(await worker.line()).toBe('at the third step');
     const before = await story(id);
     expect(before.passes).toMatchObject([{ number: 1, end: 'running', to: null }]);
     expect(before.holder?.name).toBe(before.passes[0]!.holder);
-    worker.kill('SIGKILL');
-    await once(worker, 'exit');
+    await worker.kill();
 
     await tasks.work();
     await tasks.outcome(id);

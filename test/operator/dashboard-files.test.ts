@@ -1,5 +1,5 @@
 /** The files of the dashboard: nothing but those, under a policy that lets in nothing else. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
@@ -8,11 +8,11 @@ import { OperatorHandler } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { DashboardFiles } from '../../src/server/http/dashboard-files.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
 import { operatorToken, send, stage } from './stage.ts';
 
 function built(): DashboardFiles {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-dashboard-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   mkdirSync(join(folder, 'dist/assets'), { recursive: true });
   writeFileSync(join(folder, 'secret.txt'), 'secret');
   writeFileSync(join(folder, 'dist/index.html'), '<!doctype html>');

@@ -1,12 +1,9 @@
-/** How long operators wait when there are a million tasks, and whom they hold up. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Database } from 'holdfast';
 import { openPostgres } from 'holdfast/postgres';
 import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { OverviewQuery, SurveyFilter } from '../../src/engine/survey.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { crowdPostgres, crowdSqlite, rare } from './population.ts';
 
@@ -137,9 +134,7 @@ async function expectFast(name: string, open: () => Promise<Database>, since: nu
 
 describe(`with ${tasks} tasks`, () => {
   test('an operator waits a moment, and nobody else does, on SQLite', { timeout: 900_000 }, async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'holdfast-million-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    const file = join(folder, 'tasks.db');
+    const file = temporaryFile();
     const open = () => openSqlite(file);
     const database = await open();
     const since = Date.now() - spanMs;

@@ -1,12 +1,13 @@
 /** A server with the operator's desk on a store, and somebody who speaks HTTP to it. */
 import { request } from 'node:http';
-import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, durableTool, type Tasks, type TasksOptions, TerminalError } from 'holdfast';
-import { type ServeHttpOptions, serveHttp, staticTokens } from 'holdfast/server';
+import { type ServeHttpOptions, staticTokens } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { ChangeMessage, TaskPage, TaskStory, TaskSummary } from '../../src/operator/api.ts';
+import { serve } from '../kit/serve.ts';
+import { until } from '../kit/until.ts';
 import { open } from '../stores/kinds.ts';
 
 export const operatorToken = 'operator-0123456789abcdef';
@@ -136,19 +137,12 @@ export interface StageOptions extends Partial<Omit<TasksOptions, 'store'>> {
 export async function stage({ place, works = true, http, ...options }: StageOptions = {}): Promise<Stage> {
   const store = () => (place === undefined ? openSqlite('memory:') : open(place));
   const tasks = createTasks({ tools, audit: true, ...options, store });
-  const factory = () => {
-    const mcp = new McpServer({ name: 'stage', version: '1' });
-    tasks.attach(mcp);
-    return mcp;
-  };
-  const server = await serveHttp(tasks, factory, {
-    port: 0,
-    stopOn: [],
+  const server = await serve(tasks, {
+    grace: '10s',
     operator: { token: operatorToken },
     auth: staticTokens({ [adasToken]: { clientId: 'ada' }, [bobsToken]: { clientId: 'bob' } }),
     ...http,
   });
-  onTestFinished(() => server.stop());
   if (works) await tasks.work();
   const { origin } = new URL(server.url);
   const api = `${origin}/operator/api`;
@@ -171,7 +165,6 @@ export class Listener {
   readonly messages: ChangeMessage[] = [];
   readonly comments: string[] = [];
   readonly #abort = new AbortController();
-  #news = Promise.withResolvers<void>();
 
   static async open(api: string, token = operatorToken, lastId?: string): Promise<Listener> {
     const listener = new Listener();
@@ -191,9 +184,7 @@ export class Listener {
   }
 
   async until(holds: (messages: readonly ChangeMessage[]) => boolean): Promise<void> {
-    while (!holds(this.messages)) {
-      await this.#news.promise;
-    }
+    await until(() => holds(this.messages));
   }
 
   /** The tasks that it was told of, each as it was told of last. */
@@ -222,8 +213,6 @@ export class Listener {
         if (data === undefined) this.comments.push(frame);
         else this.messages.push(JSON.parse(data));
       }
-      this.#news.resolve();
-      this.#news = Promise.withResolvers();
     }
   }
 }

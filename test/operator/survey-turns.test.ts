@@ -1,8 +1,6 @@
 /** Nobody who is served waits for an operator: files are read in a thread, everything else in turns. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -15,16 +13,11 @@ import { connect } from '../../src/stores/sqlite/driver.ts';
 import { SqliteSurveySource } from '../../src/stores/sqlite/survey-source.ts';
 import { Surveyor } from '../../src/stores/values/surveyor.ts';
 import { aTask } from '../../src/testing.ts';
-
-function aFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-survey-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, 'tasks.db');
-}
+import { temporaryFile } from '../kit/lifetime.ts';
 
 /** A file with tasks, every tenth of them cancelled. */
 async function fileOf(count: number): Promise<string> {
-  const file = aFile();
+  const file = temporaryFile();
   const { store, close } = await openSqlite(file);
   await Promise.all(
     Array.from({ length: count }, async (_, n) => {
@@ -39,7 +32,7 @@ async function fileOf(count: number): Promise<string> {
 
 /** A file with one task, and so many subtasks of it that ask. */
 async function fileOfAsking(count: number): Promise<string> {
-  const file = aFile();
+  const file = temporaryFile();
   const { store, close } = await openSqlite(file);
   const claimed = async (id: string) => {
     const holder = { name: 'worker', leaseMs: 60_000 };
@@ -158,7 +151,7 @@ describe('the thread', () => {
   test('is started by the first look at a file, and serves all that follow', async () => {
     const started = countThreads();
     const heard = warnings();
-    const { survey, store, close } = await openSqlite(aFile());
+    const { survey, store, close } = await openSqlite(temporaryFile());
     onTestFinished(close);
     await store.create(undefined, () => create(undefined, aTask(), Date.now()));
     expect(started()).toBe(0);
@@ -177,7 +170,7 @@ describe('the thread', () => {
   });
 
   test('is done without where none can be started', async () => {
-    const file = aFile();
+    const file = temporaryFile();
     const heard = warnings();
     const { survey, store, close } = await openSqlite(file);
     onTestFinished(close);
@@ -191,7 +184,7 @@ describe('the thread', () => {
   });
 
   test('ends with its store, whoever is still looking', async () => {
-    const { survey, close } = await openSqlite(aFile());
+    const { survey, close } = await openSqlite(temporaryFile());
     const looking = survey.list({ limit: 1 });
     const outcome = expect(looking).rejects.toThrow('the store is closed');
     await close();
@@ -202,7 +195,7 @@ describe('the thread', () => {
   test('keeps no process alive', async () => {
     const script = `
       import { openSqlite } from ${JSON.stringify(new URL('../../src/sqlite.ts', import.meta.url).href)};
-      const { survey } = await openSqlite(${JSON.stringify(aFile())});
+      const { survey } = await openSqlite(${JSON.stringify(temporaryFile())});
       console.log(JSON.stringify(await survey.list({ limit: 1 })));`;
     const { stdout } = await promisify(execFile)(
       process.execPath,

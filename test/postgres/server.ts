@@ -15,10 +15,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
+import { freePort } from '../kit/port.ts';
 
 export interface PostgresServer {
   /** With user and password, on the database `postgres`. */
@@ -210,12 +211,4 @@ function collected(child: ChildProcess): () => string {
     text = `${text}${chunk}`.slice(-4_000);
   });
   return () => text.trim();
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

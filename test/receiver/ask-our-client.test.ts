@@ -1,11 +1,11 @@
 /** Questions as tasks between our server and our client, whichever of them goes away in between. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { Client } from '@modelcontextprotocol/client';
 import { connectTasks } from 'holdfast/client';
 import { expect, onTestFinished, test } from 'vitest';
+import { atEnd, temporaryFile } from '../kit/lifetime.ts';
+import { sources } from '../kit/process.ts';
+import { ServerProcess } from '../kit/server-process.ts';
 import { serveAsking } from './asking.ts';
 import { holding, RawHolder, replies, task } from './raw-holder.ts';
 import { accepted, Person, sharedStore } from './raw-server.ts';
@@ -28,35 +28,12 @@ async function host(url: string, more: object = {}) {
 }
 
 /** The same server, killed and started again. */
-class AskingProcess {
-  readonly #store = sharedStore().slice('sqlite:'.length);
-  #kill = async () => {};
-  url = '';
-
-  async start(): Promise<this> {
-    const program = join(import.meta.dirname, 'asking-process.ts');
-    const port = this.url === '' ? '0' : new URL(this.url).port;
-    const child = spawn(process.execPath, ['--conditions=holdfast-source', program, this.#store, port], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const exit = once(child, 'exit');
-    this.#kill = async () => {
-      child.kill('SIGKILL');
-      await exit;
-    };
-    [this.url] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string];
-    return this;
-  }
-
-  kill(): Promise<void> {
-    return this.#kill();
-  }
-}
-
-async function killable(): Promise<AskingProcess> {
-  const server = await new AskingProcess().start();
-  onTestFinished(() => server.kill());
-  return server;
+async function killable(): Promise<ServerProcess> {
+  const program = join(import.meta.dirname, 'asking-process.ts');
+  const store = temporaryFile();
+  const server = new ServerProcess((port) => sources(program, store, port));
+  atEnd(() => server.kill());
+  return server.start();
 }
 
 const modes = [
@@ -85,7 +62,7 @@ test.each(modes)('S2025-62 our client holds the questions of our server, with %s
 
 test('a server that is killed while the person thinks finds the client’s task again', async () => {
   const server = await killable();
-  const { person, tasks } = await host(server.url);
+  const { person, tasks } = await host(server.url.href);
   const greeting = tasks.callTool({ name: 'greet' });
   await person.wasAsked();
   await server.kill();
@@ -97,7 +74,7 @@ test('a server that is killed while the person thinks finds the client’s task 
 
 test('a server that is killed asks a raw client for the same task, on the next stream', async () => {
   const server = await killable();
-  const holder = new RawHolder(server.url, { capabilities: holding });
+  const holder = new RawHolder(server.url.href, { capabilities: holding });
   await holder.open();
   onTestFinished(() => holder.hangUp());
   const taskId = await holder.start('greet');

@@ -2,4 +2,4 @@ import { serveAsking } from './asking.ts';
 
 const [, , store, port] = process.argv;
 const { url } = await serveAsking({ store: store!, port: Number(port) });
-console.log(url);
+console.log(`ready ${url}`);

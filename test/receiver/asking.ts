@@ -1,9 +1,8 @@
-/** A server whose tools ask their client for tasks, in this process or as one of its own. */
-import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, durableTool, type Tasks } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import { z } from 'zod';
+import { attached } from '../kit/attached.ts';
 
 const greet = durableTool('greet', { task: 'always' }, async (_, task) => {
   const question = { message: 'What is your name?', schema: z.object({ name: z.string() }) };
@@ -27,11 +26,6 @@ export interface Asking {
 export async function serveAsking({ store = 'memory:', port = 0 } = {}): Promise<Asking> {
   const tasks = createTasks({ store: sqlite(store), tools: [greet, ponder], drafts: 'all' });
   await tasks.work({ grace: '100ms' });
-  const factory = () => {
-    const mcp = new McpServer({ name: 'asking', version: '1' });
-    tasks.attach(mcp);
-    return mcp;
-  };
-  const { url, stop } = await serveHttp(tasks, factory, { port, grace: '100ms', stopOn: [] });
+  const { url, stop } = await serveHttp(tasks, attached(tasks), { port, grace: '100ms', stopOn: [] });
   return { tasks, url, stop };
 }

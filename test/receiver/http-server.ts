@@ -1,7 +1,6 @@
 /** A raw server on a port: what it says goes out on the stream that belongs to no request. */
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { originOf } from '../kit/serve.ts';
 import type { Message, RawServer } from './raw-server.ts';
 
 export interface Listening {
@@ -23,12 +22,7 @@ export async function listening(server: RawServer): Promise<Listening> {
     response.setHeader('mcp-session-id', 'the-session').setHeader('content-type', 'application/json');
     server.hear(message, (answer) => response.end(JSON.stringify({ jsonrpc: '2.0', ...answer })));
   });
-  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    http.closeAllConnections();
-    http.close();
-  });
-  return { server, url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` };
+  return { server, url: `${await originOf(http)}/mcp` };
 }
 
 function open(server: RawServer, response: ServerResponse): void {

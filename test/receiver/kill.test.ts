@@ -1,9 +1,9 @@
 /** A host that is killed while a person thinks: the question is put again, and the server goes on asking for the answer. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { untilEnd } from '../kit/lifetime.ts';
+import { Program, sources } from '../kit/process.ts';
 import {
   accepted,
   entrust,
@@ -14,25 +14,18 @@ import {
   sharedStore,
 } from './raw-server.ts';
 
-class HostProcess {
+class HostProcess extends Program {
   readonly server: RawServer;
   readonly questions: object[] = [];
-  readonly #child: ChildProcess;
-  readonly #exit: Promise<unknown>;
 
   constructor(store: string, says?: RawServerOptions) {
-    this.server = new RawServer(says);
     const program = join(import.meta.dirname, 'host-process.ts');
-    const child = spawn(process.execPath, ['--conditions=holdfast-source', program, store], {
-      stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
-    });
-    this.#child = child;
-    this.#exit = once(child, 'exit');
-    child.on('message', (question) => this.questions.push(question as object));
-    child.stdin!.on('error', () => {});
-    createInterface({ input: child.stdout! }).on('line', (line) => this.server.hear(JSON.parse(line)));
-    this.server.speakThrough((message) => child.stdin!.write(`${JSON.stringify(message)}\n`));
-    onTestFinished(() => this.kill());
+    super(sources(program, store), { stdio: ['pipe', 'pipe', 'inherit', 'ipc'] });
+    this.server = new RawServer(says);
+    this.child.on('message', (question) => this.questions.push(question as object));
+    this.lines.on('line', (line) => this.server.hear(JSON.parse(line)));
+    this.server.speakThrough((message) => this.tell(message));
+    untilEnd(this);
   }
 
   async ready(): Promise<this> {
@@ -41,16 +34,11 @@ class HostProcess {
   }
 
   async wasAsked(times = 1): Promise<void> {
-    while (this.questions.length < times) await once(this.#child, 'message');
+    while (this.questions.length < times) await once(this.child, 'message');
   }
 
   says(answer: object): void {
-    this.#child.send(answer);
-  }
-
-  async kill(): Promise<void> {
-    this.#child.kill('SIGKILL');
-    await this.#exit;
+    this.child.send(answer);
   }
 }
 

@@ -1,4 +1,5 @@
 /** A client of 2025-11-25 that holds tasks exactly as it is told: the server that asks it is what is tested. */
+import { until } from '../kit/until.ts';
 import { frames, type Message, Peer } from '../revision-2025-11-25/peer.ts';
 
 export const holding = {
@@ -17,7 +18,6 @@ export class RawHolder extends Peer {
   /** What the server asked of the client. */
   readonly heard: Message[] = [];
   reply: (request: Message) => Reply | Promise<Reply> = () => undefined;
-  readonly #looks = new Set<() => void>();
   #stream = new AbortController();
 
   /** Opens the stream on which the server asks. */
@@ -46,7 +46,6 @@ export class RawHolder extends Peer {
 
   #hear(message: Message): void {
     this.heard.push(message);
-    for (const look of [...this.#looks]) look();
     if (message.id !== undefined) void this.#answer(message).catch(() => {});
   }
 
@@ -60,8 +59,7 @@ export class RawHolder extends Peer {
   }
 
   async untilAsked(method: string, times = 1): Promise<Message> {
-    while (this.requests(method).length < times)
-      await new Promise<void>((resolve) => this.#looks.add(resolve));
+    await until(() => this.requests(method).length >= times);
     return this.requests(method)[times - 1]!;
   }
 }

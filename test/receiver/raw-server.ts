@@ -1,16 +1,15 @@
 /** A server that says exactly what it is told, and the client that it speaks to: the client is what is tested. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Client, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client';
 import { type ConnectTasksOptions, connectTasks, type Question, type TaskClient } from 'holdfast/client';
 import { onTestFinished } from 'vitest';
+import { temporaryFile } from '../kit/lifetime.ts';
+import { until, untilStatus } from '../kit/until.ts';
+import type { Message } from '../kit/wire.ts';
 import type { Listening } from './http-server.ts';
 
 export const relatedTask = 'io.modelcontextprotocol/related-task';
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever a client says.
-export type Message = Record<string, any>;
+export type { Message } from '../kit/wire.ts';
 
 export interface RawServerOptions {
   readonly name?: string;
@@ -24,7 +23,6 @@ export class RawServer {
   readonly #isOpen = Promise.withResolvers<void>();
   #options: RawServerOptions;
   #say = (message: object) => this.#transport?.onmessage?.(message as JSONRPCMessage);
-  readonly #looks = new Set<() => void>();
   #transport: Transport | undefined;
   #lastId = 0;
   /** Answers requests of the client that are not about the opening. */
@@ -54,7 +52,6 @@ export class RawServer {
 
   hear(message: Message, reply = (answer: object) => this.say(answer)): void {
     this.heard.push(message);
-    for (const look of [...this.#looks]) look();
     if (message.method === undefined || message.id === undefined) return;
     const answer = message.method === 'initialize' ? { result: this.#greeting() } : this.answer(message);
     if (answer) setImmediate(() => reply({ id: message.id, ...answer }));
@@ -101,18 +98,8 @@ export class RawServer {
 
   /** The first message that fits, whenever it comes. */
   async until(fits: (message: Message) => boolean): Promise<Message> {
-    const { promise, resolve } = Promise.withResolvers<Message>();
-    const look = () => {
-      const found = this.heard.find(fits);
-      if (found) resolve(found);
-    };
-    this.#looks.add(look);
-    look();
-    try {
-      return await promise;
-    } finally {
-      this.#looks.delete(look);
-    }
+    await until(() => this.heard.some(fits));
+    return this.heard.find(fits)!;
   }
 
   notified(method: string, times = 1): Promise<Message> {
@@ -123,12 +110,8 @@ export class RawServer {
     );
   }
 
-  async untilStatus(taskId: string, status: string): Promise<Message> {
-    for (;;) {
-      const { result } = await this.request('tasks/get', { taskId });
-      if (result.status === status) return result;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+  untilStatus(taskId: string, status: string): Promise<Message> {
+    return untilStatus(() => this.request('tasks/get', { taskId }), status);
   }
 }
 
@@ -136,19 +119,17 @@ export class RawServer {
 export class Person {
   readonly asked: { question: Question; signal: AbortSignal }[] = [];
   readonly #answers: PromiseWithResolvers<object>[] = [];
-  readonly #looks = new Set<() => void>();
 
   readonly answer = (question: Question, signal: AbortSignal): Promise<never> => {
     const answering = Promise.withResolvers<object>();
     this.#answers.push(answering);
     this.asked.push({ question, signal });
-    for (const look of [...this.#looks]) look();
     return answering.promise as Promise<never>;
   };
 
   /** Resolves when so many questions have been put. */
   async wasAsked(times = 1): Promise<Question> {
-    while (this.asked.length < times) await new Promise<void>((resolve) => this.#looks.add(resolve));
+    await until(() => this.asked.length >= times);
     return this.asked[times - 1]!.question;
   }
 
@@ -165,9 +146,7 @@ export class Person {
 
 /** A database that several clients open, until the end of the test. */
 export function sharedStore(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-receiver-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return `sqlite:${join(folder, 'tasks.db')}`;
+  return `sqlite:${temporaryFile()}`;
 }
 
 export const form = {

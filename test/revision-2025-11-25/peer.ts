@@ -1,16 +1,15 @@
 /** A client of 2025-11-25 over HTTP that sends exactly what it is told, in a session of its own. */
 
 import type { Tasks, TasksOptions } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
-import { onTestFinished } from 'vitest';
-import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
 import { tokensOf } from '../fixture/tokens.ts';
+import { serveFixture } from '../kit/serve.ts';
+import { untilStatus } from '../kit/until.ts';
+import { frames, type Message } from '../kit/wire.ts';
+
+export { frames, type Message } from '../kit/wire.ts';
 
 export const revision = '2025-11-25';
 export const relatedTask = 'io.modelcontextprotocol/related-task';
-
-// biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
-export type Message = Record<string, any>;
 
 export class Peer {
   readonly #url: string;
@@ -99,13 +98,8 @@ export class Peer {
     return this.request('tasks/get', { taskId });
   }
 
-  async until(taskId: string, status: string): Promise<Message> {
-    for (;;) {
-      const { result } = await this.get(taskId);
-      if (result.status === status) return result;
-      if (['completed', 'failed', 'cancelled'].includes(result.status))
-        throw new Error(`The task is ${result.status}, and was to be ${status}.`);
-    }
+  until(taskId: string, status: string): Promise<Message> {
+    return untilStatus(() => this.get(taskId), status);
   }
 
   /** The messages of a blocked `tasks/result`, as they come; the last one is the answer. */
@@ -132,19 +126,6 @@ export class Peer {
   }
 }
 
-/** The messages on the stream of an answer. */
-export async function* frames(response: Response): AsyncGenerator<Message> {
-  let text = '';
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-      text = text.slice(end + 2);
-      if (data) yield JSON.parse(data);
-    }
-  }
-}
-
 export interface Served {
   readonly tasks: Tasks;
   readonly url: string;
@@ -157,21 +138,12 @@ export async function served(
   options: Partial<TasksOptions> & { tokens?: Record<string, string>; port?: number; workers?: boolean } = {},
 ): Promise<Served> {
   const { tokens, port = 0, workers = true, ...more } = options;
-  const tasks = fixtureTasks({
-    store: storeFrom('memory:'),
-    shortestRetention: '1s',
-    ...(tokens && { owner: (credentials) => `owner:${credentials?.clientId}` }),
-    ...more,
-  });
-  if (workers) await tasks.work({ concurrency: 32, grace: '100ms' });
-  const server = await serveHttp(tasks, fixtureFactory(tasks), {
-    port,
-    grace: '1s',
-    stopOn: [],
-    ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }),
-  });
-  onTestFinished(() => server.stop());
+  const owner: TasksOptions['owner'] = (credentials) => `owner:${credentials?.clientId}`;
+  const server = await serveFixture(
+    { shortestRetention: '1s', works: workers, ...(tokens && { owner }), ...more },
+    { port, ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }) },
+  );
   const peer = new Peer(server.url, tokens && { token: Object.keys(tokens)[0]! });
   await peer.open();
-  return { tasks, url: server.url, peer, stop: () => server.stop() };
+  return { ...server, peer };
 }

@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { storeFrom } from '../fixture/server.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { type Message, Peer, relatedTask, served } from './peer.ts';
 
 const yes = { action: 'accept', content: { name: 'Ada' } };
@@ -211,9 +209,7 @@ test('a thousand that wait for one task are released together', async () => {
 });
 
 test('a server restarted under a blocked tasks/result: the session goes on, the question is asked once more, and answered', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const store = storeFrom(`sqlite:${join(folder, 'tasks.db')}`);
+  const store = storeFrom(`sqlite:${temporaryFile()}`);
   const first = await served({ store });
   const { peer } = first;
   const taskId = await peer.start('ask_name');
@@ -238,9 +234,7 @@ test('a server restarted under a blocked tasks/result: the session goes on, the 
 });
 
 test('S2025-71: a server that was restarted goes on telling progress under the token of the call', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const store = storeFrom(`sqlite:${join(folder, 'tasks.db')}`);
+  const store = storeFrom(`sqlite:${temporaryFile()}`);
   const first = await served({ store });
   const { peer } = first;
   const _meta = { progressToken: 'mine' };

@@ -1,5 +1,4 @@
-import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   CancelTaskResultV1Schema,
@@ -7,7 +6,8 @@ import {
   GetTaskResultV1Schema,
   ListTasksResultV1Schema,
 } from '@modelcontextprotocol/ext-tasks/core/v1';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../kit/lifetime.ts';
 import { Peer, relatedTask, served } from './peer.ts';
 
 const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/;
@@ -188,8 +188,7 @@ test('S2025-78 S2025-81: cancelling gives the task, cancelled by then', async ()
 });
 
 test('S2025-80 S2025-82: work that is cancelled stops, and what it does later changes nothing', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const file = join(folder, 'spin');
   await appendFile(file, '');
   const { peer } = await served();

@@ -1,12 +1,12 @@
 /** A client of 2026-07-28 that sends exactly what it is told, and a server to send it to. */
 
 import type { Tasks, TasksOptions } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
-import { onTestFinished } from 'vitest';
-import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
+import { serveFixture } from '../kit/serve.ts';
+import { untilStatus } from '../kit/until.ts';
+import { extension, frames, headersOf, type Message, requestOf, revision } from '../kit/wire.ts';
 
-export const revision = '2026-07-28';
-export const extension = 'io.modelcontextprotocol/tasks';
+export { extension, revision } from '../kit/wire.ts';
+
 export const withTasks = { extensions: { [extension]: {} }, elicitation: { form: {} }, sampling: {} };
 export const withoutTasks = { elicitation: { form: {} } };
 
@@ -19,14 +19,7 @@ export interface Reply {
   readonly error?: any;
 }
 
-export interface Frame {
-  readonly id?: unknown;
-  readonly method?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
-  readonly params?: any;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
-  readonly result?: any;
-}
+export type Frame = Message;
 
 export class Peer {
   readonly #url: string;
@@ -48,29 +41,15 @@ export class Peer {
     };
   }
 
-  async post(method: string, params: Record<string, unknown> = {}, signal?: AbortSignal): Promise<Response> {
-    const name = method.startsWith('tasks/') ? params.taskId : params.name;
-    return fetch(this.#url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': revision,
-        'mcp-method': method,
-        ...(typeof name === 'string' && { 'mcp-name': name }),
-        ...this.#headers,
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: ++this.#lastId,
-        method,
-        params: { ...params, _meta: { ...this.meta(), ...(params._meta as object) } },
-      }),
-      ...(signal && { signal }),
-    });
+  post(method: string, params: Message = {}, signal?: AbortSignal): Promise<Response> {
+    const _meta = { ...this.meta(), ...params._meta };
+    const message = requestOf(++this.#lastId, method, { ...params, _meta }, this.#capabilities);
+    const headers = { ...headersOf(method, params), ...this.#headers };
+    const body = JSON.stringify(message);
+    return fetch(this.#url, { method: 'POST', headers, body, ...(signal && { signal }) });
   }
 
-  async request(method: string, params: Record<string, unknown> = {}): Promise<Reply> {
+  async request(method: string, params: Message = {}): Promise<Reply> {
     const response = await this.post(method, params);
     return { status: response.status, ...((await response.json()) as Omit<Reply, 'status'>) };
   }
@@ -89,29 +68,15 @@ export class Peer {
   }
 
   /** Looks until the task is as wanted; the server pushes nothing here. */
-  async until(taskId: string, status: string): Promise<Reply['result']> {
-    for (;;) {
-      const { result } = await this.get(taskId);
-      if (result.status === status) return result;
-      if (['completed', 'failed', 'cancelled'].includes(result.status))
-        throw new Error(`The task is ${result.status}, and was to be ${status}.`);
-    }
+  until(taskId: string, status: string): Promise<Message> {
+    return untilStatus(() => this.get(taskId), status);
   }
 
   /** The frames of a subscription, as they come. */
   async *listen(notifications: object): AsyncGenerator<Frame> {
     const abort = new AbortController();
-    const response = await this.post('subscriptions/listen', { notifications }, abort.signal);
-    let text = '';
     try {
-      for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-        text += chunk;
-        for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-          const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-          text = text.slice(end + 2);
-          if (data) yield JSON.parse(data);
-        }
-      }
+      yield* frames(await this.post('subscriptions/listen', { notifications }, abort.signal));
     } finally {
       abort.abort();
     }
@@ -130,16 +95,7 @@ export interface Served {
 
 /** The fixture server, until the end of the test. */
 export async function served(options: Partial<TasksOptions> = {}): Promise<Served> {
-  const tasks = fixtureTasks({ store: storeFrom('memory:'), ...options });
-  await tasks.work({ concurrency: 32, grace: '100ms' });
-  const server = await serveHttp(tasks, fixtureFactory(tasks), { port: 0, grace: '1s', stopOn: [] });
-  onTestFinished(() => server.stop());
+  const server = await serveFixture(options);
   const { url } = server;
-  return {
-    tasks,
-    url,
-    peer: new Peer(url, withTasks),
-    plain: new Peer(url, withoutTasks),
-    stop: () => server.stop(),
-  };
+  return { ...server, peer: new Peer(url, withTasks), plain: new Peer(url, withoutTasks) };
 }

@@ -1,17 +1,11 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { durableTool } from 'holdfast';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { storeFrom } from '../fixture/server.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
 import { eventually } from '../serving/eventually.ts';
 import { HttpWire, newest, Requestor, serving, servingTools, sessionOn, tokens } from './requestor.ts';
-
-async function folder(): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'holdfast-'));
-  onTestFinished(() => rm(path, { recursive: true }));
-  return path;
-}
 
 type Gates = [PromiseWithResolvers<void>, PromiseWithResolvers<void>, PromiseWithResolvers<void>];
 
@@ -19,7 +13,7 @@ const minute = { ms: 60_000 };
 
 test('S1686-48: a cancelled request ends its task at once, and its work is stopped', async () => {
   const { requestor } = await serving();
-  const file = join(await folder(), 'spin');
+  const file = join(temporaryFolder(), 'spin');
   const { id } = await requestor.start('one', 'spin', { seconds: 60, file });
   await requestor.until('one', 'working');
   await requestor.cancel(id);
@@ -75,7 +69,7 @@ test('S1686-48: a request whose connection is gone can be cancelled over another
 });
 
 test('S1686-48 S1686-46: a request of a server that was restarted can be cancelled by its id and the name of its task', async () => {
-  const store = storeFrom(`sqlite:${join(await folder(), 'tasks.db')}`);
+  const store = storeFrom(`sqlite:${join(temporaryFolder(), 'tasks.db')}`);
   const first = await serving({ store });
   const exchange = await first.requestor.start('one', 'nap', minute);
   const port = Number(new URL(first.url).port);
@@ -165,7 +159,7 @@ test('the request of a task that somebody else cancels is answered with an error
 });
 
 test('a server that has the draft off passes over cancellations of what was made while it was on', async () => {
-  const store = storeFrom(`sqlite:${join(await folder(), 'tasks.db')}`);
+  const store = storeFrom(`sqlite:${join(temporaryFolder(), 'tasks.db')}`);
   const first = await serving({ store });
   const exchange = await first.requestor.start('one', 'nap', minute);
   const id = await newest(first.tasks);

@@ -1,12 +1,11 @@
 /** A requestor of SEP-1686 that sends exactly what it is told, over HTTP or a pipe, and remembers what it heard. */
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { setImmediate as turn } from 'node:timers/promises';
-import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, type DurableTool, type Tasks } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { onTestFinished } from 'vitest';
+import { serve } from '../kit/serve.ts';
+import { until, untilStatus } from '../kit/until.ts';
 import { frames, Peer as HttpPeer, type Message, served } from '../revision-2025-11-25/peer.ts';
 
 export type { Message } from '../revision-2025-11-25/peer.ts';
@@ -93,7 +92,6 @@ export class Exchange {
   readonly messages: Message[] = [];
   readonly reply: Promise<Message>;
   readonly #abort = new AbortController();
-  readonly #looks = new Set<() => void>();
 
   constructor(wire: Wire, request: Message & { id: string | number }) {
     this.id = request.id;
@@ -104,7 +102,6 @@ export class Exchange {
     const hear = (message: Message) => {
       this.messages.push(message);
       if (message.id === this.id && !('method' in message)) resolve(message);
-      for (const look of this.#looks) look();
     };
     wire
       .send(request, hear, this.#abort.signal)
@@ -114,17 +111,10 @@ export class Exchange {
   }
 
   /** Messages of that method, as soon as there are so many. */
-  heard(method: string, count: number): Promise<Message[]> {
-    return new Promise((resolve) => {
-      const look = () => {
-        const found = this.messages.filter((message) => message.method === method);
-        if (found.length < count) return;
-        this.#looks.delete(look);
-        resolve(found);
-      };
-      this.#looks.add(look);
-      look();
-    });
+  async heard(method: string, count: number): Promise<Message[]> {
+    const found = () => this.messages.filter((message) => message.method === method);
+    await until(() => found().length >= count);
+    return found();
   }
 
   async next(method: string): Promise<Message> {
@@ -199,16 +189,8 @@ export class Requestor {
     }
   }
 
-  async until(taskId: string, status: string): Promise<Message> {
-    for (const giveUpAt = performance.now() + 60_000; ; ) {
-      const { result } = await this.get(taskId);
-      // Over a pipe within one process, nothing else would have its turn.
-      await turn();
-      if (performance.now() > giveUpAt) throw new Error(`The task is ${result.status}, and stays so.`);
-      if (result.status === status) return result;
-      if (['completed', 'failed', 'cancelled', 'unknown'].includes(result.status))
-        throw new Error(`The task is ${result.status}, and was to be ${status}.`);
-    }
+  until(taskId: string, status: string): Promise<Message> {
+    return untilStatus(() => this.get(taskId), status);
   }
 
   /** Cancels the request that made a task, and names the task if it is told to. */
@@ -266,12 +248,6 @@ export async function unasked(peer: HttpPeer): Promise<Message[]> {
 export async function servingTools(tools: readonly DurableTool[]) {
   const tasks = createTasks({ store: () => openSqlite('memory:'), drafts, tools });
   await tasks.work({ grace: '100ms' });
-  const factory = () => {
-    const mcp = new McpServer({ name: 'serving', version: '1' });
-    tasks.attach(mcp);
-    return mcp;
-  };
-  const server = await serveHttp(tasks, factory, { port: 0, grace: '1s', stopOn: [] });
-  onTestFinished(() => server.stop());
-  return { tasks, url: server.url, requestor: await sessionOn(server.url) };
+  const { url } = await serve(tasks);
+  return { tasks, url, requestor: await sessionOn(url) };
 }

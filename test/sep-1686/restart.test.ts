@@ -1,9 +1,9 @@
 /** `kill -9`: what a requestor has named is there afterwards, under its name, and is carried out once. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { untilEnd } from '../kit/lifetime.ts';
+import { Program, sources } from '../kit/process.ts';
 import { Peer } from '../revision-2025-11-25/peer.ts';
 import { eventually } from '../serving/eventually.ts';
 import { Place } from '../serving/place.ts';
@@ -69,22 +69,13 @@ test.each([
 );
 
 /** The fixture server as a child of its client. */
-async function child(database: string): Promise<{ process: ChildProcess; requestor: Requestor }> {
+async function child(database: string): Promise<{ process: Program; requestor: Requestor }> {
   const program = join(import.meta.dirname, '../fixture/main.ts');
-  const args = [
-    '--conditions=holdfast-source',
-    program,
-    '--stdio',
-    '--drafts',
-    '--store',
-    `sqlite:${database}`,
-  ];
-  const process_ = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  onTestFinished(() => void process_.kill('SIGKILL'));
-  process_.stdin.on('error', () => {}); // It may be dead already.
-  const wire = new PipeWire(process_.stdout, process_.stdin);
+  const words = ['--stdio', '--drafts', '--store', `sqlite:${database}`];
+  const process = untilEnd(new Program(sources(program, ...words)));
+  const wire = new PipeWire(process.child.stdout!, process.child.stdin!);
   await wire.open();
-  return { process: process_, requestor: new Requestor(wire) };
+  return { process, requestor: new Requestor(wire) };
 }
 
 test('S1686-02 S1686-22 S1686-24: over a pipe, the next process knows the name, refuses it, and goes on with the work', async () => {
@@ -94,8 +85,7 @@ test('S1686-02 S1686-22 S1686-24: over a pipe, the next process knows the name, 
   const ledger = { file, steps: 6, delayMs: 100 };
   await first.requestor.start('one', 'ledger', ledger);
   await eventually(() => stepsOf(file)).toContain('2');
-  first.process.kill('SIGKILL');
-  await once(first.process, 'close');
+  await first.process.kill();
 
   const { requestor } = await child(place.database);
   expect((await requestor.begin('one', 'ledger', ledger).reply).error.code).toBe(-32602);

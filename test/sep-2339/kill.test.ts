@@ -1,17 +1,11 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { opened } from '../drafts/peer.ts';
 import { Peer } from '../revision-2025-11-25/peer.ts';
 import { Place } from '../serving/place.ts';
-import { HttpProcess } from '../serving/server-process.ts';
+import { serveProgram } from '../serving/server-process.ts';
 import { accept, Continuing, draft } from './peer.ts';
 
-async function serve(file: string): Promise<HttpProcess> {
-  const server = new HttpProcess('../sep-2339/server.ts', [file]);
-  onTestFinished(async () => {
-    await server.kill();
-  });
-  return server.ready();
-}
+const serve = (file: string) => serveProgram('sep-2339/server.ts', file);
 
 test('S2339-24: a server killed while a question is open: the same session answers the next, and no work begins anew', async () => {
   const place = Place.forTest();

@@ -1,10 +1,10 @@
 /** `node server.ts FILE`: a server with the draft on, whose tool writes down each time its work begins. */
 import { appendFile } from 'node:fs/promises';
-import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, type DurableTool, durableTool } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import { z } from 'zod';
+import { attached } from '../kit/attached.ts';
 
 const [file] = process.argv.slice(2) as [string];
 
@@ -21,9 +21,4 @@ const careful = durableTool(
 
 const tasks = createTasks({ store: sqlite(file), tools: [careful], drafts: ['sep-2339'] });
 await tasks.work();
-const factory = () => {
-  const mcp = new McpServer({ name: 'careful', version: '1.0.0' });
-  tasks.attach(mcp);
-  return mcp;
-};
-console.log(`ready ${(await serveHttp(tasks, factory, { port: 0 })).url}`);
+console.log(`ready ${(await serveHttp(tasks, attached(tasks), { port: 0 })).url}`);

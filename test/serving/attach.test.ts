@@ -1,12 +1,12 @@
 /** Durable tools on servers of the SDK, however their authors write them. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { McpServer, Server } from '@modelcontextprotocol/server';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { AttachedTooLate, createTasks, durableTool, type Tasks } from '../../src/index.ts';
 import { McpHandler } from '../../src/server.ts';
 import { openSqlite } from '../../src/sqlite.ts';
+import { originOf } from '../kit/serve.ts';
 import { RawClient } from './raw-client.ts';
 
 const durable = durableTool(
@@ -26,12 +26,7 @@ async function tasksForTest(): Promise<Tasks> {
 async function clientOf(tasks: Tasks, factory: () => McpServer | Server): Promise<RawClient> {
   const handler = new McpHandler(tasks, factory);
   const server = createServer(handler.node);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return new RawClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  return new RawClient(await originOf(server));
 }
 
 const introduction = { name: 'attach', version: '1' };

@@ -1,47 +1,30 @@
 /** Programs that only serve or work end soon after they were told to stop, whatever a handler has left behind. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import type { SpawnOptions } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { sqlite } from '../../src/sqlite.ts';
 import { fixtureTasks } from '../fixture/server.ts';
 import { fixtureArguments } from '../interop/fixture.ts';
+import { temporaryFolder, untilEnd } from '../kit/lifetime.ts';
+import { Program } from '../kit/process.ts';
 
 const root = join(import.meta.dirname, '../..');
 const holdfast = join(root, 'bin/holdfast.js');
-const clean = [0, null];
-
-function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), 'holdfast-exit-'));
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  return made;
-}
+const clean = { code: 0, signal: null };
 
 /** Resolves once it has said that it is ready. */
-async function started(args: readonly string[], cwd = root): Promise<ChildProcess> {
-  const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const [line] = await Promise.race([
-    once(createInterface({ input: child.stdout! }), 'line'),
-    once(child, 'close').then(() => ['']),
-  ]);
-  expect(line).not.toBe('');
-  return child;
-}
-
-function stopped(child: ChildProcess): Promise<unknown[]> {
-  const exit = once(child, 'exit');
-  child.kill('SIGTERM');
-  return exit;
+async function started(args: readonly string[], cwd = root): Promise<Program> {
+  const options: SpawnOptions = { cwd, stdio: ['ignore', 'pipe', 'inherit'] };
+  const program = untilEnd(new Program([process.execPath, ...args], options));
+  await program.line();
+  return program;
 }
 
 test.each(['all', 'worker'])(
   'a fixture with the role %s ends although a step ignores its signal, and its task goes on elsewhere',
   async (role) => {
-    const place = folder();
+    const place = temporaryFolder();
     const store = join(place, 'tasks.db');
     const file = join(place, 'begun');
     const tasks = fixtureTasks({ store: sqlite(store) });
@@ -50,7 +33,7 @@ test.each(['all', 'worker'])(
     const words = ['--role', role, '--port', '0', '--store', `sqlite:${store}`];
     const child = await started(fixtureArguments(...words));
     await expect.poll(() => existsSync(file)).toBe(true);
-    expect(await stopped(child)).toEqual(clean);
+    expect(await child.kill('SIGTERM')).toEqual(clean);
     const task = await tasks.get(id);
     expect(task).toMatchObject({ phase: 'running' });
     expect(task).not.toHaveProperty('holder');
@@ -65,10 +48,11 @@ test.each([
   ['worker', (store: string) => ['--store', store]],
   ['demo', () => ['--port', '0']],
 ] as const)('holdfast %s ends although something holds its process', async (command, options) => {
-  const place = folder();
+  const place = temporaryFolder();
   const store = join(place, 'tasks.db');
   await sqlite(store)().then((database) => database.close());
   writeFileSync(join(place, 'holdfast.json'), JSON.stringify({ commands: { true: { command: 'true' } } }));
   const args = ['--import', holding, holdfast, command, ...options(`sqlite:${store}`)];
-  expect(await stopped(await started(args, place))).toEqual(clean);
+  const program = await started(args, place);
+  expect(await program.kill('SIGTERM')).toEqual(clean);
 });

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTasks, type Tasks } from '../../src/index.ts';
 import { McpHandler } from '../../src/server.ts';
 import { sqlite } from '../../src/sqlite.ts';
+import { attached } from '../kit/attached.ts';
 import { eventually } from './eventually.ts';
-import { servingFactory } from './factory.ts';
 import { Place, standing } from './place.ts';
 import { accept, RawClient } from './raw-client.ts';
 import { servingTools } from './tools.ts';
@@ -42,7 +42,7 @@ describe.each(hosts)('%s', (_, host) => {
   beforeAll(async () => {
     tasks = createTasks({ store: sqlite(place.database), tools: servingTools, window: '1h' });
     await tasks.work();
-    const factory = servingFactory(tasks);
+    const factory = attached(tasks);
     handler = new McpHandler(tasks, () => {
       built++;
       return factory();

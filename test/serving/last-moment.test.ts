@@ -4,8 +4,8 @@ import { createTasks, type TasksOptions } from '../../src/index.ts';
 import { McpHandler } from '../../src/server.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
+import { attached } from '../kit/attached.ts';
 import { eventually } from './eventually.ts';
-import { servingFactory } from './factory.ts';
 import { Place, standing } from './place.ts';
 import { accept, type CallExtras, callParams, type Message, rawMessage } from './raw-client.ts';
 import { servingTools } from './tools.ts';
@@ -19,7 +19,7 @@ async function handlerFor(place: Place, options: Omit<TasksOptions, 'store' | 't
     await worker.stop();
     await tasks.close();
   });
-  const handler = new McpHandler(tasks, servingFactory(tasks));
+  const handler = new McpHandler(tasks, attached(tasks));
   return { tasks, handler };
 }
 

@@ -4,10 +4,9 @@
  */
 import { type IncomingMessage, request } from 'node:http';
 import { createInterface } from 'node:readline';
-import { setTimeout as pause } from 'node:timers/promises';
-
-const revision = '2026-07-28';
-const extension = 'io.modelcontextprotocol/tasks';
+import { all } from '../kit/all.ts';
+import { untilStatus } from '../kit/until.ts';
+import { extension, headersOf, requestOf } from '../kit/wire.ts';
 
 export interface RawClientOptions {
   /** Whether every request declares the Tasks extension. Default true. */
@@ -63,26 +62,10 @@ export interface CallExtras {
 
 let lastId = 0;
 
-/** The message of a request, with everything that 2026-07-28 wants in its `_meta`. */
 export function rawMessage(method: string, params: object, options: RawClientOptions = {}) {
   const { tasks = true, capabilities = { elicitation: {} } } = options;
-  const { _meta, ...rest } = params as { readonly _meta?: object };
-  return {
-    jsonrpc: '2.0',
-    id: ++lastId,
-    method,
-    params: {
-      ...rest,
-      _meta: {
-        'io.modelcontextprotocol/protocolVersion': revision,
-        'io.modelcontextprotocol/clientCapabilities': {
-          ...capabilities,
-          ...(tasks && { extensions: { [extension]: {} } }),
-        },
-        ..._meta,
-      },
-    },
-  };
+  const all = { ...capabilities, ...(tasks && { extensions: { [extension]: {} } }) };
+  return { ...requestOf(++lastId, method, params, all), id: lastId };
 }
 
 export function callParams(name: string, input: object = {}, { meta, ...extras }: CallExtras = {}): object {
@@ -123,13 +106,8 @@ export class RawClient {
   }
 
   /** Asks again until the task has come so far. */
-  async until(taskId: string, ...statuses: readonly string[]): Promise<Result> {
-    for (;;) {
-      const { result, error } = await this.get(taskId);
-      if (error) throw new Error(`tasks/get: ${error.message}`);
-      if (statuses.includes(result.status)) return result;
-      await pause(10);
-    }
+  until(taskId: string, ...statuses: readonly string[]): Promise<Result> {
+    return untilStatus(() => this.get(taskId), ...statuses) as Promise<Result>;
   }
 
   open(method: string, params: object): OpenRequest {
@@ -147,22 +125,10 @@ export class RawClient {
   }
 
   #post(method: string, params: object) {
-    const { token } = this.#options;
-    const { name, taskId } = params as { name?: string; taskId?: string };
     const body = JSON.stringify(rawMessage(method, params, this.#options));
     const { promise: response, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const sent = request(this.#url, {
-      method: 'POST',
-      agent: false,
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': revision,
-        'mcp-method': method,
-        ...((name ?? taskId) !== undefined && { 'mcp-name': name ?? taskId }),
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      },
-    });
+    const headers = headersOf(method, params, this.#options.token);
+    const sent = request(this.#url, { method: 'POST', agent: false, headers });
     sent.on('response', resolve);
     sent.on('error', reject);
     sent.end(body);
@@ -210,8 +176,7 @@ async function* messagesOf(response: IncomingMessage): AsyncGenerator<Message> {
 }
 
 async function replyOf(response: IncomingMessage): Promise<Reply> {
-  const messages: Message[] = [];
-  for await (const message of messagesOf(response)) messages.push(message);
+  const messages = await all(messagesOf(response));
   const last = messages.at(-1);
   if (!last || !('result' in last || 'error' in last)) throw new Error('The answer broke off.');
   return {

@@ -3,7 +3,7 @@ import { OAuthError, OAuthErrorCode } from '@modelcontextprotocol/server';
 import { createTasks, type Duration } from '../../src/index.ts';
 import { serveHttp, serveStdio } from '../../src/server.ts';
 import { sqlite } from '../../src/sqlite.ts';
-import { servingFactory } from './factory.ts';
+import { attached } from '../kit/attached.ts';
 import { servingTools } from './tools.ts';
 
 export interface ServerSettings {
@@ -43,7 +43,7 @@ if (concurrency !== 0)
     ...(concurrency !== undefined && { concurrency }),
     ...(workerGrace !== undefined && { grace: workerGrace }),
   });
-const factory = servingFactory(tasks);
+const factory = attached(tasks);
 const onError = (error: Error) => console.error(error);
 if (settings.stdio) await serveStdio(tasks, factory, { onError }).stopped;
 else {

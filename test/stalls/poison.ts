@@ -1,7 +1,7 @@
 /** Tasks that take their process with them, in the short lane with few deaths and a short lease. */
 import { describe, expect, test } from 'vitest';
 import type { Outcome, WorkOptions } from '../../src/index.ts';
-import { until } from '../chaos/until.ts';
+import { until } from '../kit/until.ts';
 import { assertsBounds, expectWithin } from '../kit/within.ts';
 import { Scene, type StoreName, type Worker } from './scene.ts';
 import { Supervisor } from './supervisor.ts';

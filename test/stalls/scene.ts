@@ -1,12 +1,12 @@
 /** Worker processes on one store, and tasks that their steps hold until they are released. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openStore } from '../../scripts/chaos/cluster/store.ts';
 import { createTasks, type LogEntry, type Outcome, type TaskId, type Tasks } from '../../src/index.ts';
-import { Child } from '../chaos/child.ts';
-import { until } from '../chaos/until.ts';
+import { Child } from '../kit/child.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
+import { until } from '../kit/until.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { type Returned, readLines, releaseFile, type StepLine } from './step-lines.ts';
 import { stallTools } from './tools.ts';
@@ -15,49 +15,37 @@ import type { Order, Said, WorkerSettings } from './worker.ts';
 export type StoreName = 'SQLite' | 'Postgres';
 export type SceneSettings = Pick<WorkerSettings, 'work' | 'deathsAllowed' | 'clockMs'>;
 
-const program = import.meta.resolve('./worker.ts');
 const preload = import.meta.resolve('../chaos/movable-clock.ts');
 /** Generous: the machine may be busy with other tests. */
 const patienceMs = 60_000;
 const mostHeld = 60;
 
-export class Worker {
-  readonly ready: Promise<unknown>;
-  readonly closed: Promise<number>;
+export class Worker extends Child<Said> {
   readonly log: LogEntry[] = [];
-  readonly #child: Child<Said>;
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #closed = Promise.withResolvers<number>();
+  readonly ready = this.#ready.promise;
+  readonly closed = this.#closed.promise;
 
   constructor(settings: WorkerSettings, heard: (said: Said) => void = () => {}) {
-    const ready = Promise.withResolvers<void>();
-    const closed = Promise.withResolvers<number>();
-    this.ready = ready.promise;
-    this.closed = closed.promise;
     const hear = (said: Said) => {
-      if (said.kind === 'ready') ready.resolve();
-      if (said.kind === 'closed') closed.resolve(said.ms);
+      if (said.kind === 'ready') this.#ready.resolve();
+      if (said.kind === 'closed') this.#closed.resolve(said.ms);
       if (said.kind === 'log') this.log.push(said.entry);
       heard(said);
     };
-    this.#child = new Child<Said>(program, settings, hear, { imports: [preload] });
+    super('stalls/worker.ts', settings, hear, { imports: [preload] });
   }
 
-  get pid(): number {
-    return this.#child.pid;
-  }
-
-  get exit(): Child<Said>['exit'] {
-    return this.#child.exit;
-  }
-
-  tell(order: Order): void {
-    this.#child.tell(order);
+  override tell(order: Order): void {
+    super.tell(order);
   }
 
   /** Stops the process with SIGSTOP for so long. */
   async stopFor(ms: number): Promise<void> {
-    this.#child.stop();
+    this.stop();
     await pause(ms);
-    this.#child.go();
+    this.go();
   }
 
   /** Stops its event loop for so long, and nothing else of the process. */
@@ -68,10 +56,6 @@ export class Worker {
 
   moveClock(ms: number): void {
     this.tell({ order: 'clock', ms });
-  }
-
-  async kill(): Promise<void> {
-    await this.#child.kill();
   }
 }
 
@@ -94,14 +78,11 @@ export class Scene implements AsyncDisposable {
   }
 
   static async on(name: StoreName, settings: SceneSettings): Promise<Scene> {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-stalls-'));
+    const folder = temporaryFolder();
     mkdirSync(join(folder, 'steps'));
     const database = name === 'Postgres' ? await freshDatabase() : undefined;
     const store = database?.url ?? `sqlite:${join(folder, 'tasks.db')}`;
-    return new Scene(folder, store, settings, async () => {
-      await database?.remove();
-      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-    });
+    return new Scene(folder, store, settings, async () => database?.remove());
   }
 
   /** Starts so many workers, and resolves when all of them work. */
@@ -132,7 +113,7 @@ export class Scene implements AsyncDisposable {
       if (ids.length === mostHeld) throw new Error(`Of ${mostHeld} tasks one worker got none.`);
       const [id] = await this.create('hold');
       ids.push(id!);
-      await until(() => this.lines().some(({ task }) => task === id), patienceMs);
+      await until(() => this.lines().some(({ task }) => task === id));
     }
     return ids;
   }

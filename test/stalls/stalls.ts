@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { TaskId, WorkOptions } from '../../src/index.ts';
-import { until } from '../chaos/until.ts';
+import { until } from '../kit/until.ts';
 import { Scene, type StoreName, type Worker } from './scene.ts';
 import { stepProblems } from './step-lines.ts';
 
@@ -127,7 +127,7 @@ export function stallTests(store: StoreName, { work, leaseMs, stallsMs, jumps, t
 
 async function holdSeveral(scene: Scene): Promise<TaskId[]> {
   const held = await scene.create('hold', 3);
-  await until(() => held.every((id) => scene.lines().some(({ task }) => task === id)), 60_000);
+  await until(() => held.every((id) => scene.lines().some(({ task }) => task === id)));
   return held;
 }
 

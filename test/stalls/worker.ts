@@ -1,9 +1,9 @@
 /** A worker process that tests stall, move the clock of, kill and close. Preloads `movable-clock.ts`. */
-import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { openStore } from '../../scripts/chaos/cluster/store.ts';
 import { createTasks, type LogEntry, type WorkOptions } from '../../src/index.ts';
 import { blockLoop, moveClock } from '../chaos/movable-clock.ts';
+import { say as print } from '../kit/child.ts';
 import { moment } from './step-lines.ts';
 import { stallTools, type ToolSettings } from './tools.ts';
 
@@ -28,9 +28,7 @@ export type Said =
 
 const beatMs = 100;
 
-function say(line: Said): void {
-  writeSync(1, `${JSON.stringify(line)}\n`);
-}
+const say: (line: Said) => void = print;
 
 const { store, work, clockMs = 0, ...settings }: WorkerSettings = JSON.parse(process.argv[2]!);
 moveClock(clockMs);

@@ -1,20 +1,12 @@
 /** Files with what tasks were asked and answered are for the user alone who made them, whatever the umask lets through. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { createInterface } from 'node:readline';
 import { openSqlite } from 'holdfast/sqlite';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../kit/lifetime.ts';
+import { Program } from '../kit/process.ts';
 
 const script = new URL('./private-life.ts', import.meta.url).pathname;
-
-function aFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-modes-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** The modes of everything below a folder, in octal, by path. */
 function modesIn(folder: string): Record<string, string> {
@@ -31,19 +23,16 @@ function modesIn(folder: string): Record<string, string> {
 async function whileOpen(folder: string, umask: string): Promise<Record<string, string>> {
   const command = `umask ${umask}; exec "$@"`;
   const node = [process.execPath, '--disable-warning=ExperimentalWarning', '--conditions=holdfast-source'];
-  const child = spawn('/bin/sh', ['-c', command, 'sh', ...node, script, folder], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const exited = once(child, 'exit');
-  await Promise.race([once(createInterface({ input: child.stdout }), 'line'), exited]);
+  const program = new Program(['/bin/sh', '-c', command, 'sh', ...node, script, folder]);
+  await program.line();
   const modes = modesIn(folder);
-  child.stdin.end();
-  expect(await exited).toEqual([0, null]);
+  program.child.stdin!.end();
+  expect(await program.exit).toEqual({ code: 0, signal: null });
   return modes;
 }
 
 test('what is made is for its user alone', async () => {
-  const modes = await whileOpen(aFolder(), '022');
+  const modes = await whileOpen(temporaryFolder(), '022');
   const names = Object.keys(modes).join('\n');
   for (const name of ['tasks.db', 'tasks.db-wal', 'tasks.db-shm', 'copy.db', 'calls.db', 'calls.db-wal'])
     expect(names).toContain(name);
@@ -56,7 +45,7 @@ test('what is made is for its user alone', async () => {
 });
 
 test('a store that others may read stays as it is, and so does what SQLite and we put next to it', async () => {
-  const folder = aFolder();
+  const folder = temporaryFolder();
   const file = join(folder, 'tasks.db');
   await (await openSqlite(file)).close();
   chmodSync(folder, 0o755);

@@ -1,12 +1,9 @@
-/** Each kind of store as a test of both sees it: a place of its own, and how to open it. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Database } from 'holdfast';
 import { type Encryption, openPostgres } from 'holdfast/postgres';
 import { openSqlite } from 'holdfast/sqlite';
 import { onTestFinished } from 'vitest';
 import type { Clock } from '../../src/model/clock.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { freshDatabase } from '../postgres/database.ts';
 
 export interface Opened extends Database {
@@ -27,11 +24,7 @@ export interface Kind {
 export const kinds: readonly Kind[] = [
   {
     name: 'SQLite',
-    async place() {
-      const folder = mkdtempSync(join(tmpdir(), 'holdfast-kinds-'));
-      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-      return join(folder, 'tasks.db');
-    },
+    place: async () => temporaryFile(),
   },
   {
     name: 'Postgres',

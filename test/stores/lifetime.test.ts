@@ -2,9 +2,7 @@
  * An open store keeps no process alive, nor does what it does in the background. But whoever waits for something, for
  * its closing too, is not left waiting by a process that ends for want of anything else to do.
  */
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
+import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createTasks, StoreClosed } from 'holdfast';
@@ -12,6 +10,8 @@ import { expect, test } from 'vitest';
 import { create } from '../../src/engine/transitions.ts';
 import { aTask } from '../../src/testing.ts';
 import { encryption } from '../encryption/keys.ts';
+import { untilEnd } from '../kit/lifetime.ts';
+import { Program, sources } from '../kit/process.ts';
 import { type Kind, kinds, open } from './kinds.ts';
 import { wave } from './waiting-life.ts';
 
@@ -45,17 +45,16 @@ test.each(kinds)(
     const place = await kind.place();
     await using tasks = createTasks({ tools: [wave], store: () => open(place) });
     await tasks.opened();
-    const args = ['--conditions=holdfast-source', script('./waiting-life.ts'), place];
-    const waiting = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    const exited = once(waiting, 'exit');
-    const lines = createInterface({ input: waiting.stdout })[Symbol.asyncIterator]();
-    const { value: id } = await lines.next();
+    const waiting = untilEnd(
+      new Program(sources(script('./waiting-life.ts'), place), { stdio: ['ignore', 'pipe', 'inherit'] }),
+    );
+    const id = await waiting.line();
     // It has nothing to do by now, and would be gone.
-    await Promise.race([exited, pause(1_000)]);
+    await Promise.race([waiting.exit, pause(1_000)]);
     await tasks.work();
-    expect((await tasks.outcome(id!)).kind).toBe('result');
-    expect(await lines.next()).toEqual({ value: 'result', done: false });
-    expect(await exited).toEqual([0, null]);
+    expect((await tasks.outcome(id)).kind).toBe('result');
+    expect(await waiting.exit).toEqual({ code: 0, signal: null });
+    expect(waiting.output).toBe(`${id}\nresult\n`);
   },
 );
 

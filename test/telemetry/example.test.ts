@@ -7,7 +7,7 @@ import { edges, Receiver } from './receiver.ts';
 const example = join(import.meta.dirname, '../../examples/operating/operating.ts');
 
 test('operating: the example of the guide is traced, counted, logged and ready', async () => {
-  await using receiver = await Receiver.start();
+  const receiver = await Receiver.start();
   const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=holdfast-source', example], {
     env: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: new URL(receiver.url).origin },
   });

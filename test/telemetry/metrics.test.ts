@@ -1,17 +1,16 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { createTasks, durableTool } from '../../src/index.ts';
 import { NothingCounted, serveHttp } from '../../src/server.ts';
 import { openSqlite, sqlite } from '../../src/sqlite.ts';
 import { telemetry } from '../../src/telemetry.ts';
+import { attached } from '../kit/attached.ts';
 import { eventually } from '../serving/eventually.ts';
-import { servingFactory } from '../serving/factory.ts';
 import { Place } from '../serving/place.ts';
 import { accept } from '../serving/raw-client.ts';
-import { HttpProcess } from '../serving/server-process.ts';
+import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
 import { Receiver } from './receiver.ts';
 import type { TelemetryServerSettings } from './server.ts';
 
@@ -38,12 +37,8 @@ function parsed(text: string): Map<string, number> {
   return samples;
 }
 
-async function serve(settings: TelemetryServerSettings): Promise<HttpProcess> {
-  const server = new HttpProcess('../telemetry/server.ts', [JSON.stringify(settings)]);
-  onTestFinished(async () => {
-    await server.kill();
-  });
-  return server.ready();
+function serve(settings: TelemetryServerSettings): Promise<HttpProcess> {
+  return serveProgram('telemetry/server.ts', JSON.stringify(settings));
 }
 
 async function metricsOf({ url }: { readonly url: string }): Promise<Map<string, number>> {
@@ -55,13 +50,12 @@ async function metricsOf({ url }: { readonly url: string }): Promise<Map<string,
 
 test('S1686-83, S2025-108: without any SDK Prometheus reads what happened, across a crash, and nothing is sent anywhere', async () => {
   const receiver = await Receiver.start();
-  onTestFinished(() => receiver[Symbol.asyncDispose]());
   // Variables that an SDK would heed, if there were one.
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = new URL(receiver.url).origin;
   onTestFinished(() => void delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT);
   const file = Place.forTest().database;
   const first = await serve({ file, stormy: true });
-  const crossing = once(createInterface({ input: first.child.stdout! }), 'line');
+  const crossing = first.line();
   const { result } = await first.client().call('voyage', { cargo: 'peat' });
   await crossing;
   const before = await metricsOf(first);
@@ -117,7 +111,7 @@ test('the queue is counted without a worker, with the age of the oldest', async 
 async function served(options: object = {}) {
   const database = await openSqlite('memory:');
   const tasks = createTasks({ store: database, tools: [], telemetry: telemetry() });
-  const server = await serveHttp(tasks, servingFactory(tasks), { port: 0, stopOn: [], ...options });
+  const server = await serveHttp(tasks, attached(tasks), { port: 0, stopOn: [], ...options });
   onTestFinished(() => server.stop());
   const status = async (path: string, init?: RequestInit) =>
     (await fetch(new URL(path, server.url), init)).status;
@@ -166,7 +160,7 @@ test('none of it is there unless it was asked for, and it can be reached only as
 
 test('metrics that nobody counts cannot be served', async () => {
   await using tasks = createTasks({ store: sqlite('memory:') });
-  await expect(serveHttp(tasks, servingFactory(tasks), { port: 0, metrics: '/metrics' })).rejects.toThrow(
+  await expect(serveHttp(tasks, attached(tasks), { port: 0, metrics: '/metrics' })).rejects.toThrow(
     NothingCounted,
   );
 });

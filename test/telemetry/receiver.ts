@@ -1,6 +1,6 @@
 /** A receiver of OTLP over HTTP, as JSON: what it was sent is there to be looked at. */
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { originOf } from '../kit/serve.ts';
 
 interface Value {
   readonly stringValue?: string;
@@ -27,7 +27,9 @@ interface TraceMessage {
   }[];
 }
 
-export class Receiver implements AsyncDisposable {
+/** Until the end of the test. */
+export class Receiver {
+  url = '';
   readonly spans: ReceivedSpan[] = [];
   /** The messages as they came. */
   readonly texts: string[] = [];
@@ -37,21 +39,12 @@ export class Receiver implements AsyncDisposable {
 
   static async start(): Promise<Receiver> {
     const receiver = new Receiver();
-    await new Promise<void>((resolve) => receiver.#server.listen(0, '127.0.0.1', resolve));
+    receiver.url = `${await originOf(receiver.#server)}/v1/traces`;
     return receiver;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1/traces`;
   }
 
   named(name: string): ReceivedSpan[] {
     return this.spans.filter((span) => span.name === name);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
   }
 
   async #take(req: IncomingMessage): Promise<void> {

@@ -6,7 +6,7 @@ import { createTasks, durableTool } from '../../src/index.ts';
 import { serveHttp } from '../../src/server.ts';
 import { sqlite } from '../../src/sqlite.ts';
 import { telemetry } from '../../src/telemetry.ts';
-import { servingFactory } from '../serving/factory.ts';
+import { attached } from '../kit/attached.ts';
 
 export interface TelemetryServerSettings {
   readonly file: string;
@@ -60,7 +60,7 @@ const voyage = durableTool(
 
 const tasks = createTasks({ store: sqlite(settings.file), tools: [voyage, leg], telemetry: telemetry() });
 await tasks.work();
-const { url, stopped } = await serveHttp(tasks, servingFactory(tasks), {
+const { url, stopped } = await serveHttp(tasks, attached(tasks), {
   port: 0,
   metrics: '/metrics',
   health: true,

@@ -1,10 +1,8 @@
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { eventually } from '../serving/eventually.ts';
 import { Place } from '../serving/place.ts';
 import { accept, type RawClient } from '../serving/raw-client.ts';
-import { HttpProcess } from '../serving/server-process.ts';
+import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
 import { attributesOf, edges, Receiver } from './receiver.ts';
 import type { TelemetryServerSettings } from './server.ts';
 
@@ -12,18 +10,8 @@ const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const caller = '00f067aa0ba902b7';
 const traceparent = `00-${traceId}-${caller}-01`;
 
-async function serve(settings: TelemetryServerSettings): Promise<HttpProcess> {
-  const server = new HttpProcess('../telemetry/server.ts', [JSON.stringify(settings)]);
-  onTestFinished(async () => {
-    await server.kill();
-  });
-  return server.ready();
-}
-
-async function received(): Promise<Receiver> {
-  const receiver = await Receiver.start();
-  onTestFinished(() => receiver[Symbol.asyncDispose]());
-  return receiver;
+function serve(settings: TelemetryServerSettings): Promise<HttpProcess> {
+  return serveProgram('telemetry/server.ts', JSON.stringify(settings));
 }
 
 /** Sends a ship off, with what the caller says about its trace. */
@@ -44,12 +32,12 @@ test.each([
 ])(
   'a task that was killed and resumed elsewhere is one tree below its caller; spans that are sent %s',
   async (_, batch) => {
-    const receiver = await received();
+    const receiver = await Receiver.start();
     const settings = { file: Place.forTest().database, otlp: receiver.url, batch };
     const first = await serve({ ...settings, stormy: true });
-    const crossing = once(createInterface({ input: first.child.stdout! }), 'line');
+    const crossing = first.line();
     const taskId = await sendOff(first.client(), { traceparent, tracestate: 'sea=calm' });
-    expect(await crossing).toEqual(['crossing']);
+    expect(await crossing).toBe('crossing');
     if (!batch) await eventually(() => receiver.named('step load')).toHaveLength(1);
     await first.kill();
 
@@ -96,10 +84,10 @@ test.each([
 );
 
 test('without a caller the task is the root of its trace, though another process ends it', async () => {
-  const receiver = await received();
+  const receiver = await Receiver.start();
   const settings = { file: Place.forTest().database, otlp: receiver.url };
   const first = await serve({ ...settings, stormy: true });
-  const crossing = once(createInterface({ input: first.child.stdout! }), 'line');
+  const crossing = first.line();
   const taskId = await sendOff(first.client());
   await crossing;
   await first.kill();
@@ -112,7 +100,7 @@ test('without a caller the task is the root of its trace, though another process
 });
 
 test('the header of the request is gone on with where its body says nothing, and what is malformed is not', async () => {
-  const receiver = await received();
+  const receiver = await Receiver.start();
   const server = await serve({ file: Place.forTest().database, otlp: receiver.url });
   const post = (header: string, meta: object) => callWithHeader(server.url, 'voyage', header, meta);
   const carrier = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
@@ -163,7 +151,7 @@ async function callWithHeader(url: string, tool: string, header: string, meta: o
 }
 
 test('a caller whose trace is not sampled gets no spans', async () => {
-  const receiver = await received();
+  const receiver = await Receiver.start();
   const server = await serve({ file: Place.forTest().database, otlp: receiver.url });
   const client = server.client();
   const unsampled = await sendOff(

@@ -1,8 +1,8 @@
 /** The processes of the cluster: started, killed, stopped for a while, continued and replaced. Every fate is recorded. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LogEntry } from '../../../src/index.ts';
-import { Child } from '../../../test/chaos/child.ts';
 import type { Random } from '../../../test/chaos/random.ts';
+import { Child } from '../../../test/kit/child.ts';
 import { Peer } from '../../../test/load/peer.ts';
 import type { Problem } from '../problem.ts';
 import { type Fate, type HistoryFile, moment } from './history.ts';

@@ -1,0 +1,41 @@
+/** Messages of 2026-07-28 as they go over the wire, for clients that send exactly what a test tells them. */
+export const revision = '2026-07-28';
+export const extension = 'io.modelcontextprotocol/tasks';
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
+export type Message = Record<string, any>;
+
+/** A request with everything that the revision requires in its `_meta`. What the test puts there wins. */
+export function requestOf(id: string | number, method: string, params: Message, capabilities: object) {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': revision,
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+  };
+  return { jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...meta, ...params._meta } } };
+}
+
+/** The headers of that request. */
+export function headersOf(method: string, { name, taskId }: Message, token?: string): Record<string, string> {
+  const subject = method.startsWith('tasks/') ? taskId : name;
+  return {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': revision,
+    'mcp-method': method,
+    ...(typeof subject === 'string' && { 'mcp-name': subject }),
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+  };
+}
+
+/** The messages on the stream of an answer, as they come. */
+export async function* frames(response: Response): AsyncGenerator<Message> {
+  let text = '';
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
+      text = text.slice(end + 2);
+      if (data) yield JSON.parse(data);
+    }
+  }
+}
