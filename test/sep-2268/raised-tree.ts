@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Random } from '../chaos/random.ts';
+import { type Random, seededRandom } from '../chaos/random.ts';
 import { type Message, type Peer, relatedTask } from '../revision-2025-11-25/peer.ts';
 import type { RawClient } from '../serving/raw-client.ts';
 import type { Fate, Plan } from './grown-tools.ts';
-import { ownKeys } from './plans.ts';
+import { ownKeys, randomPlan } from './plans.ts';
 import { grow, isDone } from './served.ts';
 import { checkNesting, type SeenTask, Witness } from './witness.ts';
 
@@ -20,37 +20,46 @@ const unknownTask = -32602;
 const patience = 2;
 
 /** The task that a message of a stream is about. */
-export function taskOf({ method, params }: Message): { taskId: string; parentTaskId?: string } | undefined {
+function taskOf({ method, params }: Message): { taskId: string; parentTaskId?: string } | undefined {
   return method === 'notifications/tasks/status' ? params : params?._meta?.[relatedTask];
 }
 
 /** Clients of the later revision, of the same owner. */
-export interface Later {
+interface Later {
   readonly aware: RawClient;
   readonly unaware: RawClient;
 }
 
 /** The machine was so busy that a tree was removed, rightly, before everything of it had been looked at. */
-export class PastItsTime extends Error {}
+class PastItsTime extends Error {}
 
 export class RaisedTree {
-  readonly trace: string[] = [];
+  /** When it is gone, if it is removed soon. */
+  removed: Promise<void> = Promise.resolve();
   readonly #peer: Peer;
   readonly #later: Later;
-  readonly #plan: Plan;
+  readonly #seed: number;
   readonly #random: Random;
+  readonly #plan: Plan;
   readonly #tally: Tally;
+  /** Tasks of trees before, whose end may be told once more. */
+  readonly #past: ReadonlySet<string>;
+  readonly #trace: string[] = [];
   readonly #results = new Map<string, Promise<void>>();
+  /** What was said of the tree before its id had come. */
+  readonly #early: Message[] = [];
   #witness!: Witness;
   #broken: unknown;
   #onNews: () => void = () => {};
 
-  constructor(peer: Peer, later: Later, plan: Plan, random: Random, tally: Tally) {
+  constructor(peer: Peer, later: Later, seed: number, tally: Tally, past: ReadonlySet<string>) {
     this.#peer = peer;
     this.#later = later;
-    this.#plan = plan;
-    this.#random = random;
+    this.#seed = seed;
+    this.#random = seededRandom(seed);
+    this.#plan = randomPlan(this.#random);
     this.#tally = tally;
+    this.#past = past;
   }
 
   get rootId(): string {
@@ -61,13 +70,37 @@ export class RaisedTree {
     return this.#witness.ids;
   }
 
-  async plant(task: object): Promise<void> {
-    this.#witness = new Witness(await grow(this.#peer, this.#plan, task), this.#plan);
+  /** Lets it grow and watches it to its end. */
+  async raise(): Promise<void> {
+    const isBrief = this.#random.chance(0.15);
+    try {
+      const rootId = await grow(this.#peer, this.#plan, isBrief ? { ttl: 1 } : {});
+      this.#witness = new Witness(rootId, this.#plan);
+      for (const message of this.#early) this.heard(message);
+      await this.#watch();
+    } catch (error) {
+      if (!(error instanceof PastItsTime)) this.#explain(error);
+    }
+    if (isBrief) this.removed = this.#watchRemoval().catch((error) => this.#explain(error));
+    // Whoever waits for it hears of it; until then nobody may be listening.
+    this.removed.catch(() => {});
+    this.#count('trees');
+  }
+
+  #explain(cause: unknown): never {
+    const story = [
+      (cause as Error).message,
+      `  HOLDFAST_TREE=${this.#seed} grows this tree alone.`,
+      `  plan: ${JSON.stringify(this.#plan)}`,
+      '  what happened:',
+      ...this.#trace.map((line) => `    ${line}`),
+    ];
+    throw new Error(story.join('\n'), { cause });
   }
 
   // --- Looking --------------------------------------------------------------------------------------------
 
-  async watch(): Promise<void> {
+  async #watch(): Promise<void> {
     for (let idle = 0; !this.#witness.isDone(this.rootId); ) {
       const before = this.#witness.statements;
       const { ids } = this.#witness;
@@ -85,12 +118,12 @@ export class RaisedTree {
     await this.#walk(true);
     await this.#list();
     const giveUp = new AbortController();
-    const tooLong = pause(10_000, 'too long', { signal: giveUp.signal }).catch(() => '');
+    const tooLong = pause(60_000, 'too long', { signal: giveUp.signal }).catch(() => '');
     const waited = await Promise.race([Promise.all(this.#results.values()), tooLong]);
     giveUp.abort();
     assert.notEqual(waited, 'too long', 'S2268-08: the result of a task that is done never came');
     for (let n = 0; !this.#witness.hasHeardTheEnd(); n++) {
-      assert(n < 100, 'the end of the tree was never told');
+      assert(n < 600, 'the end of the tree was never told');
       await this.#news(100);
     }
     if (this.#broken) throw this.#broken;
@@ -277,7 +310,9 @@ export class RaisedTree {
 
   heard(message: Message): void {
     const about = taskOf(message);
-    if (!about) return;
+    // Without one it takes back a question.
+    if (!about || this.#past.has(about.taskId)) return;
+    if (!this.#witness) return void this.#early.push(message);
     const { taskId, parentTaskId } = about;
     try {
       if (message.method === 'notifications/tasks/status') {
@@ -318,8 +353,11 @@ export class RaisedTree {
   // --- Removal --------------------------------------------------------------------------------------------
 
   /** Both ends of every link can be read until the whole tree is gone at once. */
-  async watchRemoval(): Promise<void> {
+  async #watchRemoval(): Promise<void> {
     const { ids } = this.#witness;
+    const { createdAt, ttl } = this.#witness.lastSaid(this.rootId)!;
+    // Until shortly before, there is nothing to see.
+    await pause(Math.max(0, Date.parse(createdAt) + (ttl ?? 0) - 200 - Date.now()));
     for (;;) {
       const taskId = this.#random.oneOf(ids);
       const { result, error } = await this.#peer.get(taskId);
@@ -351,8 +389,8 @@ export class RaisedTree {
   }
 
   #note(what: string): void {
-    this.trace.push(what);
-    if (this.trace.length > 200) this.trace.shift();
+    this.#trace.push(what);
+    if (this.#trace.length > 200) this.#trace.shift();
   }
 
   #count(what: string, times = 1): void {
