@@ -28,6 +28,11 @@ export function casesOf<C extends AsyncDisposable>(
   }));
 }
 
+/** Cases that need no client beforehand, by their whole titles. */
+export function titled(cases: Readonly<Record<string, InteropCase['run']>>): InteropCase[] {
+  return Object.entries(cases).map(([title, run]) => ({ title, run }));
+}
+
 /** Cases that would disturb each other. */
 export function oneByOne(name: string, cases: readonly InteropCase[]): InteropCase[] {
   return cases.map(({ title, run }) => ({ title, run: (world) => world.inTurn(name, () => run(world)) }));

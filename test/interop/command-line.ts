@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { until } from './case.ts';
+import { compileCache } from './fixture.ts';
 
 export interface Said {
   readonly code: number;
@@ -27,7 +28,7 @@ export abstract class CommandLine implements AsyncDisposable {
     this.#words = words;
     // It starts its background process as whatever is called node.
     const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
-    this.#env = { PATH, HOME: home, ...env };
+    this.#env = { PATH, HOME: home, ...compileCache, ...env };
   }
 
   run(...words: string[]): Promise<Said> {

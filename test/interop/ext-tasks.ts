@@ -13,7 +13,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
 import { z } from 'zod';
-import { type Cases, casesOf, type InteropCase, linesOf, says, spinning, until } from './case.ts';
+import { type Cases, casesOf, type InteropCase, linesOf, says, spinning, titled, until } from './case.ts';
 import { resumeElsewhere } from './client-process.ts';
 import { stdioFixture } from './fixture.ts';
 import { handOver, type Revision, TasksClient } from './tasks-client.ts';
@@ -182,7 +182,7 @@ async function startedBefore(url: URL, ...call: Arguments): Promise<string> {
   return handOver(await client.start(...call));
 }
 
-const inSecondProcess: Readonly<Record<string, InteropCase['run']>> = {
+const inSecondProcess = titled({
   async 'ext-tasks in a second process: a running task is resumed by its reference'(world) {
     const url = await world.url;
     const reference = await startedBefore(url, 'slow_compute', { seconds: 1, label: 'tides' });
@@ -232,12 +232,12 @@ const inSecondProcess: Readonly<Record<string, InteropCase['run']>> = {
     await client[Symbol.asyncDispose]();
     says(await resumeElsewhere(url, '2025-11-25', reference), 'Hello, Ada!');
   },
-};
+});
 
 export const extTasks: readonly InteropCase[] = [
   ...casesOf('ext-tasks over HTTP', http('2026-07-28'), { ...later, ...laterOverHttp }),
   ...casesOf('ext-tasks over stdio', stdio('2026-07-28'), later),
   ...casesOf('ext-tasks of 2025-11-25 over HTTP', http('2025-11-25'), { ...older, ...olderOverHttp }),
   ...casesOf('ext-tasks of 2025-11-25 over stdio', stdio('2025-11-25'), older),
-  ...Object.entries(inSecondProcess).map(([title, run]) => ({ title, run })),
+  ...inSecondProcess,
 ];

@@ -1,4 +1,5 @@
 /** The fixture server as a process of its own, with every dialect on, on a port of its choice. */
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServerProcess } from '../gateway/processes.ts';
 
@@ -14,8 +15,15 @@ export function fixtureArguments(...options: string[]): string[] {
   ];
 }
 
+/** Lets the many processes of a run share what Node compiled: they start in half the time. */
+export const compileCache = { NODE_COMPILE_CACHE: join(tmpdir(), 'holdfast-compile-cache') };
+
 /** For clients that start their server themselves. */
-export const stdioFixture = { command: process.execPath, args: fixtureArguments('--stdio') };
+export const stdioFixture = {
+  command: process.execPath,
+  args: fixtureArguments('--stdio'),
+  env: compileCache,
+};
 
 export type Fixture = ServerProcess;
 

@@ -5,7 +5,7 @@
  * of a task that failed, although an error result is one; `tasks-result` prints it.
  */
 import { equal, match, ok } from 'node:assert/strict';
-import { type Cases, casesOf, type InteropCase, says } from '../case.ts';
+import { type Cases, casesOf, type InteropCase, says, titled } from '../case.ts';
 import { CommandLine, type Said } from '../command-line.ts';
 import type { World } from '../world.ts';
 
@@ -61,9 +61,10 @@ const cases: Cases<Mcpc> = {
   },
 };
 
-const killed: InteropCase = {
-  title: 'mcpc: a detached task is fetched after its bridge and the server were killed, in the same session',
-  async run(world) {
+const killed = titled({
+  async 'mcpc: a detached task is fetched after its bridge and the server were killed, in the same session'(
+    world,
+  ) {
     await using server = await world.lasting();
     await using mcpc = await connectTo(world, server.url);
     const { answer } = await mcpc.call('slow_compute', 'seconds:=2', 'label:=tides', '--detach');
@@ -75,9 +76,9 @@ const killed: InteropCase = {
     says((await mcpc.task('result', answer.taskId)).answer, 'done tides');
     equal(mcpc.session!.mcpSessionId, mcpSessionId);
   },
-};
+});
 
 export const mcpc: readonly InteropCase[] = [
   ...casesOf('mcpc', async (world) => connectTo(world, await world.url), cases),
-  killed,
+  ...killed,
 ];

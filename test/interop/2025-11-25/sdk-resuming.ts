@@ -7,7 +7,7 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
-import { type InteropCase, says, until } from '../case.ts';
+import { says, titled, until } from '../case.ts';
 import { resumeElsewhere } from '../client-process.ts';
 import { connectSdkClient, type Question, resultOf, type SdkClient, start } from './sdk-client.ts';
 
@@ -46,7 +46,7 @@ async function connectPatient(url: URL): Promise<Patient> {
 
 const yes: ElicitResult = { action: 'accept', content: { confirm: true } };
 
-const cases: Readonly<Record<string, InteropCase['run']>> = {
+export const sdkResuming = titled({
   async 'SDK 1 in a second process: a task is looked at and waited for by its id'(world) {
     const url = await world.url;
     const client = await connectSdkClient(new StreamableHTTPClientTransport(url));
@@ -111,9 +111,4 @@ const cases: Readonly<Record<string, InteropCase['run']>> = {
     questions[2]!.answer({ action: 'decline' });
     says(await result, 'kept precious.txt');
   },
-};
-
-export const sdkResuming: readonly InteropCase[] = Object.entries(cases).map(([title, run]) => ({
-  title,
-  run,
-}));
+});
