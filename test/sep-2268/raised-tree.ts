@@ -24,10 +24,14 @@ function taskOf({ method, params }: Message): { taskId: string; parentTaskId?: s
   return method === 'notifications/tasks/status' ? params : params?._meta?.[relatedTask];
 }
 
-/** Clients of the later revision, of the same owner. */
-interface Later {
-  readonly aware: RawClient;
-  readonly unaware: RawClient;
+/** What the trees of one owner have in common. */
+export interface Garden {
+  readonly peer: Peer;
+  /** Clients of the later revision. */
+  readonly later: { readonly aware: RawClient; readonly unaware: RawClient };
+  readonly tally: Tally;
+  /** Tasks of trees before, whose end may be told once more. */
+  readonly past: Set<string>;
 }
 
 /** The machine was so busy that a tree was removed, rightly, before everything of it had been looked at. */
@@ -36,14 +40,10 @@ class PastItsTime extends Error {}
 export class RaisedTree {
   /** When it is gone, if it is removed soon. */
   removed: Promise<void> = Promise.resolve();
-  readonly #peer: Peer;
-  readonly #later: Later;
+  readonly #garden: Garden;
   readonly #seed: number;
   readonly #random: Random;
   readonly #plan: Plan;
-  readonly #tally: Tally;
-  /** Tasks of trees before, whose end may be told once more. */
-  readonly #past: ReadonlySet<string>;
   readonly #trace: string[] = [];
   readonly #results = new Map<string, Promise<void>>();
   /** What was said of the tree before its id had come. */
@@ -52,22 +52,19 @@ export class RaisedTree {
   #broken: unknown;
   #onNews: () => void = () => {};
 
-  constructor(peer: Peer, later: Later, seed: number, tally: Tally, past: ReadonlySet<string>) {
-    this.#peer = peer;
-    this.#later = later;
+  constructor(garden: Garden, seed: number) {
+    this.#garden = garden;
     this.#seed = seed;
     this.#random = seededRandom(seed);
     this.#plan = randomPlan(this.#random);
-    this.#tally = tally;
-    this.#past = past;
   }
 
-  get rootId(): string {
+  get #peer(): Peer {
+    return this.#garden.peer;
+  }
+
+  get #rootId(): string {
     return this.#witness.rootId;
-  }
-
-  get ids(): readonly string[] {
-    return this.#witness.ids;
   }
 
   /** Lets it grow and watches it to its end. */
@@ -81,6 +78,7 @@ export class RaisedTree {
     } catch (error) {
       if (!(error instanceof PastItsTime)) this.#explain(error);
     }
+    for (const id of this.#witness.ids) this.#garden.past.add(id);
     if (isBrief) this.removed = this.#watchRemoval().catch((error) => this.#explain(error));
     // Whoever waits for it hears of it; until then nobody may be listening.
     this.removed.catch(() => {});
@@ -101,7 +99,7 @@ export class RaisedTree {
   // --- Looking --------------------------------------------------------------------------------------------
 
   async #watch(): Promise<void> {
-    for (let idle = 0; !this.#witness.isDone(this.rootId); ) {
+    for (let idle = 0; !this.#witness.isDone(this.#rootId); ) {
       const before = this.#witness.statements;
       const { ids } = this.#witness;
       await this.#walk();
@@ -128,13 +126,13 @@ export class RaisedTree {
     }
     if (this.#broken) throw this.#broken;
     this.#witness.checkNewsAreComplete();
-    this.#count('tasks', this.ids.length);
+    this.#count('tasks', this.#witness.ids.length);
     this.#count('statements', this.#witness.statements);
   }
 
   /** From the root down, so that children are always asked for after their parents have been seen. */
   async #walk(everything = false): Promise<void> {
-    let level = [this.rootId];
+    let level = [this.#rootId];
     while (level.length > 0) {
       const wanted = level.filter(
         (id) => everything || !this.#witness.isDone(id) || this.#random.chance(0.1),
@@ -166,21 +164,21 @@ export class RaisedTree {
   }
 
   #isPastItsTime(): boolean {
-    const root = this.#witness.lastSaid(this.rootId);
+    const root = this.#witness.lastSaid(this.#rootId);
     return typeof root?.ttl === 'number' && Date.parse(root.createdAt) + root.ttl <= Date.now();
   }
 
   /** To those that do not know subtasks it is one task, with the questions of all. */
   async #lookFromOutside(): Promise<void> {
-    const { unaware } = this.#later;
-    const { result } = await unaware.get(this.rootId);
+    const { unaware } = this.#garden.later;
+    const { result } = await unaware.get(this.#rootId);
     assert(!('childTaskIds' in result), 'a link is shown to a client that does not know it');
     for (const [key, { params }] of Object.entries(result.inputRequests ?? {})) {
       const way = key.includes('/') ? `t.${key.slice(0, key.indexOf('/'))}` : 't';
       assert.equal(JSON.parse(params.message).label, way, `the question ${key} is that of another task`);
     }
     const child = this.#random.oneOf(this.#witness.ids);
-    if (child !== this.rootId)
+    if (child !== this.#rootId)
       assert.equal((await unaware.get(child)).error?.code, unknownTask, 'a child is shown to any client');
     this.#count('looks from outside');
   }
@@ -188,7 +186,7 @@ export class RaisedTree {
   /** The newest tree comes first, as a whole; others may have begun since. */
   async #list(): Promise<void> {
     const own: SeenTask[] = [];
-    const names = new Set<string>([this.rootId]);
+    const names = new Set<string>([this.#rootId]);
     const sentAt = this.#witness.now();
     const live = this.#witness.ids;
     const first = new Set<string>();
@@ -221,7 +219,7 @@ export class RaisedTree {
   /** What is new in a tree comes after what it hangs on. */
   #isOurs({ taskId, parentTaskId }: SeenTask, own: ReadonlySet<string>): boolean {
     const isKnown = (id: string) => own.has(id) || this.#witness.planOf(id) !== undefined;
-    return taskId === this.rootId || (parentTaskId !== undefined && isKnown(parentTaskId));
+    return taskId === this.#rootId || (parentTaskId !== undefined && isKnown(parentTaskId));
   }
 
   // --- Acting ---------------------------------------------------------------------------------------------
@@ -230,7 +228,7 @@ export class RaisedTree {
     const live = this.#witness.ids.filter((id) => !this.#witness.isDone(id));
     if (live.length === 0) return;
     // Now and then all of it, or it would take long to bring down a tree of many that hang.
-    await this.#cancel(this.#random.chance(0.4) ? this.rootId : this.#random.oneOf(live));
+    await this.#cancel(this.#random.chance(0.4) ? this.#rootId : this.#random.oneOf(live));
   }
 
   async #cancel(taskId: string): Promise<void> {
@@ -258,7 +256,7 @@ export class RaisedTree {
   /** Answers what is open by the later revision, which shows each task its own questions only. */
   async #update(taskId: string): Promise<void> {
     const plan = this.#witness.planOf(taskId)!;
-    const { result, error } = await this.#later.aware.get(taskId);
+    const { result, error } = await this.#garden.later.aware.get(taskId);
     assert(!error, `S2268-14: ${taskId} cannot be read by the later revision: ${error?.message}`);
     const open = Object.entries(result.inputRequests ?? {});
     assert.equal(result.status === 'input_required', open.length > 0);
@@ -267,7 +265,7 @@ export class RaisedTree {
       assert(ownKeys(plan).includes(key), `S2268-31: ${key} is not a question of ${plan.label}`);
       assert.equal(label, plan.label, 'S2268-31: a question is shown on another task than its own');
       if (fate !== 'update') continue;
-      const { error } = await this.#later.aware.update(taskId, {
+      const { error } = await this.#garden.later.aware.update(taskId, {
         [key]: { action: 'accept', content: { ok: true } },
       });
       assert(!error, error?.message);
@@ -311,7 +309,7 @@ export class RaisedTree {
   heard(message: Message): void {
     const about = taskOf(message);
     // Without one it takes back a question.
-    if (!about || this.#past.has(about.taskId)) return;
+    if (!about || this.#garden.past.has(about.taskId)) return;
     if (!this.#witness) return void this.#early.push(message);
     const { taskId, parentTaskId } = about;
     try {
@@ -355,7 +353,7 @@ export class RaisedTree {
   /** Both ends of every link can be read until the whole tree is gone at once. */
   async #watchRemoval(): Promise<void> {
     const { ids } = this.#witness;
-    const { createdAt, ttl } = this.#witness.lastSaid(this.rootId)!;
+    const { createdAt, ttl } = this.#witness.lastSaid(this.#rootId)!;
     // Until shortly before, there is nothing to see.
     await pause(Math.max(0, Date.parse(createdAt) + (ttl ?? 0) - 200 - Date.now()));
     for (;;) {
@@ -394,6 +392,7 @@ export class RaisedTree {
   }
 
   #count(what: string, times = 1): void {
-    this.#tally.set(what, (this.#tally.get(what) ?? 0) + times);
+    const { tally } = this.#garden;
+    tally.set(what, (tally.get(what) ?? 0) + times);
   }
 }

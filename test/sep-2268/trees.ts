@@ -39,11 +39,14 @@ export async function growTrees(count: number): Promise<Tally> {
 async function garden(server: Served, owner: string, nextSeed: () => number | undefined, tally: Tally) {
   const peer = await server.aware(owner);
   const later = { aware: server.later(owner), unaware: server.laterUnaware(owner) };
-  const trees: RaisedTree[] = [];
-  await using _ear = await Ear.open(peer, (message) => trees.at(-1)?.heard(message));
+  const removals: Promise<void>[] = [];
+  const own = { peer, later, tally, past: new Set<string>() };
+  let tree: RaisedTree | undefined;
+  await using _ear = await Ear.open(peer, (message) => tree?.heard(message));
   for (let seed = nextSeed(); seed !== undefined; seed = nextSeed()) {
-    trees.push(new RaisedTree(peer, later, seed, tally, new Set(trees.flatMap(({ ids }) => ids))));
-    await trees.at(-1)!.raise();
+    tree = new RaisedTree(own, seed);
+    await tree.raise();
+    removals.push(tree.removed);
   }
-  await Promise.all(trees.map(({ removed }) => removed));
+  await Promise.all(removals);
 }
