@@ -1,6 +1,6 @@
 /** The official suite against the fixture server: the Tasks extension first, then the rest of 2026-07-28. */
+import { startFixture } from '../interop/fixture.ts';
 import { othersExpected, tasksExpected } from './expected.ts';
-import { startServer } from './server-under-test.ts';
 import { record, serverScenarios } from './suite.ts';
 import { type Tally, tally } from './tally.ts';
 import { problems } from './verdict.ts';
@@ -16,10 +16,10 @@ export interface Part {
 export async function runTasks(): Promise<Part> {
   const all = await serverScenarios();
   const names = all.map(({ name }) => name).filter((name) => name.startsWith('tasks-'));
-  await using server = await startServer();
+  await using server = await startFixture();
   const tallies: Tally[] = [];
   // One by one, and without a revision: the suite then skips what belongs to an extension.
-  for (const name of names) tallies.push(...tally([name], await record(server.url, '--scenario', name)));
+  for (const name of names) tallies.push(...tally([name], await record(server.url.href, '--scenario', name)));
   return { tallies, problems: problems(tallies, tasksExpected) };
 }
 
@@ -27,8 +27,8 @@ export async function runTasks(): Promise<Part> {
 export async function runOthers(): Promise<Part> {
   const all = await serverScenarios();
   const names = all.filter(({ revisions }) => revisions.includes(revision)).map(({ name }) => name);
-  await using server = await startServer('--conformance');
-  const tallies = tally(names, await record(server.url, '--suite', 'all', '--spec-version', revision));
+  await using server = await startFixture({ conformance: true });
+  const tallies = tally(names, await record(server.url.href, '--suite', 'all', '--spec-version', revision));
   const { scenarios } = othersExpected;
   const miscounted =
     names.length === scenarios

@@ -1,5 +1,6 @@
 /** The official conformance suite, as the program that it is: what it can run, and what it says of a server. */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -66,10 +67,6 @@ async function run(...args: readonly string[]): Promise<{ code: number | null; o
     timeout: longestMs,
     killSignal: 'SIGKILL',
   });
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.on('close', resolve);
-    child.on('error', reject);
-  });
-  const [code, ...said] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
+  const [[code], ...said] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]);
   return { code, output: said.join('') };
 }

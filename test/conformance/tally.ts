@@ -9,13 +9,10 @@ export interface Tally {
   /** Nothing was checked, because the suite would not. */
   readonly skipped: boolean;
   /** What failed, and what the suite warns of: a SHOULD that the server does not follow. */
-  readonly shortfalls: readonly Shortfall[];
+  readonly shortfalls: readonly { readonly check: string; readonly message: string }[];
 }
 
-export interface Shortfall {
-  readonly check: string;
-  readonly message: string;
-}
+const nothing = { passed: 0, failed: 0, warned: 0, skipped: false, shortfalls: [] };
 
 interface Check {
   readonly id: string;
@@ -28,7 +25,7 @@ export function tally(scenarios: readonly string[], { code, output, checks }: Re
   const tallies = scenarios.map((scenario) => {
     const file = checks.get(scenario);
     if (file !== undefined) return counted(scenario, JSON.parse(file));
-    if (output.includes(`SKIPPED: scenario '${scenario}' `)) return nothingChecked(scenario);
+    if (output.includes(`SKIPPED: scenario '${scenario}' `)) return { ...nothing, scenario, skipped: true };
     return broken(scenario, `The suite wrote down no checks (exit code ${code}): ${output.slice(-1_000)}`);
   });
   if (code === 0 || tallies.some(({ failed }) => failed > 0)) return tallies;
@@ -37,16 +34,16 @@ export function tally(scenarios: readonly string[], { code, output, checks }: Re
 
 function counted(scenario: string, checks: readonly Check[]): Tally {
   if (checks.length === 0) return broken(scenario, 'The suite wrote down an empty list of checks.');
-  if (checks.every(({ status }) => status === 'SKIPPED')) return nothingChecked(scenario);
+  if (checks.every(({ status }) => status === 'SKIPPED')) return { ...nothing, scenario, skipped: true };
   const having = (wanted: string) => checks.filter(({ status }) => status === wanted);
   const failures = having('FAILURE');
   const warnings = having('WARNING');
   return {
+    ...nothing,
     scenario,
     passed: having('SUCCESS').length,
     failed: failures.length,
     warned: warnings.length,
-    skipped: false,
     shortfalls: [...failures, ...warnings].map(({ id, errorMessage = 'no reason given' }) => ({
       check: id,
       message: errorMessage,
@@ -54,11 +51,6 @@ function counted(scenario: string, checks: readonly Check[]): Tally {
   };
 }
 
-function nothingChecked(scenario: string): Tally {
-  return { scenario, passed: 0, failed: 0, warned: 0, skipped: true, shortfalls: [] };
-}
-
 function broken(scenario: string, message: string): Tally {
-  const shortfalls = [{ check: 'the run itself', message }];
-  return { scenario, passed: 0, failed: 1, warned: 0, skipped: false, shortfalls };
+  return { ...nothing, scenario, failed: 1, shortfalls: [{ check: 'the run itself', message }] };
 }

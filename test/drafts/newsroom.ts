@@ -1,9 +1,9 @@
 /** The server of the transcripts: a tool that asks before it publishes, one that has subtasks, and one that is quick. */
 import { McpServer } from '@modelcontextprotocol/server';
-import { createTasks, type DurableTool, durableResource, durableTool, type Task, type Tasks } from 'holdfast';
+import { createTasks, type DurableTool, durableResource, durableTool, type Task } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { Draft } from './peer.ts';
 
@@ -51,44 +51,15 @@ export async function newsroom(drafts: readonly Draft[]): Promise<Newsroom> {
     async ({ uri }) => uri,
   );
 
-  const tools = [publish, edition, count] as readonly DurableTool[];
-  const store = () => openSqlite('memory:');
   const tasks = createTasks({
     // What they are is said in docs/limits.md, and would fill the transcripts.
     showLimits: false,
-    store,
-    tools,
+    store: () => openSqlite('memory:'),
+    tools: [publish, edition, count] as readonly DurableTool[],
     resources: [archive],
     drafts,
   });
   await tasks.work();
-  return {
-    url: await serve(tasks),
-    until: (taskId, phase) => untilIt(taskId, (task) => task.phase === phase),
-    untilSubtask: (taskId) => untilIt(taskId, ({ childCount }) => childCount > 0),
-    stopPress,
-  };
-
-  async function untilIt(taskId: string, isSo: (task: Task) => boolean): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const look = async () => {
-      const task = await tasks.get(taskId);
-      if (task && isSo(task)) resolve();
-    };
-    const unsubscribe = await tasks.subscribe(() => void look());
-    await look();
-    await promise;
-    unsubscribe();
-  }
-
-  function stopPress(): () => void {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    press = promise;
-    return resolve;
-  }
-}
-
-async function serve(tasks: Tasks): Promise<string> {
   const factory = () => {
     const mcp = new McpServer({ name: 'newsroom', version: '1.0.0' });
     tasks.attach(mcp);
@@ -96,5 +67,18 @@ async function serve(tasks: Tasks): Promise<string> {
   };
   const { url, stop } = await serveHttp(tasks, factory, { port: 0, grace: '1s', stopOn: [] });
   onTestFinished(stop);
-  return url;
+  const untilIt = async (taskId: string, isSo: (task: Task) => boolean) => {
+    const look = async () => isSo((await tasks.get(taskId))!);
+    await expect.poll(look, { interval: 5 }).toBe(true);
+  };
+  return {
+    url,
+    until: (taskId, phase) => untilIt(taskId, (task) => task.phase === phase),
+    untilSubtask: (taskId) => untilIt(taskId, ({ childCount }) => childCount > 0),
+    stopPress() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      press = promise;
+      return resolve;
+    },
+  };
 }

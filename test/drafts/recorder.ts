@@ -17,12 +17,14 @@ const requestId = /^[a-z2-7]{12}-\d+(\.[\w-]+)?$/;
 const moment = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 const durations = ['ttl', 'ttlMs', 'keepAlive'];
 const minuteMs = 60_000;
+const clientInfo = { name: 'example-client', version: '1.0.0' };
 
 export class Recorder {
   readonly #url: string;
   readonly #answer: Answer;
   readonly #said: Said[] = [];
-  #headers: Record<string, string> = {};
+  #meta: object | undefined;
+  #sessionId: string | null | undefined;
   #lastId = 0;
 
   constructor(url: string, answer: Answer) {
@@ -32,18 +34,25 @@ export class Recorder {
 
   /** Opens a session of 2025-11-25. */
   async open(capabilities: object): Promise<void> {
-    this.#headers = { 'mcp-protocol-version': '2025-11-25' };
-    const clientInfo = { name: 'example-client', version: '1.0.0' };
     await this.request('initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo });
     await this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
   }
 
+  /** From now on requests are those of 2026-07-28, which say everything themselves. */
+  speakLater(capabilities: object): void {
+    this.#meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': clientInfo,
+      'io.modelcontextprotocol/clientCapabilities': capabilities,
+    };
+  }
+
   /** Sends a request and gives its result. */
-  async request(method: string, params: Message): Promise<Message> {
+  async request(method: string, said: Message): Promise<Message> {
     const id = ++this.#lastId;
+    const params = this.#meta ? { ...said, _meta: this.#meta } : said;
     const response = await this.#send({ jsonrpc: '2.0', id, method, params });
-    const sessionId = response.headers.get('mcp-session-id');
-    if (sessionId) this.#headers = { ...this.#headers, 'mcp-session-id': sessionId };
+    this.#sessionId ??= response.headers.get('mcp-session-id');
     for await (const message of messagesOf(response)) {
       this.#said.push({ from: 'server', message });
       if (message.id === id && !('method' in message)) return message.result;
@@ -53,30 +62,18 @@ export class Recorder {
     throw new Error(`${method} was not answered.`);
   }
 
-  /** A request of 2026-07-28, which says everything itself. */
-  requestLater(method: string, params: Message, capabilities: object): Promise<Message> {
-    const name = method.startsWith('tasks/') ? params.taskId : params.name;
-    this.#headers = {
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': method,
-      ...(name !== undefined && { 'mcp-name': name }),
-    };
-    const _meta = {
-      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-      'io.modelcontextprotocol/clientInfo': { name: 'example-client', version: '1.0.0' },
-      'io.modelcontextprotocol/clientCapabilities': capabilities,
-    };
-    return this.request(method, { ...params, _meta });
-  }
-
   #send(message: Message): Promise<Response> {
     this.#said.push({ from: 'client', message });
+    const name = message.params?.taskId ?? message.params?.name;
     return fetch(this.#url, {
       method: 'POST',
       headers: {
-        ...this.#headers,
         accept: 'application/json, text/event-stream',
         'content-type': 'application/json',
+        'mcp-protocol-version': this.#meta ? '2026-07-28' : '2025-11-25',
+        ...(this.#meta && { 'mcp-method': message.method }),
+        ...(this.#meta && name !== undefined && { 'mcp-name': name }),
+        ...(this.#sessionId && { 'mcp-session-id': this.#sessionId }),
       },
       body: JSON.stringify(message),
     });

@@ -17,8 +17,29 @@ const elicitation = { elicitation: {} };
 /** Whatever the server asks. */
 export const answer = () => approve;
 
+const task = { ttl: 3_600_000 };
+
 function flagging(draft: string): object {
   return { ...elicitation, experimental: { [draft]: {} } };
+}
+
+function extended(...extensions: readonly string[]): object {
+  const all = ['io.modelcontextprotocol/tasks', ...extensions].map((name) => [name, {}]);
+  return { elicitation: { form: {} }, extensions: Object.fromEntries(all) };
+}
+
+/** Calls a tool as a task of 2025-11-25. */
+async function called(client: Recorder, call: object): Promise<string> {
+  return (await client.request('tools/call', { ...call, task })).task.taskId;
+}
+
+/** Looks at a task and then at its first child, which has a question. */
+async function child(client: Recorder, { until, untilSubtask }: Newsroom, taskId: string): Promise<string> {
+  await untilSubtask(taskId);
+  const [first] = (await client.request('tasks/get', { taskId })).childTaskIds;
+  await until(first, 'waiting');
+  await client.request('tasks/get', { taskId: first });
+  return first;
 }
 
 export const scenarios: Readonly<Record<string, Scenario>> = {
@@ -26,8 +47,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     drafts: [],
     async talk(client, { until }) {
       await client.open(elicitation);
-      const { task } = await client.request('tools/call', { ...publish, task: { ttl: 3_600_000 } });
-      const { taskId } = task;
+      const taskId = await called(client, publish);
       await until(taskId, 'waiting');
       await client.request('tasks/get', { taskId });
       await client.request('tasks/result', { taskId });
@@ -51,30 +71,20 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     drafts: ['sep-2229'],
     async talk(client, { until }) {
       await client.open(flagging('sep-2229'));
-      await client.request('tools/call', {
-        name: 'count',
-        arguments: { text: 'Tides' },
-        task: { ttl: 3_600_000 },
-      });
-      const { task } = await client.request('resources/read', { uri: 'archive://1899' });
-      await until(task.taskId, 'done');
-      await client.request('tasks/result', { taskId: task.taskId });
+      await client.request('tools/call', { name: 'count', arguments: { text: 'Tides' }, task });
+      const { taskId } = (await client.request('resources/read', { uri: 'archive://1899' })).task;
+      await until(taskId, 'done');
+      await client.request('tasks/result', { taskId });
     },
   },
 
   'sep-2268': {
     drafts: ['sep-2268'],
-    async talk(client, { until, untilSubtask }) {
+    async talk(client, newsroom) {
       await client.open(flagging('sep-2268'));
-      const { task } = await client.request('tools/call', { ...edition, task: { ttl: 3_600_000 } });
-      const { taskId } = task;
-      await untilSubtask(taskId);
-      const { childTaskIds } = await client.request('tasks/get', { taskId });
-      const [child] = childTaskIds;
-      await until(child, 'waiting');
-      await client.request('tasks/get', { taskId: child });
-      await client.request('tasks/result', { taskId: child });
-      await until(taskId, 'done');
+      const taskId = await called(client, edition);
+      await client.request('tasks/result', { taskId: await child(client, newsroom, taskId) });
+      await newsroom.until(taskId, 'done');
       await client.request('tasks/get', { taskId });
     },
   },
@@ -84,8 +94,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     async talk(client, { until, stopPress }) {
       await client.open(flagging('sep-2339'));
       const print = stopPress();
-      const { task } = await client.request('tools/call', { ...publish, task: { ttl: 3_600_000 } });
-      const { taskId } = task;
+      const taskId = await called(client, publish);
       await until(taskId, 'waiting');
       await client.request('tasks/continue', { taskId });
       await client.request('tasks/continue', { taskId, inputResponses: { approve } });
@@ -98,33 +107,22 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   '2026-07-28': {
     drafts: [],
     async talk(client, { until }) {
-      const capabilities = {
-        elicitation: { form: {} },
-        extensions: { 'io.modelcontextprotocol/tasks': {} },
-      };
-      await client.requestLater('server/discover', {}, capabilities);
-      const { taskId } = await client.requestLater('tools/call', publish, capabilities);
+      client.speakLater(extended());
+      await client.request('server/discover', {});
+      const { taskId } = await client.request('tools/call', publish);
       await until(taskId, 'waiting');
-      await client.requestLater('tasks/get', { taskId }, capabilities);
-      await client.requestLater('tasks/update', { taskId, inputResponses: { approve } }, capabilities);
+      await client.request('tasks/get', { taskId });
+      await client.request('tasks/update', { taskId, inputResponses: { approve } });
       await until(taskId, 'done');
-      await client.requestLater('tasks/get', { taskId }, capabilities);
+      await client.request('tasks/get', { taskId });
     },
   },
 
   '2026-07-28-with-subtasks': {
     drafts: ['sep-2268'],
-    async talk(client, { until, untilSubtask }) {
-      const capabilities = {
-        elicitation: { form: {} },
-        extensions: { 'io.modelcontextprotocol/tasks': {}, 'dev.holdfast/subtasks': {} },
-      };
-      const { taskId } = await client.requestLater('tools/call', edition, capabilities);
-      await untilSubtask(taskId);
-      const { childTaskIds } = await client.requestLater('tasks/get', { taskId }, capabilities);
-      const [child] = childTaskIds;
-      await until(child, 'waiting');
-      await client.requestLater('tasks/get', { taskId: child }, capabilities);
+    async talk(client, newsroom) {
+      client.speakLater(extended('dev.holdfast/subtasks'));
+      await child(client, newsroom, (await client.request('tools/call', edition)).taskId);
     },
   },
 };

@@ -100,7 +100,7 @@ async function later({ url, token }: Scene, ...extensions: string[]): Promise<Vi
     extensions: Object.fromEntries(extensions.map((name) => [name, {}])),
     elicitation: { form: {} },
   };
-  const peer = new TokenPeer(url, capabilities, token);
+  const peer = new LaterPeer(url, capabilities, { authorization: `Bearer ${token}` });
   return {
     start: (name, input) => peer.start(name, input),
     look: async (taskId) => statusIn(await peer.get(taskId)),
@@ -118,38 +118,4 @@ async function later({ url, token }: Scene, ...extensions: string[]): Promise<Vi
 
 function statusIn({ result, error }: { result?: { status: string }; error?: { code: number } }) {
   return result?.status ?? error!.code;
-}
-
-/** A client of 2026-07-28 that shows a token. */
-class TokenPeer extends LaterPeer {
-  readonly #url: string;
-  readonly #token: string;
-  #lastId = 0;
-
-  constructor(url: string, capabilities: object, token: string) {
-    super(url, capabilities);
-    this.#url = url;
-    this.#token = token;
-  }
-
-  override post(method: string, params: Record<string, unknown> = {}): Promise<Response> {
-    const name = method.startsWith('tasks/') ? params.taskId : params.name;
-    return fetch(this.#url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        authorization: `Bearer ${this.#token}`,
-        'mcp-protocol-version': '2026-07-28',
-        'mcp-method': method,
-        'mcp-name': String(name),
-      },
-      body: JSON.stringify({
-        jsonrpc: '2.0',
-        id: ++this.#lastId,
-        method,
-        params: { ...params, _meta: this.meta() },
-      }),
-    });
-  }
 }

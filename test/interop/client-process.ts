@@ -1,32 +1,49 @@
 /**
- * A client that does one thing and is gone: `URL REVISION start TOOL INPUT` starts a task and prints the reference that
- * ext-tasks hands out, `URL REVISION resume REFERENCE` sees such a task through and prints its result.
+ * A client that does one thing and is gone: `URL KIND REFERENCE` sees a task through that another process has started,
+ * and prints its result. The reference is what ext-tasks hands out; for the SDK's first generation it is the task's id.
  */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { resultFromTaskOutcome, type TaskEnabledSession } from '@modelcontextprotocol/ext-tasks/client';
-import { connectOlderTasksClient } from './2025-11-25/ext-tasks-client.ts';
-import { connectTasksClient, handOver } from './tasks-client.ts';
+import { resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
+import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { connectSdkClient, resultOf } from './2025-11-25/sdk-client.ts';
+import { type Revision, TasksClient } from './tasks-client.ts';
 
-const revisions = { '2025-11-25': connectOlderTasksClient, '2026-07-28': connectTasksClient };
+type Kind = Revision | 'SDK 1';
 
-async function start(session: TaskEnabledSession, tool: string, input: string): Promise<void> {
-  const execution = await session.callTool(tool, JSON.parse(input));
-  if (execution.kind !== 'task') throw new Error(`${tool} was answered without a task.`);
-  console.log(JSON.stringify(await handOver(execution)));
+interface Resumed {
+  readonly content: unknown;
+  readonly structuredContent?: unknown;
+  /** When it came, and what it was asked: of the SDK's first generation. */
+  readonly status?: string;
+  readonly asked?: readonly string[];
 }
 
-async function resume(session: TaskEnabledSession, reference: string): Promise<void> {
-  const execution = await session.resumeTask(JSON.parse(reference));
-  const { outcome } = await execution.settle();
-  console.log(JSON.stringify(resultFromTaskOutcome(outcome)));
+/** In a process of its own. */
+export async function resumeElsewhere(url: URL, kind: Kind, reference: string): Promise<Resumed> {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    import.meta.filename,
+    url.href,
+    kind,
+    reference,
+  ]);
+  return JSON.parse(stdout);
 }
 
-type Words = [url: string, revision: keyof typeof revisions, act: 'start' | 'resume', string, string];
-const [url, revision, act, ...words] = process.argv.slice(2) as Words;
-try {
-  await using client = await revisions[revision](new StreamableHTTPClientTransport(new URL(url)));
-  await { start, resume }[act](client.session, ...words);
-} catch (error) {
-  console.error((error as Error).message);
-  process.exitCode = 1;
+async function resume(url: URL, kind: Kind, reference: string): Promise<object> {
+  if (kind === 'SDK 1') {
+    await using client = await connectSdkClient(new OlderTransport(url));
+    const { status } = await client.tasks.getTask(reference);
+    const { content } = await resultOf(client, reference);
+    return { status, content, asked: client.asked.map(({ message }) => message) };
+  }
+  await using client = await TasksClient.connect(new StreamableHTTPClientTransport(url), kind);
+  const execution = await client.session.resumeTask(JSON.parse(reference));
+  return resultFromTaskOutcome((await execution.settle()).outcome);
+}
+
+if (import.meta.main) {
+  const [url, kind, reference] = process.argv.slice(2) as [string, Kind, string];
+  console.log(JSON.stringify(await resume(new URL(url), kind, reference)));
 }

@@ -1,157 +1,120 @@
-/** The ext-tasks client on the SDK's client, revision 2026-07-28, over HTTP and over stdio. */
+/**
+ * The ext-tasks client on the SDK's client, over HTTP and over stdio, with 2026-07-28 and with 2025-11-25.
+ *
+ * With the older it asks for a result when it has seen that there is one, never before, so questions reach it only on
+ * the stream that belongs to no request. One about a task that it has not heard of yet it answers itself, with "cancel":
+ * a question must not overtake the answer that names its task. Of a task that failed it keeps the status message alone,
+ * and never asks for the result, which every error result has: neither its session nor its controller of a task can tell
+ * what the tool said.
+ */
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { join } from 'node:path';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
-import { until } from '../chaos/until.ts';
-import type { InteropCase } from './case.ts';
-import { linesOf } from './file.ts';
-import { fixtureArguments } from './fixture.ts';
-import { connectTasksClient, type TasksClient } from './tasks-client.ts';
+import { z } from 'zod';
+import { type Cases, casesOf, type InteropCase, linesOf, says, spinning, titled, until } from './case.ts';
+import { resumeElsewhere } from './client-process.ts';
+import { stdioFixture } from './fixture.ts';
+import { handOver, type Revision, TasksClient } from './tasks-client.ts';
 import type { World } from './world.ts';
 
-type Arguments = Parameters<TasksClient['session']['callTool']>[1];
+const connect = (url: URL, revision: Revision) =>
+  TasksClient.connect(new StreamableHTTPClientTransport(url), revision);
 
-interface TasksCase {
-  readonly title: string;
-  run(client: TasksClient, world: World): Promise<void>;
+const http = (revision: Revision) => async (world: World) => connect(await world.url, revision);
+
+const stdio = (revision: Revision) => () =>
+  TasksClient.connect(new StdioClientTransport(stdioFixture), revision);
+
+type Arguments = Parameters<TasksClient['outcome']>;
+
+async function resultOf(client: TasksClient, ...call: Arguments) {
+  return resultFromTaskOutcome(await client.outcome(...call));
 }
 
-async function started({ session }: TasksClient, tool: string, input: Arguments = {}) {
-  const execution = await session.callTool(tool, input);
-  if (execution.kind !== 'task') throw new Error(`${tool} was answered without a task.`);
-  return execution;
-}
+const yes = { action: 'accept', content: { confirm: true } };
+const count = ({ sent }: TasksClient, method: string) => sent.filter((one) => one === method).length;
 
-/** Calls a tool and drives its task to the end. */
-async function outcomeOf(client: TasksClient, tool: string, input: Arguments = {}) {
-  const { outcome } = await (await started(client, tool, input)).settle();
-  return outcome;
-}
-
-async function textOf(client: TasksClient, tool: string, input: Arguments = {}): Promise<string> {
-  const { content } = resultFromTaskOutcome(await outcomeOf(client, tool, input));
-  const [block, ...more] = content as { type: string; text: string }[];
-  deepEqual([block?.type, more], ['text', []]);
-  return block!.text;
-}
-
-const plainTool: TasksCase = {
-  title: 'a plain tool is answered at once',
-  async run({ session }) {
-    const execution = await session.callTool('greet', { name: 'Ada' });
-    equal(execution.kind, 'immediate');
-    const { outcome } = await execution.settle();
-    deepEqual(resultFromTaskOutcome(outcome).content, [{ type: 'text', text: 'Hello, Ada!' }]);
+const inBoth: Cases<TasksClient> = {
+  async 'a running task is cancelled, and its work stops'(client, world) {
+    const { input, stopped } = spinning(world);
+    const execution = await client.start('spin', input);
+    // Work is begun in the order in which it came: the other is running when this is done.
+    await client.outcome('slow_compute', { seconds: 0.1 });
+    await execution.cancel();
+    equal((await execution.settle()).outcome.status, 'cancelled');
+    await stopped();
   },
 };
 
-const task: TasksCase = {
-  title: 'a task is polled until its result is there',
-  async run(client) {
-    equal(await textOf(client, 'slow_compute', { seconds: 0.5, label: 'tides' }), 'done tides');
+// --- 2026-07-28 -------------------------------------------------------------------------------------------
+
+const later: Cases<TasksClient> = {
+  ...inBoth,
+  async 'a task is polled until its result is there'(client) {
+    says(await resultOf(client, 'slow_compute', { seconds: 0.5, label: 'tides' }), 'done tides');
     ok(client.sent.includes('tasks/get'));
   },
-};
-
-const oneQuestion: TasksCase = {
-  title: 'a question of a task is answered',
-  async run(client) {
-    equal(await textOf(client, 'confirm_delete', { filename: 'notes.txt' }), 'deleted notes.txt');
-    deepEqual([...client.asked], [['confirm', 'Delete notes.txt?']]);
+  async 'a question of a task is answered'(client) {
+    says(await resultOf(client, 'confirm_delete', { filename: 'notes.txt' }), 'deleted notes.txt');
+    deepEqual(
+      client.asked.map(({ key, message }) => [key, message]),
+      [['confirm', 'Delete notes.txt?']],
+    );
   },
-};
-
-const twoQuestions: TasksCase = {
-  title: 'two questions of a task are answered in one update',
-  async run(client) {
-    const yes = { action: 'accept', content: { confirm: true } };
-    deepEqual(JSON.parse(await textOf(client, 'multi_input')), [yes, yes]);
-    deepEqual([...client.asked.keys()], ['first', 'second']);
-    equal(client.sent.filter((method) => method === 'tasks/update').length, 1);
-  },
-};
-
-const questionBefore: TasksCase = {
-  title: 'a question before there is a task is answered, and then there is one',
-  async run(client) {
-    equal(await textOf(client, 'test_tool_with_task'), 'Hello, Ada!');
-    equal(client.sent.filter((method) => method === 'tools/call').length, 2);
-    ok(!client.sent.includes('tasks/update'));
-  },
-};
-
-const errorResult: TasksCase = {
-  title: 'a task that ends with an error result is completed',
-  async run(client) {
-    const outcome = await outcomeOf(client, 'failing_job');
-    equal(outcome.status, 'completed');
-    equal(resultFromTaskOutcome(outcome).isError, true);
-  },
-};
-
-const failure: TasksCase = {
-  title: 'a task that breaks the protocol is failed, with its error',
-  async run(client) {
-    const outcome = await outcomeOf(client, 'protocol_error_job');
-    ok(outcome.status === 'failed');
-    equal(outcome.error.code, -32603);
-    equal(outcome.error.message, 'The job broke the protocol, as it always does.');
-  },
-};
-
-const cancellation: TasksCase = {
-  title: 'a running task is cancelled, and its work stops',
-  async run(client, world) {
-    const file = join(await world.folder(), 'spun');
-    const execution = await started(client, 'spin', { seconds: 600, file });
-    await hasBegun(client);
-    await execution.cancel();
-    const { outcome } = await execution.settle();
-    equal(outcome.status, 'cancelled');
-    await until(() => linesOf(file).includes('stopped'));
-  },
-};
-
-/** Work is begun in the order in which it came: what was called before is running when this is done. */
-async function hasBegun(client: TasksClient): Promise<void> {
-  await outcomeOf(client, 'slow_compute', { seconds: 0.1 });
-}
-
-const subtasks: TasksCase = {
-  title: 'the questions of subtasks are asked by the task that the client knows',
-  async run(client) {
-    const input = { children: 2, depth: 2, delayMs: 0, ask: true };
-    equal(await textOf(client, 'fan_out', input), 'parent (parent 1.1 1.2) (parent 2.1 2.2)');
-    deepEqual([...client.asked.keys()].sort(), ['1.1/confirm', '1.2/confirm', '2.1/confirm', '2.2/confirm']);
-    equal(client.asked.get('2.1/confirm'), 'Go on with 2.1?');
-  },
-};
-
-const push: TasksCase = {
-  title: 'whoever listens to a task hears of every status without asking',
-  async run(client) {
-    const execution = await started(client, 'confirm_delete', { filename: 'notes.txt' });
-    await execution.detach();
-    const { taskId } = execution.handle;
+  async 'whoever listens to a task hears of every status without asking'(client) {
+    const taskId = await client.detached('confirm_delete', { filename: 'notes.txt' });
     const news = await client.listen(taskId);
     const asking = await news.of('input_required');
     equal(asking.taskId, taskId);
-    ok(asking.status === 'input_required' && 'confirm' in asking.inputRequests);
+    ok('confirm' in asking.inputRequests);
     await client.session.task(taskId).update({ confirm: { action: 'decline' } });
-    const end = await news.of('completed');
-    ok(end.status === 'completed');
-    deepEqual(end.result.content, [{ type: 'text', text: 'kept notes.txt' }]);
+    says((await news.of('completed')).result, 'kept notes.txt');
     ok(!client.sent.includes('tasks/get'));
     await news.close();
   },
 };
 
-const pushWhileDriving: TasksCase = {
-  title: 'a task that is listened to moves on by what is pushed, between the polls',
-  async run(client) {
-    const execution = await started(client, 'slow_compute', { seconds: 1.5 });
+const laterOverHttp: Cases<TasksClient> = {
+  async 'a plain tool is answered at once'(client) {
+    const execution = await client.call('greet', { name: 'Ada' });
+    equal(execution.kind, 'immediate');
+    says(resultFromTaskOutcome((await execution.settle()).outcome), 'Hello, Ada!');
+  },
+  async 'two questions of a task are answered in one update'(client) {
+    says(await resultOf(client, 'multi_input'), JSON.stringify([yes, yes]));
+    deepEqual(
+      client.asked.map(({ key }) => key),
+      ['first', 'second'],
+    );
+    equal(count(client, 'tasks/update'), 1);
+  },
+  async 'a question before there is a task is answered, and then there is one'(client) {
+    says(await resultOf(client, 'test_tool_with_task'), 'Hello, Ada!');
+    equal(count(client, 'tools/call'), 2);
+    ok(!client.sent.includes('tasks/update'));
+  },
+  async 'a task that ends with an error result is completed'(client) {
+    const outcome = await client.outcome('failing_job');
+    equal(outcome.status, 'completed');
+    equal((resultFromTaskOutcome(outcome) as { isError?: boolean }).isError, true);
+  },
+  async 'a task that breaks the protocol is failed, with its error'(client) {
+    const outcome = await client.outcome('protocol_error_job');
+    ok(outcome.status === 'failed');
+    equal(outcome.error.code, -32603);
+    equal(outcome.error.message, 'The job broke the protocol, as it always does.');
+  },
+  async 'the questions of subtasks are asked by the task that the client knows'(client) {
+    const input = { children: 2, depth: 2, delayMs: 0, ask: true };
+    says(await resultOf(client, 'fan_out', input), 'parent (parent 1.1 1.2) (parent 2.1 2.2)');
+    const asked = new Map(client.asked.map(({ key, message }) => [key, message]));
+    deepEqual([...asked.keys()].sort(), ['1.1/confirm', '1.2/confirm', '2.1/confirm', '2.2/confirm']);
+    equal(asked.get('2.1/confirm'), 'Go on with 2.1?');
+  },
+  async 'a task that is listened to moves on by what is pushed, between the polls'(client) {
+    const execution = await client.start('slow_compute', { seconds: 1.5 });
     const news = await client.listen(execution.handle.taskId);
     let seen = 0;
     const { outcome } = await execution.settle({
@@ -160,48 +123,121 @@ const pushWhileDriving: TasksCase = {
       },
     });
     equal(outcome.status, 'completed');
-    const polls = client.sent.filter((method) => method === 'tasks/get').length;
+    const polls = count(client, 'tasks/get');
     ok(seen > polls + 2, `${seen} states were seen with ${polls} polls.`);
     await news.close();
   },
 };
 
-function over(
-  transport: string,
-  connect: (world: World) => Promise<TasksClient>,
-  cases: readonly TasksCase[],
-) {
-  return cases.map(
-    ({ title, run }): InteropCase => ({
-      title: `ext-tasks over ${transport}: ${title}`,
-      async run(world) {
-        await using client = await connect(world);
-        await run(client, world);
-      },
-    }),
-  );
+// --- 2025-11-25 -------------------------------------------------------------------------------------------
+
+const older: Cases<TasksClient> = {
+  ...inBoth,
+  async 'a plain tool is answered at once, a durable one as a task'(client) {
+    const greeting = await client.call('greet', { name: 'Ada' });
+    equal(greeting.kind, 'immediate');
+    says(resultFromTaskOutcome((await greeting.settle()).outcome), 'Hello, Ada!');
+    says(await resultOf(client, 'slow_compute', { seconds: 0.5, label: 'tides' }), 'done tides');
+  },
+  async 'questions of a task come although nobody waits for its result, and are answered'(client) {
+    const execution = await client.start('multi_input');
+    const { outcome } = await execution.settle();
+    says(resultFromTaskOutcome(outcome), JSON.stringify([yes, yes]));
+    const { taskId } = execution.handle;
+    deepEqual(
+      client.asked.map((one) => [one.message, one.taskId]),
+      [
+        ['Confirm first?', taskId],
+        ['Confirm second?', taskId],
+      ],
+    );
+    ok(client.sent.indexOf('tasks/result') > client.sent.lastIndexOf('answer'));
+  },
+};
+
+const olderOverHttp: Cases<TasksClient> = {
+  async 'an error result is a failed task of which only the message is left; the server still has it'(
+    client,
+  ) {
+    const execution = await client.start('failing_job');
+    const { outcome } = await execution.settle();
+    const { taskId } = execution.handle;
+    const message = 'The job failed, as it always does.';
+    for (const failed of [outcome, await client.session.task(taskId).result()]) {
+      ok(failed.status === 'failed');
+      deepEqual([failed.error.message, failed.error.code], [message, undefined]);
+    }
+    const request = { method: 'tasks/result', params: { taskId } };
+    const payload = await client.client.request(request, z.looseObject({ isError: z.boolean() }));
+    says(payload, message);
+    equal(payload.isError, true);
+  },
+};
+
+// --- A task outlives the client that started it, and the server that it was started on -------------------
+
+/** Starts a task whose client is gone afterwards, and gives the reference to it. */
+async function startedBefore(url: URL, ...call: Arguments): Promise<string> {
+  await using client = await connect(url, '2026-07-28');
+  return handOver(await client.start(...call));
 }
 
-const http = ({ url }: World) => connectTasksClient(new StreamableHTTPClientTransport(url));
+const inSecondProcess = titled({
+  async 'ext-tasks in a second process: a running task is resumed by its reference'(world) {
+    const url = await world.url;
+    const reference = await startedBefore(url, 'slow_compute', { seconds: 1, label: 'tides' });
+    says(await resumeElsewhere(url, '2026-07-28', reference), 'done tides');
+  },
+  async 'ext-tasks in a second process: a task goes on after its server was killed in the middle'(world) {
+    await using server = await world.lasting();
+    const [file, steps] = [join(world.folder(), 'ledger'), 20];
+    const reference = await startedBefore(server.url, 'ledger', { file, steps, delayMs: 100 });
+    await until(() => linesOf(file).length >= 2);
+    await server.kill();
+    const written = linesOf(file).length;
+    ok(written < steps, 'The server was killed too late.');
 
-const stdio = () =>
-  connectTasksClient(
-    new StdioClientTransport({ command: process.execPath, args: fixtureArguments('--stdio') }),
-  );
+    await server.start();
+    const resumed = await resumeElsewhere(server.url, '2026-07-28', reference);
+    says(resumed, `done ${steps}`);
+    deepEqual(resumed.structuredContent, { steps, passes: 2 });
+    const numbers = linesOf(file).map((line) => Number(line.split(' ')[0]));
+    // The step that was under way is done again, and no other.
+    const repeated = numbers.filter((number, index) => numbers.indexOf(number) < index);
+    ok(repeated.length === 0 || repeated.join() === String(written), `Repeated: ${repeated}`);
+    equal(new Set(numbers).size, steps);
+  },
+  async 'ext-tasks in a second process: a question that was asked before the server was killed is answered'(
+    world,
+  ) {
+    await using server = await world.lasting();
+    const reference = await startedBefore(server.url, 'confirm_delete', { filename: 'notes.txt' });
+    const client = await connect(server.url, '2026-07-28');
+    await (await client.listen(JSON.parse(reference).taskId)).of('input_required');
+    await client[Symbol.asyncDispose]();
+    await server.kill();
+    await server.start();
+    says(await resumeElsewhere(server.url, '2026-07-28', reference), 'deleted notes.txt');
+  },
+  async 'ext-tasks of 2025-11-25 in a second process: a question that the first left open is answered'(
+    world,
+  ) {
+    const url = await world.url;
+    const { promise: never } = Promise.withResolvers<never>();
+    const transport = new StreamableHTTPClientTransport(url);
+    await using client = await TasksClient.connect(transport, '2025-11-25', () => never);
+    const execution = await client.start('ask_name');
+    await until(() => client.asked.length === 1);
+    const reference = await handOver(execution);
+    await client[Symbol.asyncDispose]();
+    says(await resumeElsewhere(url, '2025-11-25', reference), 'Hello, Ada!');
+  },
+});
 
 export const extTasks: readonly InteropCase[] = [
-  ...over('HTTP', http, [
-    plainTool,
-    task,
-    oneQuestion,
-    twoQuestions,
-    questionBefore,
-    errorResult,
-    failure,
-    cancellation,
-    subtasks,
-    push,
-    pushWhileDriving,
-  ]),
-  ...over('stdio', stdio, [task, oneQuestion, cancellation, push]),
+  ...casesOf('ext-tasks over HTTP', http('2026-07-28'), { ...later, ...laterOverHttp }),
+  ...casesOf('ext-tasks over stdio', stdio('2026-07-28'), later),
+  ...casesOf('ext-tasks of 2025-11-25 over HTTP', http('2025-11-25'), { ...older, ...olderOverHttp }),
+  ...casesOf('ext-tasks of 2025-11-25 over stdio', stdio('2025-11-25'), older),
+  ...inSecondProcess,
 ];

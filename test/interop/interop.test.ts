@@ -1,14 +1,9 @@
-/** The cases of `npm run interop`, one test each. */
-import { afterAll, beforeAll, test } from 'vitest';
-import { runCase } from './case.ts';
-import { cases } from './cases.ts';
+/** The cases of `npm run interop`, one test each, but for those of the gateway. */
+import { afterAll, test } from 'vitest';
+import { direct } from './cases.ts';
 import { World } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await World.open();
-});
+const world = new World();
 afterAll(() => world[Symbol.asyncDispose]());
 
-// Each has its own limit, which begins when it is its turn.
-for (const interop of cases) test.concurrent(interop.title, () => runCase(interop, world), 120_000);
+for (const { title, run } of direct) test.concurrent(title, () => run(world));

@@ -1,10 +1,15 @@
-/** The client that the authors of the Tasks extension publish (`ext-tasks`), on the SDK's client and any transport. */
+/**
+ * The client that the authors of the Tasks extension publish (`ext-tasks`), on the SDK's client and any transport, in
+ * either revision. In 2025-11-25, which is what it becomes with the SDK's client as it is by default, questions come to
+ * it on the connection itself.
+ */
 import { Client, type SubscriptionFilter, type Transport } from '@modelcontextprotocol/client';
 import {
   type ApplicationElicitResult,
   type ApplicationInputHandler,
   type ApplicationInputRequest,
   createTaskSessionFromClient,
+  DispatchError,
   type RawClientDispatch,
   type SerializedTaskReference,
   type TaskEnabledSession,
@@ -13,94 +18,140 @@ import {
   isTaskStatusNotificationV2,
   type TaskStatusNotificationV2,
 } from '@modelcontextprotocol/ext-tasks/core/v2';
-import { rawDispatch } from './raw-dispatch.ts';
+import { until } from './case.ts';
 
-const extension = 'io.modelcontextprotocol/tasks';
-export const revision = '2026-07-28';
+export type Revision = '2025-11-25' | '2026-07-28';
+type Execution = Awaited<ReturnType<TaskEnabledSession['callTool']>>;
+type TaskExecution = Extract<Execution, { kind: 'task' }>;
+type News = TaskStatusNotificationV2['params'];
+type Input = Parameters<TaskEnabledSession['callTool']>[1];
+type Answer = (
+  request: ApplicationInputRequest,
+) => ApplicationElicitResult | Promise<ApplicationElicitResult>;
 
-/** What a reference to a task is bound to. A server that was restarted on another port is still the same one. */
-export const endpointId = 'holdfast-fixture';
-
+/** What a reference to a task is bound to. A server that was restarted is still the same one. */
+const endpointId = 'holdfast-fixture';
 const clientInfo = { name: 'holdfast-interop', version: '1.0.0' };
-const clientCapabilities = { elicitation: { form: {} }, extensions: { [extension]: {} } };
+const elicitation = { form: {} };
+const later = { elicitation, extensions: { 'io.modelcontextprotocol/tasks': {} } };
 
-export interface TasksClient extends AsyncDisposable {
-  readonly session: TaskEnabledSession;
-  /** The methods of all requests that ext-tasks has sent. */
-  readonly sent: readonly string[];
-  /** The questions that were put to this client: each key with its message. */
-  readonly asked: ReadonlyMap<string, string>;
-  listen(taskId: string): Promise<News>;
+interface Asked {
+  readonly key: string;
+  readonly message: string;
+  readonly taskId: string | undefined;
 }
 
-/** What is pushed about tasks. */
-export interface News {
-  /** Resolves with the first news of that status, whether it has come or is still to come. */
-  of(status: string): Promise<TaskStatusNotificationV2['params']>;
-  close(): Promise<void>;
+export class TasksClient implements AsyncDisposable {
+  readonly client: Client;
+  session!: TaskEnabledSession;
+  /** The methods of all requests that were sent, and `answer` for each question that was answered. */
+  readonly sent: string[] = [];
+  /** The questions that were put to this client. */
+  readonly asked: Asked[] = [];
+  readonly #revision: Revision;
+  readonly #news: unknown[] = [];
+
+  static async connect(transport: Transport, revision: Revision, answer?: Answer): Promise<TasksClient> {
+    const client = new TasksClient(revision);
+    await client.#connect(transport, answer);
+    return client;
+  }
+
+  private constructor(revision: Revision) {
+    this.#revision = revision;
+    this.client =
+      revision === '2025-11-25'
+        ? new Client(clientInfo, { capabilities: { elicitation } })
+        : new Client(clientInfo, { capabilities: later, versionNegotiation: { mode: 'auto' } });
+  }
+
+  async #connect(transport: Transport, answer: Answer = answerTo): Promise<void> {
+    const { client } = this;
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => {
+      this.sent.push('method' in message ? message.method : 'answer');
+      return send(message, options);
+    };
+    client.fallbackNotificationHandler = async (notification) => void this.#news.push(notification);
+    await client.connect(transport);
+    const negotiated = client.getNegotiatedProtocolVersion();
+    if (negotiated !== this.#revision) throw new Error(`The client speaks ${negotiated}.`);
+    this.session = createTaskSessionFromClient(client, {
+      endpointId,
+      ...(negotiated !== '2025-11-25' && {
+        rawDispatch: rawDispatch(transport),
+        v2RequestFraming: { protocolVersion: negotiated, clientInfo, clientCapabilities: later },
+      }),
+      onInputRequest: (async (request, { inputId, taskId }) => {
+        this.asked.push({ key: String(inputId), message: String(request.params?.message), taskId });
+        return answer(request);
+      }) as ApplicationInputHandler['handle'],
+    });
+  }
+
+  /** Asks for a task, which in 2025-11-25 this client otherwise does only with tools that demand it. */
+  call(tool: string, input: Input = {}): Promise<Execution> {
+    const isLater = this.#revision !== '2025-11-25';
+    return this.session.callTool(tool, input, isLater ? undefined : { task: { preference: 'prefer' } });
+  }
+
+  async start(tool: string, input?: Input): Promise<TaskExecution> {
+    const execution = await this.call(tool, input);
+    if (execution.kind !== 'task') throw new Error(`${tool} was answered without a task.`);
+    return execution;
+  }
+
+  /** Calls a tool and drives its task to the end. */
+  async outcome(tool: string, input?: Input) {
+    return (await (await this.start(tool, input)).settle()).outcome;
+  }
+
+  /** Leaves the task alone. */
+  async detached(tool: string, input?: Input): Promise<TaskExecution['handle']['taskId']> {
+    const execution = await this.start(tool, input);
+    await execution.detach();
+    return execution.handle.taskId;
+  }
+
+  /** Whoever listens waits for the first news of a status, whether it has come or is still to come. */
+  async listen(taskId: string) {
+    // The SDK passes on what it does not know, but its type does not name it.
+    const subscription = await this.client.listen({ taskIds: [taskId] } as SubscriptionFilter);
+    return {
+      close: () => subscription.close(),
+      of: async <S extends News['status']>(status: S): Promise<News & { status: S }> => {
+        await until(() => this.#pushed().some((news) => news.status === status));
+        return this.#pushed().find((news) => news.status === status) as News & { status: S };
+      },
+    };
+  }
+
+  #pushed(): News[] {
+    return this.#news.map((notification) => {
+      if (isTaskStatusNotificationV2(notification)) return notification.params;
+      throw new Error(`This is no news of a task: ${JSON.stringify(notification)}`);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.session.close();
+    await this.client.close();
+  }
 }
-
-export async function connectTasksClient(transport: Transport): Promise<TasksClient> {
-  const client = new Client(clientInfo, {
-    capabilities: clientCapabilities,
-    versionNegotiation: { mode: 'auto' },
-  });
-  const pushed = new Pushed();
-  client.fallbackNotificationHandler = async (notification) => pushed.take(notification);
-  await client.connect(transport);
-  if (client.getNegotiatedProtocolVersion() !== revision)
-    throw new Error(`The client speaks ${client.getNegotiatedProtocolVersion()}.`);
-
-  const sent: string[] = [];
-  const asked = new Map<string, string>();
-  const raw = rawDispatch(transport);
-  const counted: RawClientDispatch = (request, options) => {
-    sent.push((request as { method: string }).method);
-    return raw(request, options);
-  };
-  const session = createTaskSessionFromClient(client, {
-    endpointId,
-    rawDispatch: counted,
-    v2RequestFraming: { protocolVersion: revision, clientInfo, clientCapabilities },
-    onInputRequest: (async (request, { inputId }) => {
-      asked.set(String(inputId), String(request.params?.message));
-      return answerTo(request);
-    }) as ApplicationInputHandler['handle'],
-  });
-  return {
-    session,
-    sent,
-    asked,
-    async listen(taskId) {
-      // The SDK passes on what it does not know, but its type does not name it.
-      const subscription = await client.listen({ taskIds: [taskId] } as SubscriptionFilter);
-      return {
-        of: (status) => pushed.of(status),
-        close: () => subscription.close(),
-      };
-    },
-    async [Symbol.asyncDispose]() {
-      await session.close();
-      await client.close();
-    },
-  };
-}
-
-type Execution = Extract<Awaited<ReturnType<TaskEnabledSession['callTool']>>, { kind: 'task' }>;
 
 /**
  * Leaves a task to whoever has the reference. It waits until the execution has noticed: a session of ext-tasks that is
  * closed in the same breath cancels the task that was handed over.
  */
-export async function handOver(execution: Execution): Promise<SerializedTaskReference> {
+export async function handOver(execution: TaskExecution): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<SerializedTaskReference>();
   await execution.handoff(resolve);
   await execution.result();
-  return promise;
+  return JSON.stringify(await promise);
 }
 
 /** Says yes to everything, and its name where it is asked for one. */
-export function answerTo({ params }: ApplicationInputRequest): ApplicationElicitResult {
+function answerTo({ params }: ApplicationInputRequest): ApplicationElicitResult {
   const schema = params?.requestedSchema as { readonly properties: object } | undefined;
   return {
     action: 'accept',
@@ -108,30 +159,30 @@ export function answerTo({ params }: ApplicationInputRequest): ApplicationElicit
   };
 }
 
-class Pushed {
-  readonly #all: TaskStatusNotificationV2['params'][] = [];
-  readonly #waiting: { status: string; resolve: (news: TaskStatusNotificationV2['params']) => void }[] = [];
-  readonly #malformed = Promise.withResolvers<never>();
-
-  constructor() {
-    this.#malformed.promise.catch(() => {});
-  }
-
-  take(notification: unknown): void {
-    if (!isTaskStatusNotificationV2(notification)) {
-      this.#malformed.reject(new Error(`This is no news of a task: ${JSON.stringify(notification)}`));
-      return;
-    }
-    const { params } = notification;
-    this.#all.push(params);
-    for (const { status, resolve } of this.#waiting) if (status === params.status) resolve(params);
-  }
-
-  async of(status: string): Promise<TaskStatusNotificationV2['params']> {
-    const known = this.#all.find((news) => news.status === status);
-    if (known) return known;
-    const { promise, resolve } = Promise.withResolvers<TaskStatusNotificationV2['params']>();
-    this.#waiting.push({ status, resolve });
-    return Promise.race([promise, this.#malformed.promise]);
-  }
+/**
+ * Requests over the transport of a connected client, past the client: the SDK's client refuses the result that says
+ * "this is a task now", so ext-tasks asks its host for a way around it. Ids are strings here and numbers in the SDK.
+ */
+function rawDispatch(transport: Transport): RawClientDispatch {
+  type Response = Awaited<ReturnType<RawClientDispatch>>;
+  type Message = Parameters<Transport['send']>[0];
+  const pending = new Map<unknown, (response: Response) => void>();
+  const toClient = transport.onmessage!;
+  transport.onmessage = (message, extra) => {
+    const resolve = 'method' in message ? undefined : pending.get(message.id);
+    if (!resolve) return toClient(message, extra);
+    resolve({ kind: 'error' in message ? 'error' : 'result', ...message } as Response);
+  };
+  return (request, { signal, context } = {}) =>
+    new Promise<Response>((resolve, reject) => {
+      const id = `raw-${pending.size + 1}`;
+      pending.set(id, resolve);
+      signal?.addEventListener('abort', () => reject(new DispatchError('The request was aborted.')));
+      const sent = transport.send({ jsonrpc: '2.0', id, ...(request as object) } as Message, {
+        ...(signal && { requestSignal: signal }),
+        ...(context?.headers && { headers: context.headers }),
+        onRequestStreamEnd: () => reject(new DispatchError('The stream ended without an answer.', true)),
+      });
+      sent.catch((cause: Error) => reject(new DispatchError(cause.message, true, { cause })));
+    });
 }

@@ -1,18 +1,9 @@
-/**
- * What the cases share. Whatever a case that was not over in time leaves behind, or is still about to start, is ended
- * with the world.
- */
-import { mkdtemp, rm } from 'node:fs/promises';
+/** What the cases share. Everything that a case leaves running is ended with the world. */
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Fixture, type FixtureOptions, startFixture } from './fixture.ts';
-import { openGateway } from './gateway/upstreams.ts';
-
-/** Most of a case is waiting for the next poll, but some start four processes. */
-const casesAtOnce = 3;
-
-const owners = ['ada', 'bob'] as const;
-type Owner = (typeof owners)[number];
+import { type Fixture, startFixture } from './fixture.ts';
 
 /** Where a server is, and what every request to it must carry. */
 export interface Guarded {
@@ -21,59 +12,47 @@ export interface Guarded {
 }
 
 export class World implements AsyncDisposable {
-  /** Of a fixture server that stays for the whole run, with its tasks in memory. */
-  readonly url: URL;
-  readonly #root: string;
+  readonly #root = mkdtempSync(join(tmpdir(), 'holdfast-interop-'));
   readonly #owned: Promise<AsyncDisposable>[] = [];
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
-  #guarded: Promise<Fixture> | undefined;
-  #gateway: ReturnType<typeof openGateway> | undefined;
+  readonly #shared = new Map<string, Promise<AsyncDisposable>>();
+  readonly #turns = new Map<string, Promise<void>>();
 
-  static async open(): Promise<World> {
-    const fixture = await startFixture();
-    return new World(await mkdtemp(join(tmpdir(), 'holdfast-interop-')), fixture);
-  }
-
-  private constructor(root: string, fixture: Fixture) {
-    this.#root = root;
-    this.url = fixture.url;
-    this.#owned.push(Promise.resolve(fixture));
-  }
-
-  async inTurn(run: () => Promise<void>): Promise<void> {
-    if (this.#running === casesAtOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running++;
-    try {
-      await run();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#running--;
-    }
-  }
-
-  /** A folder that nobody else uses. */
-  folder(): Promise<string> {
-    return mkdtemp(join(this.#root, 'case-'));
-  }
-
-  /** Another server, with a store of its own. */
-  fixture(options: FixtureOptions): Promise<Fixture> {
-    return this.own(startFixture(options));
+  /** Of a fixture server that stays for the whole run, with its tasks in memory. */
+  get url(): Promise<URL> {
+    return this.shared('fixture', () => startFixture()).then(({ url }) => url);
   }
 
   /** A server that tells its callers apart, for one of them. */
-  async guarded(owner: Owner): Promise<Guarded> {
-    this.#guarded ??= this.fixture({ tokens: owners.map((name) => `token-of-${name}=${name}`).join() });
-    const { url } = await this.#guarded;
+  async guarded(owner: 'ada' | 'bob'): Promise<Guarded> {
+    const tokens = 'token-of-ada=ada,token-of-bob=bob';
+    const { url } = await this.shared('guarded', () => startFixture({ tokens }));
     return { url, requestInit: { headers: { authorization: `Bearer token-of-${owner}` } } };
   }
 
-  /** A gateway that stays for the whole run, with servers of others behind it. */
-  get gateway(): Promise<URL> {
-    this.#gateway ??= this.own(this.folder().then(openGateway));
-    return this.#gateway.then(({ url }) => url);
+  /** A server of one case, which can be killed and started again on its store. */
+  lasting(): Promise<Fixture> {
+    return this.own(startFixture({ store: `sqlite:${join(this.folder(), 'tasks.db')}` }));
+  }
+
+  /** A folder that nobody else uses. */
+  folder(): string {
+    return mkdtempSync(join(this.#root, 'case-'));
+  }
+
+  /** Opened by the first that needs it, for all. */
+  shared<T extends AsyncDisposable>(name: string, open: () => Promise<T>): Promise<T> {
+    if (!this.#shared.has(name)) this.#shared.set(name, this.own(open()));
+    return this.#shared.get(name) as Promise<T>;
+  }
+
+  /** Runs it when those before it under the same name are over. */
+  inTurn(name: string, run: () => Promise<void>): Promise<void> {
+    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(run);
+    this.#turns.set(
+      name,
+      turn.catch(() => {}),
+    );
+    return turn;
   }
 
   own<T extends AsyncDisposable>(resource: Promise<T>): Promise<T> {
@@ -82,12 +61,8 @@ export class World implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(
-      this.#owned.map((resource) => resource.then((owned) => owned[Symbol.asyncDispose](), ignore)),
-    );
+    // What could not be started need not be ended.
+    await Promise.allSettled(this.#owned.map(async (resource) => (await resource)[Symbol.asyncDispose]()));
     await rm(this.#root, { recursive: true });
   }
 }
-
-/** What could not be started need not be ended. */
-function ignore(): void {}

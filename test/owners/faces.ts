@@ -1,6 +1,7 @@
 /** Every dialect as one caller speaks it, down to the bytes that come back. */
 import { opened } from '../drafts/peer.ts';
 import { extension, subtasks } from '../drafts/views.ts';
+import { Peer as LaterPeer } from '../revision-2026-07-28/peer.ts';
 import { related, taskKey } from '../sep-1686/requestor.ts';
 
 /** What came back, without what differs from one moment to the next. */
@@ -20,7 +21,7 @@ export interface Message {
 export interface Face {
   /** Where there are sessions. */
   readonly sessionId?: string;
-  send(message: Message, headers?: Record<string, string>, signal?: AbortSignal): Promise<Response>;
+  send(message: Message, signal?: AbortSignal): Promise<Response>;
   /** The stream that belongs to no request, where there is one. */
   stream?(signal: AbortSignal): Promise<Response>;
   /** The params of a method about a task, in the words of the dialect. */
@@ -49,13 +50,7 @@ async function session({ url, token }: Place, ...drafts: readonly string[]): Pro
   const peer = await opened(url, drafts, token);
   return {
     sessionId: peer.sessionId!,
-    send: (message, headers, signal) =>
-      fetch(url, {
-        method: 'POST',
-        headers: { ...peer.headers(), 'content-type': 'application/json', ...headers },
-        body: JSON.stringify({ jsonrpc: '2.0', ...message }),
-        ...(signal && { signal }),
-      }),
+    send: (message, signal) => peer.post(message, signal),
     stream: (signal) => peer.listen(signal),
     about: (taskId) => ({ taskId }),
     asTask: () => ({ task: {} }),
@@ -71,16 +66,12 @@ async function original(place: Place): Promise<Face> {
 }
 
 async function later({ url, token }: Place, ...extensions: readonly string[]): Promise<Face> {
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientInfo': { name: 'peer', version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': {
-      extensions: Object.fromEntries(extensions.map((name) => [name, {}])),
-      elicitation: { form: {} },
-    },
-  };
+  const meta = new LaterPeer(url, {
+    extensions: Object.fromEntries(extensions.map((name) => [name, {}])),
+    elicitation: { form: {} },
+  }).meta();
   return {
-    send({ method = '', params = {}, ...message }, headers, signal) {
+    send({ method = '', params = {}, ...message }, signal) {
       const name = method === 'tools/call' ? params.name : params.taskId;
       return fetch(url, {
         method: 'POST',
@@ -91,7 +82,6 @@ async function later({ url, token }: Place, ...extensions: readonly string[]): P
           'mcp-protocol-version': '2026-07-28',
           'mcp-method': method,
           ...(typeof name === 'string' && { 'mcp-name': name }),
-          ...headers,
         },
         body: JSON.stringify({
           jsonrpc: '2.0',

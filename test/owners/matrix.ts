@@ -42,7 +42,7 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
   }
 
   async function ask(face: Face, message: Message, ...said: readonly string[]): Promise<Answer> {
-    const response = await face.send({ id: 'probe', ...message }, {}, AbortSignal.timeout(25_000));
+    const response = await face.send({ id: 'probe', ...message }, AbortSignal.timeout(100_000));
     return ageless(harmless(await read(response), ...said));
   }
 
@@ -97,26 +97,17 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
     test('a state that the other was given is no better than one made up', async () => {
       const plain = new RawClient(staged.url, { token: staged.ada.token, tasks: false });
       const asking = new RawClient(staged.url, { token: staged.ada.token });
-      const states: [string, object, string][] = [
-        [
-          'confirm_delete',
-          { filename: secret },
-          (await plain.call('confirm_delete', { filename: secret })).result.requestState,
-        ],
-        ['test_tool_with_task', {}, (await asking.call('test_tool_with_task')).result.requestState],
-      ];
-      for (const [tool, input, state] of states) {
+      const states = [
+        [plain, 'confirm_delete', { filename: secret }],
+        [asking, 'test_tool_with_task', {}],
+      ] as const;
+      for (const [client, name, input] of states) {
+        const state = (await client.call(name, input)).result.requestState;
         expect(state).toBeTypeOf('string');
-        const call = (requestState: string): Message => ({
-          method: 'tools/call',
-          params: {
-            name: tool,
-            arguments: input,
-            ...bob.asTask('mine'),
-            requestState,
-            inputResponses: fitting,
-          },
-        });
+        const call = (requestState: string): Message => {
+          const params = { name, arguments: input, requestState, inputResponses: fitting };
+          return { method: 'tools/call', params: { ...params, ...bob.asTask('mine') } };
+        };
         const made = await ask(bob, call(tampered(state)));
         expect(await ask(bob, call(state))).toEqual(made);
         expect(made.text).toContain('this server did not issue it');
@@ -127,12 +118,10 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
       const client = new RawClient(staged.url, staged.ada);
       await Promise.all(Array.from({ length: 51 }, () => client.call('nap', { ms: 3_600_000 })));
       const ada = await faces[name]!(staged.ada);
+      const words = bob.about('');
       const list = (cursor?: string): Message => ({
         method: 'tasks/list',
-        params: {
-          ...(bob.about('')._meta !== undefined && bob.about('')),
-          ...(cursor !== undefined && { cursor }),
-        },
+        params: { ...(words._meta !== undefined && words), ...(cursor !== undefined && { cursor }) },
       });
       const theirs = await read(await ada.send({ id: 'probe', ...list() }));
       const [, cursor = 'a'.repeat(80)] = /"nextCursor":"([^"]+)"/.exec(theirs.text) ?? [];
@@ -166,10 +155,9 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
       const own = (await bobs.call('confirm_delete', { filename: 'mine' })).result.taskId;
       const abort = new AbortController();
       const params = { notifications: { taskIds: [theirs, own] } };
-      const listening = bob.stream
+      const response = await (bob.stream
         ? bob.stream(abort.signal)
-        : bob.send({ id: 'probe', method: 'subscriptions/listen', params }, {}, abort.signal);
-      const response = await listening;
+        : bob.send({ id: 'probe', method: 'subscriptions/listen', params }, abort.signal));
       // Whoever asks about a task in a session hears of it from then on, if it may.
       for (const taskId of [theirs, own])
         for (const params of [bob.about(taskId), { taskId }])
@@ -179,7 +167,7 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
       await ada.update(theirs, fitting);
       await ada.until(theirs, 'completed');
       await bobs.update(own, fitting);
-      const fence = setTimeout(() => abort.abort(), 20_000);
+      const fence = setTimeout(() => abort.abort(), 60_000);
       const { text } = await heard;
       clearTimeout(fence);
       abort.abort();

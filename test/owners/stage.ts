@@ -1,11 +1,10 @@
 /** A server with every draft on, Ada, who has tasks of every kind in every dialect, and Bob, who wants to know of them. */
-import { createTasks, type Task, type Tasks } from 'holdfast';
+import type { Task, Tasks } from 'holdfast';
 import { serveHttp, staticTokens } from 'holdfast/server';
 import { vi } from 'vitest';
-import { fixtureFactory, storeFrom, withoutLimits } from '../fixture/server.ts';
-import { fixturePrompts, fixtureResources, fixtureTools } from '../fixture/tools.ts';
+import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
 import { RawClient } from '../serving/raw-client.ts';
-import { faces } from './faces.ts';
+import { faces, type Place } from './faces.ts';
 
 /** It is in everything that Ada says and is told; nobody else may ever read it. */
 export const secret = 'xyzzy';
@@ -17,8 +16,8 @@ const token = (name: string) => `token-of-${name}`.padEnd(32, 'x');
 export interface Stage {
   readonly url: string;
   readonly tasks: Tasks;
-  readonly ada: { readonly url: string; readonly token: string };
-  readonly bob: { readonly url: string; readonly token: string };
+  readonly ada: Place;
+  readonly bob: Place;
   /** The ids of Ada's tasks, by what they are. */
   readonly planted: ReadonlyMap<string, string>;
   /** How they stand, as far as anybody but a worker could have changed it. */
@@ -27,14 +26,7 @@ export interface Stage {
 }
 
 export async function stage(store = 'memory:'): Promise<Stage> {
-  const tasks = createTasks({
-    store: storeFrom(store),
-    drafts: 'all',
-    limits: withoutLimits,
-    tools: fixtureTools,
-    resources: fixtureResources,
-    prompts: fixturePrompts,
-  });
+  const tasks = fixtureTasks({ store: storeFrom(store), drafts: 'all' });
   await tasks.work({ concurrency: 64, grace: '100ms' });
   const server = await serveHttp(tasks, fixtureFactory(tasks), {
     port: 0,
@@ -56,7 +48,7 @@ export async function stage(store = 'memory:'): Promise<Stage> {
   };
 }
 
-async function plant(tasks: Tasks, { url, token }: Stage['ada']): Promise<Map<string, string>> {
+async function plant(tasks: Tasks, { url, token }: Place): Promise<Map<string, string>> {
   const planted = new Map<string, string>();
   const client = new RawClient(url, { token });
   const seen = new Set<string>();
@@ -106,13 +98,8 @@ async function plant(tasks: Tasks, { url, token }: Stage['ada']): Promise<Map<st
 }
 
 /** Looks until there is something. */
-function until<T>(look: () => Promise<T | false>): Promise<T> {
-  const found = async () => {
-    const one = await look();
-    if (one === false) throw new Error('It did not come to that.');
-    return one;
-  };
-  return vi.waitFor(found, { timeout: 40_000, interval: 10 });
+async function until<T>(look: () => Promise<T | false>): Promise<T> {
+  return (await vi.waitUntil(look, { timeout: 100_000, interval: 10 })) as T;
 }
 
 function standing(task: Task | undefined): unknown {

@@ -79,9 +79,9 @@ test('to them a child id is an id like any that does not exist', async () => {
 });
 
 test('S2268-35: a subtask asks a client that does not know subtasks in the name of the root', async () => {
-  const { aware, unaware, url } = await served();
+  const { aware, unaware } = await served();
   const [peer, plain] = [await aware(), await unaware()];
-  await using ear = await Ear.open(url, plain);
+  await using ear = await Ear.open(plain);
   const rootId = await grow(plain, node('a', [start(node('b', [ask('ok')])), join(0)]));
   const question = await ear.until(({ method }) => method === 'elicitation/create');
   expect(question.params._meta[relatedTask]).toEqual({ taskId: rootId });
@@ -100,10 +100,10 @@ test('S2268-35: a subtask asks a client that does not know subtasks in the name 
 });
 
 test('a session that knows subtasks and one that does not hear of the same tree, each in its own way', async () => {
-  const { aware, unaware, tasks, url } = await served();
+  const { aware, unaware, tasks } = await served();
   const [peer, plain] = [await aware(), await unaware()];
-  await using ours = await Ear.open(url, peer);
-  await using theirs = await Ear.open(url, plain);
+  await using ours = await Ear.open(peer);
+  await using theirs = await Ear.open(plain);
   const rootId = await grow(peer, node('a', [start(node('b', [wait()])), join(0)]));
   const [child = ''] = await children(peer, rootId);
   await plain.get(rootId);

@@ -41,9 +41,9 @@ test.each<[string, End]>([
   ['throws', 'throw'],
   ['ends with a JSON-RPC error', 'fail'],
 ])('S2268-26: a parent that %s ends what lives below it first', async (_, end) => {
-  const { aware, tasks, url } = await served();
+  const { aware, tasks } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(url, peer);
+  await using ear = await Ear.open(peer);
   const rootId = await grow(
     peer,
     node('a', [start(node('b', [start(node('c', [wait()])), wait()])), wait()], end),
@@ -61,9 +61,9 @@ test.each<[string, End]>([
 });
 
 test('S2268-26: a parent past its deadline ends what lives below it first', async () => {
-  const { aware, url } = await served();
+  const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(url, peer);
+  await using ear = await Ear.open(peer);
   const plan = node('a', [start({ ...node('b', [wait()]), tool: 'grow' }), wait()]);
   const rootId = await grow(peer, { ...plan, tool: 'grow_briefly' });
   const [child = ''] = await children(peer, rootId);
@@ -74,9 +74,9 @@ test('S2268-26: a parent past its deadline ends what lives below it first', asyn
 });
 
 test('S2268-27 S2268-30: a cancelled task takes everything below it along, the deepest first; what was done stays so', async () => {
-  const { aware, url } = await served();
+  const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(url, peer);
+  await using ear = await Ear.open(peer);
   const rootId = await grow(
     peer,
     node('a', [start(node('b')), join(0), start(node('c', [start(node('d', [wait()])), wait()])), wait()]),

@@ -36,34 +36,21 @@ export type Act =
 /** What the client does with a question: answers it as pushed or by `tasks/update`, declines it, or leaves it. */
 export type Fate = 'accept' | 'decline' | 'update' | 'leave';
 
-interface Gate {
-  readonly reached: Promise<void>;
-  readonly opened: Promise<boolean>;
-  open(): void;
-}
-
-const gates = new Map<string, Gate & { readonly reach: () => void }>();
+type Gate = Readonly<Record<'reached' | 'opened', PromiseWithResolvers<unknown>>>;
+const gates = new Map<string, Gate>();
 
 /** For tests in the process of the server: where its handlers wait for them. */
 export function gate(name: string): Gate {
-  const known = gates.get(name);
-  if (known) return known;
-  const reached = Promise.withResolvers<void>();
-  const opened = Promise.withResolvers<boolean>();
-  const made = {
-    reached: reached.promise,
-    reach: reached.resolve,
-    opened: opened.promise,
-    open: () => opened.resolve(true),
-  };
-  gates.set(name, made);
-  return made;
+  const made = { reached: Promise.withResolvers<unknown>(), opened: Promise.withResolvers<unknown>() };
+  const one = gates.get(name) ?? made;
+  gates.set(name, one);
+  return one;
 }
 
-function atGate(name: string): Promise<boolean> {
-  const { opened } = gate(name);
-  gates.get(name)!.reach();
-  return opened;
+async function atGate(name: string): Promise<boolean> {
+  gate(name).reached.resolve(true);
+  await gate(name).opened.promise;
+  return true;
 }
 
 const Input = z.object({ plan: z.any() });
@@ -132,22 +119,20 @@ async function joined(subtask: Subtask, orThrow = false): Promise<string> {
   }
 }
 
-const description = 'Does what its plan says.';
+const tool = (name: string, more: { task?: 'auto'; deadline?: '150ms' | 'none' } = {}) =>
+  durableTool(
+    name,
+    { description: 'Does what its plan says.', task: 'always', inputSchema: Input, ...more },
+    grow,
+  );
+
 const growing: Readonly<Record<ToolName, DurableTool<typeof Input>>> = {
-  grow: durableTool('grow', { description, task: 'always', inputSchema: Input }, grow),
-  grow_briefly: durableTool(
-    'grow_briefly',
-    { description, task: 'always', inputSchema: Input, deadline: '150ms' },
-    grow,
-  ),
-  grow_freely: durableTool(
-    'grow_freely',
-    { description, task: 'always', inputSchema: Input, deadline: 'none' },
-    grow,
-  ),
+  grow: tool('grow'),
+  grow_briefly: tool('grow_briefly', { deadline: '150ms' }),
+  grow_freely: tool('grow_freely', { deadline: 'none' }),
 };
 
-const plainly = durableTool('grow_plainly', { description, task: 'auto', inputSchema: Input }, grow);
+const plainly = tool('grow_plainly', { task: 'auto' });
 
 export const grownTools = [...Object.values(growing), plainly] as unknown as readonly DurableTool[];
 

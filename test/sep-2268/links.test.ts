@@ -14,9 +14,9 @@ async function until(stream: AsyncGenerator<Message>, isIt: (message: Message) =
 }
 
 test('S2268-01: parent and children are named by tasks/get, tasks/list, tasks/cancel and the news of a task', async () => {
-  const { aware, url } = await served();
+  const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(url, peer);
+  await using ear = await Ear.open(peer);
   const heard = ear.until(({ params }) => params.childTaskIds !== undefined && params.parentTaskId);
   const rootId = await grow(
     peer,
@@ -62,9 +62,9 @@ test('S2268-08: a subtask is read, waited for and cancelled by its own id, like 
 });
 
 test('S2268-09: subtasks come without a word: the call has one answer, and no stream another', async () => {
-  const { aware, url } = await served();
+  const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(url, peer);
+  await using ear = await Ear.open(peer);
   const plan = node('a', [start(node('b', [start(node('c'))])), start(node('d')), join(0)]);
   const { message, before } = await peer.send('tools/call', { name: 'grow', arguments: { plan }, task: {} });
   expect(before).toEqual([]);
@@ -129,9 +129,9 @@ test('S2268-12: a handler whose task was cancelled starts nothing more', async (
     peer,
     node('a', [start(node('b', [wait()])), { do: 'step', gate: 'S2268-12' }, start(node('c'))]),
   );
-  await late.reached;
+  await late.reached.promise;
   const { childTaskIds } = (await peer.request('tasks/cancel', { taskId: rootId })).result;
-  late.open();
+  late.opened.resolve(true);
   // What else the server does by then is behind it.
   await look(peer, await grow(peer, node('b', [start(node('c')), join(0)])), isDone);
   expect((await peer.get(rootId)).result).toMatchObject({ status: 'cancelled', childTaskIds });
@@ -164,9 +164,9 @@ test('S2268-21 S2268-22: the question of a subtask and its result name it and it
 });
 
 test('S2268-22: on the stream of the session too a question carries the ids of the subtask that asks', async () => {
-  const { aware, url } = await served();
+  const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(url, peer);
+  await using ear = await Ear.open(peer);
   const asked = ear.until(({ method }) => method === 'elicitation/create');
   const rootId = await grow(
     peer,
@@ -183,9 +183,9 @@ test('S2268-22: on the stream of the session too a question carries the ids of t
 });
 
 test('S2268-23 S2268-24: news of a subtask name its parent', async () => {
-  const { aware, url } = await served();
+  const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(url, peer);
+  await using ear = await Ear.open(peer);
   const rootId = await grow(peer, node('a', [start(node('b', [start(node('c'))])), join(0)]));
   await ear.until(({ params }) => params.taskId === rootId);
   const [child = ''] = await children(peer, rootId);

@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Random } from '../chaos/random.ts';
+import { type Random, seededRandom } from '../chaos/random.ts';
 import { type Message, type Peer, relatedTask } from '../revision-2025-11-25/peer.ts';
 import type { RawClient } from '../serving/raw-client.ts';
 import type { Fate, Plan } from './grown-tools.ts';
-import { ownKeys } from './plans.ts';
+import { ownKeys, randomPlan } from './plans.ts';
 import { grow, isDone } from './served.ts';
 import { checkNesting, type SeenTask, Witness } from './witness.ts';
 
@@ -20,55 +20,86 @@ const unknownTask = -32602;
 const patience = 2;
 
 /** The task that a message of a stream is about. */
-export function taskOf({ method, params }: Message): { taskId: string; parentTaskId?: string } | undefined {
+function taskOf({ method, params }: Message): { taskId: string; parentTaskId?: string } | undefined {
   return method === 'notifications/tasks/status' ? params : params?._meta?.[relatedTask];
 }
 
-/** Clients of the later revision, of the same owner. */
-export interface Later {
-  readonly aware: RawClient;
-  readonly unaware: RawClient;
+/** What the trees of one owner have in common. */
+export interface Garden {
+  readonly peer: Peer;
+  /** Clients of the later revision. */
+  readonly later: { readonly aware: RawClient; readonly unaware: RawClient };
+  readonly tally: Tally;
+  /** Tasks of trees before, whose end may be told once more. */
+  readonly past: Set<string>;
 }
 
 /** The machine was so busy that a tree was removed, rightly, before everything of it had been looked at. */
-export class PastItsTime extends Error {}
+class PastItsTime extends Error {}
 
 export class RaisedTree {
-  readonly trace: string[] = [];
-  readonly #peer: Peer;
-  readonly #later: Later;
-  readonly #plan: Plan;
+  /** When it is gone, if it is removed soon. */
+  removed: Promise<void> = Promise.resolve();
+  readonly #garden: Garden;
+  readonly #seed: number;
   readonly #random: Random;
-  readonly #tally: Tally;
+  readonly #plan: Plan;
+  readonly #trace: string[] = [];
   readonly #results = new Map<string, Promise<void>>();
+  /** What was said of the tree before its id had come. */
+  readonly #early: Message[] = [];
   #witness!: Witness;
   #broken: unknown;
   #onNews: () => void = () => {};
 
-  constructor(peer: Peer, later: Later, plan: Plan, random: Random, tally: Tally) {
-    this.#peer = peer;
-    this.#later = later;
-    this.#plan = plan;
-    this.#random = random;
-    this.#tally = tally;
+  constructor(garden: Garden, seed: number) {
+    this.#garden = garden;
+    this.#seed = seed;
+    this.#random = seededRandom(seed);
+    this.#plan = randomPlan(this.#random);
   }
 
-  get rootId(): string {
+  get #peer(): Peer {
+    return this.#garden.peer;
+  }
+
+  get #rootId(): string {
     return this.#witness.rootId;
   }
 
-  get ids(): readonly string[] {
-    return this.#witness.ids;
+  /** Lets it grow and watches it to its end. */
+  async raise(): Promise<void> {
+    const isBrief = this.#random.chance(0.15);
+    try {
+      const rootId = await grow(this.#peer, this.#plan, isBrief ? { ttl: 1 } : {});
+      this.#witness = new Witness(rootId, this.#plan);
+      for (const message of this.#early) this.heard(message);
+      await this.#watch();
+    } catch (error) {
+      if (!(error instanceof PastItsTime)) this.#explain(error);
+    }
+    for (const id of this.#witness.ids) this.#garden.past.add(id);
+    if (isBrief) this.removed = this.#watchRemoval().catch((error) => this.#explain(error));
+    // Whoever waits for it hears of it; until then nobody may be listening.
+    this.removed.catch(() => {});
+    this.#count('trees');
   }
 
-  async plant(task: object): Promise<void> {
-    this.#witness = new Witness(await grow(this.#peer, this.#plan, task), this.#plan);
+  #explain(cause: unknown): never {
+    const story = [
+      (cause as Error).message,
+      `  HOLDFAST_TREE=${this.#seed} grows this tree alone.`,
+      `  plan: ${JSON.stringify(this.#plan)}`,
+      '  what happened:',
+      ...this.#trace.map((line) => `    ${line}`),
+    ];
+    throw new Error(story.join('\n'), { cause });
   }
 
   // --- Looking --------------------------------------------------------------------------------------------
 
-  async watch(): Promise<void> {
-    for (let idle = 0; !this.#witness.isDone(this.rootId); ) {
+  async #watch(): Promise<void> {
+    for (let idle = 0; !this.#witness.isDone(this.#rootId); ) {
       const before = this.#witness.statements;
       const { ids } = this.#witness;
       await this.#walk();
@@ -85,23 +116,23 @@ export class RaisedTree {
     await this.#walk(true);
     await this.#list();
     const giveUp = new AbortController();
-    const tooLong = pause(10_000, 'too long', { signal: giveUp.signal }).catch(() => '');
+    const tooLong = pause(60_000, 'too long', { signal: giveUp.signal }).catch(() => '');
     const waited = await Promise.race([Promise.all(this.#results.values()), tooLong]);
     giveUp.abort();
     assert.notEqual(waited, 'too long', 'S2268-08: the result of a task that is done never came');
     for (let n = 0; !this.#witness.hasHeardTheEnd(); n++) {
-      assert(n < 100, 'the end of the tree was never told');
+      assert(n < 600, 'the end of the tree was never told');
       await this.#news(100);
     }
     if (this.#broken) throw this.#broken;
     this.#witness.checkNewsAreComplete();
-    this.#count('tasks', this.ids.length);
+    this.#count('tasks', this.#witness.ids.length);
     this.#count('statements', this.#witness.statements);
   }
 
   /** From the root down, so that children are always asked for after their parents have been seen. */
   async #walk(everything = false): Promise<void> {
-    let level = [this.rootId];
+    let level = [this.#rootId];
     while (level.length > 0) {
       const wanted = level.filter(
         (id) => everything || !this.#witness.isDone(id) || this.#random.chance(0.1),
@@ -133,21 +164,21 @@ export class RaisedTree {
   }
 
   #isPastItsTime(): boolean {
-    const root = this.#witness.lastSaid(this.rootId);
+    const root = this.#witness.lastSaid(this.#rootId);
     return typeof root?.ttl === 'number' && Date.parse(root.createdAt) + root.ttl <= Date.now();
   }
 
   /** To those that do not know subtasks it is one task, with the questions of all. */
   async #lookFromOutside(): Promise<void> {
-    const { unaware } = this.#later;
-    const { result } = await unaware.get(this.rootId);
+    const { unaware } = this.#garden.later;
+    const { result } = await unaware.get(this.#rootId);
     assert(!('childTaskIds' in result), 'a link is shown to a client that does not know it');
     for (const [key, { params }] of Object.entries(result.inputRequests ?? {})) {
       const way = key.includes('/') ? `t.${key.slice(0, key.indexOf('/'))}` : 't';
       assert.equal(JSON.parse(params.message).label, way, `the question ${key} is that of another task`);
     }
     const child = this.#random.oneOf(this.#witness.ids);
-    if (child !== this.rootId)
+    if (child !== this.#rootId)
       assert.equal((await unaware.get(child)).error?.code, unknownTask, 'a child is shown to any client');
     this.#count('looks from outside');
   }
@@ -155,7 +186,7 @@ export class RaisedTree {
   /** The newest tree comes first, as a whole; others may have begun since. */
   async #list(): Promise<void> {
     const own: SeenTask[] = [];
-    const names = new Set<string>([this.rootId]);
+    const names = new Set<string>([this.#rootId]);
     const sentAt = this.#witness.now();
     const live = this.#witness.ids;
     const first = new Set<string>();
@@ -188,7 +219,7 @@ export class RaisedTree {
   /** What is new in a tree comes after what it hangs on. */
   #isOurs({ taskId, parentTaskId }: SeenTask, own: ReadonlySet<string>): boolean {
     const isKnown = (id: string) => own.has(id) || this.#witness.planOf(id) !== undefined;
-    return taskId === this.rootId || (parentTaskId !== undefined && isKnown(parentTaskId));
+    return taskId === this.#rootId || (parentTaskId !== undefined && isKnown(parentTaskId));
   }
 
   // --- Acting ---------------------------------------------------------------------------------------------
@@ -197,7 +228,7 @@ export class RaisedTree {
     const live = this.#witness.ids.filter((id) => !this.#witness.isDone(id));
     if (live.length === 0) return;
     // Now and then all of it, or it would take long to bring down a tree of many that hang.
-    await this.#cancel(this.#random.chance(0.4) ? this.rootId : this.#random.oneOf(live));
+    await this.#cancel(this.#random.chance(0.4) ? this.#rootId : this.#random.oneOf(live));
   }
 
   async #cancel(taskId: string): Promise<void> {
@@ -225,7 +256,7 @@ export class RaisedTree {
   /** Answers what is open by the later revision, which shows each task its own questions only. */
   async #update(taskId: string): Promise<void> {
     const plan = this.#witness.planOf(taskId)!;
-    const { result, error } = await this.#later.aware.get(taskId);
+    const { result, error } = await this.#garden.later.aware.get(taskId);
     assert(!error, `S2268-14: ${taskId} cannot be read by the later revision: ${error?.message}`);
     const open = Object.entries(result.inputRequests ?? {});
     assert.equal(result.status === 'input_required', open.length > 0);
@@ -234,7 +265,7 @@ export class RaisedTree {
       assert(ownKeys(plan).includes(key), `S2268-31: ${key} is not a question of ${plan.label}`);
       assert.equal(label, plan.label, 'S2268-31: a question is shown on another task than its own');
       if (fate !== 'update') continue;
-      const { error } = await this.#later.aware.update(taskId, {
+      const { error } = await this.#garden.later.aware.update(taskId, {
         [key]: { action: 'accept', content: { ok: true } },
       });
       assert(!error, error?.message);
@@ -277,7 +308,9 @@ export class RaisedTree {
 
   heard(message: Message): void {
     const about = taskOf(message);
-    if (!about) return;
+    // Without one it takes back a question.
+    if (!about || this.#garden.past.has(about.taskId)) return;
+    if (!this.#witness) return void this.#early.push(message);
     const { taskId, parentTaskId } = about;
     try {
       if (message.method === 'notifications/tasks/status') {
@@ -318,8 +351,11 @@ export class RaisedTree {
   // --- Removal --------------------------------------------------------------------------------------------
 
   /** Both ends of every link can be read until the whole tree is gone at once. */
-  async watchRemoval(): Promise<void> {
+  async #watchRemoval(): Promise<void> {
     const { ids } = this.#witness;
+    const { createdAt, ttl } = this.#witness.lastSaid(this.#rootId)!;
+    // Until shortly before, there is nothing to see.
+    await pause(Math.max(0, Date.parse(createdAt) + (ttl ?? 0) - 200 - Date.now()));
     for (;;) {
       const taskId = this.#random.oneOf(ids);
       const { result, error } = await this.#peer.get(taskId);
@@ -351,11 +387,12 @@ export class RaisedTree {
   }
 
   #note(what: string): void {
-    this.trace.push(what);
-    if (this.trace.length > 200) this.trace.shift();
+    this.#trace.push(what);
+    if (this.#trace.length > 200) this.#trace.shift();
   }
 
   #count(what: string, times = 1): void {
-    this.#tally.set(what, (this.#tally.get(what) ?? 0) + times);
+    const { tally } = this.#garden;
+    tally.set(what, (tally.get(what) ?? 0) + times);
   }
 }

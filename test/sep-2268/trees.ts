@@ -1,8 +1,8 @@
 /** Many random trees at once on one server. */
 import { seedOfThisRun } from '../chaos/random.ts';
-import { Gardener } from './gardener.ts';
-import type { Tally } from './raised-tree.ts';
-import { serving } from './served.ts';
+import { Ear } from './ear.ts';
+import { RaisedTree, type Tally } from './raised-tree.ts';
+import { type Served, serving } from './served.ts';
 
 const gardeners = 12;
 
@@ -17,32 +17,36 @@ export async function growTrees(count: number): Promise<Tally> {
   const server = await serving({ tokens: owners, concurrency: 128, shortestRetention: '3s' });
   const began = performance.now();
   let next = 0;
-  let failure: unknown;
-  const removals: Promise<void>[] = [];
+  const nextSeed = () => {
+    const n = next++;
+    if (n < count) return only === undefined ? seed + n : Number(only);
+    return undefined;
+  };
   try {
-    await Promise.all(
-      owners.map(async (owner) => {
-        const gardener = await Gardener.open(server, owner, tally);
-        try {
-          while (next < count && !failure) {
-            const n = next++;
-            const { removed } = await gardener.raise(only === undefined ? seed + n : Number(only));
-            removals.push(removed);
-            tally.set('trees', (tally.get('trees') ?? 0) + 1);
-          }
-        } catch (error) {
-          failure ??= error;
-        } finally {
-          await gardener.close();
-        }
-      }),
-    );
-    await Promise.all(removals);
-    if (failure) throw failure;
+    const gardens = owners.map((owner) => garden(server, owner, nextSeed, tally));
+    await Promise.all(gardens).finally(() => {
+      next = count;
+    });
   } finally {
     await server.stop();
   }
   const seconds = ((performance.now() - began) / 1_000).toFixed(1);
   console.log(`${seconds} s: ${[...tally].map(([what, times]) => `${what} ${times}`).join(', ')}`);
   return tally;
+}
+
+/** Lets one tree grow after the other, so that everything that it hears is about the last one. */
+async function garden(server: Served, owner: string, nextSeed: () => number | undefined, tally: Tally) {
+  const peer = await server.aware(owner);
+  const later = { aware: server.later(owner), unaware: server.laterUnaware(owner) };
+  const removals: Promise<void>[] = [];
+  const own = { peer, later, tally, past: new Set<string>() };
+  let tree: RaisedTree | undefined;
+  await using _ear = await Ear.open(peer, (message) => tree?.heard(message));
+  for (let seed = nextSeed(); seed !== undefined; seed = nextSeed()) {
+    tree = new RaisedTree(own, seed);
+    await tree.raise();
+    removals.push(tree.removed);
+  }
+  await Promise.all(removals);
 }

@@ -27,7 +27,6 @@ interface Known {
   /** What was said of it when it was done, and when that was known. */
   done?: { readonly task: SeenTask; readonly at: number };
   updated: { readonly at: number; readonly when: string };
-  isListed?: boolean;
 }
 
 export class Witness {
@@ -67,7 +66,7 @@ export class Witness {
   }
 
   isDone(taskId: string): boolean {
-    return this.#known.get(taskId)?.done !== undefined;
+    return this.lastSaid(taskId) !== undefined;
   }
 
   lastSaid(taskId: string): SeenTask | undefined {
@@ -82,10 +81,6 @@ export class Witness {
       line.push(id);
     }
     return line;
-  }
-
-  below(taskId: string): string[] {
-    return this.childrenOf(taskId).flatMap((id) => [id, ...this.below(id)]);
   }
 
   /** A task as an answer shows it that was asked for at that moment. */
@@ -202,10 +197,6 @@ export class Witness {
         done?.task.status,
         'the stream did not tell the end of a task',
       );
-  }
-
-  planned(taskId: string, label: string): void {
-    assert.equal(this.planOf(taskId)?.label, label, 'S2268-22: a message names another task');
   }
 }
 

@@ -1,80 +1,61 @@
 /** Servers of others behind the gateway, called by clients of others: every pair does everything. */
 import { equal, match, ok, rejects } from 'node:assert/strict';
-import type { InteropCase } from '../case.ts';
-import { kinds, type Peer, type Result } from './clients.ts';
-import { type Doing, type Upstream, upstreams } from './upstreams.ts';
+import { casesOf, type InteropCase, oneByOne, textOf } from '../case.ts';
+import type { World } from '../world.ts';
+import { kinds, type Peer } from './clients.ts';
+import { type Doing, openGateway, type Upstream, upstreams } from './upstreams.ts';
 
-interface GatewayCase {
-  readonly title: string;
-  run(peer: Peer, upstream: Upstream): Promise<void>;
+async function called(peer: Peer, doing: Doing) {
+  const result = await peer.call(doing);
+  match(textOf(result), doing.says);
+  return result;
 }
 
-function textOf({ content }: Result): string {
-  return (content as { text?: string }[]).map(({ text = '' }) => text).join('\n');
-}
-
-const called = (title: string, which: (upstream: Upstream) => Doing): GatewayCase => ({
-  title,
-  async run(peer, upstream) {
-    const doing = which(upstream);
-    match(textOf(await peer.call(doing)), doing.says);
+const cases: Readonly<Record<string, (peer: Peer, upstream: Upstream) => Promise<void>>> = {
+  async 'its tools are listed'(peer, { plain, long, asking }) {
+    const tools = ((await peer.tools()).tools as { name: string }[]).map(({ name }) => name);
+    for (const { tool } of [plain, long, asking]) ok(tools.includes(tool), `${tool} of ${tools.join()}`);
   },
-});
-
-const cases: readonly GatewayCase[] = [
-  {
-    title: 'its tools are listed',
-    async run(peer, { plain, long, asking }) {
-      const tools = await peer.tools();
-      for (const { tool } of [plain, long, asking]) ok(tools.includes(tool), `${tool} of ${tools.join()}`);
-    },
+  async 'a plain call'(peer, { plain }) {
+    await called(peer, plain);
   },
-  called('a plain call', ({ plain }) => plain),
-  called('a long call', ({ long }) => long),
-  {
-    title: 'a question in the middle',
-    async run(peer, { asking }) {
-      match(textOf(await peer.call(asking)), asking.says);
-      equal(peer.asked.length ?? peer.asked.size, 1);
-    },
+  async 'a long call'(peer, { long }) {
+    await called(peer, long);
   },
-  {
-    title: 'progress',
-    async run(peer, upstream) {
-      const said = await peer.progress!(upstream);
-      ok(said.length > 1, `It was told ${JSON.stringify(said)}.`);
-    },
+  async 'a question in the middle'(peer, { asking }) {
+    await called(peer, asking);
+    equal(peer.asked.length, 1);
   },
-  { title: 'a call is cancelled', run: (peer, { endless }) => peer.cancel!(endless) },
-  {
-    title: 'an error result',
-    async run(peer, { failing }) {
-      const result = await peer.call(failing);
-      equal(result.isError, true);
-      match(textOf(result), failing.says);
-    },
+  async progress(peer, upstream) {
+    const said = await peer.progress!(upstream);
+    ok(said.length > 1, `It was told ${JSON.stringify(said)}.`);
   },
-  {
-    title: 'a protocol error',
-    async run(peer) {
-      await rejects(peer.call({ tool: 'no-such-tool', says: /./ }), { code: -32602 });
-    },
+  'a call is cancelled': (peer, { endless }) => peer.cancel!(endless),
+  async 'an error result'(peer, { failing }) {
+    equal((await called(peer, failing)).isError, true);
   },
-];
+  'a protocol error': (peer) => rejects(peer.call({ tool: 'no-such-tool', says: /./ }), { code: -32602 }),
+};
 
 /** It says and does nothing while it waits for a call, and asks no server for a tool that is not in its list. */
 const notOfMcpdo = ['progress', 'a call is cancelled', 'a protocol error'];
 
-export const gateway: readonly InteropCase[] = upstreams.flatMap((upstream) =>
-  kinds.flatMap((kind) =>
-    cases
-      .filter(({ title }) => !(kind.title === 'mcpdo' && notOfMcpdo.includes(title)))
-      .map(({ title, run }) => ({
-        title: `${upstream.title} behind the gateway, ${kind.title}: ${title}`,
-        async run(world) {
-          await using peer = await kind.connect(await world.gateway, world);
-          await run(peer, upstream);
-        },
-      })),
-  ),
+/** One by one for each upstream: where several calls are in flight, it is not certain which of them asks. */
+export const gateway: readonly InteropCase[] = Object.entries(cases).flatMap(([what, run]) =>
+  Object.entries(kinds)
+    .filter(([kind]) => kind !== 'mcpdo' || !notOfMcpdo.includes(what))
+    .flatMap(([kind, connect]) =>
+      upstreams.flatMap((upstream) => {
+        const connected = async (world: World) => {
+          const { url } = await world.shared('gateway', () => openGateway(world.folder()));
+          return connect(url, world, upstream.title);
+        };
+        return oneByOne(
+          upstream.title,
+          casesOf(`${upstream.title} behind the gateway, ${kind}`, connected, {
+            [what]: (peer) => run(peer, upstream),
+          }),
+        );
+      }),
+    ),
 );

@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -71,24 +70,18 @@ export const upstreams: readonly Upstream[] = [
 export async function openGateway(folder: string): Promise<AsyncDisposable & { readonly url: URL }> {
   const port = await freePort();
   const bindHere = pathToFileURL(join(import.meta.dirname, 'bind-here.mjs')).href;
-  const main = createRequire(import.meta.url).resolve(
-    '@modelcontextprotocol/server-everything/dist/index.js',
-  );
-  const http = spawn(process.execPath, ['--import', bindHere, main, 'streamableHttp'], {
+  const [main] = everything.args;
+  const http = spawn(process.execPath, ['--import', bindHere, main!, 'streamableHttp'], {
     env: { ...process.env, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   await once(http.stderr, 'data');
-  const gateway = await gatewayProcess(
-    {
-      mcpServers: {
-        stdio: everything,
-        http: { url: `http://127.0.0.1:${port}/mcp` },
-        sdk1: toyWith('--tasks'),
-      },
-    },
-    folder,
-  ).start();
+  const mcpServers = {
+    stdio: everything,
+    http: { url: `http://127.0.0.1:${port}/mcp` },
+    sdk1: toyWith('--tasks'),
+  };
+  const gateway = await gatewayProcess({ mcpServers }, folder).start();
   return {
     url: gateway.url,
     async [Symbol.asyncDispose]() {
@@ -101,10 +94,7 @@ export async function openGateway(folder: string): Promise<AsyncDisposable & { r
 }
 
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
+  await using server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  return (server.address() as AddressInfo).port;
 }
