@@ -1,2 +1,2 @@
 /** The same tests, which assert their time bounds in this lane. */
-import './storm.test.ts';
+import './storm.full.test.ts';

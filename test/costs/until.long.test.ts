@@ -1,2 +1,2 @@
 /** The same tests, which assert their time bounds in this lane. */
-import './until.test.ts';
+import './until.full.test.ts';

@@ -1,1 +1,1 @@
-import './damaged-pages.test.ts';
+import './damaged-pages.full.test.ts';

@@ -3,7 +3,7 @@ import { StoreBusy } from '../../src/engine/store-errors.ts';
 import { create } from '../../src/engine/transitions.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing.ts';
-import './locked.test.ts';
+import './locked.full.test.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
 import { refusalOf } from './files.ts';
 import { Other } from './other.ts';

@@ -1,2 +1,2 @@
 /** The same tests, which assert their time bounds in this lane. */
-import './store-failures.test.ts';
+import './store-failures.full.test.ts';

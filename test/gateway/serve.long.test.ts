@@ -1,2 +1,2 @@
 /** The same tests, which assert their time bounds in this lane. */
-import './serve.test.ts';
+import './serve.full.test.ts';

@@ -1,2 +1,2 @@
 /** The long lane takes ten times as many subtasks as the short one. */
-import './trees.test.ts';
+import './trees.full.test.ts';

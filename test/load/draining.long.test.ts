@@ -1,2 +1,2 @@
 /** The same tests, which assert their time bounds in this lane. */
-import './draining.test.ts';
+import './draining.full.test.ts';

@@ -1,2 +1,2 @@
 /** The same tests, which assert their time bounds in this lane. */
-import './deploys.test.ts';
+import './deploys.full.test.ts';

@@ -1,2 +1,2 @@
 /** The same tests, which assert their time bounds in this lane. */
-import './replicas.test.ts';
+import './replicas.full.test.ts';

@@ -1,2 +1,2 @@
 /** The same tests, which assert their time bounds in this lane. */
-import './stopping.test.ts';
+import './stopping.full.test.ts';

@@ -1,2 +1,2 @@
 /** The same tests, which assert their time bounds in this lane. */
-import './window.test.ts';
+import './window.full.test.ts';
