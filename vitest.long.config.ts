@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     ...quick.test,
     env: { HOLDFAST_LANE: 'long' },
-    include: ['src/**/*.long.test.ts', 'test/**/*.long.test.ts', 'test/properties/*.test.ts'],
+    include: ['src/**/*.long.test.ts', 'test/**/*.long.test.ts', 'test/techniques/properties/*.test.ts'],
     exclude: ['**/node_modules/**'],
     testTimeout: 30 * 60_000,
   },

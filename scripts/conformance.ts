@@ -1,9 +1,9 @@
 /** `npm run conformance`: the official suite against the fixture server. See docs/conformance.md. */
 
-import { type Part, runOthers, runTasks } from '../test/conformance/run.ts';
-import { suiteVersion } from '../test/conformance/suite.ts';
-import type { Tally } from '../test/conformance/tally.ts';
-import { closingLine, total } from '../test/conformance/verdict.ts';
+import { type Part, runOthers, runTasks } from '../test/dialects/conformance/run.ts';
+import { suiteVersion } from '../test/dialects/conformance/suite.ts';
+import type { Tally } from '../test/dialects/conformance/tally.ts';
+import { closingLine, total } from '../test/dialects/conformance/verdict.ts';
 
 console.log(`@modelcontextprotocol/conformance ${await suiteVersion()}`);
 const [tasks, others] = await Promise.all([runTasks(), runOthers()]);

@@ -1,7 +1,7 @@
 /** `npm run interop`: real clients, as their authors publish them, against the fixture server. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { direct, gateway } from '../test/interop/cases.ts';
-import { World } from '../test/interop/world.ts';
+import { direct, gateway } from '../test/dialects/interop/cases.ts';
+import { World } from '../test/dialects/interop/world.ts';
 
 /** Most of a case is waiting for the next poll, but some start four processes. */
 const casesAtOnce = 3;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startFixture } from './interop/fixture.ts';
+import { startFixture } from './dialects/interop/fixture.ts';
 
 let folder: string;
 beforeEach(async () => {

@@ -5,7 +5,7 @@
 
 import type { Batch } from '../../src/engine/journal.ts';
 import type { TaskId } from '../../src/index.ts';
-import type { Commit, Snapshot } from '../../test/chaos/snapshot.ts';
+import type { Commit, Snapshot } from '../../test/techniques/chaos/snapshot.ts';
 import type { Problem } from './problem.ts';
 import type { Evidence, StepLine } from './step-file.ts';
 

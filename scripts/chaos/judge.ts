@@ -1,7 +1,7 @@
 /** Puts the findings together: from the files that the steps wrote, from what was said, and from the database. */
 import type { Task, TaskId } from '../../src/index.ts';
-import { problemsOf } from '../../test/chaos/check.ts';
-import type { Snapshot } from '../../test/chaos/snapshot.ts';
+import { problemsOf } from '../../test/techniques/chaos/check.ts';
+import type { Snapshot } from '../../test/techniques/chaos/snapshot.ts';
 import { checkSteps, type StepFindings } from './check-steps.ts';
 import { crossCheck } from './cross-check.ts';
 import type { Life } from './lives.ts';

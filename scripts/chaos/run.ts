@@ -1,7 +1,7 @@
 /** One run of chaos, from the first process to the verdict. */
 import { newId } from '../../src/model/id.ts';
 import { openSqlite } from '../../src/sqlite.ts';
-import { readSnapshot } from '../../test/chaos/snapshot.ts';
+import { readSnapshot } from '../../test/techniques/chaos/snapshot.ts';
 import { type Case, judge } from './judge.ts';
 import { type Report, reportOf } from './report.ts';
 import { readEvidence } from './step-file.ts';

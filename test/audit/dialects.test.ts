@@ -3,9 +3,9 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { type AuditEntry, createTasks, durableTool } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { expect, test } from 'vitest';
+import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
+import { HttpWire, newest, Requestor } from '../dialects/sep-1686/requestor.ts';
 import { storeFrom } from '../fixture/server.ts';
-import { Peer, served } from '../revision-2025-11-25/peer.ts';
-import { HttpWire, newest, Requestor } from '../sep-1686/requestor.ts';
 import { accept, RawClient } from '../serving/raw-client.ts';
 import { logOf, story } from './log.ts';
 

@@ -2,9 +2,9 @@
 import { createTasks } from 'holdfast';
 import { openSqlite, sqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
+import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
+import { HttpWire, Requestor, related } from '../dialects/sep-1686/requestor.ts';
 import { encryption } from '../encryption/keys.ts';
-import { Peer, served } from '../revision-2025-11-25/peer.ts';
-import { HttpWire, Requestor, related } from '../sep-1686/requestor.ts';
 import { Place } from '../serving/place.ts';
 import { RawClient } from '../serving/raw-client.ts';
 import { logOf } from './log.ts';

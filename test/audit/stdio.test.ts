@@ -3,8 +3,8 @@ import { PassThrough } from 'node:stream';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { serveStdio } from 'holdfast/server';
 import { expect, onTestFinished, test } from 'vitest';
+import { type Message, PipeWire, related, taskKey } from '../dialects/sep-1686/requestor.ts';
 import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
-import { type Message, PipeWire, related, taskKey } from '../sep-1686/requestor.ts';
 import { accept, rawMessage } from '../serving/raw-client.ts';
 import { logOf, story } from './log.ts';
 

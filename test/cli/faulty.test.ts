@@ -9,7 +9,7 @@ import {
   revisions,
   type Says,
   task,
-} from '../hostile/server.ts';
+} from '../techniques/hostile/server.ts';
 import { normalised } from './normalised.ts';
 import { Home, tidyUp } from './terminal.ts';
 

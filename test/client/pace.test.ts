@@ -3,8 +3,8 @@ import { Client } from '@modelcontextprotocol/client';
 import { connectTasks } from 'holdfast/client';
 import { describe, expect, test } from 'vitest';
 import { Pace } from '../../src/requestor/pace.ts';
-import { HostileServer, type Says } from '../hostile/server.ts';
-import { served } from '../revision-2025-11-25/peer.ts';
+import { served } from '../dialects/revision-2025-11-25/peer.ts';
+import { HostileServer, type Says } from '../techniques/hostile/server.ts';
 
 const never = () => 0;
 const always = () => 1 - Number.EPSILON;

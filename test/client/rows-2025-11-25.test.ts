@@ -2,11 +2,11 @@
 
 import { memoryHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
+import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { all } from '../kit/all.ts';
 import type { Message } from '../kit/wire.ts';
 import { listening } from '../receiver/http-server.ts';
 import { accepted, form, meet, RawServer } from '../receiver/raw-server.ts';
-import { served } from '../revision-2025-11-25/peer.ts';
 import { by, facing, oneByOne, recorded, refusal, shown, text, tool } from './rows-recorded.ts';
 
 const callable = { tasks: { requests: { tools: { call: {} } } } };

@@ -1,9 +1,9 @@
 /** What SEP-2322, SEP-2663 and the base pages of 2026-07-28 ask of a client with tasks. */
 import { sqliteHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
+import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { all } from '../kit/all.ts';
 import { accepted, sharedStore } from '../receiver/raw-server.ts';
-import { served } from '../revision-2025-11-25/peer.ts';
 import { by, facing, type Message, oneByOne, recorded, shown, text } from './rows-recorded.ts';
 
 const isModern = true;

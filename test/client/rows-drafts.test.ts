@@ -1,8 +1,8 @@
 /** What SEP-2229, SEP-2268 and SEP-2339 ask of whoever calls tasks. */
 import { expect, test } from 'vitest';
+import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { all } from '../kit/all.ts';
 import { accepted } from '../receiver/raw-server.ts';
-import { served } from '../revision-2025-11-25/peer.ts';
 import { by, facing, type Message, oneByOne, recorded, shown, text } from './rows-recorded.ts';
 
 const flagged = (...drafts: string[]) => ({

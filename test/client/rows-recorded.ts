@@ -2,10 +2,10 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { type ConnectTasksOptions, connectTasks, type TaskClient } from 'holdfast/client';
 import { onTestFinished } from 'vitest';
-import { discovered } from '../hostile/server.ts';
 import { type Message, RawServer, type RawServerOptions } from '../receiver/raw-server.ts';
+import { discovered } from '../techniques/hostile/server.ts';
 
-export { discovered } from '../hostile/server.ts';
+export { discovered } from '../techniques/hostile/server.ts';
 export type { Message, RawServer };
 
 export interface Sent extends Message {

@@ -1,9 +1,9 @@
 /** What SEP-1686 asks of whoever calls tasks. */
 import { memoryHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
+import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { all } from '../kit/all.ts';
 import { accepted } from '../receiver/raw-server.ts';
-import { served } from '../revision-2025-11-25/peer.ts';
 import { by, facing, type Message, oneByOne, recorded, refusal, shown, text } from './rows-recorded.ts';
 
 const taskKey = 'modelcontextprotocol.io/task';

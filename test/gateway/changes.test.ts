@@ -1,7 +1,7 @@
 /** What upstreams list changes at any time, also while they are asked for it. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { connectOurClient } from '../interop/our-client.ts';
+import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { eventually } from '../serving/eventually.ts';
 import { notes, openGateway } from './stage.ts';
 

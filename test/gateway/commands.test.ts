@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OutputLog } from '../../src/gateway/output-log.ts';
-import { connectOurClient, type OurClient } from '../interop/our-client.ts';
+import { connectOurClient, type OurClient } from '../dialects/interop/our-client.ts';
 import { until } from '../kit/until.ts';
 import { processesOf } from './process-table.ts';
 import { notes, openGateway, type Stage, textOf } from './stage.ts';

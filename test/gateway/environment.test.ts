@@ -6,7 +6,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { storeSecrets } from '../../src/cli/store-url.ts';
 import { inheritedEnvironment } from '../../src/client/environment.ts';
-import { connectOurClient } from '../interop/our-client.ts';
+import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 import { openGateway, textOf } from './stage.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { connectTasks, type TaskHandle } from 'holdfast/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Fixture, startFixture } from '../interop/fixture.ts';
+import { type Fixture, startFixture } from '../dialects/interop/fixture.ts';
 import type { ServerProcess } from '../kit/server-process.ts';
 import { until } from '../kit/until.ts';
 import { processesOf } from './process-table.ts';

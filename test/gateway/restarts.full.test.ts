@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TaskClient } from 'holdfast/client';
 import { describe, expect, test, vi } from 'vitest';
-import { connectOurClient } from '../interop/our-client.ts';
+import { connectOurClient } from '../dialects/interop/our-client.ts';
 import type { ServerProcess } from '../kit/server-process.ts';
 import { until } from '../kit/until.ts';
 import { eventually } from '../serving/eventually.ts';

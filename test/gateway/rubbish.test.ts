@@ -1,7 +1,7 @@
 /** Upstreams that break the protocol harm their own calls, and nobody waits for ever. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { connectOurClient } from '../interop/our-client.ts';
+import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { openGateway, textOf } from './stage.ts';
 
 const raw = (...tools: unknown[]) => ({

@@ -8,7 +8,7 @@ import { configIn } from '../../src/gateway/config.ts';
 import { parseConfig } from '../../src/gateway/config-file.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import { sqlite } from '../../src/sqlite.ts';
-import { connectOurClient } from '../interop/our-client.ts';
+import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 import { freePort } from '../kit/port.ts';
 import { Program } from '../kit/process.ts';

@@ -1,7 +1,7 @@
 /** A program behind the gateway may be slow to start, or suffer no second one beside it. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { connectOurClient } from '../interop/our-client.ts';
+import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { notes, openGateway, textOf } from './stage.ts';
 
 const program = (starts: string, ...args: string[]) => ({

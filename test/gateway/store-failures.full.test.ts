@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test } from 'vitest';
-import { canMount, smallDisk } from '../faults/disk.ts';
-import { Other } from '../faults/other.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 import { connectSdk } from '../kit/sdk.ts';
 import { expectWithin } from '../kit/within.ts';
+import { canMount, smallDisk } from '../techniques/faults/disk.ts';
+import { Other } from '../techniques/faults/other.ts';
 import { gatewayProcess } from './processes.ts';
 
 /** Callers are told after four seconds, on a machine that has other things to do. */

@@ -1,6 +1,6 @@
 /** What stands behind a gateway is what its clients see. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connectOurClient, type OurClient } from '../interop/our-client.ts';
+import { connectOurClient, type OurClient } from '../dialects/interop/our-client.ts';
 import { until } from '../kit/until.ts';
 import { everything, notes, openGateway, type Stage, textOf, toy } from './stage.ts';
 

@@ -7,7 +7,7 @@ import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
-import { inLanes, times } from '../load/lanes.ts';
+import { inLanes, times } from '../techniques/load/lanes.ts';
 
 export interface Felt {
   /** Tasks that were removed, subtasks among them, and calls that were made and answered meanwhile. */

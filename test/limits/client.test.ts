@@ -9,7 +9,7 @@ import {
 } from 'holdfast/client';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Limits } from '../../src/hosting/limits.ts';
-import { served } from '../revision-2025-11-25/peer.ts';
+import { served } from '../dialects/revision-2025-11-25/peer.ts';
 
 async function host(limits: Partial<Limits>, options: ConnectTasksOptions = {}) {
   const { url } = await served({ limits });

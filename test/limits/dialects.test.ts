@@ -1,9 +1,9 @@
 /** Every limit of a caller, gone over in every dialect: the error is the dialect's, and names the limit. */
 import type { Tasks, TasksOptions } from 'holdfast';
 import { describe, expect, test } from 'vitest';
+import { served } from '../dialects/revision-2025-11-25/peer.ts';
+import { relatedTask } from '../dialects/sep-1686/requestor.ts';
 import { type Face, faces, type Message, read } from '../owners/faces.ts';
-import { served } from '../revision-2025-11-25/peer.ts';
-import { relatedTask } from '../sep-1686/requestor.ts';
 
 const tokens = { 'token-a': 'ada', 'token-b': 'bob' };
 const [ada, bob] = ['owner:ada', 'owner:bob'];

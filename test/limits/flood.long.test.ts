@@ -13,9 +13,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
-import { ServerUnderLoad } from '../load/under-load.ts';
-import { Peer } from '../revision-2025-11-25/peer.ts';
+import { ServerUnderLoad } from '../techniques/load/under-load.ts';
 import type { Flooded } from './flooder.ts';
 
 const tries = 3;

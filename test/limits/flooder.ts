@@ -1,7 +1,7 @@
 /** A process that asks one server for ten times of everything that one owner may have, and counts what it is told. */
 import { Agent, request } from 'node:http';
 import { defaultLimits } from '../../src/hosting/limits.ts';
-import { Peer } from '../revision-2025-11-25/peer.ts';
+import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 
 export interface Flooded {
   readonly sent: number;

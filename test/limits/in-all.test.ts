@@ -3,9 +3,9 @@ import { createTasks, durableTool } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
+import { type Message, Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
+import { Peer as LaterPeer, served as servedToAll, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
 import { fixtureFactory } from '../fixture/server.ts';
-import { type Message, Peer, served } from '../revision-2025-11-25/peer.ts';
-import { Peer as LaterPeer, served as servedToAll, withTasks } from '../revision-2026-07-28/peer.ts';
 
 const tokens = { 'token-a': 'ada', 'token-b': 'bob' };
 

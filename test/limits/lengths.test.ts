@@ -4,7 +4,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, durableTool, InvalidTool, NameTooLong, type Tasks } from 'holdfast';
 import { serveHttp, staticTokens } from 'holdfast/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Peer, withTasks } from '../revision-2026-07-28/peer.ts';
+import { Peer, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
 import { kinds, open } from '../stores/kinds.ts';
 
 /** Random, so that no database can make it shorter. */

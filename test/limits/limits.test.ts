@@ -1,8 +1,8 @@
 /** What one owner may ask of a server, over the wire. */
 import { expect, test } from 'vitest';
 import type { Limits } from '../../src/hosting/limits.ts';
-import { Peer, served } from '../revision-2025-11-25/peer.ts';
-import { Peer as LaterPeer, withTasks } from '../revision-2026-07-28/peer.ts';
+import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
+import { Peer as LaterPeer, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
 
 const tokens = { 'token-a': 'ada', 'token-b': 'bob' };
 

@@ -1,7 +1,7 @@
 /** Limits on how many tasks there are hold for all servers of a store together. */
 import { expect, test } from 'vitest';
+import { Peer, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
 import { startReplica } from '../postgres/replica.ts';
-import { Peer, withTasks } from '../revision-2026-07-28/peer.ts';
 import { isPostgres, kinds } from '../stores/kinds.ts';
 
 const servers = 3;

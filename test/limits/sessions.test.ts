@@ -3,8 +3,8 @@ import { McpHandler } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import { telemetry } from 'holdfast/telemetry';
 import { expect, onTestFinished, test } from 'vitest';
+import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
 import { fixtureFactory, fixtureTasks } from '../fixture/server.ts';
-import { Peer, served } from '../revision-2025-11-25/peer.ts';
 
 const tokens = { 'token-a': 'ada', 'token-b': 'bob' };
 const opening = {

@@ -5,9 +5,9 @@ import { serveStdio } from 'holdfast/server';
 import { expect, onTestFinished, test } from 'vitest';
 import { defaultBounds } from '../../src/engine/bounds.ts';
 import { defaultLimits } from '../../src/hosting/limits.ts';
+import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
+import { served as servedToAll } from '../dialects/revision-2026-07-28/peer.ts';
 import { fixtureFactory, fixtureTasks, storeFrom, withoutLimits } from '../fixture/server.ts';
-import { Peer, served } from '../revision-2025-11-25/peer.ts';
-import { served as servedToAll } from '../revision-2026-07-28/peer.ts';
 
 const name = 'dev.holdfast/limits';
 const day = 24 * 3_600_000;

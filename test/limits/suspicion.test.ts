@@ -2,9 +2,9 @@
 import type { LogEntry, TasksOptions } from 'holdfast';
 import { telemetry } from 'holdfast/telemetry';
 import { expect, test } from 'vitest';
+import { type Message, Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
+import { Peer as LaterPeer, served as servedToAll, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
 import { type Answer, alike, faces, read } from '../owners/faces.ts';
-import { type Message, Peer, served } from '../revision-2025-11-25/peer.ts';
-import { Peer as LaterPeer, served as servedToAll, withTasks } from '../revision-2026-07-28/peer.ts';
 
 const tokens = { 'token-a': 'ada', 'token-b': 'bob' };
 const absent = 'a'.repeat(32);

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Operator } from '../../src/operator/operator.ts';
 import { holdfast, tidyUp } from '../demo/terminal.ts';
+import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { notes, openGateway, toy } from '../gateway/stage.ts';
-import { connectOurClient } from '../interop/our-client.ts';
 import { send } from './stage.ts';
 
 function served(options: string, env = '') {

@@ -4,10 +4,10 @@ import { durableTool } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
 import { ManualClock } from 'holdfast/testing';
 import { describe, expect, test } from 'vitest';
-import { flagging, serving } from '../drafts/peer.ts';
-import { Peer } from '../revision-2025-11-25/peer.ts';
-import { Peer as LaterPeer, withTasks } from '../revision-2026-07-28/peer.ts';
-import { HttpWire, Requestor } from '../sep-1686/requestor.ts';
+import { flagging, serving } from '../dialects/drafts/peer.ts';
+import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
+import { Peer as LaterPeer, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
+import { HttpWire, Requestor } from '../dialects/sep-1686/requestor.ts';
 import { eventually } from '../serving/eventually.ts';
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000] as const;

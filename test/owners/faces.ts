@@ -1,8 +1,8 @@
 /** Every dialect as one caller speaks it, down to the bytes that come back. */
-import { opened } from '../drafts/peer.ts';
-import { extension, subtasks } from '../drafts/views.ts';
-import { Peer as LaterPeer } from '../revision-2026-07-28/peer.ts';
-import { related, taskKey } from '../sep-1686/requestor.ts';
+import { opened } from '../dialects/drafts/peer.ts';
+import { extension, subtasks } from '../dialects/drafts/views.ts';
+import { Peer as LaterPeer } from '../dialects/revision-2026-07-28/peer.ts';
+import { related, taskKey } from '../dialects/sep-1686/requestor.ts';
 
 /** What came back, without what differs from one moment to the next. */
 export interface Answer {

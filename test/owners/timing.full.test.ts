@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { idFrom } from '../../src/model/id.ts';
-import { Peer } from '../revision-2025-11-25/peer.ts';
+import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { Place } from '../serving/place.ts';
 import { RawClient, rawMessage } from '../serving/raw-client.ts';
 import { type HttpProcess, startFixture } from '../serving/server-process.ts';

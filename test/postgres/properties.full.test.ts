@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { driveRandomly, everything, perRun } from '../properties/drive.ts';
+import { driveRandomly, everything, perRun } from '../techniques/properties/drive.ts';
 import { freshDatabase } from './database.ts';
 import { placeIn } from './place.ts';
 

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fixtureArguments } from '../interop/fixture.ts';
+import { fixtureArguments } from '../dialects/interop/fixture.ts';
 
 export interface Replica extends AsyncDisposable {
   readonly pid: number;

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Peer, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
 import { expectWithin } from '../kit/within.ts';
-import { Peer, withTasks } from '../revision-2026-07-28/peer.ts';
 import { freshDatabase } from './database.ts';
 import { type Replica, startReplica } from './replica.ts';
 

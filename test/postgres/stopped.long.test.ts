@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Peer, withTasks } from '../revision-2026-07-28/peer.ts';
+import { Peer, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
 import { freshDatabase } from './database.ts';
 import { startReplica } from './replica.ts';
 

@@ -1,6 +1,7 @@
 /** A client of 2025-11-25 that holds tasks exactly as it is told: the server that asks it is what is tested. */
+
+import { frames, type Message, Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { until } from '../kit/until.ts';
-import { frames, type Message, Peer } from '../revision-2025-11-25/peer.ts';
 
 export const holding = {
   elicitation: {},

@@ -4,8 +4,8 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { sqlite } from '../../src/sqlite.ts';
+import { fixtureArguments } from '../dialects/interop/fixture.ts';
 import { fixtureTasks } from '../fixture/server.ts';
-import { fixtureArguments } from '../interop/fixture.ts';
 import { temporaryFolder, untilEnd } from '../kit/lifetime.ts';
 import { Program } from '../kit/process.ts';
 

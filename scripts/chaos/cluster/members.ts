@@ -1,9 +1,9 @@
 /** The processes of the cluster: started, killed, stopped for a while, continued and replaced. Every fate is recorded. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LogEntry } from '../../../src/index.ts';
-import type { Random } from '../../../test/chaos/random.ts';
 import { Child } from '../../../test/kit/child.ts';
-import { Peer } from '../../../test/load/peer.ts';
+import type { Random } from '../../../test/techniques/chaos/random.ts';
+import { Peer } from '../../../test/techniques/load/peer.ts';
 import type { Problem } from '../problem.ts';
 import { type Fate, type HistoryFile, moment } from './history.ts';
 import type { MemberOptions, Order, Said } from './member.ts';
@@ -24,7 +24,7 @@ export interface Member {
 
 export type CommonOptions = Omit<MemberOptions, 'name' | 'role' | 'clockMs'>;
 
-const preload = import.meta.resolve('../../../test/chaos/movable-clock.ts');
+const preload = import.meta.resolve('../../../test/techniques/chaos/movable-clock.ts');
 
 const longestStopMs = 20_000;
 

@@ -1,0 +1,149 @@
+/** A client of 2025-11-25 over HTTP that sends exactly what it is told, in a session of its own. */
+
+import type { Tasks, TasksOptions } from 'holdfast';
+import { tokensOf } from '../../fixture/tokens.ts';
+import { serveFixture } from '../../kit/serve.ts';
+import { untilStatus } from '../../kit/until.ts';
+import { frames, type Message } from '../../kit/wire.ts';
+
+export { frames, type Message } from '../../kit/wire.ts';
+
+export const revision = '2025-11-25';
+export const relatedTask = 'io.modelcontextprotocol/related-task';
+
+export class Peer {
+  readonly #url: string;
+  readonly #capabilities: object;
+  readonly #token: string | undefined;
+  readonly #protocolVersion: string;
+  sessionId: string | undefined;
+  #lastId = 0;
+
+  constructor(
+    url: string,
+    {
+      capabilities = { elicitation: {}, sampling: {}, roots: {} },
+      token,
+      protocolVersion = revision,
+    }: { capabilities?: object; token?: string; protocolVersion?: string } = {},
+  ) {
+    this.#url = url;
+    this.#capabilities = capabilities;
+    this.#token = token;
+    this.#protocolVersion = protocolVersion;
+  }
+
+  /** Opens the session. */
+  async open(): Promise<Message> {
+    const { message } = await this.send('initialize', {
+      protocolVersion: this.#protocolVersion,
+      clientInfo: { name: 'peer', version: '1' },
+      capabilities: this.#capabilities,
+    });
+    await this.post({ method: 'notifications/initialized' });
+    return message.result;
+  }
+
+  post(message: object, signal?: AbortSignal): Promise<Response> {
+    return fetch(this.#url, {
+      method: 'POST',
+      headers: { ...this.headers(), 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      ...(signal && { signal }),
+    });
+  }
+
+  headers(): Record<string, string> {
+    return {
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': this.#protocolVersion,
+      ...(this.sessionId !== undefined && { 'mcp-session-id': this.sessionId }),
+      ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
+    };
+  }
+
+  /** Sends a request and gives its answer, with all that came on its stream before. */
+  async send(
+    method: string,
+    params: object = {},
+    signal?: AbortSignal,
+  ): Promise<{ message: Message; before: Message[]; response: Response }> {
+    const id = ++this.#lastId;
+    const response = await this.post({ id, method, params }, signal);
+    this.sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
+    if (!response.headers.get('content-type')?.includes('event-stream'))
+      return { message: (await response.json()) as Message, before: [], response };
+    const before: Message[] = [];
+    for await (const message of frames(response)) {
+      if (message.id === id && !('method' in message)) return { message, before, response };
+      before.push(message);
+    }
+    throw new Error('The stream ended without an answer.');
+  }
+
+  async request(method: string, params: object = {}): Promise<Message> {
+    return (await this.send(method, params)).message;
+  }
+
+  call(name: string, input: object = {}, more: object = {}): Promise<Message> {
+    return this.request('tools/call', { name, arguments: input, ...more });
+  }
+
+  async start(name: string, input: object = {}, task: object = {}): Promise<string> {
+    const { result } = await this.call(name, input, { task });
+    return result.task.taskId;
+  }
+
+  async get(taskId: string): Promise<Message> {
+    return this.request('tasks/get', { taskId });
+  }
+
+  until(taskId: string, status: string): Promise<Message> {
+    return untilStatus(() => this.get(taskId), status);
+  }
+
+  /** The messages of a blocked `tasks/result`, as they come; the last one is the answer. */
+  async *result(taskId: string, signal?: AbortSignal): AsyncGenerator<Message> {
+    const response = await this.post(
+      { id: ++this.#lastId, method: 'tasks/result', params: { taskId } },
+      signal,
+    );
+    yield* frames(response);
+  }
+
+  /** The stream that belongs to no request. */
+  async *standalone(signal?: AbortSignal): AsyncGenerator<Message> {
+    yield* frames(await this.listen(signal));
+  }
+
+  /** … as soon as it is open. */
+  listen(signal?: AbortSignal): Promise<Response> {
+    return fetch(this.#url, { headers: this.headers(), ...(signal && { signal }) });
+  }
+
+  answer(id: unknown, result: object): Promise<Response> {
+    return this.post({ id, result });
+  }
+}
+
+export interface Served {
+  readonly tasks: Tasks;
+  readonly url: string;
+  readonly peer: Peer;
+  stop(): Promise<void>;
+}
+
+/** The fixture server and a client with an open session, until the end of the test. */
+export async function served(
+  options: Partial<TasksOptions> & { tokens?: Record<string, string>; port?: number; workers?: boolean } = {},
+): Promise<Served> {
+  const { tokens, port = 0, workers = true, ...more } = options;
+  const owner: TasksOptions['owner'] = (credentials) => `owner:${credentials?.clientId}`;
+  const server = await serveFixture(
+    { shortestRetention: '1s', works: workers, ...(tokens && { owner }), ...more },
+    { port, ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }) },
+  );
+  const peer = new Peer(server.url, tokens && { token: Object.keys(tokens)[0]! });
+  await peer.open();
+  return { ...server, peer };
+}

@@ -1,0 +1,253 @@
+/** A requestor of SEP-1686 that sends exactly what it is told, over HTTP or a pipe, and remembers what it heard. */
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { createTasks, type DurableTool, type Tasks } from 'holdfast';
+import { openSqlite } from 'holdfast/sqlite';
+import { onTestFinished } from 'vitest';
+import { serve } from '../../kit/serve.ts';
+import { until, untilStatus } from '../../kit/until.ts';
+import { frames, Peer as HttpPeer, type Message, served } from '../revision-2025-11-25/peer.ts';
+
+export type { Message } from '../revision-2025-11-25/peer.ts';
+
+export const taskKey = 'modelcontextprotocol.io/task';
+export const relatedTask = 'modelcontextprotocol.io/related-task';
+export const created = 'notifications/tasks/created';
+export const drafts = ['sep-1686'] as const;
+export const tokens = { 'token-of-ada': 'ada', 'token-of-bob': 'bob' };
+
+export const related = (taskId: string) => ({ [relatedTask]: { taskId } });
+
+export interface Wire {
+  /** Sends a request, and hands over what comes until it is answered. */
+  send(request: Message, hear: (message: Message) => void, signal: AbortSignal): Promise<void>;
+  /** Sends what has no answer. */
+  tell(message: object): Promise<unknown>;
+}
+
+export class HttpWire implements Wire {
+  readonly peer: HttpPeer;
+
+  constructor(peer: HttpPeer) {
+    this.peer = peer;
+  }
+
+  async send(request: Message, hear: (message: Message) => void, signal: AbortSignal): Promise<void> {
+    const response = await this.peer.post(request, signal);
+    const isStream = response.headers.get('content-type')?.includes('event-stream');
+    if (isStream) for await (const message of frames(response)) hear(message);
+    else hear((await response.json()) as Message);
+  }
+
+  tell(message: object): Promise<unknown> {
+    return this.peer.post(message);
+  }
+}
+
+/** On a pipe there is one stream for everything. */
+export class PipeWire implements Wire {
+  readonly #input: Writable;
+  readonly #listeners = new Set<(message: Message) => void>();
+
+  constructor(output: Readable, input: Writable) {
+    this.#input = input;
+    createInterface({ input: output }).on('line', (line) => {
+      for (const listener of [...this.#listeners]) listener(JSON.parse(line));
+    });
+  }
+
+  async send(request: Message, hear: (message: Message) => void, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const listener = (message: Message) => {
+      hear(message);
+      if (message.id === request.id && !('method' in message)) resolve();
+    };
+    this.#listeners.add(listener);
+    signal.addEventListener('abort', () => resolve());
+    await this.tell(request);
+    await promise;
+    this.#listeners.delete(listener);
+  }
+
+  async tell(message: object): Promise<void> {
+    this.#input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  }
+
+  /** Opens the session, which is the connection itself. */
+  async open(capabilities: object = { elicitation: {} }): Promise<void> {
+    const params = {
+      protocolVersion: '2025-11-25',
+      clientInfo: { name: 'peer', version: '1' },
+      capabilities,
+    };
+    await this.send({ id: 'open', method: 'initialize', params }, () => {}, new AbortController().signal);
+    await this.tell({ method: 'notifications/initialized' });
+  }
+}
+
+/** A request, and what came on its stream. */
+export class Exchange {
+  readonly id: string | number;
+  /** As they came, the answer last. */
+  readonly messages: Message[] = [];
+  readonly reply: Promise<Message>;
+  readonly #abort = new AbortController();
+
+  constructor(wire: Wire, request: Message & { id: string | number }) {
+    this.id = request.id;
+    const { promise, resolve, reject } = Promise.withResolvers<Message>();
+    this.reply = promise;
+    // Of a request that is cancelled or dropped nobody waits for the answer.
+    promise.catch(() => {});
+    const hear = (message: Message) => {
+      this.messages.push(message);
+      if (message.id === this.id && !('method' in message)) resolve(message);
+    };
+    wire
+      .send(request, hear, this.#abort.signal)
+      .then(() => reject(new Error('The stream ended without an answer.')), reject);
+    // A server that stops waits for its requests.
+    onTestFinished(() => this.drop());
+  }
+
+  /** Messages of that method, as soon as there are so many. */
+  async heard(method: string, count: number): Promise<Message[]> {
+    const found = () => this.messages.filter((message) => message.method === method);
+    await until(() => found().length >= count);
+    return found();
+  }
+
+  async next(method: string): Promise<Message> {
+    return (await this.heard(method, 1))[0]!;
+  }
+
+  /** The connection is cut, which says nothing about the task. */
+  drop(): void {
+    this.#abort.abort();
+  }
+}
+
+let lastId = 0;
+
+export class Requestor {
+  readonly wire: Wire;
+
+  constructor(wire: Wire) {
+    this.wire = wire;
+  }
+
+  /** A request just as it is said here. */
+  open(method: string, params: object = {}): Exchange {
+    return new Exchange(this.wire, { id: ++lastId, method, params });
+  }
+
+  request(method: string, params: object = {}): Promise<Message> {
+    return this.open(method, params).reply;
+  }
+
+  /** Asks for a task of that name; whatever else is in the wish goes along. */
+  augment(method: string, params: object, wish: unknown, meta: object = {}): Exchange {
+    return this.open(method, { ...params, _meta: { ...meta, [taskKey]: wish } });
+  }
+
+  begin(taskId: string, tool: string, input: object = {}, wish: object = {}): Exchange {
+    return this.augment('tools/call', { name: tool, arguments: input }, { taskId, ...wish });
+  }
+
+  /** Begins a task, and waits until it is there. */
+  async start(taskId: string, tool: string, input: object = {}, wish: object = {}): Promise<Exchange> {
+    const exchange = this.begin(taskId, tool, input, wish);
+    await exchange.next(created);
+    return exchange;
+  }
+
+  get(taskId: string): Promise<Message> {
+    return this.#about('tasks/get', taskId);
+  }
+
+  result(taskId: string): Promise<Message> {
+    return this.#about('tasks/result', taskId);
+  }
+
+  delete(taskId: string): Promise<Message> {
+    return this.#about('tasks/delete', taskId);
+  }
+
+  list(cursor?: unknown): Promise<Message> {
+    const _meta = { [relatedTask]: {} };
+    return this.request('tasks/list', { _meta, ...(cursor !== undefined && { cursor }) });
+  }
+
+  /** Every task, page after page. */
+  async listAll(): Promise<Message[]> {
+    const all: Message[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const { result } = await this.list(cursor);
+      all.push(...result.tasks);
+      if (result.nextCursor === undefined) return all;
+      cursor = result.nextCursor;
+    }
+  }
+
+  until(taskId: string, status: string): Promise<Message> {
+    return untilStatus(() => this.get(taskId), status);
+  }
+
+  /** Cancels the request that made a task, and names the task if it is told to. */
+  cancel(requestId: string | number, taskId?: string): Promise<unknown> {
+    const _meta = taskId === undefined ? {} : { _meta: related(taskId) };
+    return this.wire.tell({ method: 'notifications/cancelled', params: { requestId, ..._meta } });
+  }
+
+  answer(id: unknown, result: object): Promise<unknown> {
+    return this.wire.tell({ id, result });
+  }
+
+  #about(method: string, taskId: string): Promise<Message> {
+    return this.request(method, { taskId, _meta: related(taskId) });
+  }
+}
+
+type Options = NonNullable<Parameters<typeof served>[0]>;
+
+/** The fixture server with the draft on, and a requestor in a session of its own. */
+export async function serving(options: Options = {}) {
+  const { url, tasks, peer, stop } = await served({ drafts, ...options });
+  return { url, tasks, peer, stop, requestor: new Requestor(new HttpWire(peer)) };
+}
+
+/** Another session on the same server. */
+export async function sessionOn(
+  url: string,
+  options: ConstructorParameters<typeof HttpPeer>[1] = {},
+): Promise<Requestor> {
+  const peer = new HttpPeer(url, options);
+  await peer.open();
+  return new Requestor(new HttpWire(peer));
+}
+
+/** The id under which the store knows the newest task of an owner. */
+export async function newest(tasks: Tasks, owner = 'anonymous'): Promise<string> {
+  const { tasks: found } = await tasks.list({ owner, limit: 1 });
+  return found[0]!.id;
+}
+
+/** What comes on the stream that belongs to no request, from now on to the end of the test. */
+export async function unasked(peer: HttpPeer): Promise<Message[]> {
+  const abort = new AbortController();
+  onTestFinished(() => abort.abort());
+  const heard: Message[] = [];
+  const response = await peer.listen(abort.signal);
+  void (async () => {
+    for await (const message of frames(response)) heard.push(message);
+  })().catch(() => {});
+  return heard;
+}
+
+/** A server with these tools alone, and a requestor in a session of its own. */
+export async function servingTools(tools: readonly DurableTool[]) {
+  const tasks = createTasks({ store: () => openSqlite('memory:'), drafts, tools });
+  await tasks.work({ grace: '100ms' });
+  const { url } = await serve(tasks);
+  return { tasks, url, requestor: await sessionOn(url) };
+}

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { Place } from '../../serving/place.ts';
+import { serveProgram } from '../../serving/server-process.ts';
+import { opened } from '../drafts/peer.ts';
+import { Peer } from '../revision-2025-11-25/peer.ts';
+import { accept, Continuing, draft } from './peer.ts';
+
+const serve = (file: string) => serveProgram('sep-2339/server.ts', file);
+
+test('S2339-24: a server killed while a question is open: the same session answers the next, and no work begins anew', async () => {
+  const place = Place.forTest();
+  const first = await serve(place.database);
+  const session = await opened(first.url, [draft]);
+  const before = new Continuing(session);
+  const taskId = await before.start('careful', { trace: place.work().trace });
+  const questions = await before.questions(taskId);
+  await first.kill();
+
+  const second = await serve(place.database);
+  const later = new Peer(second.url);
+  later.sessionId = session.sessionId;
+  const after = new Continuing(later);
+  expect((await after.continue(taskId)).result).toEqual(questions);
+  expect((await after.get(taskId)).status).toBe('input_required');
+  await after.continue(taskId, { name: accept({ name: 'Ada' }) });
+  expect((await after.end(taskId)).result.content[0].text).toBe('Hello, Ada!');
+  expect(place.trace()).toEqual(['started', 'went on']);
+});

@@ -1,0 +1,63 @@
+/** What a child process says on its standard output, one line each, and only after the promise has resolved. */
+import type { Change } from '../../../src/engine/change.ts';
+import type { TaskEvent } from '../../../src/model/event.ts';
+import type { InputResponse } from '../../../src/model/input.ts';
+import type { Json } from '../../../src/model/json.ts';
+import type { Outcome } from '../../../src/model/outcome.ts';
+import type { Task, TaskId } from '../../../src/model/task.ts';
+import { say as print } from '../../kit/child.ts';
+
+/** One task's share of an acknowledged commit, with all that can be looked up again later. */
+export interface AcknowledgedWrite {
+  readonly id: TaskId;
+  readonly version: number;
+  readonly events: readonly TaskEvent[];
+  readonly journal?: readonly Json[];
+  readonly responses?: Readonly<Record<string, InputResponse>>;
+  readonly outcome?: Outcome;
+}
+
+export type Line =
+  | { readonly kind: 'ready' }
+  | {
+      readonly kind: 'committed';
+      readonly writes: readonly AcknowledgedWrite[];
+      readonly removed: readonly TaskId[];
+    }
+  /** The idempotency key stands for this task. */
+  | { readonly kind: 'keyed'; readonly key: string; readonly id: TaskId }
+  /** A reader was shown the task in this version. */
+  | { readonly kind: 'read'; readonly id: TaskId; readonly version: number; readonly outcome?: Outcome }
+  | { readonly kind: 'refused'; readonly name: string }
+  | { readonly kind: 'backedUp'; readonly file: string }
+  | { readonly kind: 'failed'; readonly error: string }
+  | { readonly kind: 'closed' };
+
+export const say: (line: Line) => void = print;
+
+export function committed({ writes, removed }: Change): Line {
+  return {
+    kind: 'committed',
+    writes: writes.map(({ task, events, journal }) => {
+      const responses = responsesTo(task, events);
+      return {
+        id: task.id,
+        version: task.version,
+        events,
+        ...(journal && { journal }),
+        ...(responses && { responses }),
+        ...(task.phase === 'done' && { outcome: task.outcome }),
+      };
+    }),
+    removed,
+  };
+}
+
+function responsesTo(task: Task, events: readonly TaskEvent[]): Record<string, InputResponse> | undefined {
+  const keys = events.flatMap((event) => (event.type === 'answered' ? [event.key] : []));
+  if (keys.length === 0) return undefined;
+  const answered = task.inputs.filter((input) => input.state === 'answered' && keys.includes(input.key));
+  return Object.fromEntries(
+    answered.map((input) => [input.key, (input as { response: InputResponse }).response]),
+  );
+}

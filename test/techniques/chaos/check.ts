@@ -1,0 +1,158 @@
+/**
+ * Is the whole database in order? The invariants of the model, and what SQLite keeps beside the tasks: the columns
+ * repeat the body, the commits of a task tell its whole story without a gap, and nothing is parked for ever.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { TaskEvent } from '../../../src/model/event.ts';
+import { openInputs, type Task } from '../../../src/model/task.ts';
+import { brokenInvariants } from '../../../src/testing/invariants.ts';
+import { type Commit, readSnapshot, type Snapshot, type TaskRow } from './snapshot.ts';
+
+/** What is wrong with the database in this file, in sentences; empty if all is well. */
+export function problemsIn(file: string): string[] {
+  return problemsOf(readSnapshot(file));
+}
+
+export function problemsOf(snapshot: Snapshot): string[] {
+  const problems = [
+    ...snapshot.integrity.map((found) => `SQLite's integrity check: ${found}`),
+    ...snapshot.stray.map((seq) => `commit ${seq} belongs to no task`),
+    ...brokenInvariants(snapshot.tasks),
+    ...removalProblems(snapshot),
+  ];
+  const children = childrenIn(snapshot);
+  for (const row of snapshot.rows) {
+    const task = snapshot.tasks.get(row.id)!;
+    const found = [
+      ...columnProblems(row, task),
+      ...stateProblems(task),
+      ...storyProblems(task, snapshot.commits.get(row.id) ?? [], children.get(row.id) ?? []),
+    ];
+    problems.push(
+      ...found.map((problem) => `${row.id} (${task.phase}, version ${task.version}): ${problem}`),
+    );
+  }
+  return problems;
+}
+
+function columnProblems(row: TaskRow, task: Task): string[] {
+  const live = task.phase === 'done' ? undefined : task;
+  const expected = {
+    id: task.id,
+    owner: task.owner,
+    tool: task.tool,
+    tool_version: task.toolVersion,
+    parent_id: task.parentId ?? null,
+    ordinal: task.ordinal,
+    epoch: task.epoch,
+    holder: live?.holder?.name ?? null,
+    wake_at: live?.wakeAt ?? null,
+    deadline_at: live?.deadlineAt ?? null,
+    purge_at: task.phase === 'done' ? task.purgeAt : null,
+    ended_at: task.phase === 'done' && !task.parentId && !task.unpublished ? task.finishedAt : null,
+    idempotency_key: task.idempotency?.key ?? null,
+  };
+  const problems = Object.entries(expected)
+    .filter(([column, value]) => row[column as keyof TaskRow] !== value)
+    .map(([column, value]) => `its column ${column} says ${row[column as keyof TaskRow]}, its body ${value}`);
+  if ((row.holder === null) !== (row.lease_until === null))
+    problems.push('has a holder or a lease, not both');
+  return problems;
+}
+
+function stateProblems(task: Task): string[] {
+  const problems: string[] = [];
+  if (task.phase === 'done') {
+    if (task.outcome === undefined) problems.push('is done without an outcome');
+    return problems;
+  }
+  if (task.phase !== 'queued' && task.epoch === 0) problems.push('has begun without ever being claimed');
+  if (task.heldOutcome && task.wakeAt !== null)
+    problems.push('could be claimed though its handler has ended');
+  // Random work parks without a timer only on a question or a subtask; with neither, a wake was slept through.
+  if (!task.holder && task.wakeAt === null && openInputs(task).length === 0 && task.liveChildCount === 0)
+    problems.push('is parked and nothing will ever wake it');
+  return problems;
+}
+
+/** The events of a task, in the order of its versions, must tell how it came to be what it is. */
+function storyProblems(task: Task, commits: readonly Commit[], children: readonly string[]): string[] {
+  const problems: string[] = [];
+  const versions = commits.map(({ version }) => version);
+  if (versions.length !== task.version || versions.some((version, index) => version !== index + 1))
+    problems.push(`its commits have the versions ${versions.join(', ')}`);
+
+  const events = commits.flatMap((commit) => commit.events);
+  const all = <T extends TaskEvent['type']>(type: T) =>
+    events.filter((event): event is Extract<TaskEvent, { type: T }> => event.type === type);
+  const same = (what: string, told: unknown, is: unknown) => {
+    if (!isDeepStrictEqual(told, is))
+      problems.push(`its story tells of ${what} ${JSON.stringify(told)}, it has ${JSON.stringify(is)}`);
+  };
+  same('births', all('created').length, 1);
+  same('first event', events[0]?.type, 'created');
+  same(
+    'epochs',
+    all('claimed').map(({ epoch }) => epoch),
+    upTo(task.epoch),
+  );
+  same(
+    'subtasks',
+    all('childStarted').map(({ childId }) => childId),
+    children,
+  );
+  // A task that failed or was cancelled ended its last subtasks itself, and was not told.
+  if (task.phase !== 'done')
+    same('ended subtasks', all('childDone').length, task.childCount - task.liveChildCount);
+  same(
+    'questions',
+    all('asked').map(({ key }) => key),
+    task.inputs.map(({ key }) => key),
+  );
+  same('answers', sorted(all('answered')), sorted(task.inputs.filter(({ state }) => state === 'answered')));
+  same(
+    'withdrawals',
+    sorted(all('withdrawn')),
+    sorted(task.inputs.filter(({ state }) => state === 'withdrawn')),
+  );
+  same(
+    'ends',
+    all('finished').map(({ outcome }) => outcome),
+    task.phase === 'done' ? [task.outcome.kind] : [],
+  );
+  if (task.phase === 'done') same('last event', events.at(-1)?.type, 'finished');
+  for (const { version, events, journal } of commits) {
+    const entries = events.reduce((sum, event) => sum + (event.type === 'recorded' ? event.entries : 0), 0);
+    if (entries > 0) same(`journal entries in version ${version}`, entries, journal?.length ?? 0);
+  }
+  return problems;
+}
+
+function removalProblems({ removals, tasks }: Snapshot): string[] {
+  const problems: string[] = [];
+  for (const [id, notices] of removals) {
+    if (tasks.has(id)) problems.push(`${id}: is there though it was removed`);
+    if (notices.length > 1) problems.push(`${id}: was removed ${notices.length} times`);
+  }
+  return problems;
+}
+
+/** The subtasks of each task, in their order. */
+function childrenIn({ tasks }: Snapshot): Map<string, string[]> {
+  const children = new Map<string, string[]>();
+  for (const { id, parentId } of [...tasks.values()].toSorted((a, b) => a.ordinal - b.ordinal)) {
+    if (parentId === undefined) continue;
+    const siblings = children.get(parentId);
+    if (siblings) siblings.push(id);
+    else children.set(parentId, [id]);
+  }
+  return children;
+}
+
+function upTo(n: number): number[] {
+  return Array.from({ length: n }, (_, index) => index + 1);
+}
+
+function sorted(keyed: readonly { readonly key: string }[]): string[] {
+  return keyed.map(({ key }) => key).toSorted();
+}

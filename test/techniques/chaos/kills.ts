@@ -1,0 +1,160 @@
+/** Several workers on one file, killed at random moments and replaced, while everything they acknowledged is kept. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { openSqlite } from '../../../src/sqlite.ts';
+import { Child } from '../../kit/child.ts';
+import { until } from '../../kit/until.ts';
+import type { Line } from './acknowledgement.ts';
+import { problemsOf } from './check.ts';
+import { finishEverything } from './drain.ts';
+import { Ledger } from './ledger.ts';
+import { Observer } from './observer.ts';
+import { type Random, seededRandom } from './random.ts';
+import { readSnapshot } from './snapshot.ts';
+import type { WorkerOptions } from './worker.ts';
+
+const killsBetweenChecks = 10;
+
+export interface Report {
+  readonly kills: number;
+  readonly tasks: number;
+  readonly purged: number;
+  readonly acknowledged: number;
+  readonly creates: number;
+  readonly answers: number;
+  readonly finishes: number;
+  readonly notices: number;
+  readonly refusals: Readonly<Record<string, number>>;
+}
+
+/** Throws with the first problems found. */
+export async function killAtRandom(options: {
+  readonly file: string;
+  readonly seed: number;
+  readonly kills: number;
+  readonly processes: number;
+}): Promise<Report> {
+  const ledger = new Ledger();
+  let kills = 0;
+  let notices = 0;
+  // An observer that outlives them all, for the first half. It keeps the file open, so later there is none: then a
+  // worker may be the first to open what nobody else has open, and has to recover it.
+  const observing = await openSqlite(options.file);
+  const observer = new Observer(observing.store);
+  const crew = new Crew(options.file, options.processes, seededRandom(options.seed), ledger);
+  const killSome = async (enough: number) => {
+    for (let checked = kills; kills < enough; ) {
+      kills += await crew.disturb();
+      if (kills - checked < killsBetweenChecks) continue;
+      checked = kills;
+      inspect(options.file, ledger);
+    }
+  };
+  try {
+    await killSome(options.kills / 2);
+    const acknowledged = [...ledger.writes];
+    await until(() => acknowledged.every(({ id, version }) => observer.has(id, version)));
+    refute('heard by the observer', observer.problems);
+    notices = observer.notices;
+    await observing.close();
+    await killSome(options.kills);
+  } finally {
+    await crew.killAll();
+    await observing.close();
+  }
+  inspect(options.file, ledger);
+  await finishTheirWork(options.file, ledger);
+  const { tasks, removals } = inspect(options.file, ledger);
+  return {
+    kills,
+    tasks: tasks.size + removals.size,
+    purged: removals.size,
+    acknowledged: ledger.writes.length,
+    creates: ledger.count('created'),
+    answers: ledger.count('answered'),
+    finishes: ledger.count('finished'),
+    notices,
+    refusals: Object.fromEntries(ledger.refusals),
+  };
+}
+
+/** The workers at any time. Whoever is killed is replaced at once. */
+class Crew {
+  readonly #file: string;
+  readonly #random: Random;
+  readonly #ledger: Ledger;
+  readonly #workers: Child<Line>[];
+
+  constructor(file: string, size: number, random: Random, ledger: Ledger) {
+    this.#file = file;
+    this.#random = random;
+    this.#ledger = ledger;
+    this.#workers = Array.from({ length: size }, () => this.#start());
+  }
+
+  /** After a while kills one worker, sometimes all; sometimes one is stopped for a moment first. */
+  async disturb(): Promise<number> {
+    const { length } = this.#ledger.writes;
+    // Some are killed only once there was work, however long a process takes to start.
+    if (this.#random.chance(0.3)) await until(() => this.#ledger.writes.length > length);
+    await pause(this.#random.between(80, 340));
+    const index = this.#random.between(0, this.#workers.length - 1);
+    if (this.#random.chance(0.1)) {
+      this.#workers[index]!.stop();
+      await pause(this.#random.between(50, 250));
+      this.#workers[index]!.go();
+    }
+    if (!this.#random.chance(0.15)) return this.#replace(index);
+    const killed = await Promise.all(this.#workers.map((worker) => worker.kill()));
+    for (const { signal } of killed) this.#expectKilled(signal);
+    this.#workers.splice(0, this.#workers.length, ...killed.map(() => this.#start()));
+    return killed.length;
+  }
+
+  async killAll(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.kill()));
+  }
+
+  async #replace(index: number): Promise<number> {
+    const worker = this.#workers[index]!;
+    const { signal } = await worker.kill();
+    this.#expectKilled(signal, worker.complaints);
+    this.#workers[index] = this.#start();
+    return 1;
+  }
+
+  #start(): Child<Line> {
+    const options: WorkerOptions = { file: this.#file, seed: this.#random.between(0, 2 ** 31) };
+    return new Child('chaos/worker.ts', options, this.#ledger.hear);
+  }
+
+  #expectKilled(signal: string | null, complaints = ''): void {
+    if (signal !== 'SIGKILL') throw new Error(`A worker ended by itself. ${complaints}`);
+  }
+}
+
+function inspect(file: string, ledger: Ledger) {
+  refute('said by the workers', ledger.failures);
+  // Lines arrive only between turns of the event loop: all that the ledger holds was committed before this read.
+  const snapshot = readSnapshot(file);
+  refute('found in the database', problemsOf(snapshot));
+  refute('missing', ledger.missingFrom(snapshot));
+  return snapshot;
+}
+
+async function finishTheirWork(file: string, ledger: Ledger): Promise<void> {
+  const database = await openSqlite(file);
+  try {
+    const stuck = await finishEverything(database, ledger.hear);
+    refute(
+      'stuck',
+      stuck.map((task) => JSON.stringify(task)),
+    );
+  } finally {
+    await database.close();
+  }
+}
+
+function refute(where: string, problems: readonly string[]): void {
+  if (problems.length === 0) return;
+  throw new Error(`${problems.length} problems ${where}:\n${problems.slice(0, 10).join('\n')}`);
+}

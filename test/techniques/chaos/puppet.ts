@@ -1,0 +1,175 @@
+/** A child process that does what it is told, one command a line, and answers each with a line. */
+import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { claimTasks } from '../../../src/engine/claims.ts';
+import { type CrashPoint, onCrashPoint } from '../../../src/engine/crash-point.ts';
+import type { Claim } from '../../../src/engine/queue.ts';
+import { complete, create, record, release } from '../../../src/engine/transitions.ts';
+import { ClaimLost } from '../../../src/model/errors.ts';
+import { newId } from '../../../src/model/id.ts';
+import type { Json } from '../../../src/model/json.ts';
+import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
+import { joinInstances } from '../../../src/stores/sqlite/instances.ts';
+import { aTask } from '../../../src/testing.ts';
+import { obey } from '../../kit/child.ts';
+import { committed, say } from './acknowledgement.ts';
+import { tools } from './load.ts';
+import { Observer } from './observer.ts';
+
+const { file }: { readonly file: string } = JSON.parse(process.argv[2]!);
+
+let database: SqliteDatabase;
+
+const commands = {
+  async open(): Promise<void> {
+    database = await openSqlite(file);
+  },
+
+  async close(): Promise<void> {
+    await database.close();
+  },
+
+  async create(count: number): Promise<string[]> {
+    const requests = Array.from({ length: count }, () => aTask({ owner: 'carol' }));
+    const make = (request: (typeof requests)[number]) =>
+      database.store.create(undefined, () => create(undefined, request, Date.now()));
+    return (await Promise.all(requests.map(make))).map(({ task }) => task.id);
+  },
+
+  /** What it claims gets somewhere: if it did not, it would rest when its process dies. */
+  async claim(limit: number, leaseMs: number): Promise<Claim[]> {
+    const claimed = await claimTasks(database, { tools, limit, leaseMs, now: Date.now });
+    const claims = claimed.map(({ claim }) => claim);
+    await Promise.all(claims.map((claim) => commands.record(claim, ['claimed'])));
+    return claims;
+  },
+
+  async record(claim: Claim, journal: Json[]): Promise<void> {
+    await database.store.update('task', claim.taskId, (task) => record(task, claim, journal, Date.now()));
+  },
+
+  async complete(claim: Claim, value: Json): Promise<void> {
+    await database.store.update('lineage', claim.taskId, (around) =>
+      complete(around, claim, { kind: 'result', isError: false, value }, Date.now()),
+    );
+  },
+
+  async renew(claims: Claim[], leaseMs: number): Promise<Claim[]> {
+    return database.queue.renew(claims, leaseMs);
+  },
+
+  /** Goes on renewing until the process ends. */
+  async keepRenewing(claims: Claim[], leaseMs: number, everyMs: number): Promise<void> {
+    setInterval(() => void commands.renew(claims, leaseMs), everyMs);
+  },
+
+  /** Journals one entry after the other, and says so. */
+  async recordMany(claim: Claim, count: number, pauseMs: number): Promise<void> {
+    for (let n = 1; n <= count; n++) {
+      const entry = { n, at: Date.now() };
+      say(
+        committed(
+          await database.store.update('task', claim.taskId, (task) =>
+            record(task, claim, [entry], Date.now()),
+          ),
+        ),
+      );
+      await pause(pauseMs);
+    }
+  },
+
+  /** Stops this process, as SIGSTOP from outside would, when it next comes by. */
+  async stopAt(place: CrashPoint): Promise<void> {
+    onCrashPoint((name) => {
+      if (name !== place) return;
+      onCrashPoint(undefined);
+      process.kill(process.pid, 'SIGSTOP');
+    });
+  },
+
+  /** Makes tasks with large arguments, which go into the write-ahead log. */
+  async fillLog(megabytes: number): Promise<void> {
+    for (let n = 0; n < megabytes; n++) {
+      const request = aTask({ owner: 'carol', arguments: { padding: 'x'.repeat(2 ** 20) } });
+      await database.store.create(undefined, () => create(undefined, request, Date.now()));
+    }
+  },
+
+  /**
+   * Leaves the index of the log as a process does that is killed while it writes the index's first lines. Only
+   * for a puppet that does not have the database open: closing the file would drop all of its locks.
+   */
+  async tearLogIndex(): Promise<void> {
+    const index = openSync(`${file}-shm`, 'r+');
+    writeSync(index, 'torn', 16);
+    closeSync(index);
+  },
+
+  /** Listens to every commit, and says so when something was heard out of order. */
+  async observe(): Promise<void> {
+    const observer = new Observer(database.store, () => {
+      if (observer.problems.length > 0) say({ kind: 'failed', error: observer.problems.join('; ') });
+    });
+  },
+
+  /** Opens, makes a task, closes, again and again. Returns the tasks that were made. */
+  async comeAndGo(times: number): Promise<string[]> {
+    const made: string[] = [];
+    for (let n = 0; n < times; n++) {
+      await commands.open();
+      made.push(...(await commands.create(1)));
+      await commands.close();
+    }
+    return made;
+  },
+
+  /** Opens files until the system gives no more. */
+  async useUpFiles(): Promise<number> {
+    for (let files = 0; ; files++) {
+      try {
+        openSync('/dev/null', 'r');
+      } catch {
+        return files;
+      }
+    }
+  },
+
+  /** Joins and leaves again and again. Counts how often the lock had no name any more when it was taken. */
+  async joinAndLeave(times: number): Promise<number> {
+    let nameless = 0;
+    for (let n = 0; n < times; n++) {
+      const instance = joinInstances(file);
+      if (!existsSync(`${file}-instances/${instance.name}.lock`)) nameless++;
+      instance.leave();
+    }
+    return nameless;
+  },
+
+  /** Starts afresh again and again, each time with a claim that must not be taken while it works. Counts thefts. */
+  async startAfresh(times: number): Promise<{ held: number; robbed: number }> {
+    const score = { held: 0, robbed: 0 };
+    for (let n = 0; n < times; n++) {
+      const fresh = await openSqlite(file);
+      const claimed = await claimTasks(fresh, { tools, limit: 1, leaseMs: 60_000, now: Date.now });
+      for (const { claim } of claimed) {
+        score.held++;
+        try {
+          await pause(3);
+          await fresh.store.update('task', claim.taskId, (task) =>
+            record(task, claim, [newId()], Date.now()),
+          );
+          await fresh.store.update('task', claim.taskId, (task) => release(task, claim, Date.now()));
+        } catch (error) {
+          if (!(error instanceof ClaimLost)) throw error;
+          score.robbed++;
+        }
+      }
+      await fresh.close();
+    }
+    return score;
+  },
+};
+
+export type Commands = typeof commands;
+
+obey(commands);

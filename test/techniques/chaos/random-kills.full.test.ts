@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { temporaryFile } from '../../kit/lifetime.ts';
+import { killAtRandom } from './kills.ts';
+import { seedOfThisRun } from './random.ts';
+
+test('a hundred kills under load from two processes lose nothing that was acknowledged', {
+  timeout: 600_000,
+}, async () => {
+  const seed = seedOfThisRun();
+  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
+  const report = await killAtRandom({ file: temporaryFile(), seed, kills: 100, processes: 2 });
+  console.log(report);
+  expect(report.kills).toBeGreaterThanOrEqual(100);
+  expect(report.acknowledged).toBeGreaterThan(1_000);
+});

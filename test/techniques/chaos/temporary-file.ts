@@ -1,0 +1,1 @@
+export { temporaryFile } from '../../kit/lifetime.ts';

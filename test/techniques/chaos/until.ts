@@ -1,0 +1,1 @@
+export { until } from '../../kit/until.ts';

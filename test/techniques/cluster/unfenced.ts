@@ -1,0 +1,57 @@
+/**
+ * A worker whose fencing is off: what stands between the engine and the store shows every rule the claim that this
+ * process once had, whoever has it now. A broken build, to see whether the checker of histories notices.
+ */
+import { join } from '../../../scripts/chaos/cluster/member.ts';
+import type { Change, Verdict } from '../../../src/engine/change.ts';
+import type { Reach, Store } from '../../../src/engine/store.ts';
+import type { Database, Holder, Task } from '../../../src/index.ts';
+
+function withoutFencing(database: Database): Database {
+  const { store, queue, secrets, sessions, audit, survey } = database;
+  const claims = new Map<string, { readonly epoch: number; readonly holder: Holder }>();
+  const remember = (change: Change): Change => {
+    const { task } = change;
+    if (task.phase !== 'done' && task.holder?.name === queue.name)
+      claims.set(task.id, { epoch: task.epoch, holder: task.holder });
+    else claims.delete(task.id);
+    return change;
+  };
+  const asOurs = (task: Task): Task => {
+    const claim = claims.get(task.id);
+    return claim && task.phase !== 'done' && task.epoch > claim.epoch
+      ? ({ ...task, ...claim } as Task)
+      : task;
+  };
+  const update = <R extends keyof Reach>(reach: R, id: string, decide: (subject: Reach[R]) => Verdict) =>
+    store
+      .update(reach, id, (subject) =>
+        decide(
+          (reach === 'task'
+            ? asOurs(subject as Task)
+            : { ...subject, task: asOurs((subject as Reach['lineage']).task) }) as Reach[R],
+        ),
+      )
+      .then(remember);
+  return {
+    store: instead(store, { update: update as Store['update'] }),
+    queue: instead(queue, { renew: async () => [] }),
+    secrets,
+    sessions,
+    audit,
+    survey,
+    close: () => database.close(),
+  };
+}
+
+/** The same, but for these methods. */
+function instead<T extends object>(original: T, methods: Partial<T>): T {
+  return new Proxy(original, {
+    get(target, name) {
+      const value = Reflect.get(methods, name) ?? Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+await join(withoutFencing);

@@ -1,0 +1,102 @@
+/** Overwrites one page of a closed database after the other and looks at what a caller is then told. */
+import { copyFileSync, statSync } from 'node:fs';
+import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
+import { openSqlite } from '../../../src/sqlite.ts';
+import type { Random } from '../chaos/random.ts';
+import { pageSize, readPage, tryToOpen, writePage } from './files.ts';
+import { type Answers, askEverything, idsIn, mistakesIn, type PageUse, pagesOf } from './population.ts';
+
+export type Kind = 'zeros' | 'random bytes' | 'another page of its part' | 'any other page';
+
+export interface Tally {
+  /** Opening was refused. */
+  refused: number;
+  /** It was opened, and whoever asked for what is damaged was told. */
+  reported: number;
+  /** Everything was there after all: the page was free, or what it held is never asked for. */
+  unharmed: number;
+  /** Something was not found, without a word. */
+  readonly hidden: string[];
+  /** Something else was answered, without a word. */
+  readonly wrong: string[];
+}
+
+export async function damagePages(
+  file: string,
+  random: Random,
+  {
+    kind,
+    perPart,
+    parts = () => true,
+  }: { readonly kind: Kind; readonly perPart: number; readonly parts?: (part: string) => boolean },
+): Promise<Tally> {
+  const ids = idsIn(file);
+  const { store } = await openSqlite(file);
+  const right = await askEverything(store, ids);
+  await store.close();
+
+  const pages = pagesOf(file);
+  const damaged = `${file}.damaged`;
+  copyFileSync(file, damaged);
+  const tally: Tally = { refused: 0, reported: 0, unharmed: 0, hidden: [], wrong: [] };
+  for (const [name, part] of Map.groupBy(pages, ({ part }) => part)) {
+    if (!parts(name)) continue;
+    for (let n = 0; n < perPart; n++) {
+      const { page } = random.oneOf(part);
+      const instead = replacement(kind, page, { file, random, part, pages });
+      if (!instead) continue;
+      writePage(damaged, page, instead.bytes);
+      const asWritten = statSync(damaged).mtimeMs;
+      const answers = await answersFrom(damaged, ids);
+      // What is done in the background may have written, and written elsewhere what it took from that page.
+      if (statSync(damaged).mtimeMs === asWritten) writePage(damaged, page, readPage(file, page));
+      else copyFileSync(file, damaged);
+      count(tally, right, answers, `page ${page} (${name}): ${instead.name}`);
+    }
+  }
+  // Otherwise one damage would have been counted many times.
+  if ((await answersFrom(damaged, ids)) instanceof StoreCorrupt) throw new Error('A damage was left behind.');
+  return tally;
+}
+
+function replacement(
+  kind: Kind,
+  page: number,
+  from: {
+    readonly file: string;
+    readonly random: Random;
+    readonly part: readonly PageUse[];
+    readonly pages: readonly PageUse[];
+  },
+): { readonly name: string; readonly bytes: Buffer } | undefined {
+  if (kind === 'zeros') return { name: kind, bytes: Buffer.alloc(pageSize) };
+  if (kind === 'random bytes')
+    return {
+      name: kind,
+      bytes: Buffer.from(Array.from({ length: pageSize }, () => from.random.between(0, 255))),
+    };
+  const pool = (kind === 'any other page' ? from.pages : from.part).filter((other) => other.page !== page);
+  if (pool.length === 0) return undefined;
+  const other = from.random.oneOf(pool);
+  return { name: `page ${other.page} (${other.part})`, bytes: readPage(from.file, other.page) };
+}
+
+async function answersFrom(file: string, ids: readonly string[]): Promise<Answers | StoreCorrupt> {
+  const database = await tryToOpen(file);
+  if (database instanceof StoreCorrupt) return database;
+  const answers = await askEverything(database.store, ids);
+  await database.close();
+  return answers;
+}
+
+function count(tally: Tally, right: Answers, answers: Answers | StoreCorrupt, damage: string): void {
+  if (answers instanceof StoreCorrupt) {
+    tally.refused++;
+    return;
+  }
+  const { hidden, wrong } = mistakesIn(answers, right);
+  if (wrong.length > 0) tally.wrong.push(`${damage}: ${wrong.slice(0, 3).join(', ')}`);
+  else if (hidden.length > 0) tally.hidden.push(`${damage}: ${hidden.slice(0, 3).join(', ')}`);
+  else if ([...answers.values()].includes(undefined)) tally.reported++;
+  else tally.unharmed++;
+}

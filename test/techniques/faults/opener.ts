@@ -1,0 +1,31 @@
+/** Opens a database in a process of its own: as a user who owns nothing, or where opening might never return. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { openSqlite } from '../../../src/sqlite.ts';
+
+export interface Failure {
+  readonly name: string;
+  readonly message: string;
+}
+
+/** Root, who runs these tests, may write anywhere; nobody may not. */
+export const nobody = 65_534;
+
+/** What opening fails with. */
+export async function failureToOpen(file: string, user?: number): Promise<Failure> {
+  const { stdout } = await promisify(execFile)(process.execPath, [import.meta.filename, file], {
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+    ...(user !== undefined && { uid: user, gid: user }),
+  });
+  return JSON.parse(stdout);
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const failure: Failure = await openSqlite(process.argv[2]!).then(
+    () => ({ name: 'none', message: 'It was opened.' }),
+    ({ name, message }: Error) => ({ name, message }),
+  );
+  console.log(JSON.stringify(failure));
+  process.exit();
+}

@@ -1,0 +1,66 @@
+/** The test's end of another process that shares its database. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Store } from '../../../src/engine/store.ts';
+import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
+import type { Task, TaskId } from '../../../src/model/task.ts';
+import { Commanded } from '../../kit/child.ts';
+import { untilEnd } from '../../kit/lifetime.ts';
+import type { Acts } from './other-process.ts';
+
+/** The last acknowledged state of a task, and the length of its journal then. */
+export interface Acknowledged {
+  readonly task: Task;
+  readonly entries: number;
+}
+
+export class Other extends Commanded<Acts, { readonly acknowledged: Acknowledged }> {
+  readonly acknowledged = new Map<TaskId, Acknowledged>();
+
+  constructor(file: string) {
+    super('faults/other-process.ts', { file }, ({ acknowledged }) =>
+      this.acknowledged.set(acknowledged.task.id, acknowledged),
+    );
+    untilEnd(this);
+  }
+
+  /** How the process ended, once it has ended by itself. */
+  async end(): Promise<NodeJS.Signals | null> {
+    return (await this.exit).signal;
+  }
+}
+
+export interface Findings {
+  /** Tasks that are not as they were acknowledged, although nothing was reported. */
+  readonly lost: readonly TaskId[];
+  /** Tasks that could not be read because the store reported damage. */
+  readonly reported: readonly TaskId[];
+}
+
+/** Reads everything that was acknowledged. */
+export async function lookFor(
+  acknowledged: ReadonlyMap<TaskId, Acknowledged>,
+  store: Store,
+): Promise<Findings> {
+  const lost: TaskId[] = [];
+  const reported: TaskId[] = [];
+  for (const [id, wanted] of acknowledged) {
+    try {
+      const [task, journal] = [await store.get(id), await store.journal(id)];
+      if (!task || !isAtLeast(task, wanted.task) || journal.length < wanted.entries) lost.push(id);
+    } catch (error) {
+      if (!(error instanceof StoreCorrupt)) throw error;
+      reported.push(id);
+    }
+  }
+  return { lost, reported };
+}
+
+/** A later version may have been committed without anyone hearing of it. A renewed lease makes no version. */
+function isAtLeast(task: Task, wanted: Task): boolean {
+  if (task.version !== wanted.version) return task.version > wanted.version;
+  return isDeepStrictEqual(withoutLease(task), withoutLease(wanted));
+}
+
+function withoutLease(task: Task): object {
+  return 'holder' in task ? { ...task, holder: task.holder?.name } : task;
+}

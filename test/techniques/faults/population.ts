@@ -1,0 +1,181 @@
+/** A database full of tasks of many kinds, and everything that a caller can read from it. */
+import { DatabaseSync } from 'node:sqlite';
+import { isDeepStrictEqual } from 'node:util';
+import type { Store } from '../../../src/engine/store.ts';
+import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
+import {
+  cancel,
+  claim,
+  complete,
+  create,
+  purge,
+  record,
+  startChild,
+} from '../../../src/engine/transitions.ts';
+import type { TaskId } from '../../../src/model/task.ts';
+import { openSqlite } from '../../../src/sqlite.ts';
+import { aTask } from '../../../src/testing.ts';
+import { type Random, seededRandom } from '../chaos/random.ts';
+
+const owners = ['alice', 'bob', 'carol'];
+const holder = { name: 'somebody', leaseMs: 3_600_000 };
+
+export interface Population {
+  readonly tasks: number;
+  readonly seed: number;
+  /** How many of a hundred tasks have long arguments, of 25,000 characters. */
+  readonly long?: number;
+  /** How many of a hundred tasks are purged again, which leaves free pages. */
+  readonly purged?: number;
+}
+
+export async function populate(
+  file: string,
+  { tasks, seed, long = 0, purged = 0 }: Population,
+): Promise<void> {
+  const random = seededRandom(seed);
+  const { store } = await openSqlite(file);
+  const all = Array.from({ length: tasks }, (_, i) => i % 100);
+  await eachOf(all, (percent) =>
+    live(store, random, { isLong: percent < long, isShortLived: percent < purged }),
+  );
+  // At the end, so that nothing uses the free pages again.
+  const now = Date.now() + 1_000;
+  for (
+    let ended = await store.due('purge', now, 128);
+    ended.length > 0;
+    ended = await store.due('purge', now, 128)
+  )
+    await eachOf(ended, (id) => store.update('family', id, (family) => purge(family, now)));
+  await store.close();
+}
+
+async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < items.length; i += 128) await Promise.all(items.slice(i, i + 128).map(act));
+}
+
+async function live(
+  store: Store,
+  random: Random,
+  { isLong, isShortLived }: { readonly isLong: boolean; readonly isShortLived: boolean },
+): Promise<void> {
+  const now = Date.now();
+  const request = aTask({
+    owner: random.oneOf(owners),
+    arguments: { text: text(random, isLong ? 25_000 : random.between(10, 60)) },
+    ...(isShortLived && { retention: { from: 'finish', ms: 0 } }),
+  });
+  const { id } = request;
+  await store.create(undefined, () => create(undefined, request, now));
+  if (isShortLived) return void (await store.update('family', id, (family) => cancel(family, now)));
+  if (random.chance(0.6)) return;
+  const { task } = await store.update('task', id, (task) => claim(task, holder, now));
+  const claimed = { taskId: id, epoch: task.epoch };
+  await store.update('task', id, (task) => record(task, claimed, [{ value: text(random, 40) }], now));
+  if (random.chance(0.5)) {
+    for (let child = random.between(1, 4); child > 0; child--)
+      await store.update('task', id, (task) => startChild(task, claimed, aTask(), now, [{ child }]));
+  } else {
+    const outcome = { kind: 'result', isError: false, value: { text: text(random, 60) } } as const;
+    await store.update('lineage', id, (lineage) => complete(lineage, claimed, outcome, now));
+  }
+}
+
+function text(random: Random, length: number): string {
+  const words = Array.from({ length: 16 }, () => random.next().toString(36).slice(2));
+  return words
+    .join(' ')
+    .repeat(Math.ceil(length / 16))
+    .slice(0, length);
+}
+
+export function idsIn(file: string): TaskId[] {
+  return query(file, 'select id from tasks order by seq').map(({ id }) => id as TaskId);
+}
+
+export interface PageUse {
+  readonly page: number;
+  /** The table or index it belongs to, and its role there: `tasks leaf`, `commits overflow`. */
+  readonly part: string;
+}
+
+/** What each page of a database is used for. */
+export function pagesOf(file: string): PageUse[] {
+  return query(
+    file,
+    "select pageno as page, name || ' ' || pagetype as part from dbstat order by pageno",
+  ) as unknown as PageUse[];
+}
+
+function query(file: string, sql: string): Record<string, unknown>[] {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return db.prepare(sql).all();
+  } finally {
+    db.close();
+  }
+}
+
+/** Each question that a caller may ask, with its answer; undefined where the store reported damage. */
+export type Answers = ReadonlyMap<string, unknown>;
+
+export async function askEverything(store: Store, ids: readonly TaskId[]): Promise<Answers> {
+  const answers = new Map<string, unknown>();
+  const ask = async (question: string, answer: Promise<unknown>) => {
+    try {
+      answers.set(question, (await answer) ?? null);
+    } catch (error) {
+      if (!(error instanceof StoreCorrupt)) throw error;
+      answers.set(question, undefined);
+    }
+  };
+  for (const id of ids) {
+    await ask(`get ${id}`, store.get(id));
+    await ask(`journal ${id}`, store.journal(id));
+    await ask(`family ${id}`, store.family(id));
+  }
+  for (const owner of owners) await ask(`list ${owner}`, listAll(store, owner));
+  return answers;
+}
+
+async function listAll(store: Store, owner: string): Promise<TaskId[]> {
+  const ids: TaskId[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await store.list({ owner, limit: 50, ...(cursor && { cursor }) });
+    ids.push(...page.tasks.map(({ id }) => id));
+    if (ids.length > 100_000) return ids; // A list that never ends is wrong enough.
+    cursor = page.nextCursor;
+  } while (cursor);
+  return ids;
+}
+
+export interface Mistakes {
+  /** Questions answered as if less were there than there is. */
+  readonly hidden: readonly string[];
+  /** Questions answered with something else. */
+  readonly wrong: readonly string[];
+}
+
+/** What was answered wrongly without a word. */
+export function mistakesIn(given: Answers, right: Answers): Mistakes {
+  const hidden: string[] = [];
+  const wrong: string[] = [];
+  for (const [question, answer] of right) {
+    const instead = given.get(question);
+    if (instead === undefined || isDeepStrictEqual(instead, answer)) continue;
+    (isPartOf(instead, answer) ? hidden : wrong).push(question);
+  }
+  return { hidden, wrong };
+}
+
+/** Nothing at all, or a list with gaps. */
+function isPartOf(given: unknown, right: unknown): boolean {
+  if (given === null) return true;
+  if (!Array.isArray(given) || !Array.isArray(right)) return false;
+  let at = 0;
+  return given.every((item) => {
+    at = right.indexOf(item, at) + 1;
+    return at > 0;
+  });
+}

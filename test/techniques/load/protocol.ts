@@ -1,0 +1,31 @@
+/** The words of 2026-07-28 and its Tasks extension that a client needs, written out once more: a second pair of eyes. */
+import type { JsonObject } from '../../../src/model/json.ts';
+import { extension } from '../../kit/wire.ts';
+
+export const subscriptionId = 'io.modelcontextprotocol/subscriptionId';
+export const idempotencyKey = 'dev.holdfast/idempotency-key';
+export const serverInfo = 'io.modelcontextprotocol/serverInfo';
+
+export function capabilitiesOf(takesTasks: boolean): JsonObject {
+  return { elicitation: { form: {} }, ...(takesTasks && { extensions: { [extension]: {} } }) };
+}
+
+export interface WireTask extends JsonObject {
+  readonly taskId: string;
+  readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+}
+
+/** The task itself, without what belongs to the answer or the notification that it came in. */
+export function taskIn(shown: JsonObject): WireTask {
+  const { resultType: _, _meta, ...task } = shown;
+  const { [subscriptionId]: _id, [serverInfo]: _server, ...rest } = (_meta ?? {}) as JsonObject;
+  return (Object.keys(rest).length > 0 ? { ...task, _meta: rest } : task) as WireTask;
+}
+
+/** How much of its work a task reported as done. */
+export function progressOf({ _meta }: WireTask): number {
+  const { progress = 0 } = ((_meta as JsonObject | undefined)?.['dev.holdfast/progress'] ?? {}) as JsonObject;
+  return progress as number;
+}

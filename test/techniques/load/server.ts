@@ -1,0 +1,150 @@
+/**
+ * The server of these tests, a process of its own: the tools of the fixture server and a talkative one. Over HTTP its
+ * callers are told apart by their tokens. Its parent may ask what it holds, and tell it to stop.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { McpServerFactory } from '@modelcontextprotocol/server';
+import { createTasks, type Database, type Duration } from 'holdfast';
+import { serveHttp, serveStdio } from 'holdfast/server';
+import { openSqlite } from 'holdfast/sqlite';
+import { fixtureFactory, withoutLimits } from '../../fixture/server.ts';
+import { fixturePrompts, fixtureResources, fixtureTools } from '../../fixture/tools.ts';
+import { Mistakes } from '../fuzz/mistakes.ts';
+import { chatter } from './chatter.ts';
+import { type Holdings, holdings, type Memory, memory } from './holdings.ts';
+
+export interface Settings {
+  readonly face: 'http' | 'stdio';
+  /** `memory:` or a file. */
+  readonly store: string;
+  /** Tasks that run at the same time. */
+  readonly concurrency: number;
+  /** How long open requests may take to end when it stops. */
+  readonly grace: Duration;
+  /** How long it looks at a token, and makes a server of the SDK: both may have to ask somebody else. */
+  readonly lookMs: number;
+  /** How long the store takes to read a task, as one that is not in the same process does. */
+  readonly readMs: number;
+  /** Whatever the fixture server can be asked for: drafts, resources, prompts, completions, log levels. */
+  readonly hasEverything: boolean;
+  /** The limits that every server has by default; otherwise there are none. */
+  readonly hasLimits: boolean;
+  /** The largest body that it takes; otherwise the default. */
+  readonly largestBody?: number;
+  /** What goes wrong is printed, or, where that is what callers are for, only mistakes of the program are kept. */
+  readonly errors: 'printed' | 'kept if mistakes';
+}
+
+export interface Held extends Holdings {
+  readonly subscriptions: number;
+  readonly watchers: number;
+}
+
+/** What the parent may ask for. */
+export interface Answers {
+  held(): Promise<Held>;
+  memory(): Promise<Memory>;
+  /** Whether its worker has nothing to do. */
+  idle(): Promise<boolean>;
+  /** Mistakes of the program since it was last asked, and what messages have added to what all objects share. */
+  mistakes(): Promise<readonly string[]>;
+  /** Resolves when it has had so many tasks that all it remembers of any is remembered. */
+  full(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface Asked {
+  readonly n: number;
+  readonly question: keyof Answers;
+}
+
+export type Said = { readonly ready: string } | { readonly n: number; readonly value: unknown };
+
+const settings = JSON.parse(process.argv[2]!) as Settings;
+const { face, store, concurrency, grace, lookMs, readMs, hasEverything } = settings;
+const mistakes = settings.errors === 'printed' ? undefined : new Mistakes();
+const onError = (error: Error) => {
+  if (mistakes) mistakes.notice(error);
+  else console.error(error);
+};
+const tasks = createTasks({
+  store: () => opened(),
+  tools: [...fixtureTools, chatter],
+  ...(!settings.hasLimits && { limits: withoutLimits }),
+  ...(hasEverything && {
+    drafts: 'all',
+    resources: fixtureResources,
+    prompts: fixturePrompts,
+    shortestRetention: '1s',
+    longestRetention: '2s',
+  }),
+});
+const toolsOfCallers = fixtureFactory(tasks, { conformance: hasEverything });
+const worker = await tasks.work({ concurrency });
+const requests = await tasks.requests();
+const served = face === 'http' ? await overHttp() : overStdio();
+
+const answers: Answers = {
+  held: async () => ({
+    ...(await holdings()),
+    subscriptions: served.subscriptions(),
+    watchers: requests.watchers,
+  }),
+  memory,
+  idle: async () => worker.isIdle,
+  mistakes: async () => mistakes?.taken() ?? [],
+  full,
+  stop: () => served.stop(),
+};
+process.on('message', async ({ n, question }: Asked) => say({ n, value: await answers[question]() }));
+say({ ready: served.url });
+await served.stopped;
+// The channel would keep the process alive.
+process.disconnect();
+
+/** The store remembers some four thousand. */
+async function full(): Promise<void> {
+  const owner = 'somebody of long ago';
+  const made = () => tasks.create('count_sheep', { sheep: 1 }, { owner });
+  await Promise.all(Array.from({ length: 4_200 }, made));
+  while (!worker.isIdle) await pause(20);
+}
+
+async function opened(): Promise<Database> {
+  const database = await openSqlite(store);
+  if (readMs === 0) return database;
+  const read = database.store.get.bind(database.store);
+  database.store.get = async (id) => {
+    await pause(readMs);
+    return read(id);
+  };
+  return database;
+}
+
+async function overHttp() {
+  const verifyAccessToken = async (token: string) => {
+    if (lookMs > 0) await pause(lookMs);
+    return { token, clientId: token, scopes: [], expiresAt: Math.floor(Date.now() / 1_000) + 3_600 };
+  };
+  const factory: McpServerFactory = async (context) => {
+    if (lookMs > 0) await pause(lookMs);
+    return toolsOfCallers(context);
+  };
+  const { url, handler, stop, stopped } = await serveHttp(tasks, factory, {
+    port: 0,
+    grace,
+    auth: { verifier: { verifyAccessToken } },
+    onError,
+    ...(settings.largestBody !== undefined && { largestBody: settings.largestBody }),
+  });
+  return { url, stop, stopped, subscriptions: () => handler.subscriptions };
+}
+
+function overStdio() {
+  const { stop, stopped } = serveStdio(tasks, toolsOfCallers, { onError });
+  return { url: 'stdio', stop, stopped, subscriptions: () => requests.watchers };
+}
+
+function say(said: Said): void {
+  process.send!(said);
+}

@@ -1,0 +1,95 @@
+import { PassThrough } from 'node:stream';
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
+import { createTasks } from 'holdfast';
+import { serveStdio } from 'holdfast/server';
+import { openSqlite } from 'holdfast/sqlite';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { slowReaderMs } from '../../../src/server/subscription.ts';
+import { fixtureFactory } from '../../fixture/server.ts';
+import { chatter } from './chatter.ts';
+import { farewellTo } from './farewell.ts';
+import { times } from './lanes.ts';
+import { isOf, StdioPeer } from './stdio-peer.ts';
+import { ServerUnderLoad, waysToStop } from './under-load.ts';
+
+const mebibyte = 2 ** 20;
+
+async function start(): Promise<{ server: ServerUnderLoad; peer: StdioPeer }> {
+  const server = await ServerUnderLoad.start({ face: 'stdio' });
+  return { server, peer: new StdioPeer(server.process.stdout!, server.process.stdin!) };
+}
+
+test.each(Object.entries(waysToStop))(
+  'S2026-09: on %s each request to listen is cancelled and then answered, once, and the process exits with 0',
+  async (_, stop) => {
+    const { server, peer } = await start();
+    const taskId = await peer.call('ask_name');
+    for (const id of ['one', 'two']) await peer.listen(id, taskId);
+    await peer.message((message) => message.params?.status === 'input_required' && isOf('two', message));
+
+    const before = peer.messages.length;
+    stop(server);
+    expect(await server.exit).toEqual({ code: 0, signal: null });
+    const last = peer.messages.slice(before);
+    for (const id of ['one', 'two'])
+      expect(last.filter((message) => message.id === id || message.params?.requestId === id)).toEqual([
+        {
+          jsonrpc: '2.0',
+          method: 'notifications/cancelled',
+          params: { requestId: id, reason: expect.any(String) },
+        },
+        farewellTo(id),
+      ]);
+    expect(last).toHaveLength(4);
+  },
+);
+
+test('a client that stops reading is not buffered for, and hears the end of its task when it reads again', async () => {
+  const { server, peer } = await start();
+  const ids = times(100).map((n) => `listen ${n}`);
+  const taskId = await peer.call('chatter', { times: 2_000, bytes: 8 * 2 ** 10 });
+  await Promise.all(ids.map((id) => peer.listen(id, taskId)));
+  const before = await server.ask('memory');
+  peer.pause();
+  await expect.poll(() => server.ask('idle')).toBe(true);
+  const after = await server.ask('memory');
+  expect(after.bytes - before.bytes).toBeLessThan(20 * mebibyte);
+
+  peer.resume();
+  await Promise.all(
+    ids.map((id) => peer.message((message) => message.params?.status === 'completed' && isOf(id, message))),
+  );
+  expect(server.complaints).toBe('');
+});
+
+test('a client that does not read for a minute is not left to believe that it still listens', async () => {
+  const tasks = createTasks({ store: () => openSqlite('memory:'), tools: [chatter] });
+  await tasks.work();
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const transport = new StdioServerTransport(input, output);
+  const server = serveStdio(tasks, fixtureFactory(tasks), { transport, stopOn: [] });
+  onTestFinished(() => server.stop());
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+
+  const peer = new StdioPeer(output, input);
+  const taskId = await peer.call('chatter', { times: 200, bytes: 2 ** 10 });
+  await peer.listen('listen', taskId);
+  peer.pause();
+  await tasks.outcome(taskId);
+  vi.advanceTimersByTime(2 * slowReaderMs);
+  vi.useRealTimers();
+  peer.resume();
+  await peer.message(({ id, params }) => params?.status === 'completed' || id === 'listen');
+});
+
+test('a request to listen that is refused leaves nothing behind', async () => {
+  const { server, peer } = await start();
+  const taskId = await peer.call('ask_name');
+  const rest = await server.ask('held');
+  peer.send('wrong', 'subscriptions/listen', {
+    notifications: { taskIds: [taskId], toolsListChanged: 'perhaps' },
+  });
+  expect(await peer.message(({ id }) => id === 'wrong')).toMatchObject({ error: { code: -32602 } });
+  expect(await server.ask('held')).toMatchObject({ watchers: rest.watchers });
+});

@@ -1,0 +1,55 @@
+/** Random sequences of commands, put to the rules and to a database at once. */
+import fc from 'fast-check';
+import type { Database } from '../../../src/engine/queue.ts';
+import type { ManualClock } from '../../../src/testing/manual-clock.ts';
+import { Counts } from '../../kit/counts.ts';
+import { command } from './commands.ts';
+import { World } from './world.ts';
+
+const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+export const perRun = 250;
+
+interface Tally {
+  commands: number;
+  /** How often each event and each refusal was seen. */
+  readonly seen: Counts;
+}
+
+/** Runs random sequences of commands, and prints how to run the same ones again. */
+export async function driveRandomly(
+  open: () => Promise<{ open: (clock: ManualClock) => Promise<Database>; remove: () => Promise<void> }>,
+  connections: number,
+  { runs, shrinks = true }: { readonly runs: number; readonly shrinks?: boolean },
+): Promise<Tally> {
+  console.log(`seed ${seed}; to replay, set HOLDFAST_SEED=${seed}`);
+  const tally: Tally = { commands: 0, seen: new Counts() };
+  const sequence = fc.array(command, { minLength: perRun, maxLength: perRun, size: 'max' });
+  await fc.assert(
+    fc.asyncProperty(sequence, async (commands) => {
+      const place = await open();
+      const world = await World.open(place.open, connections, tally.seen);
+      try {
+        for (const one of commands) {
+          await world.perform(one);
+          tally.commands++;
+          if (world.commands % 50 === 0) await world.compareAll();
+        }
+        await world.compareAll();
+      } finally {
+        await world.close();
+        await place.remove();
+      }
+    }),
+    { seed, numRuns: runs, endOnFailure: !shrinks },
+  );
+  console.log(`${tally.commands} commands: ${tally.seen}`);
+  return tally;
+}
+
+/** Every event must have happened and every rule have refused, or the commands are too tame to prove anything. */
+export const everything = [
+  'created claimed rested recorded reported asked answered withdrawn childStarted childDone parked released',
+  'held finished removed awaited published delivering undelivered',
+  'AlreadyPublished BadAnswer BeingDelivered ClaimLost DeadlineNotReached IdempotencyKeyReused NotARoot',
+  'NotClaimable StillAlive StillRetained TaskIsDone TaskIsEnding TaskMoved TaskNotFound',
+].flatMap((names) => names.split(' '));

@@ -1,0 +1,153 @@
+/** The worker's part, played for one pass: commits that take their time, and deaths at the worst moments. */
+import { advance } from '../../../src/engine/advance.ts';
+import type { Call } from '../../../src/engine/call.ts';
+import { compose, type Verdict } from '../../../src/engine/change.ts';
+import { type TaskContext, taskContext } from '../../../src/engine/context.ts';
+import type { Batch } from '../../../src/engine/journal.ts';
+import { unobservedPass } from '../../../src/engine/observer.ts';
+import type { Pass } from '../../../src/engine/pass.ts';
+import type { PassHost } from '../../../src/engine/pass-host.ts';
+import type { Claim } from '../../../src/engine/queue.ts';
+import * as rules from '../../../src/engine/transitions.ts';
+import { TaskMoved } from '../../../src/model/errors.ts';
+import type { Task, TaskId } from '../../../src/model/task.ts';
+import { subtaskTool } from './tell.ts';
+import type { World } from './world.ts';
+
+/** How a commit ends: all is well; the worker died before it, or after it and before the answer arrived. */
+export type Fate = 'heard' | 'lost' | 'unheard';
+
+export interface Manners {
+  readonly lingerMs: number;
+  /** How long the store takes. */
+  pause(): Promise<void>;
+  /** Of a commit to the journal. */
+  fate(): Fate;
+}
+
+/** A worker with all the time in the world. */
+export const calm: Manners = { lingerMs: 0, pause: async () => {}, fate: () => 'heard' };
+
+/** The part of a host that is the same for all. */
+export const anyHost = {
+  lingerMs: 0,
+  longestJournal: 10_000,
+  mostOpenCalls: 10_000,
+  largestValue: 10_000,
+  observed: unobservedPass,
+  isHeld: () => true,
+  began: () => {},
+  interrupts: () => false,
+};
+
+/** Runs a handler in this pass. */
+export function run(
+  pass: Pass,
+  task: Task,
+  handler: (task: TaskContext) => Promise<unknown>,
+  cancel: (id: TaskId, reason?: string) => Promise<void> = async () => {},
+): Pass['ended'] {
+  const { signal } = new AbortController();
+  const context = taskContext({ task, tool: subtaskTool, pass, signal, report: () => {}, cancel });
+  pass.run(() => handler(context));
+  return pass.ended;
+}
+
+/** A host in this world, which calls `die` when its worker dies at a commit. */
+export function hostIn(world: World, claim: Claim, manners: Manners, die: () => void) {
+  const activity = {
+    /** Commits and looks that are under way. */
+    underWay: 0,
+    /** Grows with everything that a pass asks for. */
+    asked: 0,
+    /** What no pass may ask of its worker. */
+    problems: [] as string[],
+  };
+  let seen = world.task;
+  let isStale = false;
+
+  const sees = (task: Task): Task => {
+    isStale = false;
+    seen = task;
+    return seen;
+  };
+  const lasting = async <T>(act: () => Promise<T>): Promise<T> => {
+    activity.asked++;
+    activity.underWay++;
+    try {
+      return await act();
+    } finally {
+      activity.underWay--;
+      activity.asked++;
+    }
+  };
+  const advanced = (task: Task, batch: Batch, calls: readonly Call[], keys: Map<Call, string>) =>
+    advance(task, claim, { batch, calls, report: {} }, world.now, keys);
+  /** The dead receive nothing. */
+  const dead = () => {
+    die();
+    return new Promise<never>(() => {});
+  };
+  const write = async (toJournal: boolean, decide: (task: Task) => Verdict): Promise<void> => {
+    await manners.pause();
+    const fate = toJournal ? manners.fate() : 'heard';
+    if (fate === 'lost') return dead();
+    sees(world.update(decide));
+    if (fate === 'unheard') return dead();
+    await manners.pause();
+  };
+
+  const host: PassHost = {
+    ...anyHost,
+    taskId: world.taskId,
+    lingerMs: manners.lingerMs,
+    now() {
+      activity.asked++;
+      return world.now;
+    },
+    schedule(at, callback) {
+      activity.asked++;
+      if (!(at > world.now)) activity.problems.push(`An alarm was set to ${at}, at ${world.now}`);
+      return world.schedule(at, callback);
+    },
+    commit: (batch, calls) =>
+      lasting(async () => {
+        const keys = new Map<Call, string>();
+        await write(true, (task) => advanced(task, batch, calls, keys));
+        for (const [call, key] of keys) call.key = key;
+        return seen;
+      }),
+    look: (_, awaited) =>
+      lasting(async () => {
+        await manners.pause();
+        const done = [...awaited.keys()]
+          .map((id) => world.read(id))
+          .flatMap((subtask) => (subtask?.phase === 'done' ? [[subtask.id, subtask.outcome] as const] : []));
+        return { task: sees(world.task), children: new Map(done), isAll: true };
+      }),
+    park(until, batch, calls) {
+      const { version } = seen;
+      if (isStale) activity.problems.push('A park that was refused was tried again without a look');
+      const decide = (task: Task) => {
+        if (task.version !== version) return new TaskMoved(task.id, version, task.version);
+        const before = batch
+          ? advanced(task, batch, calls, new Map())
+          : rules.report(task, claim, {}, world.now);
+        return compose(before, (now) =>
+          rules.park(now, claim, { seenVersion: now.version, until }, world.now),
+        );
+      };
+      return lasting(async () => {
+        try {
+          await write(batch !== undefined, decide);
+          return true;
+        } catch (error) {
+          if (!(error instanceof TaskMoved)) throw error;
+          isStale = true;
+          return false;
+        }
+      });
+    },
+  };
+  return { host, activity };
+}

@@ -1,0 +1,144 @@
+/** A handler is changed while its task is on the way: it is held, or the change lies ahead of all that is recorded. */
+
+import type { RecordedCall } from '../../../src/engine/journal.ts';
+import { Counts } from '../../kit/counts.ts';
+import { Chance } from './chance.ts';
+import { type Checked, checkEach } from './checks.ts';
+import { live } from './life.ts';
+import { freePlayer } from './players.ts';
+import type { Node, Program } from './program.ts';
+import { World } from './world.ts';
+
+/** Begins tasks, changes the handler of each in some ways, and puts the old one back. */
+export async function checkChanges(checked: Checked, programs: Iterable<Program>, enough?: number) {
+  /** Kinds of changes that were detected. */
+  const detected = new Counts();
+  /** Changes of what the handler had not come to yet. */
+  let harmless = 0;
+  const check = async (program: Program, report: (check: string, what: string) => void) => {
+    const chance = new Chance('changes', program.seed);
+    const world = new World(program.seed);
+    const commits = 1 + chance.below(6);
+    const isLast = () => world.commits + 1 >= commits;
+    const player = { ...freePlayer(chance), fate: () => (isLast() ? 'unheard' : 'heard') } as const;
+    const begun = await live({ ...checked, program, world, player, stopIf: () => world.commits >= commits });
+    if (begun.end.type !== 'stopped') return;
+
+    for (let n = 0; n < 4; n++) {
+      const mutation = mutated(program, chance);
+      if (!mutation) continue;
+      const future = world.copy();
+      const onward = (handler: Program) => {
+        const freely = freePlayer(new Chance('onward', chance.below(2 ** 32)), { atCommit: 0.2 });
+        return live({ ...checked, program: handler, world: future, player: freely });
+      };
+      const isRecorded = mutation.shows(world.recorded.calls);
+      const problem = (what: string) =>
+        report(`${mutation.kind}, ${isRecorded ? 'recorded' : 'ahead'}`, what);
+      const { end, story, problems } = await onward(mutation.program);
+      for (const what of problems) problem(what);
+      if (!isRecorded) {
+        harmless++;
+        if (!story) problem(JSON.stringify(end));
+        continue;
+      }
+      if (end.type !== 'changed') {
+        problem(`It was not detected: ${end.type}`);
+        continue;
+      }
+      detected.add(mutation.kind);
+      if (!mutation.touched.some((name) => end.message.includes(`${name}"`)))
+        problem(`The message names none of ${mutation.touched}: ${end.message}`);
+      if (future.commits > world.commits) problem('Something was committed.');
+      const old = await onward(program);
+      if (!old.story) problem(`The old handler could not continue: ${JSON.stringify(old.end)}`);
+    }
+  };
+  const problems = await checkEach(programs, check, enough);
+  return { detected, harmless, problems };
+}
+
+export const mutationKinds = ['added before', 'added beside', 'removed', 'renamed', 'swapped'] as const;
+
+interface Mutation {
+  readonly kind: (typeof mutationKinds)[number];
+  readonly program: Program;
+  /** The calls that are no longer where they were, by the ends of their names. */
+  readonly touched: readonly string[];
+  /** Whether the handler had come that far when this was recorded. */
+  shows(recorded: readonly RecordedCall[]): boolean;
+}
+
+/** A change of one kind that a new release brings, of one call that has a name. Undefined if the program has none of the kind that is needed. */
+function mutated(program: Program, chance: Chance): Mutation | undefined {
+  const kind = chance.oneOf(mutationKinds);
+  const nodes = nodesOf(program.root);
+  const by = (old: Node, replacement: Node, ...touched: readonly Node[]): Mutation => {
+    // The names of a program's calls end with the place of their node.
+    const endings = touched.map(({ id }) => `.${id}`);
+    return {
+      kind,
+      program: { ...program, root: replaced(program.root, old, replacement) },
+      touched: endings,
+      shows: (recorded) => recorded.some(({ name }) => name.endsWith(endings[0]!)),
+    };
+  };
+  if (kind === 'renamed' || kind === 'removed') {
+    const named = nodes.filter(hasName);
+    if (named.length === 0) return undefined;
+    const node = chance.oneOf(named);
+    return by(
+      node,
+      kind === 'removed' ? { kind: 'gone', id: node.id } : { ...node, name: `${node.name} anew` },
+      node,
+    );
+  }
+  const places = nodes.filter((node) => 'parts' in node).flatMap((parent) => placesIn(parent, kind));
+  if (places.length === 0) return undefined;
+  const { parent, index } = chance.oneOf(places);
+  const node = parent.parts[index]!;
+  if (kind === 'swapped') {
+    const next = parent.parts[index + 1]!;
+    return by(parent, { ...parent, parts: parent.parts.with(index, next).with(index + 1, node) }, node, next);
+  }
+  const id = 1 + Math.max(...nodes.map((one) => one.id));
+  const plain = { gives: 'text', failures: 0, attempts: 1, delay: 0, error: 'plain' } as const;
+  const added: Node = { kind: 'step', name: 'new', ...plain, id };
+  const position = kind === 'added before' ? index : index + 1;
+  return by(parent, { ...parent, parts: parent.parts.toSpliced(position, 0, added) }, node, added);
+}
+
+type Parent = Extract<Node, { parts: readonly Node[] }>;
+
+/** Where a change can be seen for certain once the call that is there was recorded. */
+function placesIn(parent: Parent, kind: 'added before' | 'added beside' | 'swapped') {
+  const inTurn = parent.kind === 'sequence' || parent.kind === 'generator';
+  return parent.parts
+    .map((node, index) => ({ parent, index, node, next: parent.parts[index + 1] }))
+    .filter(({ node, next }) => {
+      if (!hasName(node)) return false;
+      if (kind === 'added beside') return !inTurn;
+      return kind === 'added before' || (next !== undefined && hasName(next));
+    });
+}
+
+function nodesOf(node: Node): Node[] {
+  return [node, ...Object.values(node).flat().filter(isNode).flatMap(nodesOf)];
+}
+
+function isNode(part: unknown): part is Node {
+  return typeof part === 'object' && part !== null && 'id' in part;
+}
+
+function replaced(node: Node, old: Node, replacement: Node): Node {
+  if (node === old) return replacement;
+  const parts = Object.entries(node).map(([key, part]: [string, unknown]) => {
+    if (Array.isArray(part)) return [key, part.map((one) => replaced(one, old, replacement))];
+    return [key, isNode(part) ? replaced(part, old, replacement) : part];
+  });
+  return Object.fromEntries(parts) as Node;
+}
+
+function hasName(node: Node): node is Extract<Node, { name: string }> {
+  return 'name' in node;
+}
