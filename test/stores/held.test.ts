@@ -46,11 +46,16 @@ describe.each(kinds)('on $name', ({ place }) => {
     const { clock, where, id, worker, go, heldUntil } = await aWorkerOnItsWay();
     const other = await open(where, { clock });
     onTestFinished(() => other.close());
-    // One whose holder dies soon after the claim would rest.
-    clock.jump(10_000);
-    await other.store.update('task', id, (task) =>
-      claim(task, { name: other.queue.name, leaseMs }, clock.now(), { name: holderOf(task)! }),
-    );
+    const take = () =>
+      other.store.update('task', id, (task) => {
+        const holder = holderOf(task);
+        const next = { name: other.queue.name, leaseMs };
+        return claim(task, next, clock.now(), holder === undefined ? undefined : { name: holder });
+      });
+    // It rests before it is claimed.
+    await take();
+    clock.jump(2_000);
+    await take();
     clock.jump(leaseMs);
     go();
     await expect.poll(() => worker.isIdle).toBe(true);

@@ -1,7 +1,7 @@
 /** The fixture server as a process of its own, with every dialect on, on a port of its choice. */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ServerProcess } from '../../gateway/processes.ts';
+import { ServerProcess } from '../../kit/server-process.ts';
 
 const main = join(import.meta.dirname, '../../fixture/main.ts');
 
@@ -40,6 +40,8 @@ export function startFixture(options: FixtureOptions = {}): Promise<Fixture> {
   const words = ['--store', store];
   if (tokens !== undefined) words.push('--tokens', tokens);
   if (conformance) words.push('--conformance');
-  const args = (port: string) => fixtureArguments('--port', port || '0', ...words);
-  return new ServerProcess((port) => ({ command: process.execPath, args: args(port) })).start();
+  return new ServerProcess((port) => [
+    process.execPath,
+    ...fixtureArguments('--port', port, ...words),
+  ]).start();
 }

@@ -5,7 +5,7 @@ import { opened } from '../drafts/peer.ts';
 import { Peer } from '../revision-2025-11-25/peer.ts';
 import { accept, Continuing, draft } from './peer.ts';
 
-const serve = (file: string) => serveProgram('sep-2339/server.ts', file);
+const serve = (file: string) => serveProgram('dialects/sep-2339/server.ts', file);
 
 test('S2339-24: a server killed while a question is open: the same session answers the next, and no work begins anew', async () => {
   const place = Place.forTest();

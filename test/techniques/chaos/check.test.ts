@@ -18,8 +18,10 @@ const sound = join(folder, 'tasks.db');
 const lines: Line[] = [];
 
 beforeAll(async () => {
-  const worker = new Child<Line>('chaos/worker.ts', { file: sound, seed: 1, commits: 1_200 }, (line) =>
-    lines.push(line),
+  const worker = new Child<Line>(
+    'techniques/chaos/worker.ts',
+    { file: sound, seed: 1, commits: 1_200 },
+    (line) => lines.push(line),
   );
   expect(await worker.exit).toEqual({ code: 0, signal: null });
 });

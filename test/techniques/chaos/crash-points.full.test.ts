@@ -79,7 +79,11 @@ const killed: Exit = { code: null, signal: 'SIGKILL' };
 
 /** Opens, works, backs up and closes several times over; a place that it never comes by is a failure. */
 async function runUntilKilled(options: WorkerOptions, ledger: Ledger): Promise<Exit> {
-  const worker = new Child<Line>('chaos/worker.ts', { rounds: 20, commits: 150, ...options }, ledger.hear);
+  const worker = new Child<Line>(
+    'techniques/chaos/worker.ts',
+    { rounds: 20, commits: 150, ...options },
+    ledger.hear,
+  );
   const exit = await worker.exit;
   expect([...ledger.failures, worker.complaints].join('')).toBe('');
   return exit;

@@ -124,7 +124,7 @@ class Crew {
 
   #start(): Child<Line> {
     const options: WorkerOptions = { file: this.#file, seed: this.#random.between(0, 2 ** 31) };
-    return new Child('chaos/worker.ts', options, this.#ledger.hear);
+    return new Child('techniques/chaos/worker.ts', options, this.#ledger.hear);
   }
 
   #expectKilled(signal: string | null, complaints = ''): void {

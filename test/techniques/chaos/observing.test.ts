@@ -19,7 +19,7 @@ test('a subscriber hears of every version once and in order while two other proc
   const ledger = new Ledger();
   const seed = seedOfThisRun();
   const workers = [seed, seed + 1].map(
-    (one) => new Child<Line>('chaos/worker.ts', { file, seed: one, commits: 1_500 }, ledger.hear),
+    (one) => new Child<Line>('techniques/chaos/worker.ts', { file, seed: one, commits: 1_500 }, ledger.hear),
   );
   for (const worker of workers) expect(await worker.exit).toEqual({ code: 0, signal: null });
 
@@ -40,7 +40,7 @@ test('a subscriber hears the last words of a process that is killed, and then of
   const observer = new Observer(database.store);
   const ledger = new Ledger();
   for (const seed of [1, 2, 3]) {
-    const worker = new Child<Line>('chaos/worker.ts', { file, seed }, ledger.hear);
+    const worker = new Child<Line>('techniques/chaos/worker.ts', { file, seed }, ledger.hear);
     const before = ledger.writes.length;
     await until(() => ledger.writes.length > before + 300);
     await worker.kill();

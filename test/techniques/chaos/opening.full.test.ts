@@ -29,7 +29,9 @@ test('a file whose makers were killed while they made it can be opened', async (
   for (let round = 0; round < 8; round++) {
     const file = temporaryFile();
     const ledger = new Ledger();
-    const makers = [1, 2].map((seed) => new Child<Line>('chaos/worker.ts', { file, seed }, ledger.hear));
+    const makers = [1, 2].map(
+      (seed) => new Child<Line>('techniques/chaos/worker.ts', { file, seed }, ledger.hear),
+    );
     await until(() => existsSync(`${file}-instances`));
     await pause(2 * round);
     await Promise.all(makers.map((maker) => maker.kill()));

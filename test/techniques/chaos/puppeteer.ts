@@ -7,7 +7,7 @@ import type { Commands } from './puppet.ts';
 export type Puppet = Commanded<Commands, Line>;
 
 export function newPuppet(file: string, hear?: (line: Line) => void, maxFiles?: number): Puppet {
-  return untilEnd(new Commanded<Commands, Line>('chaos/puppet.ts', { file }, hear, { maxFiles }));
+  return untilEnd(new Commanded<Commands, Line>('techniques/chaos/puppet.ts', { file }, hear, { maxFiles }));
 }
 
 export async function openedPuppet(

@@ -92,7 +92,9 @@ test('tasks of a killed process are claimed within a second while others load th
   const killed = await openedPuppet(file);
   await killed.do('create', 20);
   const lost = await killed.do('claim', 20, leaseMs);
-  const workers = [1, 2].map((seed) => new Child<Line>('chaos/worker.ts', { file, seed }, ledger.hear));
+  const workers = [1, 2].map(
+    (seed) => new Child<Line>('techniques/chaos/worker.ts', { file, seed }, ledger.hear),
+  );
   await until(() => ledger.openings === workers.length && ledger.writes.length > 100);
 
   const killedAt = Date.now();

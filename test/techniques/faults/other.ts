@@ -17,7 +17,7 @@ export class Other extends Commanded<Acts, { readonly acknowledged: Acknowledged
   readonly acknowledged = new Map<TaskId, Acknowledged>();
 
   constructor(file: string) {
-    super('faults/other-process.ts', { file }, ({ acknowledged }) =>
+    super('techniques/faults/other-process.ts', { file }, ({ acknowledged }) =>
       this.acknowledged.set(acknowledged.task.id, acknowledged),
     );
     untilEnd(this);

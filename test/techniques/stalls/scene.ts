@@ -34,7 +34,7 @@ export class Worker extends Child<Said> {
       if (said.kind === 'log') this.log.push(said.entry);
       heard(said);
     };
-    super('stalls/worker.ts', settings, hear, { imports: [preload] });
+    super('techniques/stalls/worker.ts', settings, hear, { imports: [preload] });
   }
 
   override tell(order: Order): void {
