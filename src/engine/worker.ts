@@ -3,7 +3,6 @@
  * it, its claims are taken over by others, and what it then still tries to commit is refused.
  * Over 400 lines because claiming, renewing and stopping share one set of runs.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../model/clock.ts';
 import { HoldfastError } from '../model/errors.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
@@ -306,7 +305,7 @@ export class Worker implements AsyncDisposable {
   /** Once the store can write again, and long before the lease expires. */
   async #giveBack(run: Run): Promise<void> {
     for (let isHeld = true; isHeld && !this.#stopping; ) {
-      await pause(giveBackMs, undefined, { ref: false });
+      await new Promise<void>((resolve) => setTimeout(resolve, giveBackMs).unref());
       isHeld = await run.release().then(
         () => false,
         (error: unknown) => error instanceof StoreError,
