@@ -156,6 +156,8 @@ function worded(event: TaskEvent, { task, at }: TaskWrite): LogEntry {
   const { type, ...rest } = event;
   if (event.type === 'claimed' && event.takenFrom !== undefined)
     return { level: 'warn', at, event: 'recovered', detail: { pass: event.epoch, from: event.takenFrom } };
+  if (event.type === 'rested')
+    return { level: 'warn', at, event: 'recovered', detail: { pass: task.epoch + 1, from: event.takenFrom } };
   if (event.type === 'claimed') return { level: 'debug', at, event: type, detail: { pass: event.epoch } };
   // What a handler reports about itself may say anything.
   if (event.type === 'reported') return { level: 'debug', at, event: type };

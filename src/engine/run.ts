@@ -79,6 +79,7 @@ export class Run {
   /** The handler has ended, and listens to no signal any more. */
   #isConcluding = false;
   #isLeftHeld = false;
+  #isLost = false;
 
   constructor({ store, clock, tool, claimed, claimedAt, settings, lingerMs, renew }: RunParts) {
     this.#lingerMs = lingerMs;
@@ -110,7 +111,7 @@ export class Run {
     try {
       const end = await this.#pass(observed).catch((error) => ({ type: 'lost', error }) as const);
       how = end.type;
-      if (!(await this.#conclude(end))) how = 'superseded';
+      if (!(await this.#conclude(end)) || (await this.#wasTaken())) how = 'superseded';
     } finally {
       quietly(() => observed.ended(how, this.#clock.now()));
       this.#reporter.take();
@@ -155,6 +156,18 @@ export class Run {
   /** Gives the task back before its pass has begun, free at once or from `until` on. */
   async release(until?: number): Promise<void> {
     await this.#update((task, at) => rules.release(task, this.claim, at, until));
+  }
+
+  /** The claim could not be renewed: others may have the task. */
+  lose(): void {
+    this.#isLost = true;
+    this.stop();
+  }
+
+  async #wasTaken(): Promise<boolean> {
+    if (!this.#isLost) return false;
+    const task = await this.#store.get(this.taskId).catch(() => undefined);
+    return task !== undefined && task.epoch > this.claim.epoch;
   }
 
   /** Something happened to the task outside this run. */

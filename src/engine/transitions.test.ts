@@ -115,7 +115,7 @@ test('a task that got nowhere before its process died rests before it is claimed
   const rested = did(rules.claim(task, heir, 1_000, { name: 'worker' }));
   expect(rested.task).toMatchObject({ deaths: 1, wakeAt: 3_000, epoch: task.epoch });
   expect(rested.task).not.toHaveProperty('holder');
-  expect(rested.writes[0]!.events).toEqual([{ type: 'rested', until: 3_000 }]);
+  expect(rested.writes[0]!.events).toEqual([{ type: 'rested', until: 3_000, takenFrom: 'worker' }]);
   expect(rules.claim(rested.task, heir, 2_999)).toBeInstanceOf(NotClaimable);
   expect(rules.claim(rested.task, heir, 3_000)).toMatchObject({ task: { epoch: task.epoch + 1, deaths: 1 } });
 });

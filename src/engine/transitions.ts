@@ -170,10 +170,10 @@ export function claim(task: Task, holder: NewHolder, at: number, freed?: FreedHo
   const previous = task.holder;
   if (previous && !isFreed(previous, freed)) return new NotClaimable(task.id, 'held by a living worker');
   const counted = previous && previous.name !== holder.name ? afterDeath(task, previous) : {};
-  if (counted.deaths !== undefined) {
+  if (previous && counted.deaths !== undefined) {
     const until = at + restMs;
     const resting = asleep({ ...bumped(withoutHolder(task)), ...counted }, until);
-    return changed(resting, at, [{ type: 'rested', until }]);
+    return changed(resting, at, [{ type: 'rested', until, takenFrom: previous.name }]);
   }
   const epoch = task.epoch + 1;
   const begun = task.phase === 'queued' ? { ...seen(task, at), phase: 'running' as const } : bumped(task);

@@ -423,7 +423,7 @@ export class Worker implements AsyncDisposable {
     const lost = await this.#database.queue.renew(claims, this.claimMs);
     const gone = new Set(lost.map(({ taskId }) => taskId));
     for (const run of runs) {
-      if (gone.has(run.taskId)) run.stop();
+      if (gone.has(run.taskId)) run.lose();
       else run.renewed(asked);
     }
   }

@@ -19,8 +19,8 @@ export type TaskEvent =
   | { readonly type: 'childDone'; readonly childId: TaskId; readonly outcome: Outcome['kind'] }
   | { readonly type: 'parked'; readonly until: number | null }
   | { readonly type: 'released' }
-  /** Its process died soon after the pass began: it rests, so that the next process does not follow at once. */
-  | { readonly type: 'rested'; readonly until: number }
+  /** Its process died or fell silent before it got anywhere: it rests, so that the next process does not follow at once. */
+  | { readonly type: 'rested'; readonly until: number; readonly takenFrom: string }
   /** It is a suspect, and has its process for itself. */
   | { readonly type: 'isolated' }
   | { readonly type: 'stuck'; readonly message: string; readonly until: number }

@@ -152,6 +152,7 @@ export class Metrics {
   #happened(event: TaskWrite['events'][number], { task, at }: TaskWrite): void {
     const { tool } = task;
     if (event.type === 'created') this.#created.add({ tool });
+    else if (event.type === 'rested') this.#recoveries.add({ tool });
     else if (event.type === 'claimed') {
       if (event.takenFrom !== undefined) this.#recoveries.add({ tool });
       if (event.epoch === 1) this.#took(this.#delays, at - task.createdAt, { tool });

@@ -56,7 +56,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
     committed(change) {
       for (const { task, events } of change.writes)
         for (const event of events) {
-          if (event.type === 'claimed' && event.takenFrom !== undefined) recovered.add(task.id);
+          if ('takenFrom' in event && event.takenFrom !== undefined) recovered.add(task.id);
           else if (event.type === 'finished') recovered.delete(task.id);
         }
       counted.committed(change);

@@ -61,6 +61,8 @@ function aboutEvent(event: TaskEvent): ComponentChildren {
   switch (event.type) {
     case 'claimed':
       return `${processName(event.holder)}${event.takenFrom ? ` took over from ${processName(event.takenFrom)}` : ''}, pass ${event.epoch}`;
+    case 'rested':
+      return `${processName(event.takenFrom)} died or fell silent`;
     case 'recorded':
       return plural(event.entries, 'entry', 'entries');
     case 'reported': {

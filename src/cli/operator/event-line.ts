@@ -45,7 +45,7 @@ function wordsFor(event: TaskEvent, at: number): string {
     case 'released':
       return 'handed over';
     case 'rested':
-      return `its process died soon after it began; rests for ${took(event.until - at)}`;
+      return `${event.takenFrom} died or fell silent; rests for ${took(event.until - at)}`;
     case 'isolated':
       return 'runs alone, because its process died before';
     case 'stuck':
