@@ -80,6 +80,7 @@ export class Run {
   #isConcluding = false;
   #isLeftHeld = false;
   #isLost = false;
+  #isOver = false;
 
   constructor({ store, clock, tool, claimed, claimedAt, settings, lingerMs, renew }: RunParts) {
     this.#lingerMs = lingerMs;
@@ -137,6 +138,11 @@ export class Run {
   /** Resolves when all steps that were begun have settled; undefined if none runs. */
   get settled(): Promise<unknown> | undefined {
     return this.#attempts.size > 0 ? Promise.all(this.#attempts) : undefined;
+  }
+
+  /** It has committed its end, or lost its claim. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   /** The store could not write how this run ended: the task is still held. */
@@ -351,8 +357,12 @@ export class Run {
     this.#isConcluding = end.type === 'returned' || end.type === 'threw';
     try {
       await this.#commitEnd(end);
+      this.#isOver = true;
     } catch (error) {
-      if (isInstance(error, ClaimLost)) return false;
+      if (isInstance(error, ClaimLost)) {
+        this.#isOver = true;
+        return false;
+      }
       // Ended tasks need no word.
       if (isInstance(error, StoreError)) {
         this.#isLeftHeld = true;

@@ -8,6 +8,8 @@ import type { Queue } from './queue.ts';
 /** A run, as far as it matters here. */
 interface Running {
   readonly taskId: TaskId;
+  /** It has given up its claim. */
+  readonly isOver: boolean;
   /** Resolves when its last step has; absent while it has none. */
   readonly settled: Promise<unknown> | undefined;
 }
@@ -27,8 +29,10 @@ export class RunningTasks {
     this.#queue = name;
   }
 
+  /** Those that it holds, or of which a step still runs. */
   get ids(): ReadonlySet<TaskId> {
-    return new Set(known.get(this.#queue)?.runs.keys());
+    const runs = known.get(this.#queue)?.runs.values() ?? [];
+    return new Set([...runs].flatMap((run) => (run.isOver && !run.settled ? [] : run.taskId)));
   }
 
   /** Whether a step of this task runs here. */

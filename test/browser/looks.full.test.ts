@@ -5,6 +5,7 @@ import type { AxeResults } from 'axe-core';
 import { durableTool } from 'holdfast';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../kit/until.ts';
 import { type Chromium, looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { operatorToken, startDesk } from './desk.ts';
@@ -29,7 +30,7 @@ beforeAll(async () => {
   await tasks.cancel((await tasks.create('sleep')).id, 'Not wanted.');
   const { store } = await tasks.opened();
   for (const waiting of [async () => id, async () => (await store.childIds(root))[0] ?? ''])
-    await expect.poll(async () => (await tasks.get(await waiting()))?.phase).toBe('waiting');
+    await until(async () => (await tasks.get(await waiting()))?.phase === 'waiting');
 });
 afterAll(async () => {
   await chromium?.close();

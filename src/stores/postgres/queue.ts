@@ -60,13 +60,18 @@ export class PostgresQueue implements Queue {
 
   async offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]> {
     const now = this.#parts.clock.now();
-    const isMine = ({ id, holder }: FetchedRow) => holder !== null && running.has(named(id));
-    const [mine, first] = partition(await this.#dispatch.fetchBusy(tools, limit, now), isMine);
-    const places = limit - first.length;
-    const looked = places > 0 ? await this.#look(tools, limit, places, now, running) : [];
-    const [mineToo, others] = partition(looked, isMine);
-    this.#dispatch.giveBack([...mine, ...mineToo]);
-    const found = [...first, ...others];
+    const found: FetchedRow[] = [];
+    const mine: FetchedRow[] = [];
+    const add = (rows: readonly FetchedRow[]) => {
+      for (const row of rows) (running.has(named(row.id)) ? mine : found).push(row);
+    };
+    add(await this.#dispatch.fetchBusy(tools, limit, now));
+    // What runs here may stand before all others: those are looked for while its jobs are in hand.
+    for (let before = -1; found.length < limit && mine.length > before; ) {
+      before = mine.length;
+      add(await this.#look(tools, limit, limit - found.length, now, running));
+    }
+    this.#dispatch.giveBack(mine);
     this.#parts.offered(found);
     return found.map((row) => this.#offer(row));
   }
@@ -146,15 +151,16 @@ export class PostgresQueue implements Queue {
     running: ReadonlySet<TaskId>,
   ): Promise<ReadyRow[]> {
     const { connections, line } = this.#parts;
+    const own = [...running].map(stored);
     const [free, freed] = await Promise.all([
-      connections.query<ReadyRow>(this.#sql.free, [...columnsOf(tools), now, limit]),
+      connections.query<ReadyRow>(this.#sql.free, [...columnsOf(tools), now, limit, own]),
       looksAtHeld
         ? connections.query<ReadyRow>(this.#sql.freed, [
             ...columnsOf(tools),
             now,
             line.dead.map(stored),
             limit,
-            [...running].map(stored),
+            own,
           ])
         : [],
     ]);
@@ -229,7 +235,8 @@ function statements(schema: string) {
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
   const free = (which: string) => `
     select r.* from ${kinds} cross join lateral (
-      select ${readyColumns} from ${tasks} t where ${ofKind} and ${which} and t.holder is null
+      select ${readyColumns} from ${tasks} t
+      where ${ofKind} and ${which} and t.holder is null and t.id <> all($5::text[])
       order by t.wake_at, t.seq limit $4) r`;
   const ready = 't.ready';
   const due = 'not t.ready and t.wake_at <= $3';
@@ -282,8 +289,4 @@ function statements(schema: string) {
       select min(t.lease_until) - ${serverNow} as "left" from ${tasks} t
       where t.holder is not null and t.lease_until > ${serverNow}`,
   });
-}
-
-function partition<T>(some: readonly T[], is: (one: T) => boolean): [T[], T[]] {
-  return [some.filter(is), some.filter((one) => !is(one))];
 }

@@ -1,3 +1,5 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Caller } from '../../../scripts/chaos/cluster/caller.ts';
@@ -9,7 +11,6 @@ import {
 } from '../../../scripts/chaos/cluster/history.ts';
 import { Members } from '../../../scripts/chaos/cluster/members.ts';
 import { newId } from '../../../src/model/id.ts';
-import { temporaryFolder } from '../../kit/lifetime.ts';
 import { until } from '../../kit/until.ts';
 import { seededRandom } from '../chaos/random.ts';
 
@@ -25,7 +26,8 @@ const haulMs = 2_000;
 
 /** Without a URL, on a file of its own. */
 export async function stopAndGoOn(url?: string, program?: string): Promise<Aftermath> {
-  const folder = temporaryFolder();
+  // Tests of this scene run side by side, and such a test has no end that a helper could wait for.
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-stopped-'));
   const store = url ?? `sqlite:${join(folder, 'tasks.db')}`;
   const history = new HistoryFile(folder, 'run');
   const members = new Members(
@@ -59,5 +61,6 @@ export async function stopAndGoOn(url?: string, program?: string): Promise<After
     return { history: readHistory(folder), stopped: stopped.name, log: log() };
   } finally {
     await members.killAll();
+    rmSync(folder, { recursive: true, force: true });
   }
 }
