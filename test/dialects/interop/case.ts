@@ -2,7 +2,7 @@
 import { deepEqual } from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { until as untilWithin } from '../../techniques/chaos/until.ts';
+import { until as untilWithin } from '../../kit/until.ts';
 import type { World } from './world.ts';
 
 export interface InteropCase {

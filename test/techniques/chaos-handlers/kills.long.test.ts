@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { lastLine } from '../../../scripts/chaos/report.ts';
 import { unleash } from '../../../scripts/chaos/run.ts';
+import { temporaryFile } from '../../kit/lifetime.ts';
 import { seedOfThisRun } from '../chaos/random.ts';
-import { temporaryFile } from '../chaos/temporary-file.ts';
 
 test('five hundred kills lose nothing, repeat no committed step and break no invariant', async () => {
   const seed = seedOfThisRun();

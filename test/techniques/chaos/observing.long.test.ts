@@ -1,2 +1,2 @@
 /** The same tests, which assert their time bounds in this lane. */
-import './observing.test.ts';
+import './observing.full.test.ts';

@@ -1,1 +1,1 @@
-import './truncated-log.test.ts';
+import './truncated-log.full.test.ts';

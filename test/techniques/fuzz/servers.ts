@@ -2,7 +2,7 @@
  * Every dialect at once against one server, a process of its own with its store in a file: bad messages of all of them
  * side by side over HTTP, or of one of them over a pipe.
  */
-import { temporaryFile } from '../chaos/temporary-file.ts';
+import { temporaryFile } from '../../kit/lifetime.ts';
 import { ServerUnderLoad } from '../load/under-load.ts';
 import { largestBody } from './byte-flaws.ts';
 import { type Front, fire, type Plan, type Tally } from './campaign.ts';

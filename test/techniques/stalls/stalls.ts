@@ -1,4 +1,4 @@
-/** The scenes of the short and the long lane: they differ in the lease, and in how long a stall lasts. */
+/** The scenes of all lanes: they differ in the lease, and in how long a stall lasts. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { TaskId, WorkOptions } from '../../../src/index.ts';
@@ -14,6 +14,8 @@ export interface Lane {
   /** One test for each list; the clock is set to the true time plus so many hours, again and again. */
   readonly jumps: readonly (readonly number[])[];
   readonly timeout: number;
+  /** Only what one worker alone does after it was stopped, or after its clock was moved. */
+  readonly isBrief?: boolean;
 }
 
 const hourMs = 3_600_000;
@@ -32,8 +34,11 @@ const kinds = [
   ['blocks its event loop', (worker: Worker, ms: number) => worker.blockFor(ms)],
 ] as const;
 
-export function stallTests(store: StoreName, { work, leaseMs, stallsMs, jumps, timeout }: Lane): void {
-  const stalls = kinds.flatMap(([kind, stall]) =>
+export function stallTests(
+  store: StoreName,
+  { work, leaseMs, stallsMs, jumps, timeout, isBrief = false }: Lane,
+): void {
+  const stalls = (isBrief ? kinds.slice(0, 1) : kinds).flatMap(([kind, stall]) =>
     stallsMs.map((list) => ({
       title: `${kind} for ${list.map((ms) => ms / 1_000).join(', ')} s`,
       stall: async (worker: Worker) => {
@@ -78,6 +83,8 @@ export function stallTests(store: StoreName, { work, leaseMs, stallsMs, jumps, t
           await expectAllKept(scene, held);
         });
     });
+
+    if (isBrief) return;
 
     describe('of three workers', () => {
       for (const { title, stall } of stalls)

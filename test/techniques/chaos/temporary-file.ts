@@ -1,1 +1,0 @@
-export { temporaryFile } from '../../kit/lifetime.ts';
