@@ -62,7 +62,7 @@ async function offersOf(
     let passedOver = 0;
     const ask = async (most: number) => {
       for (const offer of await queue.offers(tools, most, running.ids)) {
-        // Given back while a step of it still runs here: others may take it.
+        // A task that was given back while a step of it still runs here is for other processes.
         const isAvoided = damaged.isLeftAlone(offer.taskId, now()) || running.hasStep(offer.taskId);
         if (isAvoided) passedOver++;
         else found.set(offer.taskId, offer);

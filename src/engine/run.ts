@@ -78,7 +78,6 @@ export class Run {
   #stopped = false;
   /** The handler has ended, and listens to no signal any more. */
   #isConcluding = false;
-  #isLeftHeld = false;
   #isLost = false;
   #isOver = false;
 
@@ -105,14 +104,16 @@ export class Run {
     return this.#task.owner;
   }
 
-  /** Resolves when the worker has nothing more to do with the task. */
+  /** Resolves when the worker has nothing more to do with the task; rejects if the store could not write its end. */
   async advance(): Promise<void> {
     const observed = this.#settings.observer.passBegan(this.#task);
     let how: PassEnd['type'] | 'superseded' = 'lost';
     try {
       const end = await this.#pass(observed).catch((error) => ({ type: 'lost', error }) as const);
       how = end.type;
-      if (!(await this.#conclude(end)) || (await this.#wasTaken())) how = 'superseded';
+      const isKept = await this.#conclude(end);
+      this.#isOver = true;
+      if (!isKept || (await this.#wasTaken())) how = 'superseded';
     } finally {
       quietly(() => observed.ended(how, this.#clock.now()));
       this.#reporter.take();
@@ -140,14 +141,9 @@ export class Run {
     return this.#attempts.size > 0 ? Promise.all(this.#attempts) : undefined;
   }
 
-  /** It has committed its end, or lost its claim. */
+  /** It has committed its end, or lost its claim. If the store could not write its end, it still holds the task. */
   get isOver(): boolean {
     return this.#isOver;
-  }
-
-  /** The store could not write how this run ended: the task is still held. */
-  get isLeftHeld(): boolean {
-    return this.#isLeftHeld;
   }
 
   get waitsForSubtasks(): boolean {
@@ -352,21 +348,16 @@ export class Run {
     if (before === this.#seenVersion) this.#seenVersion = task.version;
   }
 
-  /** False if another worker has taken the place of this one. */
+  /** False if another worker has taken the task. Rejects if the store could not write the end. */
   async #conclude(end: PassEnd): Promise<boolean> {
     this.#isConcluding = end.type === 'returned' || end.type === 'threw';
     try {
       await this.#commitEnd(end);
-      this.#isOver = true;
     } catch (error) {
-      if (isInstance(error, ClaimLost)) {
-        this.#isOver = true;
-        return false;
-      }
-      // Ended tasks need no word.
+      if (isInstance(error, ClaimLost)) return false;
       if (isInstance(error, StoreError)) {
-        this.#isLeftHeld = true;
         this.#settings.onUnrecorded(this.#task.rootId, error);
+        throw error;
       }
       if (!isInstance(error, HoldfastError)) await this.#giveUp(error);
     }

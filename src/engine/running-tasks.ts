@@ -1,14 +1,14 @@
 /**
  * The tasks that a process is running, whichever of its workers has them, those with steps that outlive their worker
- * included. A step that still runs must not begin again beside itself, whatever became of its claim.
+ * included. A step must not begin again while it still runs, even if its claim was lost.
  */
 import type { TaskId } from '../model/task.ts';
 import type { Queue } from './queue.ts';
 
-/** A run, as far as it matters here. */
+/** What must be known of a run. */
 interface Running {
   readonly taskId: TaskId;
-  /** It has given up its claim. */
+  /** It does not hold its task any more. */
   readonly isOver: boolean;
   /** Resolves when its last step has; absent while it has none. */
   readonly settled: Promise<unknown> | undefined;
@@ -44,7 +44,7 @@ export class RunningTasks {
     this.#known().runs.set(run.taskId, run);
   }
 
-  /** If its steps outlived it, its task could not be claimed here until now. */
+  /** `isLate`: its steps outlived it, so its task could not be claimed here until now. */
   delete(run: Running, { isLate = false } = {}): void {
     const { runs, listeners } = this.#known();
     if (runs.get(run.taskId) === run) runs.delete(run.taskId);
@@ -52,7 +52,7 @@ export class RunningTasks {
     if (isLate) for (const listener of [...listeners]) listener();
   }
 
-  /** Calls back when the last step of a run that was over has settled, whichever worker ran it. */
+  /** Calls back when a step that outlived its run has settled, in any worker of this process. */
   onSettled(listener: () => void): () => void {
     this.#known().listeners.add(listener);
     return () => {

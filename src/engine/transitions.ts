@@ -160,7 +160,7 @@ export function isSuspect({ deaths = 0 }: Task): boolean {
 
 /**
  * Takes a task that has work and begins a pass. A holder is passed over only if the queue found it freed: its process is
- * dead, or its lease expired and was not renewed since. No clock decides that here. A task whose pass
+ * dead, or its lease expired and was not renewed since. No clock decides that here. A task whose last pass
  * counts as a death is not claimed but rests first: the change then leaves it without a holder.
  */
 export function claim(task: Task, holder: NewHolder, at: number, freed?: FreedHolder): Verdict {

@@ -34,7 +34,7 @@ export { type WorkerSettings, workerDefaults } from './worker-settings.ts';
 const patience = 3;
 /** A suspect that cannot run alone now is tried again after this. */
 const suspectRetryMs = 1_000;
-/** Where the store fails, a task is given back after this, or after this again. */
+/** If the store cannot write the end of a pass, its task is given back after this; if that fails, after this again. */
 const giveBackMs = 1_000;
 /** Where steps that ignore their signal keep a suspect from being alone, other tasks get more and more time. */
 const longestPauseMs = 600_000;
@@ -197,7 +197,7 @@ export class Worker implements AsyncDisposable {
       this.#leftBehind = new Set(this.#tools.filter(isLeft));
       this.#claiming = false;
       this.#tellEmptied();
-      // Asked for after the last look.
+      // Somebody asked while the last answer was on its way.
       if (this.#claimAgain && !this.#alone) this.#claimSoon();
     }
   }
@@ -292,7 +292,7 @@ export class Worker implements AsyncDisposable {
       if (this.#runs.get(task.id) === run) this.#runs.delete(task.id);
       this.#tellEmptied();
       await this.#settle(run);
-      if (isLeftHeld || run.isLeftHeld) await this.#giveBack(run);
+      if (isLeftHeld) await this.#giveBack(run);
     }
   }
 
@@ -302,7 +302,7 @@ export class Worker implements AsyncDisposable {
     this.#free(run, { isLate: settled !== undefined });
   }
 
-  /** Once the store can write again, and long before the lease expires. */
+  /** Releases a task once the store can write again: its lease would last for much longer. */
   async #giveBack(run: Run): Promise<void> {
     for (let isHeld = true; isHeld && !this.#stopping; ) {
       await new Promise<void>((resolve) => setTimeout(resolve, giveBackMs).unref());

@@ -48,7 +48,7 @@ test('cancelled steps that ignore their signal keep their slot until they settle
 });
 
 test.each(kinds)(
-  'on $name a step that outlives its worker does not begin again beside itself',
+  'on $name a step that outlives its worker does not begin again while it runs',
   async (kind) => {
     const { seen, during } = counter();
     const release = Promise.withResolvers<void>();

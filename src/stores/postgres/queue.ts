@@ -66,7 +66,7 @@ export class PostgresQueue implements Queue {
       for (const row of rows) (running.has(named(row.id)) ? mine : found).push(row);
     };
     add(await this.#dispatch.fetchBusy(tools, limit, now));
-    // What runs here may stand before all others: those are looked for while its jobs are in hand.
+    // Jobs of tasks that run here may come first: they are given back once others were fetched.
     for (let before = -1; found.length < limit && mine.length > before; ) {
       before = mine.length;
       add(await this.#look(tools, limit, limit - found.length, now, running));
@@ -265,7 +265,7 @@ function statements(schema: string) {
       update ${tasks} t set lease_until = ${serverNow} + $3, job = null, deserted = false
       from held where t.seq = held.seq
       returning held.place`,
-    // A holder that is dead keeps nobody waiting, also if no worker can take over its task.
+    // A dead holder must not keep other suspects waiting, even if no worker can take over its task.
     forgetAlone: `
       update ${tasks} set alone = null where alone and (holder is null or deserted or holder = any($1::text[]))`,
     isolate: `

@@ -170,7 +170,7 @@ export class SqliteQueue implements Queue {
 
   isolate({ taskId, epoch }: Claim): Promise<boolean> {
     return this.#commands.submit(() => {
-      // A holder that is dead keeps nobody waiting, also if no worker can take over its task.
+      // A dead holder must not keep other suspects waiting, even if no worker can take over its task.
       const alone = this.#aloneIn.get() as { holder: string | null } | undefined;
       if (alone && !this.#isAlive(alone.holder)) this.#forgetAlone.run();
       return this.#isolate.run(taskId, epoch).changes === 1;

@@ -132,7 +132,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
     expect((await call('echo', large)).result?.taskId).toBeDefined();
   });
 
-  test('a task whose step could not be recorded goes on when there is space again', async () => {
+  test('a task whose step could not be recorded continues when there is space again', async () => {
     const disk = smallDisk();
     let passes = 0;
     const work = durableTool('work', { task: 'always' }, async (_, task) => {
