@@ -2,7 +2,8 @@
  * Whose call asks. On a connection of 2025-11-25 a question says at most which task it belongs to; of several plain
  * calls any could be the one. Where they are not all of one person, no further call begins until the others have ended
  * and only one is left, which then is the one that asks. People who are known are never asked in each other's place;
- * callers that nobody can tell apart share all they have, and of their calls the last is taken after a while.
+ * callers that nobody can tell apart share all they have. Of their calls the last is taken after a while, and questions
+ * that wait at the same time are taken to come from different calls.
  */
 import { anonymous } from '../hosting/caller.ts';
 import { HoldfastError } from '../model/errors.ts';
@@ -17,8 +18,15 @@ export class NotAttributed extends HoldfastError {
   }
 }
 
+/** A question that waits to be attributed. */
+interface Waiting {
+  readonly look: () => void;
+  /** The calls that other questions were attributed to while this one waited. */
+  readonly taken: Set<Drive>;
+}
+
 export class Attribution {
-  readonly #looking = new Set<() => void>();
+  readonly #waiting = new Set<Waiting>();
   #settled: PromiseWithResolvers<void> | undefined;
 
   /** Resolves when no question waits to be attributed. */
@@ -28,7 +36,7 @@ export class Attribution {
 
   /** A call has ended. */
   look(): void {
-    for (const look of this.#looking) look();
+    for (const { look } of this.#waiting) look();
   }
 
   /** The one of the candidates, the last to begin at the end, that asks. */
@@ -39,22 +47,26 @@ export class Attribution {
       if (!first) reject(new NotAttributed());
       else if (others.length === 0 || isOneKnown([first, ...others])) resolve(others.at(-1) ?? first);
     };
+    const waiting: Waiting = { look, taken: new Set() };
     const timers = [
       setTimeout(() => reject(new NotAttributed()), patienceMs.known),
       setTimeout(() => {
         const left = candidates();
-        if (left.every(({ owner }) => owner === anonymous) && left.length > 0) resolve(left.at(-1)!);
+        const last = left.findLast((drive) => !waiting.taken.has(drive)) ?? left.at(-1);
+        if (!last || left.some(({ owner }) => owner !== anonymous)) return;
+        for (const { taken } of this.#waiting) taken.add(last);
+        resolve(last);
       }, patienceMs.anonymous),
     ];
     this.#settled ??= Promise.withResolvers();
-    this.#looking.add(look);
+    this.#waiting.add(waiting);
     look();
     try {
       return await promise;
     } finally {
       for (const timer of timers) clearTimeout(timer);
-      this.#looking.delete(look);
-      if (this.#looking.size === 0) {
+      this.#waiting.delete(waiting);
+      if (this.#waiting.size === 0) {
         this.#settled?.resolve();
         this.#settled = undefined;
       }

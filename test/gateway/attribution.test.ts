@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { Attribution, NotAttributed } from '../../src/gateway/attribution.ts';
 import { Drive } from '../../src/gateway/drive.ts';
+import { anonymous } from '../../src/hosting/caller.ts';
 
 test('of several calls of one person the last is taken at once', async () => {
   const [first, last] = [new Drive('ada'), new Drive('ada')];
@@ -28,4 +29,11 @@ test('people who are known are told apart by waiting until only one is left, and
 
 test('a question of nobody is refused', async () => {
   await expect(new Attribution().onlyOne(() => [])).rejects.toThrow(NotAttributed);
+});
+
+test('of callers that nobody can tell apart, two questions at the same time go to one call each', async () => {
+  const attribution = new Attribution();
+  const calls = [new Drive(anonymous), new Drive(anonymous)];
+  const asked = await Promise.all([1, 2].map(() => attribution.onlyOne(() => calls)));
+  expect(new Set(asked)).toEqual(new Set(calls));
 });
