@@ -2,6 +2,8 @@
 
 import { memoryHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
+
+import { Detached, MalformedAnswer, RemoteError, TaskCancelled } from '../../src/requestor/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { all } from '../kit/all.ts';
 import type { Message } from '../kit/wire.ts';
@@ -145,7 +147,7 @@ test('S2025-73 S2025-76 cursors are given back as they came', async () => {
 
 test('S2025-09 S2025-10 a server that declared no list is not asked for one', async () => {
   const { tasks, of } = await facing(by({}), { says: { capabilities: { tools: {}, ...callable } } });
-  await expect(all(tasks.list())).rejects.toThrow('no list');
+  await expect(all(tasks.list())).rejects.toThrow(RemoteError);
   expect(of('tasks/list')).toEqual([]);
 });
 
@@ -154,7 +156,7 @@ test('S2025-84 S2025-85 a cancelled task is not asked for its result, and its re
   const { tasks, sent, of } = await recorded(url);
   const handle = await tasks.call('nap', { ms: 60_000 });
   await handle.cancel();
-  await expect(handle.result()).rejects.toThrow(/cancel/);
+  await expect(handle.result()).rejects.toThrow(TaskCancelled);
   expect(of('tasks/cancel').map(({ params }) => params)).toEqual([{ taskId: handle.taskId }]);
   const after = sent.slice(sent.findIndex(({ method }) => method === 'tasks/cancel') + 1);
   expect(after.map(({ method }) => method)).not.toContain('tasks/result');
@@ -208,7 +210,7 @@ test('S2025-38 S2025-59 a caller that waits no longer may come back, and the tas
   const { tasks } = await recorded(url, { answers: ['form'], answer: () => new Promise(() => {}) });
   const handle = await tasks.call('nap', { ms: 200 });
   handle.detach();
-  await expect(handle.result()).rejects.toThrow('waits for this task');
+  await expect(handle.result()).rejects.toThrow(Detached);
   expect(await (await tasks.resume(handle.id)).result()).toMatchObject(text('woke'));
 });
 
@@ -223,7 +225,7 @@ test.each([
     'tasks/result': () => ({ result: text('plain') }),
   });
   const strict = await facing(answers, { strict: true });
-  await expect(strict.tasks.callTool({ name: 'work' })).rejects.toThrow('broke the protocol');
+  await expect(strict.tasks.callTool({ name: 'work' })).rejects.toThrow(MalformedAnswer);
   const lenient = await facing(answers);
   expect(await lenient.tasks.callTool({ name: 'work' })).toMatchObject(text('plain'));
 });

@@ -1,6 +1,13 @@
 /** What SEP-2322, SEP-2663 and the base pages of 2026-07-28 ask of a client with tasks. */
 import { sqliteHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
+import {
+  Detached,
+  MalformedAnswer,
+  TaskCancelled,
+  TaskExpired,
+  TaskLost,
+} from '../../src/requestor/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { all } from '../kit/all.ts';
 import { accepted, sharedStore } from '../receiver/raw-server.ts';
@@ -33,7 +40,7 @@ test('S2322-06 an answer without a resultType is complete', async () => {
 test('S2322-07 S2322-08 a resultType that nobody knows makes an answer invalid', async () => {
   const reply = { result: { resultType: 'foo', ...text('plain') } };
   const { tasks } = await facing(by({ 'tools/call': () => reply }), { isModern });
-  await expect(tasks.callTool({ name: 'work' })).rejects.toThrow('resultType "foo"');
+  await expect(tasks.callTool({ name: 'work' })).rejects.toThrow(MalformedAnswer);
 });
 
 test('S2322-01 S2322-02 S2322-11 S2322-12 S2322-13 all is answered before the call is made again, with the state as it came', async () => {
@@ -138,8 +145,8 @@ test('S2663-08 S2663-10 a task in answer to any other request is invalid', async
   const { tasks } = await facing(by({ 'prompts/get': () => made, 'resources/read': () => made }), {
     isModern,
   });
-  await expect(tasks.getPrompt({ name: 'p' })).rejects.toThrow('answered prompts/get with a task');
-  await expect(tasks.readResource({ uri: 'x://y' })).rejects.toThrow('answered resources/read with a task');
+  await expect(tasks.getPrompt({ name: 'p' })).rejects.toThrow(MalformedAnswer);
+  await expect(tasks.readResource({ uri: 'x://y' })).rejects.toThrow(MalformedAnswer);
 });
 
 test('S2663-29 S2663-31 looks keep to pollIntervalMs, and there is none after the end', async () => {
@@ -182,7 +189,7 @@ test('S2663-40 a task is given up for dead when its time is over and it is gone'
     { error: { code: -32602, message: 'No such task.' } },
   );
   const { tasks } = await facing(by({ 'tools/call': () => made, 'tasks/get': () => reply() }), { isModern });
-  await expect(tasks.callTool({ name: 'work' })).rejects.toThrow('has expired');
+  await expect(tasks.callTool({ name: 'work' })).rejects.toThrow(TaskExpired);
 });
 
 // --- Questions of tasks -----------------------------------------------------------------------------------
@@ -266,7 +273,7 @@ test('S2663-45 a question that the host did not say it can answer is put to nobo
       },
     },
   );
-  await expect(tasks.callTool({ name: 'work' })).rejects.toThrow(/cancel/);
+  await expect(tasks.callTool({ name: 'work' })).rejects.toThrow(TaskCancelled);
   expect(asked).toEqual([]);
 });
 
@@ -278,7 +285,7 @@ test('S2322-22 a client that cannot answer cancels the task', async () => {
     answer: () => Promise.reject(new Error('No model here.')),
   });
   const handle = await tasks.call('sample', { prompt: 'x' });
-  await expect(handle.result()).rejects.toThrow(/cancel/);
+  await expect(handle.result()).rejects.toThrow(TaskCancelled);
   expect(of('tasks/cancel')[0]!.params.taskId).toBe(handle.taskId);
 });
 
@@ -289,10 +296,10 @@ test('S2663-58 S2663-31 a task is cancelled with tasks/cancel, and never with no
   const { tasks, of } = await recorded(url, { isModern });
   const handle = await tasks.call('nap', { ms: 60_000 });
   await handle.cancel();
-  await expect(handle.result()).rejects.toThrow(/cancel/);
+  await expect(handle.result()).rejects.toThrow(TaskCancelled);
   const other = await tasks.call('nap', { ms: 60_000 });
   other.detach();
-  await expect(other.result()).rejects.toThrow('waits for this task');
+  await expect(other.result()).rejects.toThrow(Detached);
   expect(of('tasks/cancel')).toHaveLength(1);
   expect(of('notifications/cancelled')).toEqual([]);
 });
@@ -306,7 +313,7 @@ test('S2663-63 a caller that has cancelled need not wait for what comes of it', 
   const looks = of('tasks/get').length;
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect(of('tasks/get').length).toBeLessThanOrEqual(looks + 1);
-  await expect(tasks.resume(handle.id)).rejects.toThrow('no such handle');
+  await expect(tasks.resume(handle.id)).rejects.toThrow(TaskLost);
 });
 
 test('S2663-15 S2663-65 S2663-69 news is asked for by the ids of tasks, and looks go on beside it', async () => {

@@ -1,6 +1,7 @@
 /** What SEP-1686 asks of whoever calls tasks. */
 import { memoryHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
+import { TaskCancelled } from '../../src/requestor/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { all } from '../kit/all.ts';
 import { accepted } from '../receiver/raw-server.ts';
@@ -164,7 +165,7 @@ test('S1686-52 S1686-54 a cancelled request is looked after until its task is ov
   const handle = await tasks.call('nap', { ms: 60_000 });
   await expect.poll(() => of('tasks/get').length).toBeGreaterThan(0);
   await handle.cancel();
-  await expect(handle.result()).rejects.toThrow(/cancel/);
+  await expect(handle.result()).rejects.toThrow(TaskCancelled);
   const [call] = of('tools/call');
   const [cancelled] = of('notifications/cancelled');
   expect(cancelled!.params).toMatchObject({

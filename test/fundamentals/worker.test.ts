@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/engine/queue.ts';
+import { InvalidTool } from '../../src/engine/tool.ts';
 import * as rules from '../../src/engine/transitions.ts';
 import { Worker, workerDefaults } from '../../src/engine/worker.ts';
 import { createTasks, type DurableTool, durableTool, type Tasks } from '../../src/index.ts';
+import { IdempotencyKeyReused } from '../../src/model/errors.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
 
@@ -295,7 +297,7 @@ test('an idempotency key makes one task of many calls', async () => {
   );
   const reordered = await tasks.create(tool, { b: 2, a: 1 }, { idempotencyKey: 'k' });
   expect(new Set([...made, reordered].map(({ id }) => id)).size).toBe(1);
-  await expect(tasks.create(tool, { a: 2 }, { idempotencyKey: 'k' })).rejects.toThrow(/other arguments/);
+  await expect(tasks.create(tool, { a: 2 }, { idempotencyKey: 'k' })).rejects.toThrow(IdempotencyKeyReused);
   await tasks.close();
 });
 
@@ -308,7 +310,7 @@ test('an unknown tool and a tool registered twice are named', async () => {
   expect(() => createTasks({ store: async () => ({}) as never, tools: [tool, tool] })).toThrow(
     /two durable tools "known"/,
   );
-  expect(() => durableTool('no blanks', {}, async () => 'x')).toThrow(/is no name for a tool/);
+  expect(() => durableTool('no blanks', {}, async () => 'x')).toThrow(InvalidTool);
   await tasks.close();
 });
 

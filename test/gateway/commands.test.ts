@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OutputLog } from '../../src/gateway/output-log.ts';
+import { TaskCancelled } from '../../src/requestor/errors.ts';
 import { connectOurClient, type OurClient } from '../dialects/interop/our-client.ts';
 import { until } from '../kit/until.ts';
 import { processesOf } from './process-table.ts';
@@ -186,7 +187,7 @@ test('a cancelled command leaves no process behind, not even one that does not l
   expect(processesOf(handle.taskId!).length).toBeGreaterThan(1);
   await handle.cancel();
   await until(() => processesOf(handle.taskId!).length === 0);
-  await expect(handle.result()).rejects.toThrow(/cancelled/i);
+  await expect(handle.result()).rejects.toThrow(TaskCancelled);
 });
 
 test('an output log keeps what fits, and counts what does not', () => {

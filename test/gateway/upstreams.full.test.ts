@@ -1,5 +1,6 @@
 /** What stands behind a gateway is what its clients see. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { TaskCancelled } from '../../src/requestor/errors.ts';
 import { connectOurClient, type OurClient } from '../dialects/interop/our-client.ts';
 import { until } from '../kit/until.ts';
 import { everything, notes, openGateway, type Stage, textOf, toy } from './stage.ts';
@@ -92,7 +93,7 @@ describe.each(revisions)('for a client of %s', (revision, isModern) => {
     await until(() => lines().includes('begun'));
     await handle.cancel();
     await until(() => lines().includes('cancelled'));
-    await expect(handle.result()).rejects.toThrow(/cancelled/i);
+    await expect(handle.result()).rejects.toThrow(TaskCancelled);
   });
 });
 

@@ -10,6 +10,7 @@ import {
   type Schema,
   type Task,
 } from '../../src/index.ts';
+import { InvalidSecret } from '../../src/model/redaction.ts';
 import { openSqlite, sqlite } from '../../src/sqlite.ts';
 import { telemetry } from '../../src/telemetry.ts';
 
@@ -144,5 +145,5 @@ test('a log that hears of arguments that no longer fit hears where, and never wh
 
 test('a path that is none is refused where the tool is declared', () => {
   const declare = () => durableTool('pay', { secrets: ['card[0].number'] }, async () => 'done');
-  expect(declare).toThrow('"card[0].number" is no path to a secret field');
+  expect(declare).toThrow(InvalidSecret);
 });

@@ -10,6 +10,7 @@ import {
   type Tasks,
   type TasksOptions,
 } from '../../src/index.ts';
+import { InvalidSize } from '../../src/model/size.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { create, end, ids } from '../../src/testing/store-commands.ts';
@@ -126,9 +127,9 @@ describe.each(kinds)('on $name', ({ place }) => {
 
 test('a size that is none, or next to nothing, is refused with a sentence', () => {
   const store = () => openSqlite('memory:');
-  expect(() => createTasks({ store, largestStore: '2 gigs' as never })).toThrow(/"2 gigs" is not a size/);
+  expect(() => createTasks({ store, largestStore: '2 gigs' as never })).toThrow(InvalidSize);
   expect(() => createTasks({ store, largestStore: 2 })).toThrow(StoreTooSmall);
-  expect(() => createTasks({ store, largestStore: 2 })).toThrow(/at least 1 MB/);
+  expect(() => createTasks({ store, largestStore: 2 })).toThrow(StoreTooSmall);
 });
 
 test('roots that ended before there was such an order are found in it', async () => {

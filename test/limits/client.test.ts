@@ -9,6 +9,7 @@ import {
 } from 'holdfast/client';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Limits } from '../../src/hosting/limits.ts';
+import { ServerUnreachable } from '../../src/requestor/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 
 async function host(limits: Partial<Limits>, options: ConnectTasksOptions = {}) {
@@ -25,7 +26,7 @@ test('a refused request for a result is asked again, and is no failure of the ta
   const tasks = await host({ resultsPerMinute: 1 }, { handles, unreachableFor: '1s' });
   await tasks.callTool({ name: 'nap', arguments: { ms: 1 } });
   const second = await tasks.call('nap', { ms: 1 });
-  await expect(second.result()).rejects.toThrow('could not be reached');
+  await expect(second.result()).rejects.toThrow(ServerUnreachable);
   // The task is completed, and can still be come back for.
   expect(handles.get(second.id)).toMatchObject({ isDelivered: false });
   expect(handles.get(second.id)).not.toHaveProperty('ending');

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { cancel } from '../../src/engine/endings.ts';
+import { StoreClosed } from '../../src/engine/store-errors.ts';
 import type { SurveyFilter } from '../../src/engine/survey.ts';
 import { ask, claim, create, startChild } from '../../src/engine/transitions.ts';
 import { systemClock } from '../../src/model/clock.ts';
@@ -186,10 +187,10 @@ describe('the thread', () => {
   test('ends with its store, whoever is still looking', async () => {
     const { survey, close } = await openSqlite(temporaryFile());
     const looking = survey.list({ limit: 1 });
-    const outcome = expect(looking).rejects.toThrow('the store is closed');
+    const outcome = expect(looking).rejects.toThrow(StoreClosed);
     await close();
     await outcome;
-    await expect(survey.list({ limit: 1 })).rejects.toThrow('the store is closed');
+    await expect(survey.list({ limit: 1 })).rejects.toThrow(StoreClosed);
   });
 
   test('keeps no process alive', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { connectTasks } from 'holdfast/client';
 import { expect, onTestFinished, test } from 'vitest';
+import { TaskCancelled } from '../../src/requestor/errors.ts';
 import { atEnd, temporaryFile } from '../kit/lifetime.ts';
 import { sources } from '../kit/process.ts';
 import { ServerProcess } from '../kit/server-process.ts';
@@ -119,5 +120,5 @@ test('a person who is asked for a task that was cancelled is told to stop', asyn
   const told = new Promise((resolve) => signal.addEventListener('abort', resolve));
   await handle.cancel();
   await told;
-  await expect(handle.result()).rejects.toThrow(/cancel/);
+  await expect(handle.result()).rejects.toThrow(TaskCancelled);
 });

@@ -2,6 +2,7 @@
 import { Client } from '@modelcontextprotocol/client';
 import { ConnectionLost, connectTasks, memoryHandles, TaskLost } from 'holdfast/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { MalformedAnswer } from '../../../src/requestor/errors.ts';
 import { meet, pace } from './meeting.ts';
 import { complete, completed, created, done, hangUp, type Says, silence } from './server.ts';
 
@@ -102,7 +103,7 @@ test('a call that met a lost connection keeps its handle', async () => {
 test('a call that its server refused keeps none', async () => {
   const handles = memoryHandles();
   const { tasks } = await meet('2026-07-28', { 'tools/call': () => complete({}) }, { handles });
-  await expect(tasks.call('t')).rejects.toThrow('has no "content"');
+  await expect(tasks.call('t')).rejects.toThrow(MalformedAnswer);
   expect(handles.list()).toEqual([]);
 });
 

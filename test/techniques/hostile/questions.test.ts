@@ -135,7 +135,7 @@ describe('a question of an unknown kind ends the call, and leaves its task for w
       },
       { drafts: 'all' },
     );
-    await expect(tasks.callTool({ name: 't' })).rejects.toThrow('Task a asks a question of a kind');
+    await expect(tasks.callTool({ name: 't' })).rejects.toThrow(UnknownQuestion);
     expect(server.count('tasks/cancel')).toBe(0);
   });
 

@@ -85,7 +85,7 @@ describe('the call ends, and its error says what is wrong with', () => {
     const says: Says = ({ params: { taskId } }) =>
       task(taskId, 'working', { childTaskIds: [`${taskId}.1`], parentTaskId: taskId.slice(0, -2) });
     const { tasks, server } = await meet('2026-07-28', { 'tasks/get': says }, { drafts: 'all' });
-    await expect(tasks.callTool({ name: 't' })).rejects.toThrow('its tree of tasks is deeper than 16');
+    await expect(tasks.callTool({ name: 't' })).rejects.toThrow(MalformedAnswer);
     expect(server.count('tasks/get')).toBeLessThan(200);
   });
 
@@ -102,7 +102,7 @@ describe('the call ends, and its error says what is wrong with', () => {
       { 'tasks/get': says },
       { drafts: 'all', limits: { deepest: 16, largest: 1_000 } },
     );
-    await expect(tasks.callTool({ name: 't' })).rejects.toThrow('its tree has more than 1000 tasks');
+    await expect(tasks.callTool({ name: 't' })).rejects.toThrow(MalformedAnswer);
     expect(server.mostAtOnce).toBeLessThanOrEqual(8);
   });
 });
