@@ -15,12 +15,15 @@ const sources = Object.entries<{ 'holdfast-source': string } | string>(exports).
       ],
 );
 
+/** The many processes that tests start need not compile the same sources again. */
+const NODE_COMPILE_CACHE = new URL('node_modules/.cache/compiled', import.meta.url).pathname;
+
 export default defineConfig({
   resolve: { alias: sources },
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/*.full.test.ts', '**/*.long.test.ts', '**/node_modules/**'],
-    env: { HOLDFAST_LANE: 'quick' },
+    env: { HOLDFAST_LANE: 'quick', NODE_COMPILE_CACHE },
     reporters: ['default', './test/reporter.ts'],
     globalSetup: ['./test/kit/global-setup.ts'],
     // A machine that does several things at once is slow, not wrong: limits are generous, and nothing is tried twice.

@@ -6,7 +6,7 @@ export default defineConfig({
   ...quick,
   test: {
     ...quick.test,
-    env: { HOLDFAST_LANE: 'full' },
+    env: { ...quick.test?.env, HOLDFAST_LANE: 'full' },
     exclude: ['**/*.long.test.ts', '**/node_modules/**'],
   },
 });

@@ -6,7 +6,7 @@ export default defineConfig({
   ...quick,
   test: {
     ...quick.test,
-    env: { HOLDFAST_LANE: 'long' },
+    env: { ...quick.test?.env, HOLDFAST_LANE: 'long' },
     include: ['src/**/*.long.test.ts', 'test/**/*.long.test.ts', 'test/techniques/properties/*.test.ts'],
     exclude: ['**/node_modules/**'],
     testTimeout: 30 * 60_000,
