@@ -51,7 +51,8 @@ const longestLatenessMs = 5_000;
  */
 const longestTakeOverMs = 10_000;
 
-export function judge(evidence: Case): Verdict {
+/** On a machine that is `slowness` times as slow as usual, everything may take so many times as long. */
+export function judge(evidence: Case, slowness = 1): Verdict {
   const { run, acknowledged, lives, saidTo } = evidence;
   const snapshot = ofRun(evidence.snapshot, run);
   const findings = checkSteps(
@@ -76,15 +77,17 @@ export function judge(evidence: Case): Verdict {
     ),
     ...problemsOf(snapshot).map((text) => broken(text)),
     ...resumptions
-      .filter(({ ms, startMs }) => ms - Math.max(0, startMs - usualStartMs) > longestResumeMs)
+      .filter(({ ms, startMs }) => ms - Math.max(0, startMs - usualStartMs) > slowness * longestResumeMs)
       .map(({ ms, startMs }) =>
         broken(`After a restart no step ran for ${ms} ms, ${startMs} of which Node took to start.`),
       ),
     ...findings.repeats
-      .filter(({ afterMs }) => afterMs > longestTakeOverMs)
+      .filter(({ afterMs }) => afterMs > slowness * longestTakeOverMs)
       .map(({ afterMs }) => broken(`A step in flight was run again only ${afterMs} ms after the kill.`)),
     ...findings.timers
-      .filter(({ lateMs, disturbed }) => lateMs > (disturbed ? longestTakeOverMs : longestLatenessMs))
+      .filter(
+        ({ lateMs, disturbed }) => lateMs > slowness * (disturbed ? longestTakeOverMs : longestLatenessMs),
+      )
       .map(({ lateMs }) => broken(`A timer was ${lateMs} ms late.`)),
   ];
   return { problems, findings, resumptions };

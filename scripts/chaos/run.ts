@@ -14,6 +14,8 @@ export interface ChaosOptions {
   readonly seed: number;
   readonly kills: number;
   readonly tell?: (progress: Progress) => void;
+  /** How many times as slow as usual the machine may be. */
+  readonly slowness?: number;
 }
 
 /** What a run came to, and all that it was judged by. */
@@ -22,7 +24,14 @@ export interface Judged {
   readonly evidence: Case;
 }
 
-export async function unleash({ file, folder, seed, kills, tell = () => {} }: ChaosOptions): Promise<Judged> {
+export async function unleash({
+  file,
+  folder,
+  seed,
+  kills,
+  tell = () => {},
+  slowness,
+}: ChaosOptions): Promise<Judged> {
   const run = `chaos-${newId().slice(0, 12)}`;
   const database = await openSqlite(file);
   const supervisor = new Supervisor(database, { file, folder, run }, seed);
@@ -45,5 +54,5 @@ export async function unleash({ file, folder, seed, kills, tell = () => {} }: Ch
     snapshot: readSnapshot(file),
     saidTo: (task, name) => requestor.saidTo(task, name),
   };
-  return { report: reportOf(seed, supervisor, judge(evidence)), evidence };
+  return { report: reportOf(seed, supervisor, judge(evidence, slowness)), evidence };
 }

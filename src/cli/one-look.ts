@@ -19,7 +19,7 @@ interface On {
 }
 
 /** Whoever only looks does not wait for a server that is away. */
-const patience = '2s';
+const patience = '5s';
 const never = new Promise<never>(() => {});
 
 export async function visiting<T>(
