@@ -148,6 +148,31 @@ test('the test of a layer may also use the test kit, and the whole of a layer wh
   ]);
 });
 
+test('timers, clocks and chance come from the runtime', () => {
+  expect(escapes(sourcesUnder(src))).toEqual([]);
+});
+
+test.each([
+  ['setTimeout(act, 1);', 'setTimeout'],
+  ['new Promise((resolve) => setImmediate(resolve));', 'setImmediate'],
+  ['when(clearInterval);', 'clearInterval'],
+  ['const now = Date.now();', 'Date.now'],
+  ['const clock = { now: performance.now };', 'performance.now'],
+  ['const now = new Date();', 'new Date()'],
+  ['Math.random();', 'Math.random'],
+  ['crypto.subtle.digest(name, bytes);', 'crypto.subtle'],
+  ['AbortSignal.timeout(1);', 'AbortSignal.timeout'],
+  [`import { setTimeout as pause } from 'node:timers/promises';`, 'node:timers/promises'],
+  [`import { createHmac, randomBytes } from 'node:crypto';`, 'randomBytes'],
+])('what would escape a simulation is found: %s', (text, what) => {
+  expect(escapes({ 'engine/a.ts': text })).toEqual([`engine/a.ts uses ${what}`]);
+});
+
+test('a runtime of another name, and dates that are given, are no escapes', () => {
+  const text = 'runtime.setTimeout(act, 1); new Date(at); clock.now(); Math.max(1, 2); task.setTimeout();';
+  expect(escapes({ 'engine/a.ts': text })).toEqual([]);
+});
+
 // --- The checker ------------------------------------------------------------------------------------------
 
 /** Files of src/ by their path in it. */
@@ -219,6 +244,51 @@ function importsOf(file: string, text: string): string[] {
     },
   }).visit(program);
   return targets;
+}
+
+const uncontrolled = {
+  globals: ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate'],
+  members: [
+    'Date.now',
+    'performance.now',
+    'Math.random',
+    'crypto.getRandomValues',
+    'crypto.randomUUID',
+  ].concat(['crypto.subtle', 'AbortSignal.timeout', 'process.hrtime']),
+  ofCrypto: ['randomBytes', 'randomUUID', 'randomInt', 'randomFill', 'webcrypto', 'scrypt', 'pbkdf2'],
+};
+
+/** What makes two runs differ and does not come from the runtime. A thread has its own time. */
+function escapes(sources: Sources): string[] {
+  return Object.entries(sources).flatMap(([file, text]) => {
+    if (file === 'model/runtime.ts' || file.startsWith('watchdog/') || file.endsWith('.test.ts')) return [];
+    const found: string[] = [];
+    const look = (node: { readonly type: string; readonly name?: unknown }) => {
+      if (node.type === 'Identifier' && uncontrolled.globals.includes(String(node.name)))
+        found.push(String(node.name));
+    };
+    new Visitor({
+      CallExpression({ callee, arguments: given }) {
+        look(callee);
+        for (const one of given) look(one);
+      },
+      MemberExpression({ object, property }) {
+        const [of, name] = [object, property].map((part) => (part.type === 'Identifier' ? part.name : ''));
+        if (uncontrolled.members.includes(`${of}.${name}`)) found.push(`${of}.${name}`);
+      },
+      NewExpression({ callee, arguments: given }) {
+        if (callee.type === 'Identifier' && callee.name === 'Date' && given.length === 0)
+          found.push('new Date()');
+      },
+      ImportDeclaration({ source, specifiers }) {
+        if (source.value.startsWith('node:timers')) found.push(source.value);
+        if (source.value !== 'node:crypto') return;
+        for (const { local } of specifiers)
+          if (uncontrolled.ofCrypto.includes(local.name)) found.push(local.name);
+      },
+    }).visit(parseSync(file, text).program);
+    return found.map((what) => `${file} uses ${what}`);
+  });
 }
 
 function sourcesUnder(folder: string): Sources {

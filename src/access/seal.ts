@@ -2,8 +2,9 @@
  * Seals what is handed to a peer and must come back unread and unchanged: encrypted and authenticated (AES-256-GCM),
  * for one purpose, until a moment, under a key that all processes on the same store share.
  */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Json } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 
 const nonceBytes = 12;
 const tagBytes = 16;
@@ -18,7 +19,7 @@ export class Sealer {
   }
 
   seal(value: Json, until: number): string {
-    const nonce = randomBytes(nonceBytes);
+    const nonce = runtime.randomBytes(nonceBytes);
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce);
     cipher.setAAD(this.#purpose);
     const body = Buffer.concat([cipher.update(JSON.stringify({ until, value })), cipher.final()]);

@@ -17,6 +17,7 @@ import {
 } from 'jose';
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
+import { runtime } from '../model/runtime.ts';
 
 type AuthInfo = Awaited<ReturnType<VerifyBearerTokenOptions['verifier']['verifyAccessToken']>>;
 
@@ -231,7 +232,7 @@ function authInfoOf(token: string, { clientId, subject, scopes = [] }: StaticTok
     token,
     clientId,
     scopes: [...scopes],
-    expiresAt: Math.floor(Date.now() / 1_000) + lifeSeconds,
+    expiresAt: Math.floor(runtime.now() / 1_000) + lifeSeconds,
     ...(subject !== undefined && { extra: { sub: subject } }),
   };
 }

@@ -1,7 +1,7 @@
 /** `holdfast demo call`: calls a tool of the demo from a terminal, on plain fetch as 2026-07-28 wants it. */
-import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline/promises';
-import { setTimeout as pause } from 'node:timers/promises';
+import { newId } from '../model/id.ts';
+import { abortAfter, pause } from '../model/runtime.ts';
 import { defaultPort, howToRun, urlOption } from './demo/how-to-run.ts';
 import { CommandFailed, readArguments, readJson, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
@@ -84,7 +84,7 @@ class Away extends Error {}
 
 /** The key makes it safe to send the call again if the server dies before it answers. */
 async function begin(url: string, params: Record<string, unknown>): Promise<Said> {
-  const once = { ...params, _meta: { ...meta, 'dev.holdfast/idempotency-key': randomUUID() } };
+  const once = { ...params, _meta: { ...meta, 'dev.holdfast/idempotency-key': newId() } };
   return request(url, 'tools/call', once).catch((error) => {
     if (!(error instanceof Away)) throw error;
     const { code } = (error.cause ?? {}) as Said;
@@ -116,7 +116,7 @@ async function request(url: string, method: string, params: Record<string, unkno
     'mcp-name': String(params.name ?? params.taskId),
   };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { _meta: meta, ...params } });
-  const options = { method: 'POST', headers, body, signal: AbortSignal.timeout(30_000) };
+  const options = { method: 'POST', headers, body, signal: abortAfter(30_000) };
   const away = ({ cause }: Error) => Promise.reject(new Away('', { cause }));
   const response = await fetch(url, options).catch(away);
   const text = await response.text().catch(away);

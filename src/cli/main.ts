@@ -2,6 +2,8 @@
  * The `holdfast` command. Exit code 1 means that something failed, 2 that the usage was wrong; either is told in one
  * sentence on stderr.
  */
+
+import { runtime } from '../model/runtime.ts';
 import { readArguments, say, WrongUsage } from './usage.ts';
 import { version } from './version.ts';
 
@@ -53,12 +55,12 @@ process.on('uncaughtException', (error) => {
   process.exit(1);
 });
 // A command is over when it says so: connections to Postgres do not hold a process, not even while they are closed.
-const holding = setInterval(() => {}, 2 ** 30);
+const holding = runtime.setInterval(() => {}, 2 ** 30);
 const args = process.argv.slice(2);
 process.exitCode = await run(args);
-clearInterval(holding);
+runtime.clearInterval(holding);
 // A server that has stopped ends, whatever timers or connections a step that ignores its signal has left behind.
-if (servers.has(commandOf(args) ?? '')) setTimeout(() => process.exit(), exitAfterMs).unref();
+if (servers.has(commandOf(args) ?? '')) runtime.setTimeout(() => process.exit(), exitAfterMs).unref();
 
 function commandOf(args: readonly string[]): string | undefined {
   return args.find((arg) => !arg.startsWith('-'));

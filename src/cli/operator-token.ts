@@ -1,5 +1,5 @@
 /** The token of the dashboard: one that was given, or a new one. */
-import { randomBytes } from 'node:crypto';
+import { runtime } from '../model/runtime.ts';
 
 export interface OperatorToken {
   readonly token: string;
@@ -9,6 +9,6 @@ export interface OperatorToken {
 
 export function operatorToken(given = process.env.HOLDFAST_OPERATOR_TOKEN): OperatorToken {
   if (given) return { token: given, fragment: '' };
-  const token = randomBytes(24).toString('base64url');
+  const token = runtime.randomBytes(24).toString('base64url');
   return { token, fragment: `#token=${token}` };
 }

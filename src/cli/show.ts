@@ -3,6 +3,7 @@
 import { asQuestion, type Question } from '../client/asking.ts';
 import type { HandleRecord, Handles } from '../client/handles.ts';
 import type { JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Pursued } from '../requestor/pursuit.ts';
 import { exampleOf } from './given-answers.ts';
 import { printJson } from './json-line.ts';
@@ -100,7 +101,7 @@ function* asLines(
   if (taskId !== undefined) yield row('task', oneLine(taskId));
   yield row('server', `${oneLine(server)}${target ? ` at ${described(target)}` : ''}`);
   yield row('tool', `${toolOf(record)} ${oneLine(JSON.stringify(params.arguments ?? {}))}`);
-  yield row('called', `${age(Date.now() - createdAt)} ago, ${new Date(createdAt).toLocaleString('sv')}`);
+  yield row('called', `${age(runtime.now() - createdAt)} ago, ${new Date(createdAt).toLocaleString('sv')}`);
   const { status, message, progress } = tree?.task ?? {};
   const seen = ending ? statusOf(record) : (status ?? statusOf(record));
   yield row('status', `${seen}${message === undefined ? '' : `: ${oneLine(message)}`}`);

@@ -1,5 +1,6 @@
 /** Calls as a table. */
 import type { HandleRecord, Handles } from '../client/handles.ts';
+import { runtime } from '../model/runtime.ts';
 import { oneLine, pad, truncate, width } from './live/width.ts';
 import { shortId } from './registry.ts';
 import { age } from './time.ts';
@@ -29,7 +30,7 @@ export function printTable(records: readonly HandleRecord[], handles: Handles): 
     oneLine(record.server),
     toolOf(record),
     statusOf(record),
-    age(Date.now() - record.createdAt),
+    age(runtime.now() - record.createdAt),
   ]);
   for (const line of fitted([heads, ...rows], process.stdout.columns)) console.log(line);
 }

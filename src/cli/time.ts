@@ -1,5 +1,6 @@
 /** Times as people read and write them. */
 import { type Duration, InvalidDuration, toMs } from '../model/duration.ts';
+import { runtime } from '../model/runtime.ts';
 import { WrongUsage } from './usage.ts';
 
 /** `0:07`, `12:05`, `3:20:00`. */
@@ -39,7 +40,7 @@ export function dayAndTime(at: number): string {
 }
 
 /** A moment (`2026-07-28`, `2026-07-28T12:00:00Z`), or how long ago (`30m`, `12h`, `7d`). */
-export function momentFrom(text: string, now = Date.now()): number {
+export function momentFrom(text: string, now = runtime.now()): number {
   try {
     if (/^\d+(\.\d+)?[a-z]+$/.test(text)) return now - toMs(text as Duration);
   } catch (error) {

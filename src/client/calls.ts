@@ -1,6 +1,7 @@
 /** Sends calls, in the words that the server understands, and reads what it answers. */
 import { type Duration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { createdNotification, relatedTaskKey, taskKey } from '../protocol/dialects/sep-1686/names.ts';
 import { invalidParams } from '../protocol/json-rpc.ts';
@@ -114,13 +115,13 @@ export class Calls {
     }: DispatchOptions & { readonly isRepeatable: boolean; readonly unreachableForMs?: number },
   ): Promise<JsonObject> {
     const { pace } = this.#options;
-    const since = performance.now();
+    const since = runtime.monotonic();
     for (let failures = 1; ; failures++) {
       try {
         return await this.#connection.request(message, options);
       } catch (error) {
         if (!(error instanceof ConnectionLost) || !(error.isUnsent || isRepeatable)) throw error;
-        const passed = performance.now() - since;
+        const passed = runtime.monotonic() - since;
         if (passed > unreachableForMs) throw new ServerUnreachable(passed, error.message);
         await pause(pace.next({ hintMs: 0, failures, retryAfterMs: error.retryAfterMs }), options.signal);
       }

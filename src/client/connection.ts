@@ -1,6 +1,7 @@
 /** A client of the SDK on a transport, and on another when that one is gone. */
 import type { Client, Transport } from '@modelcontextprotocol/client';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import { extension } from '../protocol/dialects/2026-07-28/names.ts';
 import { type Draft, type Drafts, flagsOf } from '../protocol/dialects/drafts/flags.ts';
 import { subtasksExtension } from '../protocol/links.ts';
@@ -167,7 +168,7 @@ export class Connection implements RemotePeer {
         0,
         `${why} There is no way to open another: connect with a URL, or with a function that makes a transport.`,
       );
-    if (!this.#opening && this.#failed && performance.now() < this.#failed.until)
+    if (!this.#opening && this.#failed && runtime.monotonic() < this.#failed.until)
       throw lostBy(this.#failed.error);
     // In a turn of its own: closing the old connection may call somebody who connects, and must join.
     this.#opening ??= Promise.resolve()
@@ -187,7 +188,7 @@ export class Connection implements RemotePeer {
       await this.#connectOnce();
     } catch (error) {
       const times = (this.#failed?.times ?? 0) + 1;
-      const until = performance.now() + Math.min(quietMs.first * 2 ** times, quietMs.longest);
+      const until = runtime.monotonic() + Math.min(quietMs.first * 2 ** times, quietMs.longest);
       this.#failed = { error: error as Error, times, until };
       throw lostBy(error as Error);
     }

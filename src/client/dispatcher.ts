@@ -5,6 +5,7 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import { messageOf } from '../model/thrown.ts';
 import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { waitAskedFor } from '../protocol/faults.ts';
@@ -117,10 +118,10 @@ export class Dispatcher implements RemotePeer {
   /** Resolves when the requests that are open now have ended, or after this time. */
   async settled(withinMs: number): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, withinMs);
+    const timer = runtime.setTimeout(resolve, withinMs);
     const open = [...this.#pending.values()].map(({ promise }) => promise);
     await Promise.race([Promise.allSettled(open), late]);
-    clearTimeout(timer);
+    runtime.clearTimeout(timer);
   }
 
   newRequestId(): string {
@@ -141,7 +142,7 @@ export class Dispatcher implements RemotePeer {
     const ended = new AbortController();
     const timer = isPatient
       ? undefined
-      : setTimeout(
+      : runtime.setTimeout(
           () => waiting.reject(new RequestTimedOut(method, timeoutMs)),
           Math.min(timeoutMs, longestTimerMs),
         );
@@ -159,7 +160,7 @@ export class Dispatcher implements RemotePeer {
       sent.catch((error: unknown) => waiting.reject(asLost(error, this.#envelope !== undefined)));
       return await waiting.promise;
     } finally {
-      clearTimeout(timer);
+      runtime.clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
       this.#pending.delete(id);
       ended.abort(done);
@@ -174,11 +175,11 @@ export class Dispatcher implements RemotePeer {
 
   async #within(method: string, sent: Promise<void>): Promise<void> {
     const late = Promise.withResolvers<never>();
-    const timer = setTimeout(
+    const timer = runtime.setTimeout(
       () => late.reject(new RequestTimedOut(method, this.#timeoutMs)),
       Math.min(this.#timeoutMs, longestTimerMs),
     );
-    await Promise.race([sent, late.promise]).finally(() => clearTimeout(timer));
+    await Promise.race([sent, late.promise]).finally(() => runtime.clearTimeout(timer));
   }
 
   /** The SDK tells why only in passing. */
@@ -232,7 +233,7 @@ async function persistently(act: () => Promise<void>): Promise<void> {
     } catch (error) {
       const lost = asLost(error, false);
       if (attempt > answerAttempts || !(lost instanceof ConnectionLost) || lost.isOver) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50 * 2 ** attempt));
+      await new Promise((resolve) => runtime.setTimeout(resolve, 50 * 2 ** attempt));
     }
   }
 }

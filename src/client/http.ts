@@ -1,5 +1,6 @@
 /** A transport to a server's URL that minds what the SDK's own leaves out: how large an answer may get, and Retry-After. */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { runtime } from '../model/runtime.ts';
 import { ConnectionLost, MalformedAnswer } from '../requestor/errors.ts';
 
 export interface HttpOptions {
@@ -29,8 +30,8 @@ export function httpTransport(
     fetch: mindful(fetchWithin(largestAnswer), largestAnswer),
     // A server may say when to come back, though neither at once again and again nor never.
     reconnectionScheduler: (reconnect, delay) => {
-      const timer = setTimeout(reconnect, Math.min(Math.max(delay, soonestMs), latestMs));
-      return () => clearTimeout(timer);
+      const timer = runtime.setTimeout(reconnect, Math.min(Math.max(delay, soonestMs), latestMs));
+      return () => runtime.clearTimeout(timer);
     },
     ...(headers && { requestInit: { headers } }),
   });
@@ -110,6 +111,6 @@ function lineEndAfter(chunk: Uint8Array, from: number): number {
 function retryAfter(header: string | null): number | undefined {
   if (header === null) return undefined;
   const seconds = Number(header);
-  const ms = Number.isFinite(seconds) ? seconds * 1_000 : Date.parse(header) - Date.now();
+  const ms = Number.isFinite(seconds) ? seconds * 1_000 : Date.parse(header) - runtime.now();
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }

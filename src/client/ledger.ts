@@ -1,6 +1,7 @@
 /** What is written down of each call, and which call a task belongs to. */
 import type { JsonObject } from '../model/json.ts';
 import { isJsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Ending } from '../requestor/ending.ts';
 import type { HandleRecord, Handles } from './handles.ts';
 import type { CallEvent } from './options.ts';
@@ -47,7 +48,7 @@ export class Ledger {
 
   /** What was delivered long ago need not be found any more. */
   tidy(server: string): void {
-    const longAgo = Date.now() - deliveredForMs;
+    const longAgo = runtime.now() - deliveredForMs;
     for (const { id, isDelivered, createdAt } of this.#handles.list({ server }))
       if (isDelivered && createdAt < longAgo) this.#handles.delete(id);
   }
@@ -112,7 +113,7 @@ export class Ledger {
     const tool = toolOf(record);
     try {
       this.#onEvent?.({
-        at: Date.now(),
+        at: runtime.now(),
         handle: record.id,
         method: record.method,
         ...(tool !== undefined && { tool }),

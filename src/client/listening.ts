@@ -1,5 +1,6 @@
 /** Push on 2026-07-28: one subscription for all tasks that are pursued at the moment. */
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { runtime, type Timer } from '../model/runtime.ts';
 import { subscriptionIdKey } from '../protocol/dialects/2026-07-28/names.ts';
 import type { News } from '../requestor/pursuit.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -25,7 +26,7 @@ export class Listening implements News {
   readonly #isOffered: () => boolean;
   readonly #nudges = new Map<string, Set<() => void>>();
   #current: Subscription | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #openedAt = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #isClosed = false;
@@ -82,7 +83,7 @@ export class Listening implements News {
   }
 
   #stop(): void {
-    clearTimeout(this.#timer);
+    runtime.clearTimeout(this.#timer);
     this.#timer = undefined;
     const current = this.#current;
     this.#current = undefined;
@@ -92,11 +93,13 @@ export class Listening implements News {
 
   #renewSoon(leastMs = settleMs): void {
     if (this.#isClosed || this.#timer || !this.#isOffered()) return;
-    const ms = Math.max(leastMs, this.#openedAt + shortestMs - performance.now());
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#renew();
-    }, ms).unref();
+    const ms = Math.max(leastMs, this.#openedAt + shortestMs - runtime.monotonic());
+    this.#timer = runtime
+      .setTimeout(() => {
+        this.#timer = undefined;
+        this.#renew();
+      }, ms)
+      .unref();
   }
 
   #renew(): void {
@@ -113,7 +116,7 @@ export class Listening implements News {
     const id = this.#dispatcher.newRequestId();
     const current: Subscription = { id, over, heard: new Set(), before };
     this.#current = current;
-    this.#openedAt = performance.now();
+    this.#openedAt = runtime.monotonic();
     const message = { method: 'subscriptions/listen', params: { notifications: { taskIds } } };
     const ended = () => this.#ended(current);
     this.#dispatcher

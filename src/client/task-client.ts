@@ -4,6 +4,7 @@ import { digestOf } from '../model/digest.ts';
 import { toMs } from '../model/duration.ts';
 import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import { drafts as allDrafts } from '../protocol/dialects/drafts/flags.ts';
 import { checkedSize, type Ending, sizeOf } from '../requestor/ending.ts';
 import { Detached, MalformedAnswer, TaskLost } from '../requestor/errors.ts';
@@ -110,7 +111,7 @@ export class TaskClient implements AsyncDisposable {
       params,
       argumentsDigest: this.#options.digests === false ? '' : await digestOf(params),
       idempotencyKey: options.idempotencyKey ?? newId(),
-      createdAt: Date.now(),
+      createdAt: runtime.now(),
       answers: {},
       isDelivered: false,
     };
@@ -311,7 +312,8 @@ export class TaskClient implements AsyncDisposable {
     this.#live.set(record.id, { handle, over });
     this.#ledger.belongs(taskId, record);
     this.#calls.onProgress(record, (progress) => handle.tell({ type: 'progress', taskId, ...progress }));
-    if (interim !== undefined) setImmediate(() => handle.tell({ type: 'interim', taskId, text: interim }));
+    if (interim !== undefined)
+      runtime.setImmediate(() => handle.tell({ type: 'interim', taskId, text: interim }));
     race(() => pursuit.run())
       .catch(endingOf)
       .then((ending) => this.#end(handle, record, this.#checked(record, ending)))

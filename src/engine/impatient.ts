@@ -4,6 +4,7 @@
  * the store still come to it.
  */
 import { Refusal } from '../model/errors.ts';
+import { runtime, type Timer } from '../model/runtime.ts';
 import type { Change, Verdict } from './change.ts';
 import type { Database } from './queue.ts';
 import type { Store } from './store.ts';
@@ -79,12 +80,12 @@ function commanded(waits: Waits, run: Command): Promise<Change> {
 /** All that is waited for, looked at now and then: a timer for each would cost more than most answers. */
 class Waits {
   readonly #open = new Set<Wait>();
-  #looks: NodeJS.Timeout | undefined;
+  #looks: Timer | undefined;
   #lookedAt = 0;
 
   for<T>(act: Promise<T>, late: () => Error): Promise<T> {
     return new Promise((resolve, reject) => {
-      const wait = { until: performance.now() + patienceMs, giveUp: () => reject(late()) };
+      const wait = { until: runtime.monotonic() + patienceMs, giveUp: () => reject(late()) };
       this.#open.add(wait);
       this.#startLooking();
       act.then(
@@ -102,12 +103,12 @@ class Waits {
 
   #startLooking(): void {
     if (this.#looks) return;
-    this.#lookedAt = performance.now();
-    this.#looks = setInterval(() => this.#look(), lookMs).unref();
+    this.#lookedAt = runtime.monotonic();
+    this.#looks = runtime.setInterval(() => this.#look(), lookMs).unref();
   }
 
   #look(): void {
-    const now = performance.now();
+    const now = runtime.monotonic();
     // Time in which this process itself stood still is not the store's.
     const stoodStillMs = Math.max(0, now - this.#lookedAt - 2 * lookMs);
     this.#lookedAt = now;
@@ -118,7 +119,7 @@ class Waits {
       wait.giveUp();
     }
     if (this.#open.size > 0) return;
-    clearInterval(this.#looks);
+    runtime.clearInterval(this.#looks);
     this.#looks = undefined;
   }
 }

@@ -1,12 +1,13 @@
 /** How long a pass that only waits stays in memory. Being woken for nothing does not begin that time anew. */
+import { runtime, type Timer } from '../model/runtime.ts';
 export class Linger {
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #isOver = false;
 
   /** True if the time is over; if not, `end` is called when it is. */
   isOver(ms: number, end: () => void): boolean {
     if (!this.#isOver)
-      this.#timer ??= setTimeout(() => {
+      this.#timer ??= runtime.setTimeout(() => {
         this.#isOver = true;
         end();
       }, ms);
@@ -15,7 +16,7 @@ export class Linger {
 
   /** Something happened: the next wait has all the time again. */
   reset(): void {
-    clearTimeout(this.#timer);
+    runtime.clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#isOver = false;
   }

@@ -16,6 +16,8 @@
  *
  * Over 400 lines because these laws hold only together.
  */
+
+import { runtime } from '../model/runtime.ts';
 import type { Task } from '../model/task.ts';
 import { OutOfBounds } from './bounds.ts';
 import { type Call, newCall, type Purpose } from './call.ts';
@@ -68,7 +70,7 @@ export class Pass {
   }
 
   run(handler: () => unknown): void {
-    setImmediate(() => {
+    runtime.setImmediate(() => {
       if (this.#isOver) return;
       this.#inWindow = true;
       running.run({ pass: this }, () => {
@@ -179,7 +181,7 @@ export class Pass {
 
   /** Nothing that goes wrong in a pass may end the process: it ends the pass. */
   #soon(): void {
-    setImmediate(() => {
+    runtime.setImmediate(() => {
       try {
         this.#next();
       } catch (error) {
@@ -212,7 +214,7 @@ export class Pass {
     const count = Math.min(perPhase, entries.length - this.#settled);
     let held = false;
     for (let n = 0; n < count; n++)
-      setImmediate(() => {
+      runtime.setImmediate(() => {
         held ||= this.#finished !== undefined || this.#calls.length < this.#neededNow();
         if (!held) this.#settle(entries[this.#settled]!);
       });

@@ -2,6 +2,8 @@
  * What a handler says about itself, made few: however often it speaks, a commit carries its last word, at most every
  * so often, and whatever commit comes anyway takes it along.
  */
+
+import { runtime, type Timer } from '../model/runtime.ts';
 import type { Report } from './transitions.ts';
 
 /**
@@ -13,8 +15,8 @@ const quietMs = { least: 250, most: 5_000, shareOfTalk: 1 / 60 };
 export class Reporter {
   readonly #flush: () => void;
   #unsaid: Report = {};
-  #timer: NodeJS.Timeout | undefined;
-  readonly #since = performance.now();
+  #timer: Timer | undefined;
+  readonly #since = runtime.monotonic();
 
   constructor(flush: () => void) {
     this.#flush = flush;
@@ -22,14 +24,14 @@ export class Reporter {
 
   report(report: Report): void {
     this.#unsaid = { ...this.#unsaid, ...report };
-    this.#timer ??= setTimeout(() => {
+    this.#timer ??= runtime.setTimeout(() => {
       this.#timer = undefined;
       this.#flush();
     }, this.#quiet());
   }
 
   #quiet(): number {
-    const share = (performance.now() - this.#since) * quietMs.shareOfTalk;
+    const share = (runtime.monotonic() - this.#since) * quietMs.shareOfTalk;
     return Math.min(quietMs.most, Math.max(quietMs.least, share));
   }
 
@@ -37,7 +39,7 @@ export class Reporter {
   take(): Report {
     const report = this.#unsaid;
     this.#unsaid = {};
-    clearTimeout(this.#timer);
+    runtime.clearTimeout(this.#timer);
     this.#timer = undefined;
     return report;
   }

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../model/clock.ts';
 import { newId } from '../model/id.ts';
+import { runtime, type Timer } from '../model/runtime.ts';
 import { type Observer, quietly } from './observer.ts';
 import type { Database } from './queue.ts';
 import { StoreClosed, StoreError, StoreSilent, TaskDamaged } from './store-errors.ts';
@@ -22,7 +23,7 @@ export class StoreHealth {
   #pendingWrites = 0;
   #progressAt = 0;
   #lookedAt = 0;
-  #silence: NodeJS.Timeout | undefined;
+  #silence: Timer | undefined;
   #probe: (() => Promise<unknown>) | undefined;
   #cancelProbe: (() => void) | undefined;
 
@@ -109,10 +110,10 @@ export class StoreHealth {
   }
 
   #write<T>(act: Promise<T>): Promise<T> {
-    if (this.#pendingWrites++ === 0) this.#progressAt = performance.now();
+    if (this.#pendingWrites++ === 0) this.#progressAt = runtime.monotonic();
     if (!this.#silence) {
-      this.#lookedAt = performance.now();
-      this.#silence = setInterval(() => this.#listen(), probeMs).unref();
+      this.#lookedAt = runtime.monotonic();
+      this.#silence = runtime.setInterval(() => this.#listen(), probeMs).unref();
     }
     act.then(
       () => {
@@ -129,18 +130,18 @@ export class StoreHealth {
 
   #ended(): void {
     this.#pendingWrites--;
-    this.#progressAt = performance.now();
+    this.#progressAt = runtime.monotonic();
   }
 
   #listen(): void {
     // While this process itself was blocked, no answer could be read.
-    const now = performance.now();
+    const now = runtime.monotonic();
     this.#progressAt += Math.max(0, now - this.#lookedAt - 2 * probeMs);
     this.#lookedAt = now;
     if (this.#pendingWrites === 0) {
-      clearInterval(this.#silence);
+      runtime.clearInterval(this.#silence);
       this.#silence = undefined;
-    } else if (!this.#failure && performance.now() - this.#progressAt > silentMs) {
+    } else if (!this.#failure && runtime.monotonic() - this.#progressAt > silentMs) {
       const silent = new StoreSilent(silentMs, true);
       this.#report(silent);
       this.#failed(silent);
@@ -193,13 +194,13 @@ export class StoreHealth {
   #stop(): void {
     this.#probe = undefined;
     this.#cancelProbe?.();
-    clearInterval(this.#silence);
+    runtime.clearInterval(this.#silence);
   }
 }
 
 /** Writes and removes what nobody asks for. */
 async function probe({ sessions }: Database): Promise<void> {
   const id = `probe ${newId()}`;
-  await sessions.save({ id, owner: '', opening: { text: probeText }, seenAt: Date.now() });
+  await sessions.save({ id, owner: '', opening: { text: probeText }, seenAt: runtime.now() });
   await sessions.delete(id);
 }

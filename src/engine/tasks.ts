@@ -10,6 +10,7 @@ import { checkIdempotencyKey, checkOwner } from '../model/lengths.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import type { Retention } from '../model/retention.ts';
+import { runtime } from '../model/runtime.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import type { Actor } from './audit.ts';
 import { AuditLog } from './audit-log.ts';
@@ -285,13 +286,13 @@ export class Tasks implements AsyncDisposable {
     });
     // Another process may do the work, and listening alone keeps none alive: whoever waits here is still there then.
     // A store that somebody closed tells nobody: that is found by looking.
-    const alive = setInterval(lookAgain, 60_000);
+    const alive = runtime.setInterval(lookAgain, 60_000);
     this.#waiting.add(lookAgain);
     try {
       await look();
       return await promise;
     } finally {
-      clearInterval(alive);
+      runtime.clearInterval(alive);
       this.#waiting.delete(lookAgain);
       unsubscribe();
     }
@@ -354,8 +355,8 @@ export class Tasks implements AsyncDisposable {
         await database?.close();
       });
     const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, closeMs);
-    await Promise.race([closed, late]).finally(() => clearTimeout(timer));
+    const timer = runtime.setTimeout(resolve, closeMs);
+    await Promise.race([closed, late]).finally(() => runtime.clearTimeout(timer));
     // Nobody will tell them of an end any more: a look says that the store is closed.
     for (const lookAgain of this.#waiting) lookAgain();
   }

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../model/clock.ts';
 import { HoldfastError } from '../model/errors.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { watchLoop } from '../watchdog/watchdog.ts';
 import { endIfAbandoned } from './abandoned.ts';
@@ -90,9 +91,9 @@ export class Worker implements AsyncDisposable {
       settings.keeping,
       settings.observer,
     );
-    const renewal = setInterval(() => void this.#keepClaims(), settings.leaseMs / 3);
+    const renewal = runtime.setInterval(() => void this.#keepClaims(), settings.leaseMs / 3);
     this.#stopListening.push(
-      () => clearInterval(renewal),
+      () => runtime.clearInterval(renewal),
       catchUnhandled((pass, error) => {
         const run = [...this.#runs.values()].find((one) => one.isOf(pass));
         run?.breakLoose(error);
@@ -163,19 +164,19 @@ export class Worker implements AsyncDisposable {
     for (const run of this.#runs.values()) run.yield();
     this.#tellEmptied();
     // What is left of the time is for giving the tasks back.
-    const grace = setTimeout(
+    const grace = runtime.setTimeout(
       () => {
         for (const run of this.#runs.values()) run.stop();
       },
       Math.min(graceMs, stopMs * 0.8),
     );
     const { promise: late, resolve } = Promise.withResolvers<void>();
-    const end = setTimeout(resolve, stopMs);
+    const end = runtime.setTimeout(resolve, stopMs);
     await Promise.race([late, this.#emptyHands()]);
     for (const stop of this.#stopListening) stop();
     await Promise.race([late, this.#housekeeping.stop()]);
-    clearTimeout(grace);
-    clearTimeout(end);
+    runtime.clearTimeout(grace);
+    runtime.clearTimeout(end);
   }
 
   async #emptyHands(): Promise<void> {
@@ -305,7 +306,7 @@ export class Worker implements AsyncDisposable {
   /** Releases a task once the store can write again: its lease would last for much longer. */
   async #giveBack(run: Run): Promise<void> {
     for (let isHeld = true; isHeld && !this.#stopping; ) {
-      await new Promise<void>((resolve) => setTimeout(resolve, giveBackMs).unref());
+      await new Promise<void>((resolve) => runtime.setTimeout(resolve, giveBackMs).unref());
       isHeld = await run.release().then(
         () => false,
         (error: unknown) => error instanceof StoreError,
@@ -355,17 +356,17 @@ export class Worker implements AsyncDisposable {
     const others = () => [...this.#runs.values()].filter((other) => other !== run);
     for (const other of others()) other.yield();
     let isLate = false;
-    const grace = setTimeout(() => {
+    const grace = runtime.setTimeout(() => {
       for (const other of others()) other.stop();
     }, this.#settings.graceMs);
-    const end = setTimeout(() => {
+    const end = runtime.setTimeout(() => {
       isLate = true;
       this.#tellEmptied();
     }, this.#settings.graceMs + shortestStopMs);
     while (this.#slots.taken > 1 && !this.#stopping && !isLate)
       await new Promise<void>((resolve) => this.#emptied.add(resolve));
-    clearTimeout(grace);
-    clearTimeout(end);
+    runtime.clearTimeout(grace);
+    runtime.clearTimeout(end);
     const isAlone = this.#slots.taken === 1 && !this.#stopping;
     this.#failedIsolations = isAlone ? 0 : this.#failedIsolations + 1;
     if (!isAlone) return false;
@@ -377,7 +378,7 @@ export class Worker implements AsyncDisposable {
   #claimSoon(): void {
     if (this.#claimsSoon || this.#stopping) return;
     this.#claimsSoon = true;
-    setImmediate(() => {
+    runtime.setImmediate(() => {
       this.#claimsSoon = false;
       void this.#claim();
     });

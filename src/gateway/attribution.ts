@@ -7,6 +7,7 @@
  */
 import { anonymous } from '../hosting/caller.ts';
 import { HoldfastError } from '../model/errors.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Drive } from './drive.ts';
 
 /** How long is waited for only one to be left: before the question is refused, or the last call is taken for it. */
@@ -49,8 +50,8 @@ export class Attribution {
     };
     const waiting: Waiting = { look, taken: new Set() };
     const timers = [
-      setTimeout(() => reject(new NotAttributed()), patienceMs.known),
-      setTimeout(() => {
+      runtime.setTimeout(() => reject(new NotAttributed()), patienceMs.known),
+      runtime.setTimeout(() => {
         const left = candidates();
         const last = left.findLast((drive) => !waiting.taken.has(drive)) ?? left.at(-1);
         if (!last || left.some(({ owner }) => owner !== anonymous)) return;
@@ -64,7 +65,7 @@ export class Attribution {
     try {
       return await promise;
     } finally {
-      for (const timer of timers) clearTimeout(timer);
+      for (const timer of timers) runtime.clearTimeout(timer);
       this.#waiting.delete(waiting);
       if (this.#waiting.size === 0) {
         this.#settled?.resolve();

@@ -7,6 +7,7 @@ import { type DurableTool, durableTool } from '../engine/tool.ts';
 import type { ToolResult } from '../engine/tool-result.ts';
 import { toMs } from '../model/duration.ts';
 import type { JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import { argumentsFrom, fill } from './arguments.ts';
 import type { CommandConfig } from './config.ts';
 import { CallEnded, failureOfCall } from './endings.ts';
@@ -98,19 +99,19 @@ async function once(
   task: TaskContext,
   signal: AbortSignal,
 ): Promise<Event> {
-  const from = Date.now();
+  const from = runtime.now();
   const log = new OutputLog(config.largestOutput);
-  const report = setInterval(() => {
+  const report = runtime.setInterval(() => {
     if (log.lines > 0) task.progress(log.lines, undefined, log.lastLine);
   }, 100);
   try {
     const ended = await programs.run(programOf(name, config, input), task.id, log, signal);
     task.progress(log.lines, undefined, log.lastLine);
-    return { type: 'ended', report: { ...ended, ...log.end(), durationMs: Date.now() - from } };
+    return { type: 'ended', report: { ...ended, ...log.end(), durationMs: runtime.now() - from } };
   } catch (error) {
     return { type: 'refused', why: `"${name}" was not run: ${(error as Error).message}` };
   } finally {
-    clearInterval(report);
+    runtime.clearInterval(report);
   }
 }
 

@@ -10,6 +10,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Transport } from '@modelcontextprotocol/client';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import type { TaskId } from '../model/task.ts';
 import { relatedTaskKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { idempotencyKey, logLevelKey } from '../protocol/dialects/2026-07-28/names.ts';
@@ -254,9 +255,9 @@ export class UpstreamLogs {
 
 async function within(ms: number, promise: Promise<void>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
+  const timer = runtime.setTimeout(resolve, ms);
   await Promise.race([promise, late]);
-  clearTimeout(timer);
+  runtime.clearTimeout(timer);
 }
 
 // --- Whose stream -------------------------------------------------------------------------------------------

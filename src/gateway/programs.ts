@@ -4,8 +4,8 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
 import { inheritedEnvironment } from '../client/environment.ts';
+import { pause, runtime, type Timer } from '../model/runtime.ts';
 import type { OutputLog } from './output-log.ts';
 
 export interface Program {
@@ -58,7 +58,7 @@ export class Programs {
     const timer =
       program.timeoutMs === undefined
         ? undefined
-        : setTimeout(
+        : runtime.setTimeout(
             () => {
               timedOut = true;
               end();
@@ -70,7 +70,7 @@ export class Programs {
     try {
       return { ...(await ended(child)), timedOut };
     } finally {
-      clearTimeout(timer);
+      runtime.clearTimeout(timer);
       signal.removeEventListener('abort', end);
       if (timedOut) await Promise.all(this.#ending);
     }
@@ -95,16 +95,16 @@ export class Programs {
 
 function ended(child: ChildProcess): Promise<Omit<Ended, 'timedOut'>> {
   return new Promise((resolve, reject) => {
-    let lastWords: NodeJS.Timeout | undefined;
+    let lastWords: Timer | undefined;
     child.once('error', reject);
     child.once('exit', () => {
-      lastWords = setTimeout(() => {
+      lastWords = runtime.setTimeout(() => {
         child.stdout?.destroy();
         child.stderr?.destroy();
       }, lastWordsMs);
     });
     child.once('close', (exitCode, signal) => {
-      clearTimeout(lastWords);
+      runtime.clearTimeout(lastWords);
       resolve({ exitCode, signal });
     });
   });
@@ -112,9 +112,9 @@ function ended(child: ChildProcess): Promise<Omit<Ended, 'timedOut'>> {
 
 async function endGroup(group: number, killAfterMs: number): Promise<void> {
   if (!signalGroup(group, 'SIGTERM')) return;
-  for (const from = Date.now(); Date.now() - from < killAfterMs; await pause(lookEveryMs))
+  for (const from = runtime.now(); runtime.now() - from < killAfterMs; await pause(lookEveryMs))
     if (!signalGroup(group, 0)) return;
-  for (const from = Date.now(); Date.now() - from < goneWithinMs; await pause(lookEveryMs))
+  for (const from = runtime.now(); runtime.now() - from < goneWithinMs; await pause(lookEveryMs))
     if (!signalGroup(group, 'SIGKILL')) return;
 }
 

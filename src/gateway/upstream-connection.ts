@@ -12,6 +12,7 @@ import { ProgramTransport } from '../client/program.ts';
 import { TaskClient } from '../client/task-client.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Target } from './config.ts';
 import { UpstreamUnreachable } from './endings.ts';
 import { carryingCall, namingCalls } from './logs.ts';
@@ -149,12 +150,12 @@ export class UpstreamConnection {
   async #revive(): Promise<void> {
     const { signal } = this.#closed;
     for (let failures = 0; !signal.aborted; failures++) {
-      if (this.#agreement) await pause(this.#listedAt + betweenListsMs - performance.now(), signal);
+      if (this.#agreement) await pause(this.#listedAt + betweenListsMs - runtime.monotonic(), signal);
       this.#isOutOfDate = false;
       this.#attempt = this.#connectAndList();
       try {
         await this.#attempt;
-        this.#listedAt = performance.now();
+        this.#listedAt = runtime.monotonic();
         if (!this.#isOutOfDate) return;
         failures = 0;
       } catch (error) {
@@ -298,11 +299,11 @@ function worded(error: unknown, complaint: string | undefined): string {
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
-      clearTimeout(timer);
+      runtime.clearTimeout(timer);
       signal.removeEventListener('abort', end);
       resolve();
     };
-    const timer = setTimeout(end, Math.max(0, ms));
+    const timer = runtime.setTimeout(end, Math.max(0, ms));
     if (signal.aborted) end();
     else signal.addEventListener('abort', end);
   });

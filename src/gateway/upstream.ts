@@ -4,6 +4,7 @@ import type { HandleRecord, Handles } from '../client/handles.ts';
 import { type RetryPolicy, retryPolicy } from '../engine/retry.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import { Attribution } from './attribution.ts';
 import type { Policy, UpstreamConfig } from './config.ts';
 import type { Drive, RemoteTaskEvent, Road } from './drive.ts';
@@ -252,7 +253,7 @@ function recordOf(server: string, { name, arguments: input }: Call, remote: Remo
     params: { name, arguments: input },
     argumentsDigest: '',
     idempotencyKey: '',
-    createdAt: Date.now(),
+    createdAt: runtime.now(),
     dialect: remote.dialect,
     taskId: remote.taskId,
     answers: {},
@@ -275,7 +276,7 @@ function bareHandles(): Handles {
 
 async function settledWithin(promises: readonly Promise<void>[], ms: number): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
+  const timer = runtime.setTimeout(resolve, ms);
   await Promise.race([Promise.all(promises), late]);
-  clearTimeout(timer);
+  runtime.clearTimeout(timer);
 }

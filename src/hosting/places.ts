@@ -5,6 +5,7 @@
  * then every task is counted anew, once those before it are in the store.
  */
 import type { Requests } from '../engine/requests.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Owner } from '../model/task.ts';
 import { OverLimit } from '../protocol/errors.ts';
 import type { Limits } from './limits.ts';
@@ -166,9 +167,9 @@ export class Places {
     const count = (what: 'live' | 'kept') =>
       Number.isFinite(upTo[what]) ? requests.count(owner, what, upTo[what]) : 0;
     const at = requests.now;
-    const from = performance.now();
+    const from = runtime.monotonic();
     const [live, kept] = [await count('live'), await count('kept')];
-    const tookMs = performance.now() - from;
+    const tookMs = runtime.monotonic() - from;
     const most = owner === undefined ? this.#all : this.#own;
     const left = Math.min(most.live - live, most.kept - kept);
     // Owners that are not heard of any more need not be remembered.

@@ -1,5 +1,6 @@
 /** How often an owner asks: what is more than its share of a minute is refused. Each process counts for itself. */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { runtime } from '../model/runtime.ts';
 import type { Owner } from '../model/task.ts';
 import { OverLimit } from '../protocol/errors.ts';
 import type { Limits } from './limits.ts';
@@ -35,7 +36,7 @@ export class Rate {
   /** Undefined if there is nothing to wait for. */
   spend(owner: Owner): Promise<void> | undefined {
     const portion = this.#portions.get(owner);
-    if (!portion || portion.left === 0 || portion.until < Date.now()) return this.#portionFor(owner);
+    if (!portion || portion.left === 0 || portion.until < runtime.now()) return this.#portionFor(owner);
     portion.left--;
     return undefined;
   }
@@ -45,7 +46,7 @@ export class Rate {
       const { msBeforeNext } = await this.#limiter.consume(owner, this.#portion);
       // Owners that are not heard of any more need not be remembered.
       if (this.#portions.size > 10_000) this.#portions.clear();
-      this.#portions.set(owner, { left: this.#portion - 1, until: Date.now() + msBeforeNext });
+      this.#portions.set(owner, { left: this.#portion - 1, until: runtime.now() + msBeforeNext });
     } catch (refused) {
       if (!(refused instanceof RateLimiterRes)) throw refused;
       throw new OverLimit(

@@ -3,16 +3,15 @@
  * to keep: the same name in the same session of the same owner always leads to the same task, and nobody else can
  * work out its id.
  */
-import { createHmac } from 'node:crypto';
+import { keyedId } from '../access/keyed-id.ts';
 import type { Requests } from '../engine/requests.ts';
-import { idFrom } from '../model/id.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Caller } from './caller.ts';
 
 export async function idOfName(requests: Requests, caller: Caller, name: string): Promise<TaskId> {
   const secret = await requests.secret('task names');
   const scoped = JSON.stringify([caller.owner, caller.session ?? '', name]);
-  return idFrom(createHmac('sha256', secret).update(scoped).digest().subarray(0, 20));
+  return keyedId(secret, scoped);
 }
 
 /** To those that name tasks themselves, the names of another session mean nothing. */

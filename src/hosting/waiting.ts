@@ -4,6 +4,7 @@ import type { CommitNotice } from '../engine/store.ts';
 import type { StoreError } from '../engine/store-errors.ts';
 import { Unavailable } from '../model/errors.ts';
 import type { InputKind } from '../model/input.ts';
+import { runtime } from '../model/runtime.ts';
 import { openInputs, type Progress, type Task, type TaskId } from '../model/task.ts';
 
 /** What a request waits for besides the end of its task. */
@@ -62,7 +63,7 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
   const unwatch = requests.watch(id, hear);
   const closeWindow =
     windowMs === undefined ? undefined : requests.schedule(windowMs, () => resolve('elapsed'));
-  const lease = setInterval(() => void requests.keep(id).catch(() => {}), requestLeaseMs / 3);
+  const lease = runtime.setInterval(() => void requests.keep(id).catch(() => {}), requestLeaseMs / 3);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
     if (signal.aborted) return 'aborted';
@@ -72,7 +73,7 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
     unlisten();
     unwatch();
     closeWindow?.();
-    clearInterval(lease);
+    runtime.clearInterval(lease);
     signal.removeEventListener('abort', onAbort);
   }
 }

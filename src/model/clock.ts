@@ -1,4 +1,6 @@
-/** Nothing below the composition root reads the machine's clocks itself. */
+/** The clocks that the engine and the stores are given. */
+import { runtime, type Timer } from './runtime.ts';
+
 export interface Clock {
   /** The moment, in milliseconds since 1970. People and time servers set this clock forward and back. */
   now(): number;
@@ -13,13 +15,13 @@ const longestTimeoutMs = 2 ** 31 - 1;
 
 /** Calls back after this long, however long that is. Returns how to forget it. */
 export function after(ms: number, callback: () => void): () => void {
-  let timer: NodeJS.Timeout;
+  let timer: Timer;
   const arm = (left: number) => {
     const next = Math.min(left, longestTimeoutMs);
-    timer = setTimeout(() => (left > next ? arm(left - next) : callback()), next);
+    timer = runtime.setTimeout(() => (left > next ? arm(left - next) : callback()), next);
   };
   arm(ms);
-  return () => clearTimeout(timer);
+  return () => runtime.clearTimeout(timer);
 }
 
 /**
@@ -29,21 +31,24 @@ export function after(ms: number, callback: () => void): () => void {
 const mostEarlyMs = 10;
 
 export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
+  now: () => runtime.now(),
+  monotonic: () => runtime.monotonic(),
   schedule(at, callback) {
-    let timer: NodeJS.Timeout;
+    let timer: Timer;
     const arm = () => {
-      const ms = at - Date.now();
-      timer = ms > longestTimeoutMs ? setTimeout(arm, longestTimeoutMs) : setTimeout(fire, Math.max(0, ms));
+      const ms = at - runtime.now();
+      timer =
+        ms > longestTimeoutMs
+          ? runtime.setTimeout(arm, longestTimeoutMs)
+          : runtime.setTimeout(fire, Math.max(0, ms));
       timer.unref();
     };
     const fire = () => {
-      const earlyMs = at - Date.now();
+      const earlyMs = at - runtime.now();
       if (earlyMs > 0 && earlyMs <= mostEarlyMs) arm();
       else callback();
     };
     arm();
-    return () => clearTimeout(timer);
+    return () => runtime.clearTimeout(timer);
   },
 };

@@ -1,9 +1,10 @@
 import type { Json } from './json.ts';
+import { runtime } from './runtime.ts';
 
 /** A fingerprint of a value that does not depend on the order of its keys. */
 export async function digestOf(value: Json): Promise<string> {
   const bytes = new TextEncoder().encode(JSON.stringify(sorted(value)));
-  return Buffer.from(await crypto.subtle.digest('SHA-256', bytes)).toString('base64url');
+  return Buffer.from(await runtime.sha256(bytes)).toString('base64url');
 }
 
 function sorted(value: Json): Json {

@@ -1,19 +1,12 @@
+import { runtime } from './runtime.ts';
+
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
 const idBytes = 20;
-/** Drawn for many ids at once: asking for random bytes costs the same however many they are. */
-const drawn = new Uint8Array(128 * idBytes);
-let used = drawn.length;
 
 /** An identifier of 160 random bits. For anonymous callers it is the only key to a task, so nobody may guess it. */
 export function newId(): string {
-  if (used === drawn.length) {
-    crypto.getRandomValues(drawn);
-    used = 0;
-  }
-  const id = idFrom(drawn.subarray(used, used + idBytes));
-  used += idBytes;
-  return id;
+  return idFrom(runtime.randomBytes(idBytes));
 }
 
 /** Bytes in base 32. An id must never start with `-`, because people paste ids into terminals. */

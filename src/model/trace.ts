@@ -1,4 +1,5 @@
 /** Trace contexts as W3C Trace Context writes them, and where the trace of a task stands in them. */
+import { runtime } from './runtime.ts';
 
 /** Where a trace goes on from a task. */
 export interface TaskTrace {
@@ -54,7 +55,7 @@ export function subtasksTrace(trace: TaskTrace): TaskTrace {
 }
 
 function newSpanId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  const bytes = runtime.randomBytes(8);
   bytes[0]! |= 1; // Never all zeros, which stands for no span.
-  return Buffer.from(bytes).toString('hex');
+  return bytes.toString('hex');
 }

@@ -20,6 +20,7 @@ import { Refusal, TaskNotFound } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { redactTask, type SecretFields } from '../model/redaction.ts';
+import { runtime } from '../model/runtime.ts';
 import { openInputs, type Task, type TaskId } from '../model/task.ts';
 import type {
   About,
@@ -297,7 +298,7 @@ export class Operator implements OperatorDesk {
       if (!page) return false;
       for (const commit of page.commits) reader.read(commit);
       afterVersion = page.nextVersion;
-      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => runtime.setImmediate(resolve));
     }
     return true;
   }
@@ -324,7 +325,7 @@ export class Operator implements OperatorDesk {
         // Whatever fails is heard of when all have been begun.
         found.catch(() => {});
         looks.push(found);
-        await new Promise((resolve) => setImmediate(resolve));
+        await new Promise((resolve) => runtime.setImmediate(resolve));
       }
       for (const found of await Promise.all(looks)) {
         if (!found) continue;

@@ -2,12 +2,12 @@
  * The same call once more. The new task's id is computed from the old one's, under a secret of the database: a second
  * request finds the task that the first one made, from whichever process, and there is no index to keep.
  */
+import { keyedId } from '../access/keyed-id.ts';
 import type { Actor } from '../engine/audit.ts';
 import type { Database } from '../engine/queue.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { CreateOptions } from '../engine/tasks-options.ts';
 import { NotARoot, Refusal, TaskExists, TaskNotFound } from '../model/errors.ts';
-import { idFrom } from '../model/id.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import { type Standing, standingOf } from '../model/standing.ts';
 import type { DoneTask, Task, TaskId } from '../model/task.ts';
@@ -30,11 +30,7 @@ export function isRetryable(task: Task): task is DoneTask {
 
 /** The id of the task that a retry makes, or has made. */
 export async function retryIdOf({ secrets }: Database, id: TaskId): Promise<TaskId> {
-  const secret = await secrets.get('retries');
-  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
-  const key = await crypto.subtle.importKey('raw', new Uint8Array(secret), algorithm, false, ['sign']);
-  const mac = await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(id));
-  return idFrom(new Uint8Array(mac).subarray(0, 20));
+  return keyedId(await secrets.get('retries'), id);
 }
 
 /** The task that is or was made of the same call; refused unless there is reason to. */

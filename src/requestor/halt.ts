@@ -2,6 +2,7 @@
  * Waiting that can be ended. However many wait, their signal has one listener: it searches its list for each that
  * comes and goes, and thousands of subtasks wait at the same time.
  */
+import { runtime } from '../model/runtime.ts';
 export class Halt {
   readonly signal: AbortSignal;
   readonly #held = new Set<(reason: unknown) => void>();
@@ -29,17 +30,17 @@ export class Halt {
   pause(ms: number, bell?: Bell, mustMs = () => 0): Promise<void> {
     return new Promise((resolve, reject) => {
       const settle = (act: () => void) => {
-        clearTimeout(timer);
+        runtime.clearTimeout(timer);
         release();
         bell?.hear(undefined);
         act();
       };
-      let timer = setTimeout(() => settle(resolve), ms);
+      let timer = runtime.setTimeout(() => settle(resolve), ms);
       const release = this.hold((reason) => queueMicrotask(() => settle(() => reject(reason))));
       bell?.hear(() => {
         bell.hear(undefined);
-        clearTimeout(timer);
-        timer = setTimeout(() => settle(resolve), Math.min(mustMs(), ms));
+        runtime.clearTimeout(timer);
+        timer = runtime.setTimeout(() => settle(resolve), Math.min(mustMs(), ms));
       });
     });
   }

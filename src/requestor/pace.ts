@@ -2,6 +2,8 @@
  * How long to wait before the next look: the longest of what the server asks for, what the host allows, what failures
  * in a row call for, and Retry-After; never shorter or longer than the bounds, whatever a server says.
  */
+import { runtime } from '../model/runtime.ts';
+
 export interface PaceOptions {
   /** Never look sooner than this. Default 100 ms. */
   readonly floorMs?: number;
@@ -25,7 +27,7 @@ export class Pace {
 
   constructor(
     { floorMs = 100, ceilingMs = 60_000, defaultMs = 1_000 }: PaceOptions = {},
-    random: () => number = Math.random,
+    random: () => number = () => runtime.random(),
   ) {
     this.#floorMs = floorMs;
     this.#ceilingMs = Math.min(Math.max(ceilingMs, floorMs), longestTimerMs);

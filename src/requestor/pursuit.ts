@@ -4,6 +4,7 @@
  * wait is bounded, and nothing that a peer says is taken on trust.
  */
 import type { JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import { invalidParams } from '../protocol/json-rpc.ts';
 import { type Answering, Questions } from './asked.ts';
 import { checkedSize, type Ending, endingIn, endingOfUnknown, endingWithout, sizeOf } from './ending.ts';
@@ -112,7 +113,7 @@ export class Pursuit {
     this.#rootId = rootId;
     this.#parts = parts;
     this.#guard = new TreeGuard(rootId, parts.limits);
-    this.#now = parts.now ?? (() => performance.now());
+    this.#now = parts.now ?? (() => runtime.monotonic());
     this.#halt = new Halt(AbortSignal.any([parts.signal, this.#stopped.signal]));
     this.#insistence = new Insistence(parts, this.#halt, parts.gate ?? new Gate(mostAtOnce), this.#now);
     this.#questions = new Questions(parts, this.#halt.signal, (message) => this.#insistence.answer(message));
@@ -197,7 +198,7 @@ export class Pursuit {
     } catch (error) {
       if (!(error instanceof RemoteError) || error.code !== invalidParams) throw error;
       const { createdAt } = this.#known(taskId) ?? {};
-      throw new Gone(endingOfUnknown({ createdAt, ttlMs: patience.ttlMs }, error.message, Date.now()));
+      throw new Gone(endingOfUnknown({ createdAt, ttlMs: patience.ttlMs }, error.message, runtime.now()));
     }
   }
 

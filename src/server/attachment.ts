@@ -14,6 +14,7 @@ import { actorOf } from '../hosting/recording.ts';
 import { answerTo, spendOn, topOf, visible } from '../hosting/task-methods.ts';
 import { idOfName } from '../hosting/task-names.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import type { TaskMethodName } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { immediateResponseKey } from '../protocol/dialects/2025-11-25/names.ts';
@@ -206,7 +207,7 @@ export class Attachment {
     const { taskId } = reply.task as { taskId: string };
     const connection = await this.streams.connection();
     // Not before the answer is out: nobody may hear of a task whose id it does not know.
-    setImmediate(() => {
+    runtime.setImmediate(() => {
       // By then the server may have been stopped, and its store closed.
       if (!this.#closed.signal.aborted) connection.follow(taskId, caller);
     });

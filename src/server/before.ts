@@ -9,6 +9,7 @@ import { BadAnswer } from '../model/errors.ts';
 import type { InputRequest, InputResponse } from '../model/input.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { SecretFields } from '../model/redaction.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Sender } from '../protocol/dialect.ts';
 import { cannotBeAsked } from '../protocol/errors.ts';
 
@@ -37,7 +38,7 @@ export async function gather(
     }
     open.set(key, request);
     // Whatever else is asked at the same time is asked in the same round.
-    setImmediate(() => resolve({ open }));
+    runtime.setImmediate(() => resolve({ open }));
     return new Promise(() => {});
   };
 

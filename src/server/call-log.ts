@@ -4,6 +4,7 @@
  */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import type { TaskId } from '../model/task.ts';
 import { logLevelKey } from '../protocol/dialects/2026-07-28/names.ts';
 import type { Called } from './binding.ts';
@@ -88,7 +89,7 @@ export class LogStream {
     const rest = this.#taken();
     for (const message of rest) void this.#send(message).catch(() => {});
     // The SDK sends nothing before this turn is over; an answer must not overtake it.
-    if (rest.length > 0) await new Promise((resolve) => setImmediate(resolve));
+    if (rest.length > 0) await new Promise((resolve) => runtime.setImmediate(resolve));
   }
 
   async #write(): Promise<void> {

@@ -10,6 +10,7 @@ import { actorOf, noteReadIn } from '../hosting/recording.ts';
 import { BadAnswer } from '../model/errors.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { runtime, type Timer } from '../model/runtime.ts';
 import type { TaskId } from '../model/task.ts';
 import { type CollapsedQuestion, questionsOf } from '../protocol/collapse.ts';
 import { toInputRequest } from '../protocol/dialects/2026-07-28/input.ts';
@@ -55,8 +56,8 @@ export class Follower {
   #lastProgress = Number.NEGATIVE_INFINITY;
   #isLooking = false;
   #lookAgain = false;
-  #timer: NodeJS.Timeout | undefined;
-  #acquainting: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
+  #acquainting: Timer | undefined;
   #isStopped = false;
 
   constructor(
@@ -72,7 +73,7 @@ export class Follower {
     this.#listener = listener;
     this.#onStop = onStop;
     this.#unwatch = requests.watch(rootId, (notice) => this.#hear(notice));
-    this.#acquainting = setTimeout(() => {
+    this.#acquainting = runtime.setTimeout(() => {
       this.#acquainting = undefined;
       this.look();
     }, acquaintedMs);
@@ -93,8 +94,8 @@ export class Follower {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#unwatch();
-    clearTimeout(this.#timer);
-    clearTimeout(this.#acquainting);
+    runtime.clearTimeout(this.#timer);
+    runtime.clearTimeout(this.#acquainting);
     for (const live of this.#live.values()) live.abort();
     this.#onStop();
   }
@@ -197,8 +198,8 @@ export class Follower {
         refused = true;
       }
     }
-    clearTimeout(this.#timer);
-    this.#timer = refused ? setTimeout(() => this.look(), lookAgainMs) : undefined;
+    runtime.clearTimeout(this.#timer);
+    this.#timer = refused ? runtime.setTimeout(() => this.look(), lookAgainMs) : undefined;
   }
 
   #channel(): Channel | undefined {
@@ -208,7 +209,7 @@ export class Follower {
 
   async #put(id: string, question: ShownQuestion, channel: Channel, taken: AbortSignal): Promise<void> {
     const { taskId, ownKey } = question;
-    const lease = setInterval(() => {
+    const lease = runtime.setInterval(() => {
       void this.#requests.deliver(taskId, ownKey, channel.name).catch(() => {});
     }, requestLeaseMs / 3);
     try {
@@ -226,7 +227,7 @@ export class Follower {
     } catch (error) {
       await this.#unanswered(question, channel, taken, error).catch(() => {});
     } finally {
-      clearInterval(lease);
+      runtime.clearInterval(lease);
       this.#live.delete(id);
       if (!this.#isStopped) this.look();
     }

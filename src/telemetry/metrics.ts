@@ -4,6 +4,7 @@ import type { Change, TaskWrite } from '../engine/change.ts';
 import type { ObservedCall, ObservedPass, Suspicion, Warning } from '../engine/observer.ts';
 import type { Database, ToolVersion } from '../engine/queue.ts';
 import { outcomeWord } from '../model/outcome.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Task } from '../model/task.ts';
 import { Count, type Described, Durations, type Gauge, type Labels } from './counts.ts';
 import { prometheusText } from './prometheus.ts';
@@ -169,11 +170,11 @@ export class Metrics {
 
   async #attempt({ attempt }: ObservedCall, labels: Labels, run: () => unknown): Promise<unknown> {
     if (attempt > 1) this.#retries.add(labels);
-    const from = performance.now();
+    const from = runtime.monotonic();
     try {
       return await run();
     } finally {
-      this.#took(this.#steps, performance.now() - from, labels);
+      this.#took(this.#steps, runtime.monotonic() - from, labels);
     }
   }
 
@@ -191,7 +192,7 @@ export class Metrics {
     const backlogs = (await Promise.all(looks)).filter((one) => one !== undefined);
     const sum = (of: 'ready' | 'waiting') => backlogs.reduce((total, one) => total + one[of], 0);
     const since = backlogs.flatMap(({ readySince }) => readySince ?? []);
-    const oldestMs = since.length > 0 ? Date.now() - Math.min(...since) : 0;
+    const oldestMs = since.length > 0 ? runtime.now() - Math.min(...since) : 0;
     return {
       ready: { ...gauges.ready, value: sum('ready') },
       oldest: { ...gauges.oldest, value: Math.max(0, oldestMs) / 1_000 },

@@ -1,11 +1,11 @@
 /** The durable tools of the demo. Each does something that a machine can do by itself, and that can be interrupted. */
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fromJsonSchema } from '@modelcontextprotocol/server';
 import type { TaskContext } from '../../engine/context.ts';
 import { CannotBeAsked, TerminalError } from '../../engine/recorded-error.ts';
 import { type DurableTool, durableTool } from '../../engine/tool.ts';
+import { pause } from '../../model/runtime.ts';
 import { filesIn, placeOf } from './folders.ts';
 import { runTestFile, type TestsOfFile } from './test-file.ts';
 
@@ -44,7 +44,7 @@ const count = durableTool(
     const processes: number[] = [];
     for (let n = 1; n <= to; n++) {
       const pid = await task.step(`${n}`, async ({ signal }) => {
-        await pause(everyMs, undefined, { signal });
+        await pause(everyMs, signal);
         return process.pid;
       });
       processes.push(pid);

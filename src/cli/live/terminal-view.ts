@@ -2,6 +2,7 @@
 import type { WriteStream } from 'node:tty';
 import type { Question } from '../../client/asking.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { runtime, type Timer } from '../../model/runtime.ts';
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
 import { printResult } from '../result-text.ts';
 import { clock } from '../time.ts';
@@ -17,12 +18,14 @@ export class TerminalView implements View {
   #lines: TaskLines | undefined;
   #tool = '';
   #since = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   /** Each time as wide as the terminal is by then. */
   readonly #draw = () => {
     const { columns, rows } = this.#screen;
     if (this.#lines && this.#timer)
-      this.#screen.draw(this.#lines.render({ columns, rows: rows - 1, now: Date.now(), paint: this.#paint }));
+      this.#screen.draw(
+        this.#lines.render({ columns, rows: rows - 1, now: runtime.now(), paint: this.#paint }),
+      );
   };
 
   constructor(terminal: WriteStream, paint: Paint) {
@@ -31,7 +34,7 @@ export class TerminalView implements View {
   }
 
   connecting(server: string): void {
-    this.#lines = new TaskLines(`Connecting to ${server}`, Date.now());
+    this.#lines = new TaskLines(`Connecting to ${server}`, runtime.now());
     this.resume();
   }
 
@@ -48,7 +51,7 @@ export class TerminalView implements View {
 
   update(update: TaskUpdate): void {
     if (update.type === 'interim') this.say(clean(update.text));
-    this.#lines?.update(update, Date.now());
+    this.#lines?.update(update, runtime.now());
   }
 
   /** It is put to whoever sits there. */
@@ -75,13 +78,13 @@ export class TerminalView implements View {
   failed(): void {}
 
   pause(): void {
-    clearInterval(this.#timer);
+    runtime.clearInterval(this.#timer);
     this.#timer = undefined;
     this.#screen.release();
   }
 
   resume(): void {
-    this.#timer ??= setInterval(this.#draw, frameMs);
+    this.#timer ??= runtime.setInterval(this.#draw, frameMs);
     this.#draw();
   }
 
@@ -92,7 +95,7 @@ export class TerminalView implements View {
     this.#lines = undefined;
     if (how === 'left' || !wasCalled) return;
     const mark = how === 'completed' ? this.#paint('green', '✔') : this.#paint('red', '✖');
-    const time = clock(Date.now() - this.#since);
+    const time = clock(runtime.now() - this.#since);
     const tool = truncate(this.#tool, this.#screen.columns - time.length - 4);
     this.#screen.say(`${mark} ${this.#paint('bold', tool)} ${this.#paint('dim', time)}`);
   }

@@ -1,4 +1,6 @@
 /** `holdfast tasks … --store URL` and `--url URL`: the tasks of a whole store or server, for those who operate it. */
+
+import { runtime } from '../../model/runtime.ts';
 import { printJson } from '../json-line.ts';
 import { oneLine } from '../live/width.ts';
 import { CommandFailed, readArguments, WrongUsage } from '../usage.ts';
@@ -66,11 +68,11 @@ async function standingAt(
   isLive: boolean,
 ): Promise<At> {
   const about = await desk.about();
-  const begun = Date.now();
+  const begun = runtime.now();
   const sight = sightOf(values);
   let isSaid = false;
   // A drawing that is drawn once is of one moment.
-  const now = () => (isLive ? about.now + Date.now() - begun : about.now);
+  const now = () => (isLive ? about.now + runtime.now() - begun : about.now);
   return {
     desk,
     sight,

@@ -2,6 +2,7 @@
 import type { SurveyCount, SurveyFilter } from '../../engine/survey.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
+import { abortAfter } from '../../model/runtime.ts';
 import {
   type About,
   apiPath,
@@ -142,7 +143,7 @@ export class DeskOverHttp implements OperatorDesk, AsyncDisposable {
   }
 
   #patience(): AbortSignal {
-    return AbortSignal.any([AbortSignal.timeout(patienceMs), this.#closed.signal]);
+    return AbortSignal.any([abortAfter(patienceMs), this.#closed.signal]);
   }
 
   async #tell<T>(id: string, what: string, body: JsonObject): Promise<T> {

@@ -1,5 +1,6 @@
 /** Changes for as long as somebody listens: a connection that breaks is opened again behind what was heard last. */
-import { setTimeout as pause } from 'node:timers/promises';
+
+import { pause, runtime } from '../../model/runtime.ts';
 import type { ChangeMessage, OperatorDesk } from '../../operator/api.ts';
 import { ServerAway } from './desk-over-http.ts';
 
@@ -41,7 +42,7 @@ export async function* follow(
       isAway = true;
     }
     // Not all at the same moment, where many watch one server that comes back.
-    await pause(waitMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
+    await pause(waitMs * (0.5 + runtime.random() / 2), signal).catch(() => {});
     waitMs = Math.min(longestMs, 2 * waitMs);
   }
 }

@@ -2,7 +2,8 @@
  * A view that is looked at anew whenever something changed, drawn in place at a terminal until somebody leaves it or
  * it is over. What it looks at and how it is drawn is for others to say.
  */
-import { setTimeout as pause } from 'node:timers/promises';
+
+import { pause, runtime } from '../../model/runtime.ts';
 import type { ChangeMessage, OperatorDesk } from '../../operator/api.ts';
 import { Keys } from '../live/keys.ts';
 import { ServerAway } from './desk-over-http.ts';
@@ -63,7 +64,7 @@ class Live {
 
   async run(): Promise<'over' | 'left'> {
     const { stdout } = process;
-    const timer = this.#screen && setInterval(this.#draw, drawMs);
+    const timer = this.#screen && runtime.setInterval(this.#draw, drawMs);
     if (this.#screen) stdout.on('resize', this.#draw);
     this.#keys.listen();
     try {
@@ -71,7 +72,7 @@ class Live {
       // Whoever leaves does not wait for a server that does not answer.
       return await Promise.race([this.#left.promise, Promise.all(parts).then(() => 'over' as const)]);
     } finally {
-      clearInterval(timer);
+      runtime.clearInterval(timer);
       stdout.off('resize', this.#draw);
       this.#screen?.leave();
       this.#keys.close();
@@ -97,9 +98,9 @@ class Live {
         if (!(error instanceof ServerAway)) throw error;
       }
       this.#draw();
-      const rest = pause(restMs, undefined, { signal }).catch(() => {});
+      const rest = pause(restMs, signal).catch(() => {});
       await Promise.race([this.#news.promise, rest]);
-      await pause(calmMs, undefined, { signal }).catch(() => {});
+      await pause(calmMs, signal).catch(() => {});
     }
   }
 

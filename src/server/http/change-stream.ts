@@ -2,6 +2,8 @@
  * Changes for an operator as a stream of events. A message is made when the reader has taken the one before it, so
  * that no more than one waits, however slow the reader; one that takes nothing for too long loses the stream.
  */
+
+import { runtime, type Timer } from '../../model/runtime.ts';
 import type { ChangeMessage } from '../../operator/api.ts';
 import { slowReaderMs } from '../subscription.ts';
 
@@ -17,7 +19,7 @@ export class ChangeStream {
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   /** Asked for, and not there yet. */
   #next: Promise<IteratorResult<ChangeMessage>> | undefined;
-  #patience: NodeJS.Timeout | undefined;
+  #patience: Timer | undefined;
   #isClosed = false;
 
   constructor(
@@ -46,7 +48,7 @@ export class ChangeStream {
   }
 
   async #pull(): Promise<void> {
-    clearTimeout(this.#patience);
+    runtime.clearTimeout(this.#patience);
     try {
       this.#next ??= this.#messages.next();
       const next = await orAfter(this.#next, this.#heartbeatMs);
@@ -63,17 +65,19 @@ export class ChangeStream {
 
   #write(text: string): void {
     this.#controller.enqueue(this.#encoder.encode(text));
-    this.#patience = setTimeout(() => {
-      if (this.#isClosed) return;
-      this.#close();
-      this.#controller.error(new Error('The reader of these changes took nothing for too long.'));
-    }, slowReaderMs).unref();
+    this.#patience = runtime
+      .setTimeout(() => {
+        if (this.#isClosed) return;
+        this.#close();
+        this.#controller.error(new Error('The reader of these changes took nothing for too long.'));
+      }, slowReaderMs)
+      .unref();
   }
 
   #close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearTimeout(this.#patience);
+    runtime.clearTimeout(this.#patience);
     this.#abort.abort();
     this.#onClose();
   }
@@ -86,10 +90,10 @@ function frame(message: ChangeMessage): string {
 /** Undefined if it takes longer. */
 async function orAfter<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => late.resolve(undefined), ms).unref();
+  const timer = runtime.setTimeout(() => late.resolve(undefined), ms).unref();
   try {
     return await Promise.race([promise, late.promise]);
   } finally {
-    clearTimeout(timer);
+    runtime.clearTimeout(timer);
   }
 }

@@ -18,6 +18,7 @@ import { noteTurnedAway } from '../../hosting/recording.ts';
 import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';
 import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { runtime } from '../../model/runtime.ts';
 import {
   clientCapabilitiesKey,
   missingCapability,
@@ -356,7 +357,7 @@ async function asNotFound(answer: Response): Promise<Response> {
 function calmed(onError: (error: Error) => void): (error: Error) => void {
   const calm = new Calm<string>(10_000);
   return (error) => {
-    if (!(error instanceof StoreError) || calm.count(error.trouble, performance.now()) !== undefined)
+    if (!(error instanceof StoreError) || calm.count(error.trouble, runtime.monotonic()) !== undefined)
       onError(error);
   };
 }

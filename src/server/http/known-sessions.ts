@@ -1,4 +1,6 @@
 /** The sessions of each owner that this process knows, in memory or only by their rows, the longest unused first. */
+
+import { runtime } from '../../model/runtime.ts';
 import type { Owner } from '../../model/task.ts';
 
 interface Known {
@@ -13,7 +15,7 @@ export class KnownSessions {
   readonly #byOwner = new Map<Owner, Map<string, Known>>();
 
   /** The session was opened, or is used again. */
-  used(owner: Owner, id: string, isInUse: () => boolean, seenAt = Date.now()): void {
+  used(owner: Owner, id: string, isInUse: () => boolean, seenAt = runtime.now()): void {
     const own = this.#byOwner.get(owner) ?? new Map<string, Known>();
     this.#byOwner.set(owner, own);
     own.delete(id);

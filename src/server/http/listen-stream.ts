@@ -5,6 +5,7 @@
 import type { Requests } from '../../engine/requests.ts';
 import type { Caller } from '../../hosting/caller.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { runtime, type Timer } from '../../model/runtime.ts';
 import { acknowledgement, acknowledging, farewell } from '../listen.ts';
 import { type Heard, type Reader, Subscription, type SubscriptionId, slowReaderMs } from '../subscription.ts';
 
@@ -26,7 +27,7 @@ export class ListenStream implements Reader {
   readonly #parts: ListenParts;
   readonly #subscription: Subscription;
   readonly #inner: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #keepAlive: NodeJS.Timeout;
+  readonly #keepAlive: Timer;
   readonly #encoder = new TextEncoder();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   /** Resolves when there is room again. */
@@ -44,7 +45,7 @@ export class ListenStream implements Reader {
       cancel: () => this.#close(),
     });
     this.#subscription = new Subscription(parts.requests, parts.caller, parts, this);
-    this.#keepAlive = setInterval(() => {
+    this.#keepAlive = runtime.setInterval(() => {
       if (this.#hasRoom()) this.#enqueue(': keepalive\n\n');
     }, keepAliveMs);
     void this.#relay();
@@ -73,7 +74,7 @@ export class ListenStream implements Reader {
   #close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearInterval(this.#keepAlive);
+    runtime.clearInterval(this.#keepAlive);
     this.#subscription.close();
     this.#room.resolve();
     void this.#inner.cancel().catch(() => {});
@@ -109,12 +110,12 @@ export class ListenStream implements Reader {
   }
 
   async #untilRoom(): Promise<void> {
-    const patience = setTimeout(() => this.drop(), slowReaderMs);
+    const patience = runtime.setTimeout(() => this.drop(), slowReaderMs);
     while (!this.#isClosed && !this.#hasRoom()) {
       this.#room = Promise.withResolvers();
       await this.#room.promise;
     }
-    clearTimeout(patience);
+    runtime.clearTimeout(patience);
   }
 
   #hasRoom(): boolean {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
 import { type Duration, toMs } from '../../model/duration.ts';
+import { runtime } from '../../model/runtime.ts';
 import { dashboardPath } from '../../operator/api.ts';
 import type { Tasks } from '../tasks.ts';
 import { Gate } from './gate.ts';
@@ -120,10 +121,10 @@ async function drain(
   server.closeIdleConnections();
   for (const socket of silent) socket.destroy();
   // A connection that was kept alive is closed once its last answer is out.
-  const idle = setInterval(() => server.closeIdleConnections(), 50);
-  const grace = setTimeout(() => server.closeAllConnections(), graceMs);
+  const idle = runtime.setInterval(() => server.closeIdleConnections(), 50);
+  const grace = runtime.setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
-  clearInterval(idle);
-  clearTimeout(grace);
+  runtime.clearInterval(idle);
+  runtime.clearTimeout(grace);
   await handler.close();
 }

@@ -13,6 +13,7 @@ import { noteTurnedAway } from '../../hosting/recording.ts';
 import { answerTo, isTaskMethod, topOf } from '../../hosting/task-methods.ts';
 import { newId } from '../../model/id.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { runtime, type Timer } from '../../model/runtime.ts';
 import type { Owner } from '../../model/task.ts';
 import { OverLimit } from '../../protocol/errors.ts';
 import { isFailure } from '../../protocol/faults.ts';
@@ -65,13 +66,13 @@ export class HttpSessions {
   /** By owner and id: whoever tries the id of another finds nothing, and is in nobody's way. */
   readonly #live = new Map<string, Promise<Live | undefined>>();
   readonly #known = new KnownSessions();
-  readonly #sweep: NodeJS.Timeout;
+  readonly #sweep: Timer;
 
   constructor(binding: Binding, factory: McpServerFactory, onError: (error: Error) => void) {
     this.#binding = binding;
     this.#factory = factory;
     this.#onError = onError;
-    this.#sweep = setInterval(() => void this.#tidy().catch(onError), 60_000).unref();
+    this.#sweep = runtime.setInterval(() => void this.#tidy().catch(onError), 60_000).unref();
   }
 
   async answer(received: SessionRequest): Promise<Response | DirectAnswer> {
@@ -84,7 +85,7 @@ export class HttpSessions {
       noteTurnedAway(this.#binding.tasks.recorder, owner, 'There is no such session of this owner.');
       return notFound();
     }
-    session.seenAt = Date.now();
+    session.seenAt = runtime.now();
     this.#known.used(owner, id, () => session.inUse > 0);
     await this.#noteUse(id, session, levelIn(body));
     const direct = isRightRevision(request) ? await this.#direct(session, received) : undefined;
@@ -105,7 +106,7 @@ export class HttpSessions {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#sweep);
+    runtime.clearInterval(this.#sweep);
     for (const opening of [...this.#live.values()]) await (await opening)?.transport.close();
     this.#live.clear();
   }
@@ -221,7 +222,7 @@ export class HttpSessions {
       sessionIdGenerator: () => id,
       // Before the client hears of the session it is in the store.
       onsessioninitialized: async () => {
-        if (isNew) await requests.sessions.save({ id, owner, opening, seenAt: Date.now() });
+        if (isNew) await requests.sessions.save({ id, owner, opening, seenAt: runtime.now() });
       },
       onsessionclosed: () => {
         this.#known.ended(owner, id);
@@ -242,7 +243,7 @@ export class HttpSessions {
       this.#known.left(owner, id);
       onclose?.();
     };
-    const now = Date.now();
+    const now = runtime.now();
     return { owner, opening, transport, standalone, inUse: 0, seenAt: now, savedAt: now };
   }
 
@@ -303,7 +304,7 @@ export class HttpSessions {
   }
 
   async #tidy(): Promise<void> {
-    const now = Date.now();
+    const now = runtime.now();
     for (const opening of [...this.#live.values()]) {
       const session = await opening.catch(() => undefined);
       if (session && session.inUse === 0 && now - session.seenAt > idleMs)

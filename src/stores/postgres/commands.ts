@@ -13,6 +13,7 @@ import type { IdempotencyScope, Reach } from '../../engine/store.ts';
 import { StoreClosed, StoreCorrupt, StoreError } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
+import { runtime } from '../../model/runtime.ts';
 import type { Task, TaskId } from '../../model/task.ts';
 import { isDisconnected, isMoved, worded } from './driver.ts';
 import type { Feed } from './feed.ts';
@@ -121,7 +122,7 @@ export class Commands {
   #schedule(): void {
     if (this.#scheduled || this.#lanes.length === 0) return;
     this.#scheduled = true;
-    setImmediate(() => {
+    runtime.setImmediate(() => {
       this.#scheduled = false;
       const batch = this.#take();
       if (batch.length === 0) return;

@@ -4,6 +4,7 @@
  * is no place for is given back.
  */
 import type { ToolVersion } from '../../engine/queue.ts';
+import { runtime } from '../../model/runtime.ts';
 import { named, name as stored } from './cells.ts';
 import { serverNow } from './dispatch-schema.ts';
 import { prepared } from './driver.ts';
@@ -58,7 +59,7 @@ export class Dispatch {
   /** Tasks of the one tool that had work at the last look, if that was a moment ago: its jobs need no look. */
   async fetchBusy(tools: readonly ToolVersion[], limit: number, now: number): Promise<FetchedRow[]> {
     const { tool, at } = this.#busy;
-    const isFresh = tool !== undefined && performance.now() - at < busyMs;
+    const isFresh = tool !== undefined && runtime.monotonic() - at < busyMs;
     if (!isFresh || !tools.some((one) => isSame(one, tool))) return [];
     return this.#fetch([{ tool, jobs: Math.ceil(limit / tasksPerJob) }], limit, now);
   }
@@ -81,7 +82,7 @@ export class Dispatch {
       return { tool, jobs: new Set(own.filter((job) => !this.#isInHand(job))).size };
     });
     const busy = wanted.filter((one) => one.jobs > 0);
-    this.#busy = { tool: busy.length === 1 ? busy[0]!.tool : undefined, at: performance.now() };
+    this.#busy = { tool: busy.length === 1 ? busy[0]!.tool : undefined, at: runtime.monotonic() };
     const places = Math.min(limit, ready.filter(({ seq }) => !this.#isInHand(jobs.get(seq))).length);
     const found = await this.#fetch(busy, limit, now);
     // Others may stand before those that were seen, in jobs with fewer tasks.
@@ -174,8 +175,8 @@ export class Dispatch {
   /** Whose job is in the hands of a process that died before it claimed, or was deleted by somebody else. */
   async #lost(ready: readonly ReadyRow[], now: number): Promise<ReadyRow[]> {
     const old = ready.filter(({ job, wake_at }) => job !== null && wake_at <= now - askAfterMs);
-    if (old.length === 0 || performance.now() - this.#askedAt < askAfterMs) return [];
-    this.#askedAt = performance.now();
+    if (old.length === 0 || runtime.monotonic() - this.#askedAt < askAfterMs) return [];
+    this.#askedAt = runtime.monotonic();
     const lost = await this.#parts.connections.query<{ job: string }>(this.#sql.lost, [
       old.map(({ job }) => job),
       old.map((row) => queueOf(toolOf(row))),

@@ -13,6 +13,7 @@
  */
 import type { CommitNotice } from '../../engine/store.ts';
 import type { TaskEvent } from '../../model/event.ts';
+import { runtime, type Timer } from '../../model/runtime.ts';
 import type { TaskId } from '../../model/task.ts';
 import { DamagedRecord, readingTask } from '../values/damaged.ts';
 import { eventsOf } from '../values/sound.ts';
@@ -62,7 +63,7 @@ export class Feed {
   readonly #versions = new RecentVersions();
   /** For looks that step back: of a task whose version is forgotten its commits may have been told all the same. */
   readonly #numbers = new RecentNumbers();
-  readonly #net: NodeJS.Timeout;
+  readonly #net: Timer;
   #position: Position | undefined;
   /** What ended before it was never ours to tell. */
   #floor = 0n;
@@ -81,11 +82,11 @@ export class Feed {
       if (work) this.#stir();
     });
     line.onMissed(() => {
-      this.#stepsBackUntil = performance.now() + steppingBackMs;
+      this.#stepsBackUntil = runtime.monotonic() + steppingBackMs;
       void this.#lookSoon();
       this.#stir();
     });
-    this.#net = setInterval(() => void this.#lookSoon(), netMs).unref();
+    this.#net = runtime.setInterval(() => void this.#lookSoon(), netMs).unref();
   }
 
   /** Takes the position from which on everything is told. */
@@ -135,7 +136,7 @@ export class Feed {
    */
   seen(notices: readonly (NumberedNotice & { readonly xact: string })[]): void {
     const position = this.#position;
-    if (!position || this.#listeners.size === 0 || performance.now() < this.#stepsBackUntil) return;
+    if (!position || this.#listeners.size === 0 || runtime.monotonic() < this.#stepsBackUntil) return;
     for (const { xact, ...notice } of notices) {
       const isPassed = BigInt(xact) < BigInt(position.end) && !position.open.includes(xact);
       const isTold = this.#told.has(notice.seq) || notice.version <= (this.#versions.get(notice.taskId) ?? 0);
@@ -153,7 +154,7 @@ export class Feed {
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#net);
+    runtime.clearInterval(this.#net);
     this.#listeners.clear();
     this.#stirred.clear();
     await this.#looking;
@@ -212,7 +213,7 @@ export class Feed {
   async #look(): Promise<void> {
     const from = this.#position;
     if (from === undefined || this.#listeners.size === 0) return this.#pass();
-    const stepsBack = performance.now() < this.#stepsBackUntil;
+    const stepsBack = runtime.monotonic() < this.#stepsBackUntil;
     const end = stepsBack ? this.#before(from.end) : from.end;
     const told = [...this.#told];
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, from.open]);

@@ -1,4 +1,5 @@
 /** Look-ups that come at the same time share a statement. Under load few statements are under way, each for many. */
+import { runtime } from '../../model/runtime.ts';
 
 const underWayAtOnce = 2;
 const most = 500;
@@ -30,7 +31,7 @@ export class Gathering<Q, A> {
   #schedule(): void {
     if (this.#scheduled || this.#underWay >= underWayAtOnce || this.#waiting.length === 0) return;
     this.#scheduled = true;
-    setImmediate(() => {
+    runtime.setImmediate(() => {
       this.#scheduled = false;
       const some = this.#waiting.splice(0, most);
       this.#underWay++;

@@ -7,9 +7,10 @@
  * on to the rows of the tasks in the same breath. Sending and deleting are part of the statement that writes tasks
  * (`write-statement.ts`), and giving back is a small one of ours.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { PgBoss } from 'pg-boss';
 import type { ToolVersion } from '../../engine/queue.ts';
+import { runtime } from '../../model/runtime.ts';
 import type { TaskId } from '../../model/task.ts';
 import { name } from './cells.ts';
 import { serverNow } from './dispatch-schema.ts';
@@ -238,7 +239,7 @@ function plain(text: string): string {
 export function newJobId(now: number): string {
   count = (count + 1) % 0x1000;
   const time = Math.max(0, Math.floor(now)).toString(16).padStart(12, '0').slice(-12);
-  const rest = randomBytes(8).toString('hex');
+  const rest = runtime.randomBytes(8).toString('hex');
   const place = count.toString(16).padStart(3, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${place}-a${rest.slice(0, 3)}-${rest.slice(3, 15)}`;
 }

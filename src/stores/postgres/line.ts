@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { newId } from '../../model/id.ts';
+import { runtime, type Timer } from '../../model/runtime.ts';
 import { name as stored } from './cells.ts';
 import { type Client, isDisconnected } from './driver.ts';
 import type { Connections } from './pool.ts';
@@ -42,7 +43,7 @@ export class Line {
   #connectedAt = 0;
   #pending: News | undefined;
   #telling: Promise<void> | undefined;
-  #looks: NodeJS.Timeout | undefined;
+  #looks: Timer | undefined;
   #looking = false;
   /** How many there were at the last look. */
   #dead = 0;
@@ -54,7 +55,7 @@ export class Line {
 
   async start(): Promise<void> {
     await this.#connect();
-    this.#looks = setInterval(() => void this.#look(), lookMs).unref();
+    this.#looks = runtime.setInterval(() => void this.#look(), lookMs).unref();
   }
 
   onNews(listener: (news: News) => void): void {
@@ -76,7 +77,7 @@ export class Line {
 
   /** The names of those who were found dead, and not yet forgotten. */
   get dead(): string[] {
-    const now = performance.now();
+    const now = runtime.monotonic();
     if (this.#client === undefined || now - this.#connectedAt < missingMs) return [];
     return [...this.#missing].filter(([, since]) => now - since >= missingMs).map(([name]) => name);
   }
@@ -91,13 +92,13 @@ export class Line {
     );
     if (!row) return false;
     if (row.locked) this.#missing.delete(name);
-    else if (!this.#missing.has(name)) this.#missing.set(name, performance.now());
+    else if (!this.#missing.has(name)) this.#missing.set(name, runtime.monotonic());
     return row.locked || !this.dead.includes(name);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#looks);
+    runtime.clearInterval(this.#looks);
     await this.#telling;
     const { schema, connections } = this.#parts;
     // Whoever leaves in order is known to be gone at once, and what is still in its hands is free.
@@ -134,7 +135,7 @@ export class Line {
       client.end().catch(() => {});
       throw error;
     }
-    this.#connectedAt = performance.now();
+    this.#connectedAt = runtime.monotonic();
     this.#client = client;
   }
 
@@ -149,7 +150,9 @@ export class Line {
         for (const listener of this.#onMissed) listener();
         return;
       } catch {
-        await new Promise<void>((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())).unref());
+        await new Promise<void>((resolve) =>
+          runtime.setTimeout(resolve, pauseMs * (0.5 + runtime.random())).unref(),
+        );
       }
     }
   }
@@ -165,7 +168,7 @@ export class Line {
       this.#pending = undefined;
       // What is not heard is found by looking.
       await this.#say(news).catch(() => {});
-      if (!this.#closed) await new Promise<void>((resolve) => setTimeout(resolve, tellMs));
+      if (!this.#closed) await new Promise<void>((resolve) => runtime.setTimeout(resolve, tellMs));
     }
   }
 
@@ -189,7 +192,7 @@ export class Line {
         from ${schema}.processes p left join (${locks}) l on l.key = p.key`,
       );
       if (client !== this.#client) return;
-      const now = performance.now();
+      const now = runtime.monotonic();
       const missing = new Set<string>();
       for (const { name, locked } of rows) if (!locked) missing.add(name);
       if (missing.delete(this.name)) await client.query('select pg_try_advisory_lock($1)', [this.#key]);

@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { PgBoss } from 'pg-boss';
 import type { Database } from '../../engine/queue.ts';
 import { StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
+import { pause, runtime, type Timer } from '../../model/runtime.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { PostgresAudit } from './audit.ts';
 import { Commands, lanes } from './commands.ts';
@@ -116,8 +116,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
 
 /** While something is waited for: connections that do nothing, and what pg-boss waits with, keep no process alive. */
 function keepAlive(): () => void {
-  const timer = setInterval(() => {}, 60_000);
-  return () => clearInterval(timer);
+  const timer = runtime.setInterval(() => {}, 60_000);
+  return () => runtime.clearInterval(timer);
 }
 
 async function assemble(parts: {
@@ -221,11 +221,11 @@ async function startBoss(Boss: typeof PgBoss, connections: Connections, schema: 
 
 /** Its timers keep no process alive. */
 const quietClock = {
-  now: () => Date.now(),
-  setTimeout: (act: () => void, ms: number) => setTimeout(act, ms).unref(),
-  clearTimeout: (timer: unknown) => clearTimeout(timer as NodeJS.Timeout),
-  setInterval: (act: () => void, ms: number) => setInterval(act, ms).unref(),
-  clearInterval: (timer: unknown) => clearInterval(timer as NodeJS.Timeout),
+  now: () => runtime.now(),
+  setTimeout: (act: () => void, ms: number) => runtime.setTimeout(act, ms).unref(),
+  clearTimeout: (timer: unknown) => runtime.clearTimeout(timer as Timer),
+  setInterval: (act: () => void, ms: number) => runtime.setInterval(act, ms).unref(),
+  clearInterval: (timer: unknown) => runtime.clearInterval(timer as Timer),
 };
 
 function checkOptions(place: string, schema: string, connections: number): void {
@@ -245,12 +245,12 @@ function checkOptions(place: string, schema: string, connections: number): void 
 
 /** A server that has just been started says so for a while. */
 async function whenStarted(act: () => Promise<unknown>): Promise<void> {
-  for (const started = performance.now(); ; ) {
+  for (const started = runtime.monotonic(); ; ) {
     try {
       await act();
       return;
     } catch (error) {
-      if (!isStarting(error) || performance.now() - started > startingMs) throw error;
+      if (!isStarting(error) || runtime.monotonic() - started > startingMs) throw error;
       await pause(100);
     }
   }

@@ -3,8 +3,8 @@
  * long as a restart of the server takes. A transaction of which the end was not heard is looked up, so that it is
  * neither lost nor done twice.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import { StoreClosed } from '../../engine/store-errors.ts';
+import { pause, runtime } from '../../model/runtime.ts';
 import {
   type Client,
   type ClientPool,
@@ -135,7 +135,7 @@ export class Connections {
   }
 
   async #try<T>(act: () => Promise<T>): Promise<T> {
-    const started = performance.now();
+    const started = runtime.monotonic();
     for (let pauseMs = 5, tries = 1; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2), tries++) {
       if (this.#closed) throw new StoreClosed(this.#place);
       try {
@@ -145,11 +145,11 @@ export class Connections {
         if (this.#closed && codeOf(error) === undefined) throw new StoreClosed(this.#place);
         const again = isTaken(error) ? tries < triesForWhatIsTaken : isWorthAnotherTry(error);
         // A connection that was silent for all that time says nothing about others.
-        const isOver = tries > 1 && performance.now() - started > patienceMs;
+        const isOver = tries > 1 && runtime.monotonic() - started > patienceMs;
         if (!again || isOver) throw worded(error, this.#place);
       }
       // Not all at once, when the server is back.
-      await pause(pauseMs * (0.5 + Math.random()));
+      await pause(pauseMs * (0.5 + runtime.random()));
     }
   }
 }

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { Secrets } from '../../engine/queue.ts';
+import { runtime } from '../../model/runtime.ts';
 import { name as stored } from './cells.ts';
 import type { Vault } from './vault.ts';
 
@@ -13,7 +13,7 @@ export function postgresSecrets(vault: Vault, schema: string): Secrets {
     vault.transact(async (transaction) => {
       await transaction.query(
         `insert into ${schema}.secrets (name, value) values ($1, $2) on conflict do nothing`,
-        [stored(name), vault.writeBytes(randomBytes(keyBytes), column, name)],
+        [stored(name), vault.writeBytes(runtime.randomBytes(keyBytes), column, name)],
       );
       const [row] = await transaction.query<{ value: Buffer }>(
         `select value from ${schema}.secrets where name = $1`,

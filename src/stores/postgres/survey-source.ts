@@ -1,5 +1,6 @@
 /** Rows for surveys, out of short statements: the server counts and sums, and what it gives comes in portions. */
 import { type DamagedTask, type HistoryCommit, isDamaged, type SurveyFilter } from '../../engine/survey.ts';
+import { runtime } from '../../model/runtime.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import { DamagedRecord, readingTask } from '../values/damaged.ts';
 import { endedSumsOf, passedRow, type RowGiven, versionOf } from '../values/passed-row.ts';
@@ -68,7 +69,7 @@ export class PostgresSurveySource implements SurveySource {
   }
 
   turn(): Promise<void> {
-    return new Promise((resolve) => setImmediate(resolve));
+    return new Promise((resolve) => runtime.setImmediate(resolve));
   }
 
   async rows(lane: Lane, before: number, limit: number, wanted: Wanted): Promise<Portion> {

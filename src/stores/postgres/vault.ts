@@ -2,8 +2,8 @@
  * Values as the database says that they are written now: as they are, or under which key. Every transaction that writes
  * any goes through here, and what was read before another process changed the manner is read again after a look.
  */
-import { randomBytes } from 'node:crypto';
 import type { IdempotencyScope } from '../../engine/store.ts';
+import { runtime } from '../../model/runtime.ts';
 import { KeyMissing } from '../values/cipher.ts';
 import { Damaged } from '../values/damaged.ts';
 import { begun, type EncryptionState, unlock } from '../values/encryption.ts';
@@ -160,7 +160,7 @@ export class Vault implements Cells {
     const cells = cellsOf(state, unlock(state, keys, place), null);
     await transaction.query(`insert into ${schema}.secrets (name, value) values ($1, $2)`, [
       name(lookupSecret),
-      cells.writeBytes(randomBytes(keyBytes), secretColumn, lookupSecret),
+      cells.writeBytes(runtime.randomBytes(keyBytes), secretColumn, lookupSecret),
     ]);
   }
 

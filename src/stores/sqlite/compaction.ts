@@ -3,7 +3,8 @@
  * `VACUUM` writes every page anew and lets go of the rest; after it the log is emptied. It holds the write lock for
  * as long as it takes, so it runs in a thread of its own: reads go on, and commands wait as for any other process.
  */
-import { setTimeout as pause } from 'node:timers/promises';
+
+import { pause } from '../../model/runtime.ts';
 import { type Connection, isBusy, vacuumInSteps } from './driver.ts';
 import { runInThread } from './sql-thread.ts';
 

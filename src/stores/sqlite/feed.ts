@@ -7,6 +7,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import type { CommitNotice } from '../../engine/store.ts';
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
+import { runtime, type Timer } from '../../model/runtime.ts';
 import { type Connection, isBusy } from './driver.ts';
 import type { NumberedNotice, Rows } from './rows.ts';
 
@@ -24,8 +25,8 @@ export class Feed {
   #position = 0;
   #dataVersion: unknown;
   #watcher: FSWatcher | undefined;
-  #net: NodeJS.Timeout | undefined;
-  #look: NodeJS.Timeout | undefined;
+  #net: Timer | undefined;
+  #look: Timer | undefined;
   #looksLeft = 0;
 
   constructor(db: Connection, rows: Rows, walFile: string | undefined) {
@@ -105,7 +106,7 @@ export class Feed {
   #startWatching(): void {
     if (this.#walFile === undefined || this.#net) return;
     this.#dataVersion = this.#currentDataVersion();
-    this.#net = setInterval(() => this.#lookForOthers(), netMs).unref();
+    this.#net = runtime.setInterval(() => this.#lookForOthers(), netMs).unref();
     try {
       this.#watcher = watch(this.#walFile, { persistent: false }, () => this.#expectCommit());
       this.#watcher.on('error', () => this.#watcher?.close());
@@ -115,21 +116,21 @@ export class Feed {
   }
 
   #stopWatching(): void {
-    clearInterval(this.#net);
-    clearTimeout(this.#look);
+    runtime.clearInterval(this.#net);
+    runtime.clearTimeout(this.#look);
     this.#watcher?.close();
     this.#net = this.#look = this.#watcher = undefined;
   }
 
   #expectCommit(): void {
     this.#looksLeft = looksAfterAWrite;
-    this.#look ??= setTimeout(() => this.#lookAgain(), 1).unref();
+    this.#look ??= runtime.setTimeout(() => this.#lookAgain(), 1).unref();
   }
 
   #lookAgain(): void {
     this.#look = undefined;
     if (this.#lookForOthers() || --this.#looksLeft <= 0) return;
-    this.#look = setTimeout(() => this.#lookAgain(), lookAgainMs).unref();
+    this.#look = runtime.setTimeout(() => this.#lookAgain(), lookAgainMs).unref();
   }
 
   #lookForOthers(): boolean {

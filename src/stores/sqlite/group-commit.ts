@@ -5,6 +5,7 @@
  */
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreClosed } from '../../engine/store-errors.ts';
+import { runtime } from '../../model/runtime.ts';
 import { type Connection, isBusy, worded } from './driver.ts';
 
 /** Bounds how long the event loop stands still. */
@@ -74,10 +75,10 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(() => {
+    runtime.setImmediate(() => {
       // Where several came together last time more are likely on their way: what arrives meanwhile shares the commit,
       // which costs a hundred times more than the turn that it waits.
-      if (this.#lastBatch > 1) setImmediate(() => this.#flush());
+      if (this.#lastBatch > 1) runtime.setImmediate(() => this.#flush());
       else this.#flush();
     });
   }
@@ -99,10 +100,10 @@ export class GroupCommit {
       this.#busySince = undefined;
       return true;
     } catch (error) {
-      this.#busySince ??= performance.now();
-      if (isBusy(error) && performance.now() - this.#busySince < busyGiveUpMs) {
+      this.#busySince ??= runtime.monotonic();
+      if (isBusy(error) && runtime.monotonic() - this.#busySince < busyGiveUpMs) {
         this.#scheduled = true;
-        setTimeout(() => this.#flush(), busyRetryMs);
+        runtime.setTimeout(() => this.#flush(), busyRetryMs);
         return false;
       }
       this.#busySince = undefined;

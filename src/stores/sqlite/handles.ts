@@ -2,6 +2,7 @@
 import { dirname } from 'node:path';
 import type { HandleRecord, Handles } from '../../client/handles.ts';
 import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
+import { runtime } from '../../model/runtime.ts';
 import { unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { type Cells, plainCells, type Stored } from './cells.ts';
@@ -85,7 +86,7 @@ function encryptHandles(db: Connection, keys: Keys, path: string): void {
       const { id, body } = row as { id: string; body: Stored };
       update.run(vault.write(vault.read(body, column, id), column, id), id);
     }
-    finishRewriting(db, vault.cipher!, Date.now());
+    finishRewriting(db, vault.cipher!, runtime.now());
   });
   if (readEncryption(db).stage !== compaction) return;
   try {

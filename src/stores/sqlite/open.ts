@@ -1,10 +1,10 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { crashPoint } from '../../engine/crash-point.ts';
 import type { Database } from '../../engine/queue.ts';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
+import { pause, runtime } from '../../model/runtime.ts';
 import { unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { SqliteAudit } from './audit.ts';
@@ -358,11 +358,11 @@ function inTransaction(db: Connection, act: () => void): void {
 
 /** Other processes may be opening the same file. */
 async function whenFree<T>(act: () => T): Promise<T> {
-  for (const started = performance.now(); ; ) {
+  for (const started = runtime.monotonic(); ; ) {
     try {
       return act();
     } catch (error) {
-      if (!isBusy(error) || performance.now() - started > busyGiveUpMs) throw error;
+      if (!isBusy(error) || runtime.monotonic() - started > busyGiveUpMs) throw error;
       await pause(busyRetryMs);
     }
   }

@@ -12,6 +12,7 @@
  */
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
+import { runtime } from '../../model/runtime.ts';
 import { Damaged } from '../values/damaged.ts';
 import { auditTables } from './audit.ts';
 import { dispatchColumns } from './dispatch-schema.ts';
@@ -158,7 +159,7 @@ export function migrate(db: Connection, file: string): void {
   for (const [index, sql] of migrations.entries()) {
     if (index < version) continue;
     db.exec(sql);
-    applied.run(index + 1, new Date().toISOString());
+    applied.run(index + 1, new Date(runtime.now()).toISOString());
     crashPoint('open: migrating');
   }
   if (version === 0) renewSeal(db);

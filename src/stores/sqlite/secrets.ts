@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { Secrets } from '../../engine/queue.ts';
+import { runtime } from '../../model/runtime.ts';
 import { keyBytes } from '../values/keys.ts';
 import type { Cells } from './cells.ts';
 import type { Connection } from './driver.ts';
@@ -14,7 +14,7 @@ export function sqliteSecrets(db: Connection, commands: GroupCommit, cells: Cell
   const known = new Map<string, Promise<Uint8Array>>();
   const read = (name: string) =>
     commands.submit(() => {
-      insert.run(name, cells.writeBytes(randomBytes(keyBytes), column, name));
+      insert.run(name, cells.writeBytes(runtime.randomBytes(keyBytes), column, name));
       return cells.readBytes((select.get(name) as { value: Uint8Array }).value, column, name);
     });
   return {

@@ -6,6 +6,7 @@
  */
 import { statSync } from 'node:fs';
 import { StoreBusy, StoreFull } from '../../engine/store-errors.ts';
+import { runtime, type Timer } from '../../model/runtime.ts';
 import { BackgroundWork, type Progress } from '../values/background-work.ts';
 import { type Connection, canVacuumInSteps, largestLogBytes, worded } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -36,7 +37,7 @@ export class Shrinking {
   readonly #place: string;
   readonly #work: BackgroundWork;
   readonly #sizes: ReturnType<Connection['prepare']>;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #isStopped = false;
 
   constructor(parts: {
@@ -62,15 +63,17 @@ export class Shrinking {
   /** Checks the sizes in a moment, if no check is due yet. */
   expect(): void {
     if (this.#timer || this.#isStopped) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#work.start();
-    }, checkAfterMs).unref();
+    this.#timer = runtime
+      .setTimeout(() => {
+        this.#timer = undefined;
+        this.#work.start();
+      }, checkAfterMs)
+      .unref();
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    clearTimeout(this.#timer);
+    runtime.clearTimeout(this.#timer);
     await this.#work.stop();
   }
 

@@ -1,5 +1,6 @@
 /** Rows for surveys, on a connection of their own in a thread, or on the one of a database in memory. */
 import { type DamagedTask, type HistoryCommit, isDamaged, type SurveyFilter } from '../../engine/survey.ts';
+import { runtime } from '../../model/runtime.ts';
 import { standingOf } from '../../model/standing.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import { DamagedRecord, readingTask } from '../values/damaged.ts';
@@ -41,7 +42,7 @@ export const inTurns: Pace = {
   rows: 32,
   entries: 1_000,
   summed: 1_000,
-  turn: () => new Promise((resolve) => setImmediate(resolve)),
+  turn: () => new Promise((resolve) => runtime.setImmediate(resolve)),
 };
 
 /** More live tasks than these are not gathered; among so many, one need not go far back. */

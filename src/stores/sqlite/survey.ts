@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { StoreClosed, StoreNotUnlocked } from '../../engine/store-errors.ts';
 import type { DamagedTask, HistoryCommit, Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
+import { runtime, type Timer } from '../../model/runtime.ts';
 import type { Task } from '../../model/task.ts';
 import { Damaged, DamagedRecord } from '../values/damaged.ts';
 import { InvalidCursor } from '../values/invalid-cursor.ts';
@@ -82,7 +83,7 @@ class SurveyThread implements Survey {
   readonly #clock: Clock;
   readonly #pending = new Map<number, Pending>();
   #worker: Worker | undefined;
-  #idle: NodeJS.Timeout | undefined;
+  #idle: Timer | undefined;
   #asked = 0;
   #isEnded = false;
 
@@ -111,7 +112,7 @@ class SurveyThread implements Survey {
 
   async end(): Promise<void> {
     this.#isEnded = true;
-    clearTimeout(this.#idle);
+    runtime.clearTimeout(this.#idle);
     await this.#worker?.terminate();
   }
 
@@ -122,7 +123,7 @@ class SurveyThread implements Survey {
       this.#worker ??= this.#start();
       // Whoever waits for an answer keeps the process alive, the thread alone does not.
       this.#worker.ref();
-      clearTimeout(this.#idle);
+      runtime.clearTimeout(this.#idle);
       const id = ++this.#asked;
       this.#pending.set(id, { resolve, reject });
       this.#worker.postMessage({ ...asking, id, now: this.#clock.now() } satisfies Asking);
@@ -169,11 +170,13 @@ class SurveyThread implements Survey {
     else resolve(answer);
     if (this.#pending.size > 0) return;
     this.#worker?.unref();
-    this.#idle = setTimeout(() => {
-      const idle = this.#worker;
-      this.#worker = undefined;
-      void idle?.terminate();
-    }, idleMs).unref();
+    this.#idle = runtime
+      .setTimeout(() => {
+        const idle = this.#worker;
+        this.#worker = undefined;
+        void idle?.terminate();
+      }, idleMs)
+      .unref();
   }
 }
 
@@ -204,7 +207,7 @@ async function parsed<T>(parts: readonly string[]): Promise<T[]> {
     length += part.length;
     if (length < parsedAtOnce) continue;
     length = 0;
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => runtime.setImmediate(resolve));
   }
   return values;
 }

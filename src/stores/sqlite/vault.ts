@@ -1,6 +1,6 @@
 /** Values encrypted in their columns, under the keys that the file says. */
-import { randomBytes } from 'node:crypto';
 import type { IdempotencyScope } from '../../engine/store.ts';
+import { runtime } from '../../model/runtime.ts';
 import { type Cipher, KeyMissing } from '../values/cipher.ts';
 import { Damaged } from '../values/damaged.ts';
 import { type EncryptionState, unlock } from '../values/encryption.ts';
@@ -86,7 +86,7 @@ export class Vault implements Cells {
   makeLookupSecret(): void {
     this.#db
       .prepare('insert or ignore into secrets (name, value) values (?, ?)')
-      .run(lookupSecret, this.writeBytes(randomBytes(keyBytes), secretColumn, lookupSecret));
+      .run(lookupSecret, this.writeBytes(runtime.randomBytes(keyBytes), secretColumn, lookupSecret));
   }
 
   /** Once it has stood there as plain text it is no secret any more: the next time gets a new one. Inside a transaction. */

@@ -3,6 +3,7 @@
  * Whoever does wait for its end, or for it to stop, ends the rest.
  */
 import { StoreClosed } from '../../engine/store-errors.ts';
+import { runtime } from '../../model/runtime.ts';
 
 /** What a batch came to: nothing is left; a rest is due; there is more to do at once; another process is at it. */
 export type Progress = 'end' | 'rest' | 'go on' | 'busy';
@@ -72,22 +73,22 @@ export class BackgroundWork {
   async #toTheEnd(): Promise<void> {
     for (;;) {
       if (this.#isStopped) throw new StoreClosed(this.#place);
-      const started = performance.now();
+      const started = runtime.monotonic();
       const progress = await this.#batch();
       if (progress === 'end') return;
       if (progress === 'busy') await this.#rest(this.#isHurried ? busyRestMs.hurried : busyRestMs.usually);
       else if (progress === 'rest' && !this.#isHurried)
-        await this.#rest(Math.max(shortestRestMs, (performance.now() - started) * restFactor));
+        await this.#rest(Math.max(shortestRestMs, (runtime.monotonic() - started) * restFactor));
     }
   }
 
   async #rest(ms: number): Promise<void> {
     if (this.#isStopped) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
+    const timer = runtime.setTimeout(resolve, ms);
     if (!this.#isHurried) timer.unref();
     this.#endRest = resolve;
     await promise;
-    clearTimeout(timer);
+    runtime.clearTimeout(timer);
   }
 }

@@ -7,8 +7,8 @@
  *
  * Only while `encrypting` or `decrypting` may values be of both kinds.
  */
-import { randomBytes } from 'node:crypto';
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
+import { runtime } from '../../model/runtime.ts';
 import { Cipher } from './cipher.ts';
 import { Damaged } from './damaged.ts';
 import type { Keys } from './keys.ts';
@@ -99,7 +99,7 @@ export function begun(
   const next: EncryptionState = {
     ...state,
     mode,
-    salt: state.mode === 'plain' ? randomBytes(16) : state.salt,
+    salt: state.mode === 'plain' ? runtime.randomBytes(16) : state.salt,
     keys: isKnown ? state.keys : [...state.keys, { id: current, proof: new Uint8Array() }],
     hasLeftovers: state.hasLeftovers || mode === 'encrypting',
   };

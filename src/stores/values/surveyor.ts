@@ -15,6 +15,7 @@ import {
   type SurveyPage,
 } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
+import { runtime } from '../../model/runtime.ts';
 import type { Task, TaskId } from '../../model/task.ts';
 import { InvalidCursor } from './invalid-cursor.ts';
 import { Overviews } from './overview.ts';
@@ -43,8 +44,8 @@ export interface SurveyorOptions {
 }
 
 export function timeBudget(ms = usualBudgetMs): () => boolean {
-  const started = performance.now();
-  return () => performance.now() - started > ms;
+  const started = runtime.monotonic();
+  return () => runtime.monotonic() - started > ms;
 }
 
 export class Surveyor implements Survey {
