@@ -4,7 +4,7 @@
  * at again every few milliseconds until it moves. A slow look every now and then is the safety net. Nothing runs
  * while nobody listens.
  */
-import { type FSWatcher, watch } from 'node:fs';
+import { watch } from 'node:fs';
 import type { CommitNotice } from '../../engine/store.ts';
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
@@ -16,23 +16,40 @@ const looksAfterAWrite = 10;
 const netMs = 250;
 const pageSize = 500;
 
+/** Calls back when another process may have written, soon before or after its commit. Returns how to stop. */
+export type Watch = (onWrite: () => void) => () => void;
+
+/** Where there are no watches left on this machine, or no log yet, the net alone is slower, and loses nothing. */
+export function watchLog(file: string): Watch {
+  return (onWrite) => {
+    try {
+      const watcher = watch(file, { persistent: false }, onWrite);
+      watcher.on('error', () => watcher.close());
+      return () => watcher.close();
+    } catch {
+      return () => {};
+    }
+  };
+}
+
 export class Feed {
   readonly #sql: ReturnType<Connection['prepare']>;
   readonly #rows: Rows;
-  readonly #walFile: string | undefined;
+  /** Undefined where there is no other process. */
+  readonly #watch: Watch | undefined;
   readonly #listeners = new Set<(commit: CommitNotice) => void>();
   readonly #stirred = new Set<() => void>();
   #position = 0;
   #dataVersion: unknown;
-  #watcher: FSWatcher | undefined;
+  #stopWatch: (() => void) | undefined;
   #net: Timer | undefined;
   #look: Timer | undefined;
   #looksLeft = 0;
 
-  constructor(db: Connection, rows: Rows, walFile: string | undefined) {
+  constructor(db: Connection, rows: Rows, watch: Watch | undefined) {
     this.#sql = db.prepare('pragma data_version');
     this.#rows = rows;
-    this.#walFile = walFile;
+    this.#watch = watch;
   }
 
   subscribe(listener: (commit: CommitNotice) => void): () => void {
@@ -104,22 +121,17 @@ export class Feed {
   }
 
   #startWatching(): void {
-    if (this.#walFile === undefined || this.#net) return;
+    if (!this.#watch || this.#net) return;
     this.#dataVersion = this.#currentDataVersion();
     this.#net = runtime.setInterval(() => this.#lookForOthers(), netMs).unref();
-    try {
-      this.#watcher = watch(this.#walFile, { persistent: false }, () => this.#expectCommit());
-      this.#watcher.on('error', () => this.#watcher?.close());
-    } catch {
-      // No watches left on this machine, or no log yet: the net alone is slower, and loses nothing.
-    }
+    this.#stopWatch = this.#watch(() => this.#expectCommit());
   }
 
   #stopWatching(): void {
     runtime.clearInterval(this.#net);
     runtime.clearTimeout(this.#look);
-    this.#watcher?.close();
-    this.#net = this.#look = this.#watcher = undefined;
+    this.#stopWatch?.();
+    this.#net = this.#look = this.#stopWatch = undefined;
   }
 
   #expectCommit(): void {

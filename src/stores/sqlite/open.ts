@@ -21,7 +21,7 @@ import {
   worded,
 } from './driver.ts';
 import { beginEncryption, isEncrypted, readEncryption } from './encryption.ts';
-import { Feed } from './feed.ts';
+import { Feed, type Watch, watchLog } from './feed.ts';
 import { networkFileSystemOf } from './file-system.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type Instance, joinInstances, soleInstance } from './instances.ts';
@@ -82,7 +82,8 @@ export async function openSqlite(location: string, options: SqliteOptions = {}):
     await whenFree(() => unlock(readEncryption(db!), keys, place));
     await whenFree(() => configure(db!));
     await whenFree(() => inTransaction(db!, () => migrate(db!, place)));
-    const parts = { db, file, place, instance, clock, keys };
+    const watch = file === undefined ? undefined : watchLog(`${file}-wal`);
+    const parts = { db, file, place, instance, clock, keys, watch };
     if (file) await whenFree(() => checkNothingIsMissing({ ...parts, file }));
     if (keys) {
       forgetThoroughly(db, 'fast');
@@ -96,6 +97,18 @@ export async function openSqlite(location: string, options: SqliteOptions = {}):
   }
 }
 
+/**
+ * Joins the processes on a database that is connected to already, and of which others know by their `instance`. What a
+ * file needs beyond that (locks, marks, checks) is left out: for simulations.
+ */
+export function joinSqlite(
+  parts: Pick<Parts, 'db' | 'place' | 'instance' | 'clock' | 'watch'>,
+): SqliteDatabase {
+  configure(parts.db);
+  inTransaction(parts.db, () => migrate(parts.db, parts.place));
+  return assemble({ ...parts, file: undefined, keys: undefined });
+}
+
 interface Parts {
   readonly db: Connection;
   readonly file: string | undefined;
@@ -103,9 +116,10 @@ interface Parts {
   readonly instance: Instance;
   readonly clock: Clock;
   readonly keys: Keys | undefined;
+  readonly watch: Watch | undefined;
 }
 
-function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteDatabase {
+function assemble({ db, file, place, instance, clock, keys, watch }: Parts): SqliteDatabase {
   const { incarnation, transactions } = readSeal(db);
   const vault = keys && new Vault(db, keys, place);
   const manner = new Manner(db, () =>
@@ -113,7 +127,7 @@ function assemble({ db, file, place, instance, clock, keys }: Parts): SqliteData
   );
   const cells = vault ?? plainCells(place, () => isEncrypted(db));
   const rows = new Rows(db, cells);
-  const feed = new Feed(db, rows, file && `${file}-wal`);
+  const feed = new Feed(db, rows, watch);
   // The first mark takes the space that all later ones need, while there is some.
   instance.mark(incarnation, transactions);
   const seal = sealing(db);

@@ -1,0 +1,256 @@
+/**
+ * A world of simulated processes in one real one. It decides what runs next, what time it is, and what chance brings;
+ * everything follows from the seed. Each process has an event loop of its own: a queue of immediates and of timers,
+ * which is all that can begin anything in it. One callback runs at a time, with all its ticks and microtasks; then the
+ * world draws the next process. Time moves only when nothing can run.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createHash } from 'node:crypto';
+import type { Runtime, Timer } from '../src/model/runtime.ts';
+import { Random } from './random.ts';
+
+const real = { setImmediate: globalThis.setImmediate };
+
+/** When the simulation begins, for those who ask what day it is. */
+const beginning = Date.UTC(2027, 0, 1);
+
+export class World {
+  readonly seed: number;
+  /** For the order in which things happen; the plan of a run draws from streams of its own. */
+  readonly #order: Random;
+  readonly #processes: SimProcess[] = [];
+  /** Where the simulation itself runs: never stopped, and its clock is right. */
+  readonly outside: SimProcess;
+  /** Whose callback runs. */
+  current: SimProcess;
+  /** Milliseconds since the beginning. */
+  time = 0;
+  #problem: Error | undefined;
+  #streams = 0;
+  /** How many callbacks ran. */
+  turns = 0;
+
+  constructor(seed: number) {
+    this.seed = seed;
+    this.#order = this.random();
+    this.outside = this.process('outside');
+    this.current = this.outside;
+  }
+
+  /** A stream of random numbers that nobody else draws from. */
+  random(): Random {
+    return new Random(this.seed, this.#streams++);
+  }
+
+  process(name: string): SimProcess {
+    const process = new SimProcess(this, name, this.random());
+    this.#processes.push(process);
+    return process;
+  }
+
+  /** Ends the run. */
+  fail(error: unknown): void {
+    this.#problem ??= error instanceof Error ? error : new Error(String(error));
+  }
+
+  /** Runs until it is over, at most for so long; false if there was nothing left to do before. */
+  async run(isOver: () => boolean, mostMs: number): Promise<boolean> {
+    const end = this.time + mostMs;
+    for (;;) {
+      await drained();
+      if (this.#problem) throw this.#problem;
+      if (isOver()) return true;
+      const runnable = this.#processes.filter((process) => process.isRunnable);
+      if (runnable.length === 0) {
+        const next = Math.min(...this.#processes.map((process) => process.nextAt));
+        if (next > end) return false;
+        this.time = Math.max(this.time, next);
+        continue;
+      }
+      this.turns++;
+      this.current = runnable.length === 1 ? runnable[0]! : this.#order.pick(runnable);
+      this.current.turn();
+    }
+  }
+
+  /** What the code under test gets for a runtime: that of the process that runs. */
+  readonly runtime: Runtime = {
+    now: () => this.current.now(),
+    monotonic: () => this.current.monotonic(),
+    setImmediate: (act) => this.current.setImmediate(act as () => void),
+    setTimeout: (act, ms) => this.current.setTimer(act as () => void, ms),
+    clearTimeout: (timer) => (timer as SimTimer | undefined)?.clear(),
+    setInterval: (act, ms) => this.current.setTimer(act, ms, true),
+    clearInterval: (timer) => (timer as SimTimer | undefined)?.clear(),
+    random: () => this.current.random.fraction(),
+    randomBytes: (count) => this.current.random.bytes(count),
+    sha256: async (bytes) => createHash('sha256').update(bytes).digest(),
+  };
+}
+
+/** Ticks and microtasks, and nothing else: whatever else could come was replaced. */
+function drained(): Promise<void> {
+  return new Promise((resolve) => real.setImmediate(resolve));
+}
+
+export class SimTimer implements Timer {
+  readonly #process: SimProcess;
+  readonly #ms: number;
+  readonly isRepeated: boolean;
+  readonly act: () => void;
+  at = 0;
+
+  constructor(process: SimProcess, act: () => void, ms: number, isRepeated: boolean) {
+    this.#process = process;
+    this.act = act;
+    this.isRepeated = isRepeated;
+    // As Node does it: what is too long, or no number, is one millisecond.
+    this.#ms = ms >= 1 && ms <= 2 ** 31 - 1 ? Math.trunc(ms) : 1;
+    this.refresh();
+  }
+
+  refresh(): this {
+    this.at = this.#process.world.time + this.#ms;
+    this.#process.timers.add(this);
+    return this;
+  }
+
+  clear(): void {
+    this.#process.timers.delete(this);
+  }
+
+  close(): this {
+    this.clear();
+    return this;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  hasRef(): boolean {
+    return true;
+  }
+
+  [Symbol.dispose](): void {
+    this.clear();
+  }
+}
+
+export class SimProcess {
+  readonly world: World;
+  readonly name: string;
+  readonly random: Random;
+  readonly timers = new Set<SimTimer>();
+  /** Called when it is killed, in the order in which they were added. */
+  readonly atDeath: (() => void)[] = [];
+  /** The immediates of this round of the loop, and of the next one. */
+  #round: (() => void)[] = [];
+  #nextRound: (() => void)[] = [];
+  #isDead = false;
+  /** It stands still until then. */
+  #stalledUntil = 0;
+  /** What its wall clock is off by. */
+  clockOffsetMs = 0;
+
+  constructor(world: World, name: string, random: Random) {
+    this.world = world;
+    this.name = name;
+    this.random = random;
+  }
+
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  get isStalled(): boolean {
+    return this.world.time < this.#stalledUntil;
+  }
+
+  now(): number {
+    return Math.floor(beginning + this.world.time + this.clockOffsetMs);
+  }
+
+  monotonic(): number {
+    return this.world.time;
+  }
+
+  /** From now on nothing of it runs, and nothing that it does has any effect. */
+  kill(): void {
+    if (this.#isDead) return;
+    this.#isDead = true;
+    this.#round = [];
+    this.#nextRound = [];
+    this.timers.clear();
+    for (const act of this.atDeath.splice(0)) act();
+  }
+
+  /** Stands still for so long, as a process that is stopped or a machine that sleeps. */
+  stall(ms: number): void {
+    this.#stalledUntil = Math.max(this.#stalledUntil, this.world.time + ms);
+  }
+
+  setImmediate(act: () => void): void {
+    if (!this.#isDead) this.#nextRound.push(AsyncLocalStorage.bind(act));
+  }
+
+  setTimer(act: () => void, ms: number, isRepeated = false): SimTimer {
+    const timer = new SimTimer(this, AsyncLocalStorage.bind(act), ms, isRepeated);
+    if (this.#isDead) timer.clear();
+    return timer;
+  }
+
+  /** Something from outside arrives in it after so long; not if it is dead by then. */
+  receive(act: () => void, ms: number): void {
+    AsyncLocalStorage.snapshot();
+    this.setTimer(act, ms);
+  }
+
+  get isRunnable(): boolean {
+    if (this.#isDead || this.isStalled) return false;
+    return this.#round.length + this.#nextRound.length > 0 || this.#due() !== undefined;
+  }
+
+  /** When it can run next, if nobody else wakes it. */
+  get nextAt(): number {
+    if (this.#isDead) return Number.POSITIVE_INFINITY;
+    let next = this.#round.length + this.#nextRound.length > 0 ? 0 : Number.POSITIVE_INFINITY;
+    for (const { at } of this.timers) if (at < next) next = at;
+    return Math.max(next, this.#stalledUntil);
+  }
+
+  /** One callback. A round of immediates is run to its end before any timer. */
+  turn(): void {
+    if (this.#round.length === 0) {
+      const due = this.#due();
+      if (due && (this.#nextRound.length === 0 || this.random.chance(0.5))) {
+        if (due.isRepeated) due.refresh();
+        else due.clear();
+        this.#attempt(due.act);
+        return;
+      }
+      this.#round = this.#nextRound;
+      this.#nextRound = [];
+    }
+    this.#attempt(this.#round.shift()!);
+  }
+
+  #attempt(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.world.fail(error);
+    }
+  }
+
+  #due(): SimTimer | undefined {
+    let first: SimTimer | undefined;
+    for (const timer of this.timers)
+      if (timer.at <= this.world.time && (!first || timer.at < first.at)) first = timer;
+    return first;
+  }
+}
