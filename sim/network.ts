@@ -1,0 +1,213 @@
+/**
+ * A network between simulated processes: requests and answers of HTTP, with bodies that come in pieces. What travels on
+ * one connection keeps its order, and may be late, lost or cut off; a request may arrive twice. Whoever talks to a dead
+ * process is told so, after a while.
+ */
+import type { Random } from './random.ts';
+import type { SimProcess } from './world.ts';
+
+type Handler = (request: Request) => Promise<Response>;
+
+/** What may go wrong on the way; a share of one each. */
+export interface Weather {
+  /** The longest way, in milliseconds; the shortest is one. */
+  slowestMs: number;
+  /** A request that never arrives. */
+  lost: number;
+  /** A request that arrives twice. */
+  doubled: number;
+  /** A connection that is cut before, or between, pieces of an answer. */
+  cut: number;
+}
+
+export const calm: Weather = { slowestMs: 5, lost: 0, doubled: 0, cut: 0 };
+
+export class Network {
+  readonly #random: Random;
+  readonly #servers = new Map<string, { readonly process: SimProcess; readonly handler: Handler }>();
+  readonly counts = { requests: 0, lost: 0, doubled: 0, cut: 0, refused: 0 };
+  weather: Weather = { ...calm };
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  serve(host: string, process: SimProcess, handler: Handler): void {
+    this.#servers.set(host, { process, handler });
+  }
+
+  /** The `fetch` of a process. */
+  fetchOf(client: SimProcess): typeof fetch {
+    return (input, init) => {
+      const asked = new Request(input as string | URL | Request, init);
+      return this.#fetch(client, asked, init?.signal ?? undefined);
+    };
+  }
+
+  async #fetch(client: SimProcess, asked: Request, signal: AbortSignal | undefined): Promise<Response> {
+    const body = asked.method === 'GET' ? undefined : await asked.text();
+    signal?.throwIfAborted();
+    this.counts.requests++;
+    const server = this.#servers.get(new URL(asked.url).host);
+    const { promise, resolve, reject } = Promise.withResolvers<Response>();
+    const failed = (why: string) => reject(new TypeError('fetch failed', { cause: new Error(why) }));
+    const connection = new Connection(client, server?.process, () => this.#delay(), resolve, failed);
+    signal?.addEventListener('abort', () => {
+      reject(signal.reason);
+      connection.leave(signal.reason);
+    });
+    if (!server || server.process.isDead) {
+      this.counts.refused++;
+      connection.toClient(() => failed('connect ECONNREFUSED'));
+      return promise;
+    }
+    if (this.#random.chance(this.weather.lost)) {
+      this.counts.lost++;
+      client.receive(() => failed('connect ETIMEDOUT'), this.#random.between(1_000, 20_000));
+      return promise;
+    }
+    const { url, method, headers } = asked;
+    const arrive = (isFirst: boolean) => {
+      const request = new Request(url, { method, headers, ...(body !== undefined && { body }), signal: connection.left });
+      const answered = server.handler(request);
+      if (isFirst) void this.#carry(connection, answered);
+      else void answered.then((answer) => answer.body?.cancel()).catch(() => {});
+    };
+    connection.toServer(() => arrive(true));
+    if (this.#random.chance(this.weather.doubled)) {
+      this.counts.doubled++;
+      connection.toServer(() => arrive(false));
+    }
+    return promise;
+  }
+
+  /** In the server: sends the answer in pieces. */
+  async #carry(connection: Connection, answered: Promise<Response>): Promise<void> {
+    try {
+      const { status, headers, body } = await answered;
+      if (this.#isCut(connection)) return;
+      connection.begin(status, [...headers], body !== null);
+      const reader = body?.getReader();
+      connection.left.addEventListener('abort', () => void reader?.cancel().catch(() => {}));
+      for (;;) {
+        const piece = await reader?.read();
+        if (!piece || piece.done) return connection.end();
+        if (this.#isCut(connection)) return void reader?.cancel().catch(() => {});
+        connection.send(piece.value);
+      }
+    } catch (error) {
+      connection.break(String(error));
+    }
+  }
+
+  #isCut(connection: Connection): boolean {
+    if (!this.#random.chance(this.weather.cut)) return false;
+    this.counts.cut++;
+    connection.break('read ECONNRESET');
+    return true;
+  }
+
+  #delay(): number {
+    return this.#random.between(1, this.weather.slowestMs);
+  }
+}
+
+/** One request and its answer. Each direction keeps its order. */
+class Connection {
+  readonly #client: SimProcess;
+  readonly #server: SimProcess | undefined;
+  readonly #delay: () => number;
+  readonly #resolve: (response: Response) => void;
+  readonly #failed: (why: string) => void;
+  readonly #left = new AbortController();
+  /** When the last thing sent in each direction arrives. */
+  readonly #arrival = { client: 0, server: 0 };
+  #body: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #isOver = false;
+
+  constructor(
+    client: SimProcess,
+    server: SimProcess | undefined,
+    delay: () => number,
+    resolve: (response: Response) => void,
+    failed: (why: string) => void,
+  ) {
+    this.#client = client;
+    this.#server = server;
+    this.#delay = delay;
+    this.#resolve = resolve;
+    this.#failed = failed;
+    server?.atDeath.push(() => this.#outOfBand('read ECONNRESET'));
+    client.atDeath.push(() => this.leave(new Error('The client is gone.')));
+  }
+
+  /** In the server: aborted when the client has left. */
+  get left(): AbortSignal {
+    return this.#left.signal;
+  }
+
+  toClient(act: () => void): void {
+    this.#send('client', this.#client, act);
+  }
+
+  toServer(act: () => void): void {
+    if (this.#server) this.#send('server', this.#server, act);
+  }
+
+  /** In the client. */
+  leave(reason: unknown): void {
+    this.#isOver = true;
+    this.toServer(() => this.#left.abort(reason));
+  }
+
+  // --- In the server --------------------------------------------------------------------------------------
+
+  begin(status: number, headers: [string, string][], hasBody: boolean): void {
+    this.toClient(() => {
+      if (this.#isOver) return;
+      const body = hasBody
+        ? new ReadableStream<Uint8Array>({
+            start: (controller) => {
+              this.#body = controller;
+            },
+            cancel: (reason) => this.leave(reason),
+          })
+        : null;
+      this.#resolve(new Response(body, { status, headers }));
+    });
+  }
+
+  send(piece: Uint8Array): void {
+    this.toClient(() => {
+      if (!this.#isOver) this.#body?.enqueue(piece);
+    });
+  }
+
+  end(): void {
+    this.toClient(() => {
+      if (this.#isOver) return;
+      this.#isOver = true;
+      this.#body?.close();
+    });
+  }
+
+  break(why: string): void {
+    this.#outOfBand(why);
+    this.#left.abort(new Error(why));
+  }
+
+  #outOfBand(why: string): void {
+    this.toClient(() => {
+      if (this.#isOver) return;
+      this.#isOver = true;
+      if (this.#body) this.#body.error(new TypeError('terminated', { cause: new Error(why) }));
+      else this.#failed(why);
+    });
+  }
+
+  #send(to: 'client' | 'server', process: SimProcess, act: () => void): void {
+    const { time } = process.world;
+    this.#arrival[to] = Math.max(time + this.#delay(), this.#arrival[to]);
+    process.receive(act, this.#arrival[to] - time);
+  }
+}
