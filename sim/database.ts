@@ -7,26 +7,45 @@ import { systemClock } from '../src/model/clock.ts';
 import { type Connection, connect } from '../src/stores/sqlite/driver.ts';
 import type { Instance } from '../src/stores/sqlite/instances.ts';
 import { joinSqlite } from '../src/stores/sqlite/open.ts';
+import { migrate } from '../src/stores/sqlite/schema.ts';
 import type { SimProcess } from './world.ts';
 
+const place = 'the simulated database';
+
 let databases = 0;
+
+interface Member {
+  readonly process: SimProcess;
+  readonly heard: Set<() => void>;
+  readonly feed: { readonly lateMs: number; readonly repeats: boolean };
+}
 
 export class SimDatabase {
   readonly #location = `file:sim-${process.pid}-${++databases}?mode=memory&cache=shared`;
   /** Keeps the database while no process has it open, and looks at it from outside. */
   readonly outside: Connection = connect(this.#location);
-  readonly #members = new Map<string, { readonly process: SimProcess; readonly heard: Set<() => void> }>();
+  readonly #members = new Map<string, Member>();
+  readonly #everyone = new Map<string, SimProcess>();
   #opened = 0;
 
-  open(member: SimProcess): Database {
+  constructor() {
+    this.outside.exec('begin');
+    migrate(this.outside, place);
+    this.outside.exec('commit');
+  }
+
+  /** `feed` says how late the process hears of what others commit, and whether it hears of it twice. */
+  open(member: SimProcess, feed = { lateMs: 0, repeats: false }): Database {
     const db = connect(this.#location);
     const name = `${member.name}.${++this.#opened}~${databases}`;
     const heard = new Set<() => void>();
-    this.#members.set(name, { process: member, heard });
+    this.#members.set(name, { process: member, heard, feed });
+    this.#everyone.set(name, member);
     const leave = () => this.#members.delete(name);
     member.atDeath.push(() => {
       leave();
-      db.close();
+      // Not at once: it may be in the middle of something.
+      member.world.outside.setTimer(() => db.isOpen && db.close(), 1);
     });
     const alive = (other: string) => this.#members.has(other);
     const instance: Instance = {
@@ -42,9 +61,9 @@ export class SimDatabase {
       finishMaking: () => {},
       leave,
     };
-    return joinSqlite({
+    const database = joinSqlite({
       db,
-      place: 'the simulated database',
+      place,
       instance,
       clock: systemClock,
       watch: (onWrite) => {
@@ -52,6 +71,19 @@ export class SimDatabase {
         return () => heard.delete(onWrite);
       },
     });
+    const { store } = database;
+    const { subscribe } = store;
+    store.subscribe = (listener) =>
+      subscribe.call(store, (notice) => {
+        listener(notice);
+        if (feed.repeats) member.receive(() => listener(notice), member.random.between(1, 500));
+      });
+    return database;
+  }
+
+  /** The process that is, or was, known to others under this name. */
+  processOf(name: string): SimProcess | undefined {
+    return this.#everyone.get(name);
   }
 
   close(): void {
@@ -60,7 +92,9 @@ export class SimDatabase {
 
   /** Other processes notice a commit after a while. */
   #tellOthers(writer: string): void {
-    for (const [name, { process, heard }] of this.#members)
-      if (name !== writer) for (const tell of heard) process.receive(tell, process.random.between(1, 20));
+    for (const [name, { process, heard, feed }] of this.#members) {
+      if (name === writer) continue;
+      for (const tell of heard) process.receive(tell, feed.lateMs + process.random.between(1, 20));
+    }
   }
 }

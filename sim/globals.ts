@@ -76,5 +76,7 @@ export function replaceGlobals(current: () => World): void {
 
 /** What is under way and not the world's: the kinds of resources that keep a process alive. */
 export function escaped(): string[] {
-  return process.getActiveResourcesInfo().filter((kind) => kind !== 'Immediate' && kind !== 'TTYWrap' && kind !== 'PipeWrap');
+  return process
+    .getActiveResourcesInfo()
+    .filter((kind) => kind !== 'Immediate' && kind !== 'TTYWrap' && kind !== 'PipeWrap');
 }

@@ -6,7 +6,10 @@
 import type { Random } from './random.ts';
 import type { SimProcess } from './world.ts';
 
-type Handler = (request: Request) => Promise<Response>;
+interface Server {
+  readonly process: SimProcess;
+  readonly handler: (request: Request) => Promise<Response>;
+}
 
 /** What may go wrong on the way; a share of one each. */
 export interface Weather {
@@ -24,7 +27,7 @@ export const calm: Weather = { slowestMs: 5, lost: 0, doubled: 0, cut: 0 };
 
 export class Network {
   readonly #random: Random;
-  readonly #servers = new Map<string, { readonly process: SimProcess; readonly handler: Handler }>();
+  readonly #hosts = new Map<string, () => readonly Server[]>();
   readonly counts = { requests: 0, lost: 0, doubled: 0, cut: 0, refused: 0 };
   weather: Weather = { ...calm };
 
@@ -32,8 +35,9 @@ export class Network {
     this.#random = random;
   }
 
-  serve(host: string, process: SimProcess, handler: Handler): void {
-    this.#servers.set(host, { process, handler });
+  /** Requests to this host are served by one of these. */
+  balance(host: string, servers: () => readonly Server[]): void {
+    this.#hosts.set(host, servers);
   }
 
   /** The `fetch` of a process. */
@@ -48,7 +52,8 @@ export class Network {
     const body = asked.method === 'GET' ? undefined : await asked.text();
     signal?.throwIfAborted();
     this.counts.requests++;
-    const server = this.#servers.get(new URL(asked.url).host);
+    const servers = this.#hosts.get(new URL(asked.url).host)?.() ?? [];
+    const server = servers.length > 0 ? this.#random.pick(servers) : undefined;
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const failed = (why: string) => reject(new TypeError('fetch failed', { cause: new Error(why) }));
     const connection = new Connection(client, server?.process, () => this.#delay(), resolve, failed);
@@ -68,7 +73,12 @@ export class Network {
     }
     const { url, method, headers } = asked;
     const arrive = (isFirst: boolean) => {
-      const request = new Request(url, { method, headers, ...(body !== undefined && { body }), signal: connection.left });
+      const request = new Request(url, {
+        method,
+        headers,
+        ...(body !== undefined && { body }),
+        signal: connection.left,
+      });
       const answered = server.handler(request);
       if (isFirst) void this.#carry(connection, answered);
       else void answered.then((answer) => answer.body?.cancel()).catch(() => {});

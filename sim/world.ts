@@ -10,6 +10,8 @@ import type { Runtime, Timer } from '../src/model/runtime.ts';
 import { Random } from './random.ts';
 
 const real = { setImmediate: globalThis.setImmediate };
+/** What one process sends another does not carry the sender's context along. */
+const outsideOfAll = AsyncLocalStorage.snapshot();
 
 /** When the simulation begins, for those who ask what day it is. */
 const beginning = Date.UTC(2027, 0, 1);
@@ -27,6 +29,7 @@ export class World {
   time = 0;
   #problem: Error | undefined;
   #streams = 0;
+  isRunning = false;
   /** How many callbacks ran. */
   turns = 0;
 
@@ -55,6 +58,15 @@ export class World {
 
   /** Runs until it is over, at most for so long; false if there was nothing left to do before. */
   async run(isOver: () => boolean, mostMs: number): Promise<boolean> {
+    this.isRunning = true;
+    try {
+      return await this.#run(isOver, mostMs);
+    } finally {
+      this.isRunning = false;
+    }
+  }
+
+  async #run(isOver: () => boolean, mostMs: number): Promise<boolean> {
     const end = this.time + mostMs;
     for (;;) {
       await drained();
@@ -156,6 +168,8 @@ export class SimProcess {
   #stalledUntil = 0;
   /** What its wall clock is off by. */
   clockOffsetMs = 0;
+  /** How fast its clocks go. */
+  drift = 1;
 
   constructor(world: World, name: string, random: Random) {
     this.world = world;
@@ -172,11 +186,11 @@ export class SimProcess {
   }
 
   now(): number {
-    return Math.floor(beginning + this.world.time + this.clockOffsetMs);
+    return Math.floor(beginning + this.world.time * this.drift + this.clockOffsetMs);
   }
 
   monotonic(): number {
-    return this.world.time;
+    return this.world.time * this.drift;
   }
 
   /** From now on nothing of it runs, and nothing that it does has any effect. */
@@ -195,19 +209,23 @@ export class SimProcess {
   }
 
   setImmediate(act: () => void): void {
-    if (!this.#isDead) this.#nextRound.push(AsyncLocalStorage.bind(act));
+    if (!this.isSilenced) this.#nextRound.push(AsyncLocalStorage.bind(act));
   }
 
   setTimer(act: () => void, ms: number, isRepeated = false): SimTimer {
     const timer = new SimTimer(this, AsyncLocalStorage.bind(act), ms, isRepeated);
-    if (this.#isDead) timer.clear();
+    if (this.isSilenced) timer.clear();
     return timer;
+  }
+
+  /** Nothing comes of what the dead do, or of what is done to them. */
+  get isSilenced(): boolean {
+    return this.#isDead || this.world.current.isDead;
   }
 
   /** Something from outside arrives in it after so long; not if it is dead by then. */
   receive(act: () => void, ms: number): void {
-    AsyncLocalStorage.snapshot();
-    this.setTimer(act, ms);
+    outsideOfAll(() => this.setTimer(act, ms));
   }
 
   get isRunnable(): boolean {

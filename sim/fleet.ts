@@ -1,0 +1,178 @@
+/** The servers of a simulation: each a process with its own tasks, worker and HTTP face, on one database. */
+import { McpServer } from '@modelcontextprotocol/server';
+import { type CrashPoint, onCrashPoint } from '../src/engine/crash-point.ts';
+import { createTasks, type Tasks } from '../src/index.ts';
+import { McpHandler, staticTokens } from '../src/server.ts';
+import type { SimDatabase } from './database.ts';
+import { faulty, type StoreState } from './faulty.ts';
+import { player, type Release } from './handler.ts';
+import type { Network } from './network.ts';
+import type { Random } from './random.ts';
+import type { Witness } from './witness.ts';
+import type { SimProcess, World } from './world.ts';
+
+export const usualReleases: readonly Release[] = [{ version: 'one' }, { version: 'two' }];
+
+/** Who may call, and with which token. */
+export const tokens = {
+  ada: 'ada-has-a-token-nobody-can-guess',
+  bob: 'bob-has-a-token-nobody-can-guess',
+} as const;
+export type OwnerName = keyof typeof tokens;
+
+export interface SimServer {
+  process: SimProcess;
+  readonly state: StoreState;
+  readonly feed: { lateMs: number; repeats: boolean };
+  tasks: Tasks | undefined;
+  handler: McpHandler | undefined;
+  killAt: CrashPoint | undefined;
+  downMs: number;
+}
+
+export class Fleet {
+  readonly world: World;
+  readonly database: SimDatabase;
+  readonly network: Network;
+  readonly witness: Witness;
+  readonly servers: SimServer[] = [];
+  readonly #random: Random;
+  #starts = 0;
+
+  constructor(parts: { world: World; database: SimDatabase; network: Network; witness: Witness }) {
+    this.world = parts.world;
+    this.database = parts.database;
+    this.network = parts.network;
+    this.witness = parts.witness;
+    this.#random = parts.world.random();
+    onCrashPoint((point) => this.#reached(point));
+  }
+
+  start(count: number): void {
+    for (let n = 0; n < count; n++) {
+      const server: SimServer = {
+        process: this.world.process(`server ${n}`),
+        state: { fails: undefined, slowMs: 0, losesAnswers: 0 },
+        feed: { lateMs: 0, repeats: false },
+        tasks: undefined,
+        handler: undefined,
+        killAt: undefined,
+        downMs: 0,
+      };
+      this.servers.push(server);
+      this.#boot(server, usualReleases);
+    }
+    this.network.balance('localhost', () =>
+      this.#alive().map(({ process, handler }) => ({ process, handler: handler!.fetch })),
+    );
+  }
+
+  kill(server: SimServer, downMs: number, releases = usualReleases): void {
+    if (server.process.isDead) return;
+    this.witness.note(`${server.process.name} is killed`);
+    server.process.kill();
+    server.tasks = server.handler = undefined;
+    server.killAt = undefined;
+    this.world.outside.setTimer(() => this.#restart(server, releases), downMs);
+  }
+
+  /** Ends one of the servers in good order, and starts it with other handlers; after so long it is as before. */
+  deploy(server: SimServer, releases: readonly Release[], ms: number): void {
+    this.#replace(server, releases);
+    this.world.outside.setTimer(() => this.#replace(server, usualReleases), ms);
+  }
+
+  /** Damages what is stored of a task, and restores it after so long. */
+  damage(draw: number, ms: number): void {
+    const rows = this.database.outside
+      .prepare('select seq, id, body from tasks where ended_at is null')
+      .all();
+    if (rows.length === 0) return;
+    const row = rows[Math.floor(draw * rows.length)]! as { seq: number; id: string; body: string };
+    this.witness.damaged(row.id, true);
+    const write = this.database.outside.prepare('update tasks set body = ? where seq = ?');
+    write.run('{"damaged', row.seq);
+    this.world.outside.setTimer(() => {
+      write.run(row.body, row.seq);
+      this.witness.damaged(row.id, false);
+    }, ms);
+  }
+
+  #alive(): SimServer[] {
+    return this.servers.filter(({ process, handler }) => !process.isDead && handler);
+  }
+
+  #replace(server: SimServer, releases: readonly Release[]): void {
+    const { process, tasks } = server;
+    if (process.isDead || !tasks) return;
+    this.witness.note(`${process.name} is replaced`);
+    server.handler = undefined;
+    process.receive(() => {
+      void tasks
+        .close()
+        .catch(() => {})
+        .then(() => process.receive(() => this.kill(server, 1, releases), 1));
+    }, 1);
+  }
+
+  #restart(server: SimServer, releases: readonly Release[]): void {
+    const offset = server.process.clockOffsetMs;
+    server.process = this.world.process(
+      `${server.process.name.split("'")[0]}${"'".repeat((++this.#starts % 9) + 1)}`,
+    );
+    server.process.clockOffsetMs = offset;
+    this.#boot(server, releases);
+  }
+
+  #boot(server: SimServer, releases: readonly Release[]): void {
+    const { process } = server;
+    const boot = async () => {
+      const tasks = createTasks({
+        store: async () => {
+          const database = this.database.open(process, server.feed);
+          const { name } = database.queue;
+          return faulty(database, server.state, (claims) =>
+            this.witness.renewed(
+              name,
+              claims.map(({ taskId }) => taskId),
+            ),
+          );
+        },
+        tools: releases.map((release) => player(this.witness, release)),
+      });
+      await tasks.work({ concurrency: this.#random.between(2, 6), watchdog: 'off' });
+      await tasks.subscribe((notice) => this.witness.heard(process, notice));
+      server.tasks = tasks;
+      const auth = staticTokens(
+        Object.fromEntries(Object.entries(tokens).map(([name, token]) => [token, { clientId: name }])),
+      );
+      server.handler = new McpHandler(
+        tasks,
+        () => {
+          const mcp = new McpServer({ name: 'simulated', version: '1' }, {});
+          tasks.attach(mcp);
+          return mcp;
+        },
+        { auth },
+      );
+    };
+    process.receive(() => {
+      boot().catch((error) => {
+        this.witness.note(`${process.name} could not start: ${error}`);
+        this.kill(server, 1_000, releases);
+      });
+    }, 1);
+  }
+
+  /** At places in a commit: a process may die there, and what is durable is looked at. */
+  #reached(point: CrashPoint): void {
+    const { current } = this.world;
+    if (current.isDead) throw new Error('The process is dead.');
+    if (point === 'commit: durable') this.witness.committed();
+    const server = this.servers.find(({ process }) => process === current);
+    if (server?.killAt !== point) return;
+    this.witness.note(`${current.name} dies at "${point}"`);
+    this.kill(server, server.downMs);
+    throw new Error('The process is dead.');
+  }
+}

@@ -1,0 +1,80 @@
+/** The durable tool that plays programs, and tells the witness what it does. */
+import { z } from 'zod';
+import { type DurableTool, durableTool, type TaskContext } from '../src/index.ts';
+import { pause } from '../src/model/runtime.ts';
+import { attempts, type Node, type Program, whatIsThrown } from './programs.ts';
+import type { Witness } from './witness.ts';
+
+const Input = z.object({
+  program: z.looseObject({ name: z.string(), parts: z.array(z.looseObject({ do: z.string() })) }),
+});
+const Answer = z.object({ answer: z.string() });
+
+export interface Release {
+  readonly version: string;
+  /** A handler that is not the one its version was: it makes one call more. */
+  readonly isChanged?: boolean;
+}
+
+export function player(witness: Witness, { version, isChanged = false }: Release): DurableTool<typeof Input> {
+  const options = { version, task: 'always', inputSchema: Input, deadline: '1h' } as const;
+  const tool: DurableTool<typeof Input> = durableTool('play', options, async ({ program }, task) => {
+    if (isChanged) await task.step('changed', () => 'changed');
+    witness.plays(task.id, program as unknown as Program);
+    return play(program as unknown as Program, task);
+  });
+
+  async function play({ name, parts }: Program, task: TaskContext): Promise<string> {
+    const values: string[] = [];
+    for (const [index, part] of parts.entries()) values.push(await one(name, part, index, task));
+    return values.join(' ');
+  }
+
+  async function one(name: string, node: Node, part: number, task: TaskContext): Promise<string> {
+    switch (node.do) {
+      case 'step':
+        return task.step(
+          node.name,
+          async ({ attempt, signal }) => {
+            witness.stepBegan(task.id, task.pass, part, node.name, attempt);
+            if (node.ms > 0) await pause(node.ms, signal);
+            if (attempt <= node.fails) throw new Error(`Attempt ${attempt} fails.`);
+            return node.value;
+          },
+          { retry: { attempts, delay: '1s' } },
+        );
+      case 'sleep':
+        await task.sleep(node.ms);
+        return 'sleep';
+      case 'ask': {
+        const answer = await task.ask(node.key, { message: `${name} asks ${node.key}`, schema: Answer });
+        return answer.action === 'accept' ? answer.content.answer : answer.action;
+      }
+      case 'event':
+        witness.awaitsEvent(task.id, name, node.name);
+        return task.event<string>(node.name);
+      case 'until':
+        return task.until(node.name, () => witness.look(task.id, node.name) >= node.looks && node.name, {
+          every: '3s',
+        });
+      case 'subtask': {
+        const subtask = await task.start(tool, { program: node.program as never });
+        try {
+          const { content, isError } = await subtask.result();
+          const [first] = content as unknown as readonly { readonly text: string }[];
+          return isError ? '(failed)' : `(${first!.text})`;
+        } catch {
+          return '(failed)';
+        }
+      }
+      case 'all':
+        return `[${(await Promise.all(node.parts.map((inner) => one(name, inner, part, task)))).join(' ')}]`;
+      case 'report':
+        task.progress(node.done, 100);
+        return 'report';
+      case 'throw':
+        throw whatIsThrown(node.what);
+    }
+  }
+  return tool;
+}

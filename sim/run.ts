@@ -1,0 +1,98 @@
+/** One seed, from the first process to the verdict. */
+import { useRuntime } from '../src/model/runtime.ts';
+import { Caller, speeches } from './callers.ts';
+import { SimDatabase } from './database.ts';
+import { type Fault, faultsEndAt, inject, planOf } from './faults.ts';
+import { Fleet, type OwnerName } from './fleet.ts';
+import { Network } from './network.ts';
+import { eventOf } from './programs.ts';
+import { enter } from './stage.ts';
+import { Witness } from './witness.ts';
+import { World } from './world.ts';
+
+const hour = 3_600_000;
+
+export interface Outcome {
+  readonly seed: number;
+  readonly commits: number;
+  readonly hash: string;
+  readonly faults: readonly Fault[];
+  /** How often each fault and each kind of call occurred. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly violations: readonly string[];
+  readonly trace: readonly string[];
+  readonly virtualMs: number;
+  readonly turns: number;
+}
+
+/** `leaveOut`: the faults, by their place in the plan, that do not happen. */
+export async function simulate(seed: number, leaveOut: ReadonlySet<number> = new Set()): Promise<Outcome> {
+  const world = new World(seed);
+  enter(world);
+  useRuntime(world.runtime);
+  const database = new SimDatabase();
+  const witness = new Witness(world, database);
+  const network = new Network(world.random());
+  const fleet = new Fleet({ world, database, network, witness });
+  const plan = world.random();
+  const counts: Record<string, number> = {};
+  const count = (what: string) => (counts[what] = (counts[what] ?? 0) + 1);
+
+  const size = plan.between(2, 3);
+  fleet.start(size);
+  const callers = Array.from({ length: 4 }, (_, n) => {
+    const owner: OwnerName = n % 2 === 0 ? 'ada' : 'bob';
+    return new Caller(fleet, `caller${n}-`, owner, plan.pick(speeches), count);
+  });
+  for (const caller of callers) caller.start(plan.between(3, 6));
+  const faults = planOf(world.random(), size);
+  for (const [n, fault] of faults.entries())
+    if (!leaveOut.has(n))
+      world.outside.setTimer(() => {
+        count(fault.kind);
+        witness.note(`FAULT  ${fault.kind} (server ${fault.server}, ${fault.ms} ms)`);
+        inject(fault, fleet);
+      }, fault.at);
+  world.outside.setTimer(
+    () => {
+      for (const { id, program, event } of witness.takeEvents()) {
+        const server = fleet.servers.find(({ process, tasks }) => tasks && !process.isDead);
+        if (!server) return;
+        server.process.receive(() => {
+          count('event');
+          const again = () => witness.awaitsEvent(id, program, event);
+          server.tasks?.complete(id, event, eventOf(program, event)).catch(again);
+        }, 1);
+      }
+    },
+    2_000,
+    true,
+  );
+  const isOver = () =>
+    world.time > faultsEndAt &&
+    callers.every(({ open }) => open === 0) &&
+    [...witness.tasks.values()].every(({ phase }) => phase === 'done');
+  try {
+    await world.run(isOver, 4 * hour);
+    // Whoever is still to be told of something is told.
+    await world.run(() => false, 5_000);
+  } catch (error) {
+    witness.complain(`uncaught: ${(error as Error).stack}`);
+  }
+  witness.judge();
+  for (const [n, { open }] of callers.entries())
+    if (open > 0) witness.complain(`caller ${n} still waits for ${open} calls`);
+  database.close();
+  const { commits, hash, violations, trace } = witness;
+  return {
+    seed,
+    commits,
+    hash,
+    faults,
+    counts,
+    violations,
+    trace,
+    virtualMs: world.time,
+    turns: world.turns,
+  };
+}

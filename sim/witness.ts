@@ -1,0 +1,327 @@
+/**
+ * Sees everything from outside and judges it: what was committed, which steps began, what callers were promised and
+ * what they saw. It knows no rule of the engine; it knows what was promised.
+ */
+import { createHash } from 'node:crypto';
+import type { CommitNotice } from '../src/engine/store.ts';
+import type { TaskEvent } from '../src/model/event.ts';
+import type { Task, TaskId } from '../src/model/task.ts';
+import { plainCells } from '../src/stores/sqlite/cells.ts';
+import { Rows } from '../src/stores/sqlite/rows.ts';
+import { brokenInvariants } from '../src/testing/invariants.ts';
+import type { SimDatabase } from './database.ts';
+import { type Expected, expectedOf, type Program } from './programs.ts';
+import type { SimProcess, World } from './world.ts';
+
+/** Whoever claims under this name, and until when others had to believe that it lives. */
+interface Claim {
+  readonly epoch: number;
+  readonly holder: string;
+  renewedAt: number;
+}
+
+/** What this witness knows of a task besides what is stored. */
+interface Known {
+  claim?: Claim;
+  version: number;
+  /** The furthest part of its program that began. */
+  furthest: number;
+  deaths: number;
+  isRemoved: boolean;
+}
+
+const endsClaim = new Set<TaskEvent['type']>(['parked', 'released', 'rested', 'stuck', 'finished', 'held']);
+
+export class Witness {
+  readonly violations: string[] = [];
+  readonly trace: string[] = [];
+  readonly #world: World;
+  readonly #database: SimDatabase;
+  readonly #rows: Rows;
+  readonly #hash = createHash('sha256');
+  readonly tasks = new Map<TaskId, Task>();
+  readonly #known = new Map<TaskId, Known>();
+  readonly #begun = new Set<string>();
+  /** By the name of their program. */
+  readonly #expected = new Map<string, Expected>();
+  readonly #programs = new Map<TaskId, string>();
+  readonly #cancelled = new Set<TaskId>();
+  readonly #acknowledged: {
+    readonly id: TaskId;
+    readonly what: string;
+    readonly holds: (task: Task) => boolean;
+  }[] = [];
+  readonly #events = new Map<
+    string,
+    { readonly id: TaskId; readonly program: string; readonly event: string }
+  >();
+  readonly #heard = new Map<SimProcess, Map<TaskId, number>>();
+  readonly #looks = new Map<string, number>();
+  readonly #damaged = new Set<TaskId>();
+  #position = 0;
+  commits = 0;
+
+  constructor(world: World, database: SimDatabase) {
+    this.#world = world;
+    this.#database = database;
+    this.#rows = new Rows(
+      database.outside,
+      plainCells('outside', () => false),
+    );
+  }
+
+  get hash(): string {
+    return this.#hash.copy().digest('hex').slice(0, 16);
+  }
+
+  note(line: string): void {
+    this.trace.push(`${String(this.#world.time).padStart(9)}  ${line}`);
+  }
+
+  complain(what: string): void {
+    if (this.violations.includes(what)) return;
+    this.violations.push(what);
+    this.note(`VIOLATION  ${what}`);
+  }
+
+  // --- Commits --------------------------------------------------------------------------------------------
+
+  /** A transaction has just been committed, by whomever. */
+  committed(): void {
+    const touched = new Set<TaskId>();
+    for (const notice of this.#rows.commitsAfter(this.#position, 1_000_000)) {
+      this.#position = notice.seq;
+      this.commits++;
+      this.#see(notice);
+      touched.add(notice.rootId);
+    }
+    for (const root of touched) this.#checkTree(root);
+  }
+
+  #see({ taskId, rootId, version, at, events }: CommitNotice): void {
+    const line = `${this.nameOf(taskId)} v${version} ${JSON.stringify(events)}`.replace(/~\d+/g, '');
+    this.#hash.update(`${this.#world.time} ${at} ${taskId} ${line}\n`);
+    this.note(line);
+    const known = this.#known.get(taskId) ?? { version: 0, furthest: -1, deaths: 0, isRemoved: false };
+    this.#known.set(taskId, known);
+    if (version !== known.version + 1)
+      this.complain(`${this.nameOf(taskId)}: version ${version} follows version ${known.version}`);
+    if (known.isRemoved) this.complain(`${this.nameOf(taskId)}: changed after it was removed`);
+    known.version = version;
+    const before = this.tasks.get(taskId);
+    if (events.some(({ type }) => type === 'removed')) {
+      known.isRemoved = true;
+      if (before && before.phase !== 'done') this.complain(`${this.nameOf(taskId)}: was purged alive`);
+      this.tasks.delete(taskId);
+      return;
+    }
+    for (const event of events) this.#follow(taskId, known, event);
+    const task = this.#rows.get(taskId);
+    if (!task) return;
+    if (before?.phase === 'done') this.complain(`${this.nameOf(taskId)}: changed after it was done`);
+    if (before && task.epoch < before.epoch)
+      this.complain(`${this.nameOf(taskId)}: went back to an older claim`);
+    this.tasks.set(taskId, task);
+    void rootId;
+    if (task.phase === 'done') this.#judgeEnd(task, known);
+  }
+
+  #follow(id: TaskId, known: Known, event: TaskEvent): void {
+    if (event.type === 'claimed') {
+      const { epoch, holder } = event;
+      const { claim } = known;
+      if (claim) this.#judgeTakeOver(id, claim, holder);
+      known.claim = { epoch, holder, renewedAt: this.#world.time };
+    } else if (event.type === 'rested') {
+      const { claim } = known;
+      known.deaths++;
+      if (claim) this.#judgeTakeOver(id, claim, 'a resting task');
+      delete known.claim;
+    } else if (endsClaim.has(event.type)) delete known.claim;
+  }
+
+  /** A live task is claimed again only after a kill, a release, or a silence as long as the lease. */
+  #judgeTakeOver(id: TaskId, { holder, renewedAt }: Claim, by: string): void {
+    if (by === holder) return this.complain(`${this.nameOf(id)}: ${holder} claimed a task that it held`);
+    const process = this.#database.processOf(holder);
+    if (!process || process.isDead) return;
+    const silentMs = this.#world.time - renewedAt;
+    if (silentMs < leaseMs)
+      this.complain(`${this.nameOf(id)}: ${by} took it from ${holder}, silent for ${silentMs} ms only`);
+  }
+
+  /** A renewal of these claims was committed. */
+  renewed(holder: string, ids: Iterable<TaskId>): void {
+    for (const id of ids) {
+      const claim = this.#known.get(id)?.claim;
+      if (claim?.holder === holder) claim.renewedAt = this.#world.time;
+    }
+  }
+
+  #checkTree(rootId: TaskId): void {
+    const tree = new Map([...this.tasks].filter(([, task]) => task.rootId === rootId));
+    for (const broken of brokenInvariants(tree)) this.complain(broken);
+  }
+
+  #judgeEnd(task: Task, { deaths }: Known): void {
+    if (task.phase !== 'done') return;
+    const name = this.#programs.get(task.id);
+    const expected = name === undefined ? undefined : this.#expected.get(name);
+    if (!expected) return;
+    const { outcome } = task;
+    const complain = (what: string) => this.complain(`${this.nameOf(task.id)}: ${what}`);
+    switch (outcome.kind) {
+      case 'result': {
+        const { content } = outcome.value as { content: readonly { text: string }[] };
+        const text = content[0]?.text;
+        if (outcome.isError !== 'fails' in expected)
+          complain(`ended ${outcome.isError ? 'in error' : 'well'}: ${text}`);
+        else if ('result' in expected && text !== expected.result)
+          complain(`gave ${text} instead of ${expected.result}`);
+        break;
+      }
+      case 'cancelled':
+        if (!this.#isCancelled(task)) complain('was cancelled by nobody');
+        break;
+      case 'failure':
+        if (task.deadlineAt !== null && task.finishedAt >= task.deadlineAt) break;
+        if (deaths >= 3) break;
+        complain(`failed: ${outcome.message}`);
+        break;
+      default:
+        complain(`ended as ${outcome.kind}`);
+    }
+  }
+
+  #isCancelled(task: Task): boolean {
+    for (
+      let one: Task | undefined = task;
+      one;
+      one = one.parentId === undefined ? undefined : this.tasks.get(one.parentId)
+    )
+      if (this.#cancelled.has(one.id)) return true;
+    return false;
+  }
+
+  // --- Handlers -------------------------------------------------------------------------------------------
+
+  /** A program begins, or begins again, as this task. */
+  plays(id: TaskId, program: Program): void {
+    this.#programs.set(id, program.name);
+    if (!this.#expected.has(program.name)) this.#expected.set(program.name, expectedOf(program));
+  }
+
+  /** An attempt at a step begins in the process that runs. */
+  stepBegan(id: TaskId, pass: number, part: number, step: string, attempt: number): void {
+    if (this.#world.current.isDead) return;
+    const what = `${this.nameOf(id)}: step ${step}, attempt ${attempt}`;
+    this.note(`${what} begins in ${this.#world.current.name}`);
+    const key = `${id} ${pass} ${step} ${attempt}`;
+    if (this.#begun.has(key)) this.complain(`${what}: began twice under claim ${pass}`);
+    this.#begun.add(key);
+    const known = this.#known.get(id);
+    if (!known) return this.complain(`${what}: began before its task was committed`);
+    if (part < known.furthest) this.complain(`${what}: began again after what follows it`);
+    known.furthest = Math.max(known.furthest, part);
+  }
+
+  /** How often something outside was looked at. */
+  look(id: TaskId, name: string): number {
+    const looks = (this.#looks.get(`${id} ${name}`) ?? 0) + 1;
+    this.#looks.set(`${id} ${name}`, looks);
+    return looks;
+  }
+
+  awaitsEvent(id: TaskId, program: string, event: string): void {
+    this.#events.set(`${id} ${event}`, { id, program, event });
+  }
+
+  /** Events that tasks wait for, or have waited for. */
+  takeEvents() {
+    const events = [...this.#events.values()];
+    this.#events.clear();
+    return events;
+  }
+
+  // --- Feeds ----------------------------------------------------------------------------------------------
+
+  /** A process hears of a commit. */
+  heard(process: SimProcess, { taskId, version }: CommitNotice): void {
+    const heard = this.#heard.get(process) ?? new Map<TaskId, number>();
+    this.#heard.set(process, heard);
+    const last = heard.get(taskId);
+    if (last !== undefined && version > last + 1)
+      this.complain(`${this.nameOf(taskId)}: ${process.name} heard of version ${version} after ${last}`);
+    heard.set(taskId, Math.max(version, last ?? 0));
+  }
+
+  /** What is stored of this task cannot be read for a while. */
+  damaged(id: TaskId, isDamaged: boolean): void {
+    this.note(`${this.nameOf(id)}: its record is ${isDamaged ? 'damaged' : 'restored'}`);
+    if (isDamaged) this.#damaged.add(id);
+    else this.#damaged.delete(id);
+  }
+
+  // --- Promises -------------------------------------------------------------------------------------------
+
+  /** Somebody was told that this is so: it must be found again for as long as the task is kept. */
+  acknowledged(id: TaskId, what: string, holds: (task: Task) => boolean = () => true): void {
+    if (this.#world.current.isDead) return;
+    this.note(`${this.nameOf(id)}: ${what}`);
+    this.#acknowledged.push({ id, what, holds });
+  }
+
+  /** Somebody may have cancelled it. */
+  mayCancel(id: TaskId): void {
+    this.#cancelled.add(id);
+  }
+
+  /** At the end, when nothing disturbs any more. */
+  judge(): void {
+    this.committed();
+    for (const { id, what, holds } of this.#acknowledged) {
+      const task = this.tasks.get(id);
+      if (!task && !this.#known.get(id)?.isRemoved)
+        this.complain(`${this.nameOf(id)}: ${what}, and is not there`);
+      else if (task && !holds(task)) this.complain(`${this.nameOf(id)}: ${what}, and it is not so`);
+    }
+    for (const [process, heard] of this.#heard)
+      if (!process.isDead)
+        for (const [id, version] of heard)
+          if (version < this.versionOf(id))
+            this.complain(
+              `${this.nameOf(id)}: ${process.name} heard of version ${version} last, of ${this.versionOf(id)}`,
+            );
+    for (const task of this.tasks.values())
+      if (task.phase !== 'done') this.complain(`${this.nameOf(task.id)}: has not ended (${stateOf(task)})`);
+  }
+
+  nameOf(id: TaskId): string {
+    const name = this.#programs.get(id);
+    return name === undefined ? id.slice(0, 6) : `${name}#${id.slice(0, 4)}`;
+  }
+
+  versionOf(id: TaskId): number {
+    return this.#known.get(id)?.version ?? 0;
+  }
+
+  get names(): ReadonlyMap<TaskId, string> {
+    return this.#programs;
+  }
+}
+
+/** As workers have it if nobody says otherwise. */
+const leaseMs = 15_000;
+
+function stateOf(task: Task): string {
+  const open = task.inputs.filter(({ state }) => state === 'open').map(({ key }) => key);
+  const holder = 'holder' in task ? task.holder?.name : undefined;
+  return [
+    task.phase,
+    holder && `held by ${holder}`,
+    open.length > 0 && `asks ${open}`,
+    task.stuck && `stuck: ${task.stuck.message}`,
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
