@@ -8,7 +8,7 @@ import { faulty, type StoreState } from './faulty.ts';
 import { player, type Release } from './handler.ts';
 import type { Network } from './network.ts';
 import type { Random } from './random.ts';
-import type { Witness } from './witness.ts';
+import { leaseMs, type Witness } from './witness.ts';
 import type { SimProcess, World } from './world.ts';
 
 export const usualReleases: readonly Release[] = [{ version: 'one' }, { version: 'two' }];
@@ -140,7 +140,7 @@ export class Fleet {
         },
         tools: releases.map((release) => player(this.witness, release)),
       });
-      await tasks.work({ concurrency: this.#random.between(2, 6), watchdog: 'off' });
+      await tasks.work({ concurrency: this.#random.between(2, 6), lease: leaseMs, watchdog: 'off' });
       await tasks.subscribe((notice) => this.witness.heard(process, notice));
       server.tasks = tasks;
       const auth = staticTokens(

@@ -17,7 +17,7 @@ export interface Release {
 }
 
 export function player(witness: Witness, { version, isChanged = false }: Release): DurableTool<typeof Input> {
-  const options = { version, task: 'always', inputSchema: Input, deadline: '1h' } as const;
+  const options = { version, task: 'always', inputSchema: Input, deadline: '6h', retention: '12h' } as const;
   const tool: DurableTool<typeof Input> = durableTool('play', options, async ({ program }, task) => {
     if (isChanged) await task.step('changed', () => 'changed');
     witness.plays(task.id, program as unknown as Program);
