@@ -139,6 +139,7 @@ export class Fleet {
           );
         },
         tools: releases.map((release) => player(this.witness, release)),
+        drafts: ['sep-1686', 'sep-2229', 'sep-2268', 'sep-2339'],
       });
       await tasks.work({ concurrency: this.#random.between(2, 6), lease: leaseMs, watchdog: 'off' });
       await tasks.subscribe((notice) => this.witness.heard(process, notice));

@@ -36,10 +36,14 @@ export function player(witness: Witness, { version, isChanged = false }: Release
         return task.step(
           node.name,
           async ({ attempt, signal }) => {
-            witness.stepBegan(task.id, task.pass, part, node.name, attempt);
-            if (node.ms > 0) await pause(node.ms, signal);
-            if (attempt <= node.fails) throw new Error(`Attempt ${attempt} fails.`);
-            return node.value;
+            const end = witness.stepBegan(task.id, task.pass, part, node.name, attempt);
+            try {
+              if (node.ms > 0) await pause(node.ms, signal);
+              if (attempt <= node.fails) throw new Error(`Attempt ${attempt} fails.`);
+              return node.value;
+            } finally {
+              end();
+            }
           },
           { retry: { attempts, delay: '1s' } },
         );

@@ -57,6 +57,8 @@ export class Witness {
   >();
   readonly #heard = new Map<SimProcess, Map<TaskId, number>>();
   readonly #looks = new Map<string, number>();
+  /** Attempts at steps that run, by task and process. */
+  readonly #inFlight = new Map<string, number>();
   readonly #damaged = new Set<TaskId>();
   #position = 0;
   commits = 0;
@@ -142,8 +144,9 @@ export class Witness {
 
   /** A live task is claimed again only after a kill, a release, or a silence as long as the lease. */
   #judgeTakeOver(id: TaskId, { holder, renewedAt }: Claim, by: string): void {
-    if (by === holder) return this.complain(`${this.nameOf(id)}: ${holder} claimed a task that it held`);
     const process = this.#database.processOf(holder);
+    if (process && !process.isDead && this.#inFlight.get(`${id} ${process.name}`))
+      if (by === holder) return this.complain(`${this.nameOf(id)}: ${holder} claimed a task whose step it runs`);
     if (!process || process.isDead) return;
     const silentMs = this.#world.time - renewedAt;
     if (silentMs < leaseMs)
@@ -212,17 +215,24 @@ export class Witness {
   }
 
   /** An attempt at a step begins in the process that runs. */
-  stepBegan(id: TaskId, pass: number, part: number, step: string, attempt: number): void {
-    if (this.#world.current.isDead) return;
+  stepBegan(id: TaskId, pass: number, part: number, step: string, attempt: number): () => void {
+    const nothing = () => {};
+    if (this.#world.current.isDead) return nothing;
     const what = `${this.nameOf(id)}: step ${step}, attempt ${attempt}`;
     this.note(`${what} begins in ${this.#world.current.name}`);
     const key = `${id} ${pass} ${step} ${attempt}`;
     if (this.#begun.has(key)) this.complain(`${what}: began twice under claim ${pass}`);
     this.#begun.add(key);
     const known = this.#known.get(id);
-    if (!known) return this.complain(`${what}: began before its task was committed`);
+    if (!known) {
+      this.complain(`${what}: began before its task was committed`);
+      return nothing;
+    }
     if (part < known.furthest) this.complain(`${what}: began again after what follows it`);
     known.furthest = Math.max(known.furthest, part);
+    const running = `${id} ${this.#world.current.name}`;
+    this.#inFlight.set(running, (this.#inFlight.get(running) ?? 0) + 1);
+    return () => void this.#inFlight.set(running, this.#inFlight.get(running)! - 1);
   }
 
   /** How often something outside was looked at. */
