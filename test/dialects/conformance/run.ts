@@ -27,7 +27,7 @@ export async function runTasks(): Promise<Part> {
 export async function runOthers(): Promise<Part> {
   const all = await serverScenarios();
   const names = all.filter(({ revisions }) => revisions.includes(revision)).map(({ name }) => name);
-  await using server = await startFixture({ conformance: true });
+  await using server = await startFixture('--conformance');
   const tallies = tally(names, await record(server.url.href, '--suite', 'all', '--spec-version', revision));
   const { scenarios } = othersExpected;
   const miscounted =

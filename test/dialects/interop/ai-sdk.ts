@@ -7,18 +7,16 @@
 import { deepEqual, rejects } from 'node:assert/strict';
 import { createMCPClient, ElicitationRequestSchema, type MCPClientConfig } from '@ai-sdk/mcp';
 import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mcp-stdio';
-import { type InteropCase, says } from './case.ts';
+import { type InteropCases, says } from './case.ts';
 import { stdioFixture } from './fixture.ts';
 import type { World } from './world.ts';
 
-const transports: Record<string, (world: World) => Promise<MCPClientConfig['transport']>> = {
-  HTTP: async ({ url }) => ({ type: 'http', url: (await url).href }),
-  stdio: async () => new StdioTransport(stdioFixture),
-};
+const title = 'plain and durable tools give ordinary results, and questions come meanwhile';
 
-export const aiSdk: readonly InteropCase[] = Object.entries(transports).map(([name, open]) => ({
-  title: `AI SDK over ${name}: plain and durable tools give ordinary results, and questions come meanwhile`,
-  async run(world) {
+/** Refused are the requests of this transport for a stream outside of any request. */
+const converse =
+  (open: (world: World) => Promise<MCPClientConfig['transport']>, refused: readonly number[]) =>
+  async (world: World) => {
     const asked: string[] = [];
     const refusals: unknown[] = [];
     const client = await createMCPClient({
@@ -39,7 +37,14 @@ export const aiSdk: readonly InteropCase[] = Object.entries(transports).map(([na
     says(await call('confirm_delete', { filename: 'notes.txt' }), 'deleted notes.txt');
     deepEqual(asked, ['Delete notes.txt?']);
     await rejects(call('failing_job', {}), { code: -32601 });
-    deepEqual(refusals, name === 'HTTP' ? [400] : []);
+    deepEqual(refusals, refused);
     await client.close();
-  },
-}));
+  };
+
+export const aiSdk: InteropCases = {
+  [`AI SDK over HTTP: ${title}`]: converse(
+    async ({ url }) => ({ type: 'http', url: (await url).href }),
+    [400],
+  ),
+  [`AI SDK over stdio: ${title}`]: converse(async () => new StdioTransport(stdioFixture), []),
+};

@@ -7,19 +7,14 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
-import { says, titled, until } from '../case.ts';
+import { until } from '../../../kit/until.ts';
+import { type InteropCases, says } from '../case.ts';
 import { resumeElsewhere } from '../client-process.ts';
-import { connectSdkClient, type Question, resultOf, type SdkClient, start } from './sdk-client.ts';
+import { connectSdkClient, type Question } from './sdk-client.ts';
 
 /** A person who answers when the case says so, to a client that keeps its session while the server is replaced. */
-interface Patient extends SdkClient {
-  readonly transport: StreamableHTTPClientTransport;
-  readonly questions: readonly (Question & { answer(answer: ElicitResult): void })[];
+async function connectPatient(url: URL) {
   /** What the server has heard: the methods of requests, and `answer` for each answer. */
-  readonly heard: readonly string[];
-}
-
-async function connectPatient(url: URL): Promise<Patient> {
   const heard: string[] = [];
   const transport = new StreamableHTTPClientTransport(url, {
     // A restarted server takes longer than the two attempts that are made by default.
@@ -35,7 +30,7 @@ async function connectPatient(url: URL): Promise<Patient> {
       return response;
     },
   });
-  const questions: Patient['questions'][number][] = [];
+  const questions: (Question & { answer(answer: ElicitResult): void })[] = [];
   const client = await connectSdkClient(transport, (question) => {
     const { promise, resolve } = Promise.withResolvers<ElicitResult>();
     questions.push({ ...question, answer: resolve });
@@ -46,11 +41,11 @@ async function connectPatient(url: URL): Promise<Patient> {
 
 const yes: ElicitResult = { action: 'accept', content: { confirm: true } };
 
-export const sdkResuming = titled({
+export const sdkResuming: InteropCases = {
   async 'SDK 1 in a second process: a task is looked at and waited for by its id'(world) {
     const url = await world.url;
     const client = await connectSdkClient(new StreamableHTTPClientTransport(url));
-    const taskId = await start(client, 'slow_compute', { seconds: 1.5, label: 'tides' });
+    const taskId = await client.start('slow_compute', { seconds: 1.5, label: 'tides' });
     await client[Symbol.asyncDispose]();
     const resumed = await resumeElsewhere(url, 'SDK 1', taskId);
     // Whether it is still running depends on how long a process takes to start.
@@ -60,7 +55,7 @@ export const sdkResuming = titled({
   async 'SDK 1 in a second process: a question that the first was asked is asked again, and answered'(world) {
     const url = await world.url;
     const first = await connectPatient(url);
-    const taskId = await start(first, 'confirm_delete', { filename: 'notes.txt' });
+    const taskId = await first.start('confirm_delete', { filename: 'notes.txt' });
     await until(() => first.questions.length === 1);
     await first[Symbol.asyncDispose]();
     const resumed = await resumeElsewhere(url, 'SDK 1', taskId);
@@ -74,14 +69,14 @@ export const sdkResuming = titled({
     await using client = await connectPatient(server.url);
     const { transport, questions, heard } = client;
     const { sessionId } = transport;
-    const taskId = await start(client, 'confirm_delete', { filename: 'notes.txt' });
-    const blocked = rejects(resultOf(client, taskId, { timeout: 3_000 }), { code: -32001 });
+    const taskId = await client.start('confirm_delete', { filename: 'notes.txt' });
+    const blocked = rejects(client.result(taskId, { timeout: 3_000 }), { code: -32001 });
     await until(() => questions.length === 1 && heard.includes('tasks/result'));
 
     await server.kill();
     await server.start();
     await blocked;
-    const result = resultOf(client, taskId);
+    const result = client.result(taskId);
     await until(() => questions.length === 2);
     questions[1]!.answer(yes);
     says(await result, 'deleted notes.txt');
@@ -96,14 +91,14 @@ export const sdkResuming = titled({
     await using server = await world.lasting();
     await using client = await connectPatient(server.url);
     const { questions, heard } = client;
-    await start(client, 'confirm_delete', { filename: 'old.txt' });
+    await client.start('confirm_delete', { filename: 'old.txt' });
     await until(() => questions.length === 1);
-    const taskId = await start(client, 'confirm_delete', { filename: 'precious.txt' });
+    const taskId = await client.start('confirm_delete', { filename: 'precious.txt' });
     await until(() => questions.length === 2);
 
     await server.kill();
     await server.start();
-    const result = resultOf(client, taskId);
+    const result = client.result(taskId);
     await until(() => questions.length === 3);
     deepEqual([questions[0]!.message, questions[2]!.message], ['Delete old.txt?', 'Delete precious.txt?']);
     questions[0]!.answer(yes);
@@ -111,4 +106,4 @@ export const sdkResuming = titled({
     questions[2]!.answer({ action: 'decline' });
     says(await result, 'kept precious.txt');
   },
-});
+};
