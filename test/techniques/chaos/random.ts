@@ -1,4 +1,6 @@
 /** Chance that can be repeated: the same seed draws the same numbers (mulberry32). */
+export { seedOfThisRun } from '../../kit/seed.ts';
+
 export interface Random {
   /** At least 0 and less than 1. */
   next(): number;
@@ -23,10 +25,4 @@ export function seededRandom(seed: number): Random {
     oneOf: (choices) => choices[between(0, choices.length - 1)]!,
     chance: (probability) => next() < probability,
   };
-}
-
-/** The seed of this run: `HOLDFAST_SEED` repeats an earlier one. */
-export function seedOfThisRun(): number {
-  const given = process.env.HOLDFAST_SEED;
-  return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
 }
