@@ -3,10 +3,11 @@ import fc from 'fast-check';
 import type { Database } from '../../../src/engine/queue.ts';
 import type { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { Counts } from '../../kit/counts.ts';
+import { seedOfThisRun } from '../../kit/seed.ts';
 import { command } from './commands.ts';
 import { World } from './world.ts';
 
-const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const seed = seedOfThisRun();
 export const perRun = 250;
 
 interface Tally {

@@ -10,18 +10,11 @@ import type { World } from './world.ts';
 
 export type HandlerByHand = (task: TaskContext) => Promise<unknown>;
 
-export interface Circumstances {
-  /** The worker dies after so many commits. */
-  readonly diesAfter?: number;
-  /** Happens while a commit is under way. */
-  readonly duringCommit?: (pass: Pass) => void;
-}
-
 /** One pass of the task in this world. */
 export async function onePassOf(
   world: World,
   handler: HandlerByHand,
-  { diesAfter = Infinity, duringCommit }: Circumstances = {},
+  { diesAfter = Infinity, duringCommit }: { diesAfter?: number; duringCommit?: (pass: Pass) => void } = {},
 ): Promise<PassEnd> {
   const claim = world.claim('worker');
   if (!claim) throw new Error('The task is parked.');

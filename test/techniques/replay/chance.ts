@@ -42,9 +42,3 @@ export class Chance {
     return chosen![0];
   }
 }
-
-/** The first seed of this run: `HOLDFAST_SEED` repeats an earlier one. */
-export function seedOfThisRun(): number {
-  const given = process.env.HOLDFAST_SEED;
-  return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
-}

@@ -92,6 +92,16 @@ export function freePlayer(chance: Chance, { atCommit = 0, between = 0 }: Danger
     if (happenings.length > 0) chance.oneOf(happenings).happen();
     return happenings.length > 0;
   };
+  /** Waits for a time that is random below a bound. */
+  const waits = {
+    async turns(bound: number): Promise<void> {
+      for (let left = chance.below(bound); left > 0; left--) await null;
+    },
+    async immediates(bound: number): Promise<void> {
+      for (let left = 1 + chance.below(bound); left > 0; left--) await turnOfTheLoop();
+    },
+    timer: (bound: number): Promise<void> => timer(chance.below(bound)),
+  };
   const strike = ({ kill, lose, pass }: Running) => chance.oneOf([kill, lose, () => pass.yield()])();
 
   return {
@@ -99,43 +109,22 @@ export function freePlayer(chance: Chance, { atCommit = 0, between = 0 }: Danger
     lingerMs: chance.oneOf([0, 0, 1, 3]),
     stir,
     work(_, act) {
-      switch (chance.weighted({ atOnce: 3, turns: 5, immediate: 6, timer: 6 })) {
-        case 'atOnce':
-          return act();
-        case 'turns':
-          return turns(chance.below(12)).then(act);
-        case 'immediate':
-          return immediates(1 + chance.below(4)).then(act);
-        case 'timer':
-          return timer(chance.below(3)).then(act);
-      }
+      const wait = chance.weighted({ atOnce: 3, turns: 5, immediates: 6, timer: 6 });
+      if (wait === 'atOnce') return act();
+      return waits[wait]({ turns: 12, immediates: 4, timer: 3 }[wait]).then(act);
     },
     pause() {
-      switch (chance.weighted({ turns: 5, immediate: 3, timer: 2 })) {
-        case 'turns':
-          return turns(chance.below(3));
-        case 'immediate':
-          return immediates(1);
-        case 'timer':
-          return timer(chance.below(2));
-      }
+      const wait = chance.weighted({ turns: 5, immediates: 3, timer: 2 });
+      return waits[wait]({ turns: 3, immediates: 1, timer: 2 }[wait]);
     },
     fate: () => (chance.of(atCommit) ? chance.oneOf(['lost', 'unheard', 'unheard']) : 'heard'),
     async accompany(running) {
       while (!running.isOver()) {
-        await (chance.of(0.7) ? immediates(1 + chance.below(3)) : timer(1));
+        await (chance.of(0.7) ? waits.immediates(3) : timer(1));
         if (running.isOver()) return;
         if (chance.of(between)) strike(running);
         else if (chance.of(pace)) stir(running.world);
       }
     },
   };
-}
-
-async function turns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await null;
-}
-
-async function immediates(count: number): Promise<void> {
-  for (let n = 0; n < count; n++) await turnOfTheLoop();
 }

@@ -39,7 +39,7 @@ export interface Program {
 }
 
 export function randomProgram(seed: number, names: Program['names'] = 'equal'): Program {
-  return { seed, names, root: new Growth(new Chance('program', seed), 32).root(5) };
+  return { seed, names, root: growth(new Chance('program', seed), 32).root(5) };
 }
 
 export const withDistinctNames = (seed: number): Program => randomProgram(seed, 'distinct');
@@ -47,11 +47,9 @@ export const withDistinctNames = (seed: number): Program => randomProgram(seed, 
 /** Timers outside steps, each with nothing open beside it. */
 export function withTimers(seed: number): Program {
   const chance = new Chance('timers', seed);
-  const growth = new Growth(chance, 14);
-  const parts: Node[] = [];
-  for (let n = 0; n < 3; n++)
-    parts.push(growth.node({ kind: 'timer', ms: chance.below(3) }), growth.closed(2));
-  return { seed, names: 'equal', root: growth.node({ kind: 'sequence', parts }) };
+  const { node, closed } = growth(chance, 14);
+  const parts = Array.from({ length: 3 }, () => [node({ kind: 'timer', ms: chance.below(3) }), closed(2)]);
+  return { seed, names: 'equal', root: node({ kind: 'sequence', parts: parts.flat() }) };
 }
 
 export function* programs(
@@ -102,49 +100,27 @@ function randomPure(chance: Chance) {
   };
 }
 
-class Growth {
-  readonly #chance: Chance;
-  /** Nodes that may still grow. */
-  #budget: number;
-  #ids = 0;
+/** Grows trees of so many nodes at most. */
+function growth(chance: Chance, budget: number) {
+  let left = budget;
+  let ids = 0;
+  const node = (one: Leaf | Branch): Node => ({ ...one, id: ids++ });
+  const several = (part: () => Node) => Array.from({ length: 2 + chance.below(3) }, part);
 
-  constructor(chance: Chance, budget: number) {
-    this.#chance = chance;
-    this.#budget = budget;
-  }
+  const root = (depth: number): Node => node(branch(() => any(depth - 1)));
 
-  node(node: Leaf | Branch): Node {
-    return { ...node, id: this.#ids++ };
-  }
+  const any = (depth: number): Node => {
+    if (left-- <= 0) return node({ kind: 'pure', how: 'await', turns: 1 });
+    return depth === 0 || chance.of(0.2) ? node(leaf()) : root(depth);
+  };
 
-  root(depth: number): Node {
-    return this.node(this.#branch(() => this.#any(depth - 1)));
-  }
+  const leaf = (): Leaf => {
+    const kind = chance.weighted({ call: 78, pure: 14, now: 2, throw: 4, return: 2 });
+    if (kind === 'call') return randomCall(chance);
+    return kind === 'pure' ? randomPure(chance) : { kind };
+  };
 
-  /** Leaves nothing open when it is over: no losers of a race, nothing that dangles, no event that came too late. */
-  closed(depth: number): Node {
-    const part = () => this.closed(depth - 1);
-    const kind = depth === 0 || this.#budget-- <= 0 ? 'leaf' : this.#chance.oneOf(['leaf', 'many', 'try']);
-    if (kind === 'many') return this.node({ kind: 'allSettled', parts: this.#several(part) });
-    if (kind === 'try') return this.node({ kind: 'try', body: part(), rescue: part() });
-    const leaf = randomCall(this.#chance);
-    if (leaf.kind === 'subtask') return this.node({ ...leaf, next: 'result' });
-    return this.node(leaf.kind === 'event' ? { kind: 'event', name: leaf.name } : leaf);
-  }
-
-  #any(depth: number): Node {
-    if (this.#budget-- <= 0) return this.node({ kind: 'pure', how: 'await', turns: 1 });
-    return depth === 0 || this.#chance.of(0.2) ? this.node(this.#leaf()) : this.root(depth);
-  }
-
-  #leaf(): Leaf {
-    const kind = this.#chance.weighted({ call: 78, pure: 14, now: 2, throw: 4, return: 2 });
-    if (kind === 'call') return randomCall(this.#chance);
-    return kind === 'pure' ? randomPure(this.#chance) : { kind };
-  }
-
-  #branch(part: () => Node): Branch {
-    const chance = this.#chance;
+  const branch = (part: () => Node): Branch => {
     const inParts = { sequence: 26, all: 8, allSettled: 8, race: 8, any: 8 };
     const kind = chance.weighted({ ...inParts, loop: 9, try: 15, dangle: 5, generator: 6, if: 7 });
     switch (kind) {
@@ -165,11 +141,20 @@ class Growth {
       case 'if':
         return { kind, condition: part(), yes: part(), no: part() };
       default:
-        return { kind, parts: this.#several(part) };
+        return { kind, parts: several(part) };
     }
-  }
+  };
 
-  #several(part: () => Node): Node[] {
-    return Array.from({ length: 2 + this.#chance.below(3) }, part);
-  }
+  /** Leaves nothing open when it is over: no losers of a race, nothing that dangles, no event that came too late. */
+  const closed = (depth: number): Node => {
+    const part = () => closed(depth - 1);
+    const kind = depth === 0 || left-- <= 0 ? 'leaf' : chance.oneOf(['leaf', 'many', 'try']);
+    if (kind === 'many') return node({ kind: 'allSettled', parts: several(part) });
+    if (kind === 'try') return node({ kind: 'try', body: part(), rescue: part() });
+    const call = randomCall(chance);
+    if (call.kind === 'subtask') return node({ ...call, next: 'result' });
+    return node(call.kind === 'event' ? { kind: 'event', name: call.name } : call);
+  };
+
+  return { node, root, closed };
 }

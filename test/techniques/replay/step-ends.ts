@@ -1,5 +1,7 @@
 /** How the steps of a program end: with values and errors that tell which step they came from. */
+import { isDeepStrictEqual } from 'node:util';
 import { ProtocolError, TerminalError } from '../../../src/engine/recorded-error.ts';
+import { HoldfastError } from '../../../src/model/errors.ts';
 import { hash } from './chance.ts';
 import type { Node } from './program.ts';
 
@@ -42,15 +44,13 @@ export function fails({ failures, attempts, error }: Step): boolean {
   return failures > 0 && (failures >= attempts || error === 'final' || error === 'not JSON');
 }
 
-/** Whether this is the very error that the handler must get. */
+/** Whether this is the very error that the handler must get: of a class that it can tell apart, if we made that. */
 export function isFailureOf({ error }: Step, path: string, thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   if (error === 'not JSON') return thrown.name === 'NotJson' && thrown.message.includes('"big"');
-  if (thrown.message !== path) return false;
-  if (error === 'final') return thrown instanceof TerminalError;
-  if (error === 'protocol')
-    return thrown instanceof ProtocolError && thrown.code === -32_000 && text(thrown.data) === text({ path });
-  return thrown.name === (error === 'typed' ? 'TypeError' : 'Error');
+  const made = error === 'text' ? new Error(path) : (errors[error](path) as Error);
+  const isOurs = made instanceof HoldfastError;
+  return text(thrown) === text(made) && (!isOurs || isDeepStrictEqual(thrown, made));
 }
 
 export function text(value: unknown): string {

@@ -125,25 +125,27 @@ export async function tell({ names, root }: Program, task: TaskContext, effects:
     }
   };
 
-  async function* generate(parts: readonly Node[], path: string): AsyncGenerator<number> {
-    try {
-      for (const part of parts) yield await run(part, path);
-    } finally {
-      note(`${path} closed`);
-    }
-  }
-
   /** The value is a number that depends on everything below the node. */
   const run = async (node: Node, above: string): Promise<number> => {
     const path = `${above}.${node.id}`;
     effects.begins?.();
-    const inTurn = async (nodes: readonly Node[], paths: (index: number) => string = () => path) => {
-      let sum = 0;
-      for (const [index, part] of nodes.entries()) sum += await run(part, paths(index));
-      return sum;
-    };
-    const together = (nodes: readonly Node[], paths: (index: number) => string = () => path) =>
-      nodes.map((part, index) => run(part, paths(index)));
+    const again = (body: Node) => (_: unknown, round: number) => () => run(body, `${path}#${round}`);
+    /** What it runs one after the other, or side by side. */
+    const branches =
+      node.kind === 'loop'
+        ? Array.from({ length: node.times }, again(node.body))
+        : 'parts' in node
+          ? node.parts.map((part) => () => run(part, path))
+          : [];
+    const together = () => branches.map((branch) => branch());
+    async function* generate(): AsyncGenerator<number> {
+      try {
+        for (const branch of branches) yield await branch();
+      } finally {
+        note(`${path} closed`);
+      }
+    }
+    let sum = 0;
     switch (node.kind) {
       case 'pure':
         await pureWait(node);
@@ -163,24 +165,27 @@ export async function tell({ names, root }: Program, task: TaskContext, effects:
       case 'gone':
         return 0;
       case 'sequence':
-        return inTurn(node.parts);
       case 'all':
-        return total(await Promise.all(together(node.parts)));
+      case 'loop':
+        if (node.kind === 'all' || (node.kind === 'loop' && node.together))
+          return total(await Promise.all(together()));
+        for (const branch of branches) sum += await branch();
+        return sum;
+      case 'generator':
+        for await (const value of generate()) {
+          sum += value;
+          if (value % 7 === 3) break;
+        }
+        return sum;
       case 'allSettled': {
-        const ends = await Promise.allSettled(together(node.parts));
+        const ends = await Promise.allSettled(together());
         return total(ends.map((end) => (end.status === 'fulfilled' ? end.value : 5)));
       }
       case 'race':
       case 'any': {
-        const branches = together(node.parts);
-        const first = await (node.kind === 'race' ? Promise.race(branches) : Promise.any(branches));
+        const first = await (node.kind === 'race' ? Promise.race(together()) : Promise.any(together()));
         note(`${path} won by ${first}`);
         return first;
-      }
-      case 'loop': {
-        const rounds = Array<Node>(node.times).fill(node.body);
-        const paths = (round: number) => `${path}#${round}`;
-        return node.together ? total(await Promise.all(together(rounds, paths))) : inTurn(rounds, paths);
       }
       case 'try':
         try {
@@ -199,14 +204,6 @@ export async function tell({ names, root }: Program, task: TaskContext, effects:
           (error) => note(`${path} threw ${text(error)}`),
         );
         return 2;
-      case 'generator': {
-        let sum = 0;
-        for await (const value of generate(node.parts, path)) {
-          sum += value;
-          if (value % 7 === 3) break;
-        }
-        return sum;
-      }
       case 'if': {
         const value = await run(node.condition, path);
         return run((value + log.length) % 2 === 0 ? node.yes : node.no, path);

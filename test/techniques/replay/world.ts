@@ -203,17 +203,15 @@ function copied<T>(value: T): T {
   return JSON.parse(JSON.stringify(value));
 }
 
-export function someAnswer(request: InputRequest, number: number): InputResponse {
-  switch (request.kind) {
-    case 'form':
-      return number % 3 === 0 ? { action: 'decline' } : { action: 'accept', content: { n: number % 50 } };
-    case 'url':
-      return { action: number % 2 === 0 ? 'accept' : 'cancel' };
-    case 'sampling':
-      return { role: 'assistant', model: 'm', content: { type: 'text', text: `${number}` } };
-    case 'roots':
-      return { roots: [{ uri: `file:///${number}` }] };
-  }
+const answers: Readonly<Record<InputRequest['kind'], (number: number) => InputResponse>> = {
+  form: (n) => (n % 3 === 0 ? { action: 'decline' } : { action: 'accept', content: { n: n % 50 } }),
+  url: (n) => ({ action: n % 2 === 0 ? 'accept' : 'cancel' }),
+  sampling: (n) => ({ role: 'assistant', model: 'm', content: { type: 'text', text: `${n}` } }),
+  roots: (n) => ({ roots: [{ uri: `file:///${n}` }] }),
+};
+
+export function someAnswer({ kind }: InputRequest, number: number): InputResponse {
+  return answers[kind](number);
 }
 
 function someOutcome(ordinal: number, number: number): Outcome {
