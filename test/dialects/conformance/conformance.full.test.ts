@@ -3,11 +3,9 @@ import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { othersExpected, suite, tasksExpected } from './expected.ts';
-import { type Part, runOthers, runTasks } from './run.ts';
+import { othersExpected, type Part, runOthers, runTasks, suite, tasksExpected } from './run.ts';
 import { record, suiteVersion } from './suite.ts';
-import { type Tally, tally } from './tally.ts';
-import { closingLine, problems, total } from './verdict.ts';
+import { closingLine, problems, type Tally, tally, total } from './verdict.ts';
 
 // --- The suite against the fixture server -----------------------------------------------------------------
 

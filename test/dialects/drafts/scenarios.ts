@@ -9,13 +9,11 @@ export interface Scenario {
   readonly talk: (client: Recorder, newsroom: Newsroom) => Promise<void>;
 }
 
-const approve = { action: 'accept', content: { yes: true } };
+/** What the client answers. */
+export const approve = { action: 'accept', content: { yes: true } };
 const publish = { name: 'publish', arguments: { title: 'Tides' } };
 const edition = { name: 'edition', arguments: { titles: ['Tides'] } };
 const elicitation = { elicitation: {} };
-
-/** Whatever the server asks. */
-export const answer = () => approve;
 
 const task = { ttl: 3_600_000 };
 

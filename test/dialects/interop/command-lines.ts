@@ -25,50 +25,45 @@ interface Kind {
   background(text: string): { readonly pid: number; readonly mcpSessionId?: string };
 }
 
-class CommandLine implements AsyncDisposable {
-  readonly #kind: Kind;
-  readonly #home: string;
-  readonly #env: NodeJS.ProcessEnv;
-  #last: Promise<unknown> = Promise.resolve();
+type CommandLine = ReturnType<typeof commandLine>;
 
-  constructor(kind: Kind, home: string) {
-    this.#kind = kind;
-    this.#home = home;
-    // It starts its background process as whatever is called node.
-    const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
-    this.#env = { PATH, HOME: home, ...compileCache, ...kind.env(home) };
-  }
+function commandLine(kind: Kind, home: string) {
+  const program = join(import.meta.dirname, '../../../node_modules/.bin', kind.name);
+  // It starts its background process as whatever is called node.
+  const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
+  const env = { PATH, HOME: home, ...compileCache, ...kind.env(home) };
+  let last: Promise<unknown> = Promise.resolve();
 
-  /** The exit code, and what it printed or complained of. */
-  async run(...words: string[]) {
-    const program = join(import.meta.dirname, '../../../node_modules/.bin', this.#kind.name);
-    const command = new Program([process.execPath, program, ...words, ...this.#kind.words], {
-      env: this.#env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    this.#last = command.exit;
-    const { code } = await command.exit;
-    const answer = JSON.parse(command.output.trim() || command.complaints);
-    return { code, answer: answer as Readonly<Record<string, unknown>> };
-  }
-
-  get background() {
-    const file = join(this.#home, this.#kind.file);
-    return existsSync(file) ? this.#kind.background(readFileSync(file, 'utf8')) : undefined;
-  }
-
+  const background = () => {
+    const file = join(home, kind.file);
+    return existsSync(file) ? kind.background(readFileSync(file, 'utf8')) : undefined;
+  };
   /** The background process is there when a command is over. */
-  async endBackground(signal: NodeJS.Signals): Promise<void> {
-    const { pid } = this.background ?? {};
+  const endBackground = async (signal: NodeJS.Signals) => {
+    const { pid } = background() ?? {};
     if (pid === undefined || !isAlive(pid)) return;
     process.kill(pid, signal);
     await until(() => !isAlive(pid));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#last;
-    await this.endBackground('SIGTERM');
-  }
+  };
+  return {
+    background,
+    endBackground,
+    /** The exit code, and what it printed or complained of. */
+    async run(...words: string[]) {
+      const command = [process.execPath, program, ...words, ...kind.words];
+      const running = new Program(command, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+      last = running.exit;
+      const { code } = await running.exit;
+      const answer: Readonly<Record<string, unknown>> = JSON.parse(
+        running.output.trim() || running.complaints,
+      );
+      return { code, answer };
+    },
+    async [Symbol.asyncDispose]() {
+      await last;
+      await endBackground('SIGTERM');
+    },
+  };
 }
 
 function isAlive(pid: number): boolean {
@@ -99,7 +94,7 @@ const mcpdo: Kind = {
  */
 export async function connectMcpdo(world: World, url: URL, user = 'inspector') {
   const one = await world.shared(`mcpdo of ${user}`, async () => {
-    const made = new CommandLine(mcpdo, world.folder());
+    const made = commandLine(mcpdo, world.folder());
     const { answer } = await made.run('connect', url.href, '--era', 'modern');
     equal(answer.protocolEra, 'modern');
     return made;
@@ -142,7 +137,7 @@ const mcpc: Kind = {
 };
 
 async function connectMcpc(world: World, url: URL): Promise<CommandLine> {
-  const made = await world.own(Promise.resolve(new CommandLine(mcpc, world.folder())));
+  const made = await world.own(Promise.resolve(commandLine(mcpc, world.folder())));
   const { answer } = await made.run('connect', url.href, session);
   equal(answer.protocolVersion, '2025-11-25');
   return made;
@@ -181,13 +176,13 @@ export const commandLines: InteropCases = {
     await using client = await connectMcpc(world, server.url);
     const called = [session, 'tools-call', 'slow_compute', 'seconds:=2', 'label:=tides', '--detach'];
     const { taskId } = (await client.run(...called)).answer;
-    const { mcpSessionId } = client.background!;
+    const { mcpSessionId } = client.background()!;
     match(mcpSessionId!, /^\w+$/);
     await client.endBackground('SIGKILL');
     await server.kill();
     await server.start();
     says((await client.run(session, 'tasks-result', String(taskId))).answer, 'done tides');
-    equal(client.background!.mcpSessionId, mcpSessionId);
+    equal(client.background()!.mcpSessionId, mcpSessionId);
   },
   ...oneByOne(
     'mcpdo',

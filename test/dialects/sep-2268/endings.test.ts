@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
-import { Ear } from './ear.ts';
+import { type Ear, openEar } from './ear.ts';
 import { ask, type End, join, node, start, wait } from './grown-tools.ts';
 import { children, grow, isDone, listed, look, served } from './served.ts';
 
@@ -43,7 +43,7 @@ test.each<[string, End]>([
 ])('S2268-26: a parent that %s ends what lives below it first', async (_, end) => {
   const { aware, tasks } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const rootId = await grow(
     peer,
     node('a', [start(node('b', [start(node('c', [wait()])), wait()])), wait()], end),
@@ -63,7 +63,7 @@ test.each<[string, End]>([
 test('S2268-26: a parent past its deadline ends what lives below it first', async () => {
   const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const plan = node('a', [start({ ...node('b', [wait()]), tool: 'grow' }), wait()]);
   const rootId = await grow(peer, { ...plan, tool: 'grow_briefly' });
   const [child = ''] = await children(peer, rootId);
@@ -76,7 +76,7 @@ test('S2268-26: a parent past its deadline ends what lives below it first', asyn
 test('S2268-27 S2268-30: a cancelled task takes everything below it along, the deepest first; what was done stays so', async () => {
   const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const rootId = await grow(
     peer,
     node('a', [start(node('b')), join(0), start(node('c', [start(node('d', [wait()])), wait()])), wait()]),

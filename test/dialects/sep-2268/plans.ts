@@ -1,5 +1,5 @@
 /** Random plans of trees: at most five levels and sixty tasks. */
-import type { Random } from '../../techniques/chaos/random.ts';
+import type { Random } from '../../kit/random.ts';
 import type { Act, End, Fate, Plan, ToolName } from './grown-tools.ts';
 
 const deepest = 5;

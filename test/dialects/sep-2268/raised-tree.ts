@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Counts } from '../../kit/counts.ts';
+import { type Random, seededRandom } from '../../kit/random.ts';
 import type { RawClient } from '../../serving/raw-client.ts';
-import { type Random, seededRandom } from '../../techniques/chaos/random.ts';
 import { type Message, type Peer, relatedTask } from '../revision-2025-11-25/peer.ts';
 import type { Fate, Plan } from './grown-tools.ts';
 import { ownKeys, randomPlan } from './plans.ts';

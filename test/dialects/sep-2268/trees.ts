@@ -1,7 +1,7 @@
 /** Many random trees at once on one server. */
 import { Counts } from '../../kit/counts.ts';
-import { seedOfThisRun } from '../../kit/seed.ts';
-import { Ear } from './ear.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
+import { openEar } from './ear.ts';
 import { RaisedTree } from './raised-tree.ts';
 import { served } from './served.ts';
 
@@ -28,7 +28,7 @@ export async function growTrees(count: number): Promise<Counts> {
     const own = { peer, later, tally, past: new Set<string>() };
     const removals: Promise<void>[] = [];
     let tree: RaisedTree | undefined;
-    await using _ear = await Ear.open(peer, (message) => tree?.heard(message));
+    await using _ear = await openEar(peer, (message) => tree?.heard(message));
     for (const one of seeds) {
       tree = new RaisedTree(own, one);
       await tree.raise();

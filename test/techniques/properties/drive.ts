@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Database } from '../../../src/engine/queue.ts';
 import type { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { Counts } from '../../kit/counts.ts';
-import { seedOfThisRun } from '../../kit/seed.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import { command } from './commands.ts';
 import { World } from './world.ts';
 

@@ -2,7 +2,7 @@
 import type { TaskId } from '../../../src/model/task.ts';
 import { Counts } from '../../kit/counts.ts';
 import { inLanes } from '../../kit/lanes.ts';
-import { Chance } from './chance.ts';
+import { hash, seededRandom } from '../../kit/random.ts';
 import { type Life, live, type Player, type Setting } from './life.ts';
 import { conductor, type Dangers, freePlayer, spectator } from './players.ts';
 import type { Program } from './program.ts';
@@ -68,7 +68,7 @@ export async function checkLives(
     /** Interrupted or not, a handler is replayed to the same end by the journal that is left. */
     const freely = async (name: string, dangers: Dangers) => {
       const world = new World(program.seed);
-      const { story } = await play(name, world, freePlayer(new Chance(name, program.seed), dangers));
+      const { story } = await play(name, world, freePlayer(seededRandom(hash(name, program.seed)), dangers));
       if (!story) return;
       const { commits } = world;
       const replayed = await play(`${name}, replayed`, world, spectator);

@@ -2,7 +2,7 @@
 
 import type { RecordedCall } from '../../../src/engine/journal.ts';
 import { Counts } from '../../kit/counts.ts';
-import { Chance } from './chance.ts';
+import { hash, type Random, seededRandom } from '../../kit/random.ts';
 import { type Checked, checkEach } from './checks.ts';
 import { live } from './life.ts';
 import { freePlayer } from './players.ts';
@@ -16,20 +16,20 @@ export async function checkChanges(checked: Checked, programs: Iterable<Program>
   /** Changes of what the handler had not come to yet. */
   let harmless = 0;
   const check = async (program: Program, report: (check: string, what: string) => void) => {
-    const chance = new Chance('changes', program.seed);
+    const random = seededRandom(hash('changes', program.seed));
     const world = new World(program.seed);
-    const commits = 1 + chance.below(6);
+    const commits = 1 + random.below(6);
     const isLast = () => world.commits + 1 >= commits;
-    const player = { ...freePlayer(chance), fate: () => (isLast() ? 'unheard' : 'heard') } as const;
+    const player = { ...freePlayer(random), fate: () => (isLast() ? 'unheard' : 'heard') } as const;
     const begun = await live({ ...checked, program, world, player, stopIf: () => world.commits >= commits });
     if (begun.end.type !== 'stopped') return;
 
     for (let n = 0; n < 4; n++) {
-      const mutation = mutated(program, chance);
+      const mutation = mutated(program, random);
       if (!mutation) continue;
       const future = world.copy();
       const onward = (handler: Program) => {
-        const freely = freePlayer(new Chance('onward', chance.below(2 ** 32)), { atCommit: 0.2 });
+        const freely = freePlayer(seededRandom(hash('onward', random.below(2 ** 32))), { atCommit: 0.2 });
         return live({ ...checked, program: handler, world: future, player: freely });
       };
       const isRecorded = mutation.shows(world.recorded.calls);
@@ -64,15 +64,15 @@ export const mutationKinds = ['added before', 'added beside', 'removed', 'rename
 type Difference = readonly [old: Node, replacement: Node, ...touched: readonly Node[]];
 
 /** A change of one kind of one call that has a name. Undefined if the program has no place for one. */
-function mutated(program: Program, chance: Chance) {
-  const kind = chance.oneOf(mutationKinds);
+function mutated(program: Program, random: Random) {
+  const kind = random.oneOf(mutationKinds);
   const nodes = nodesOf(program.root);
   const id = 1 + Math.max(...nodes.map((one) => one.id));
   const plain = { gives: 'text', failures: 0, attempts: 1, delay: 0, error: 'plain' } as const;
   const added: Node = { kind: 'step', name: 'new', ...plain, id };
   const possible = nodes.flatMap((node) => differencesAt(node, kind, added));
   if (possible.length === 0) return undefined;
-  const [old, replacement, ...nodesTouched] = chance.oneOf(possible);
+  const [old, replacement, ...nodesTouched] = random.oneOf(possible);
   // The names of a program's calls end with the place of their node.
   const touched = nodesTouched.map((node) => `.${node.id}`);
   return {

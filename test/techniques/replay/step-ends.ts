@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ProtocolError, TerminalError } from '../../../src/engine/recorded-error.ts';
 import { HoldfastError } from '../../../src/model/errors.ts';
-import { hash } from './chance.ts';
+import { hash } from '../../kit/random.ts';
 import type { Node } from './program.ts';
 
 export type Step = Extract<Node, { kind: 'step' }>;

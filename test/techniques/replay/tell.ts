@@ -11,7 +11,7 @@ import { ProtocolError } from '../../../src/engine/recorded-error.ts';
 import type { Schema } from '../../../src/engine/schema.ts';
 import { type DurableTool, durableTool } from '../../../src/engine/tool.ts';
 import type { TaskId } from '../../../src/model/task.ts';
-import { hash } from './chance.ts';
+import { hash } from '../../kit/random.ts';
 import type { Node, Program, Pure } from './program.ts';
 import { fails, givenBy, isFailureOf, type Step, text } from './step-ends.ts';
 

@@ -13,7 +13,7 @@ import type { Json } from '../../../src/model/json.ts';
 import type { Failed, Outcome } from '../../../src/model/outcome.ts';
 import { type ActiveTask, openInputs, type Task, type TaskId } from '../../../src/model/task.ts';
 import { aTask } from '../../../src/testing/fixtures.ts';
-import { hash } from './chance.ts';
+import { hash } from '../../kit/random.ts';
 
 /** Something that may happen next, from outside. Its name is the same whenever the same thing may happen. */
 export interface Happening {
