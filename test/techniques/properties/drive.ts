@@ -10,26 +10,21 @@ import { World } from './world.ts';
 const seed = seedOfThisRun();
 export const perRun = 250;
 
-interface Tally {
-  commands: number;
-  /** How often each event and each refusal was seen. */
-  readonly seen: Counts;
-}
-
 /** Runs random sequences of commands, and prints how to run the same ones again. */
 export async function driveRandomly(
   open: () => Promise<{ open: (clock: ManualClock) => Promise<Database>; remove: () => Promise<void> }>,
   connections: number,
   { runs, shrinks = true }: { readonly runs: number; readonly shrinks?: boolean },
-): Promise<Tally> {
+) {
   console.log(`seed ${seed}; to replay, set HOLDFAST_SEED=${seed}`);
-  const tally: Tally = { commands: 0, seen: new Counts() };
+  const tally = { commands: 0, /** How often each event and each refusal was seen. */ seen: new Counts() };
   const sequence = fc.array(command, { minLength: perRun, maxLength: perRun, size: 'max' });
   await fc.assert(
     fc.asyncProperty(sequence, async (commands) => {
       const place = await open();
-      const world = await World.open(place.open, connections, tally.seen);
+      const world = new World(place.open, tally.seen);
       try {
+        await world.open(connections);
         for (const one of commands) {
           await world.perform(one);
           tally.commands++;

@@ -34,20 +34,13 @@ export async function checkEach(
   return problems;
 }
 
-export interface Tally {
-  /** Programs, their passes, entries and commits, and the passes that ended in the middle. */
-  readonly counts: Counts;
-  /** Kinds of calls that were settled, and how often. */
-  readonly settled: Counts;
-  readonly problems: readonly Problem[];
-}
+export type Tally = Awaited<ReturnType<typeof checkLives>>;
 
-export async function checkLives(
-  checked: Checked,
-  programs: Iterable<Program>,
-  enough?: number,
-): Promise<Tally> {
-  const [counts, settled] = [new Counts(), new Counts()];
+export async function checkLives(checked: Checked, programs: Iterable<Program>, enough?: number) {
+  /** Programs, their passes, entries and commits, and the passes that ended in the middle. */
+  const counts = new Counts();
+  /** Kinds of calls that were settled, and how often. */
+  const settled = new Counts();
   const check = async (program: Program, problem: (check: string, what: string) => void) => {
     counts.add('programs');
     const play = async (name: string, world: World, player: Player): Promise<Life> => {

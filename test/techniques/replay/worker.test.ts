@@ -10,13 +10,12 @@ import { openInputs } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { ManualClock } from '../../../src/testing.ts';
 import { hash, seededRandom, seedOfThisRun } from '../../kit/random.ts';
-import { replayOf } from './by-hand.ts';
 import { howToRepeat } from './checks.ts';
+import { replayOf } from './host.ts';
 import { mortalDatabase } from './mortal-database.ts';
 import { freePlayer } from './players.ts';
 import { randomProgram } from './program.ts';
-import { endOf } from './step-ends.ts';
-import { type Effects, subtaskTool, Threw, tell, wrong } from './tell.ts';
+import { type Effects, endOf, subtaskTool, Threw, tell, wrong } from './tell.ts';
 import { someAnswer } from './world.ts';
 
 const seed = seedOfThisRun();
