@@ -1,9 +1,8 @@
 /** Many random trees at once on one server. */
 import { Counts } from '../../kit/counts.ts';
 import { seedOfThisRun } from '../../kit/random.ts';
-import { openEar } from './ear.ts';
 import { RaisedTree } from './raised-tree.ts';
-import { served } from './served.ts';
+import { openEar, served } from './served.ts';
 
 const gardeners = 12;
 
