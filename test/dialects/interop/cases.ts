@@ -1,7 +1,5 @@
 /** Every case, by the client that it is about. */
 import { sdk } from './2025-11-25/sdk.ts';
-import { sdkResuming } from './2025-11-25/sdk-resuming.ts';
-import { aiSdk } from './ai-sdk.ts';
 import { bothRevisions } from './both-revisions.ts';
 import type { InteropCases } from './case.ts';
 import { commandLines } from './command-lines.ts';
@@ -13,12 +11,10 @@ export { gateway } from './gateway/cases.ts';
 
 /** All but those of the gateway. */
 export const direct: InteropCases = {
-  ...sdkResuming,
-  ...extTasks,
   ...sdk,
+  ...extTasks,
   ...commandLines,
   ...plain,
   ...bothRevisions,
-  ...aiSdk,
   ...ourClient,
 };

@@ -1,5 +1,13 @@
-/** Clients that know nothing of tasks: the SDK's client on 2026-07-28, and the one before it on 2025-11-25. */
+/**
+ * Clients that know nothing of tasks: the SDK's client on 2026-07-28, the one before it on 2025-11-25, and on that too
+ * the MCP client of Vercel's AI SDK.
+ *
+ * Over HTTP the last one asks for the stream that belongs to no request before it has a session, reports the refusal
+ * that it must get (400, as for every request without a session), and goes on without that stream.
+ */
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { createMCPClient, ElicitationRequestSchema, type MCPClientConfig } from '@ai-sdk/mcp';
+import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mcp-stdio';
 import type { Client } from '@modelcontextprotocol/client';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -85,7 +93,46 @@ const older: Cases<Awaited<ReturnType<typeof connectOlder>>> = {
 const http = async ({ url }: World) => connectOlder(new OlderTransport(await url));
 const stdio = () => connectOlder(new StdioClientTransport(stdioFixture));
 
+const title = 'plain and durable tools give ordinary results, and questions come meanwhile';
+
+/** Refused are the requests of this transport for a stream outside of any request. */
+const converse =
+  (open: (world: World) => Promise<MCPClientConfig['transport']>, refused: readonly number[]) =>
+  async (world: World) => {
+    const asked: string[] = [];
+    const refusals: unknown[] = [];
+    const client = await createMCPClient({
+      transport: await open(world),
+      capabilities: { elicitation: {} },
+      onUncaughtError: (error) => refusals.push((error as { statusCode?: number }).statusCode),
+    });
+    client.onElicitationRequest(ElicitationRequestSchema, ({ params }) => {
+      asked.push(params.message);
+      return { action: 'accept', content: { confirm: true } };
+    });
+    const tools = await client.tools();
+    // As a model would call it.
+    const call = async (tool: string, input: object) =>
+      (await tools[tool]!.execute(input, { toolCallId: 'call-1', messages: [] })) as object;
+    says(await call('greet', { name: 'Ada' }), 'Hello, Ada!');
+    says(await call('slow_compute', { seconds: 0.5, label: 'tides' }), 'done tides');
+    says(await call('confirm_delete', { filename: 'notes.txt' }), 'deleted notes.txt');
+    deepEqual(asked, ['Delete notes.txt?']);
+    await rejects(call('failing_job', {}), { code: -32601 });
+    deepEqual(refusals, refused);
+    await client.close();
+  };
+
+const aiSdk: InteropCases = {
+  [`AI SDK over HTTP: ${title}`]: converse(
+    async ({ url }) => ({ type: 'http', url: (await url).href }),
+    [400],
+  ),
+  [`AI SDK over stdio: ${title}`]: converse(async () => new StdioTransport(stdioFixture), []),
+};
+
 export const plain: InteropCases = {
+  ...aiSdk,
   ...casesOf('a client without tasks', async (world) => connectPlain(await world.url), modern),
   ...casesOf('a client of 2025-11-25 over HTTP', http, older),
   ...casesOf('a client of 2025-11-25 over stdio', stdio, older),
