@@ -35,12 +35,6 @@ const clientInfo = { name: 'holdfast-interop', version: '1.0.0' };
 const elicitation = { form: {} };
 const later = { elicitation, extensions: { 'io.modelcontextprotocol/tasks': {} } };
 
-interface Asked {
-  readonly key: string;
-  readonly message: string;
-  readonly taskId: string | undefined;
-}
-
 export type TasksClient = Awaited<ReturnType<typeof connectTasksClient>>;
 
 export async function connectTasksClient(
@@ -55,7 +49,7 @@ export async function connectTasksClient(
   /** The methods of all requests that were sent, and `answer` for each question that was answered. */
   const sent: string[] = [];
   /** The questions that were put to this client. */
-  const asked: Asked[] = [];
+  const asked: { key: string; message: string; taskId: string | undefined }[] = [];
   const pushed: unknown[] = [];
   const send = transport.send.bind(transport);
   transport.send = (message, options) => {

@@ -17,15 +17,12 @@ import type { World } from './world.ts';
 
 export type HandlerByHand = (task: TaskContext) => Promise<unknown>;
 
-/** How a commit ends: all is well; the worker died before it, or after it and before the answer arrived. */
-export type Fate = 'heard' | 'lost' | 'unheard';
-
 export interface Manners {
   readonly lingerMs: number;
   /** How long the store takes. */
   pause(): Promise<void>;
-  /** Of a commit to the journal. */
-  fate(): Fate;
+  /** Of a commit to the journal: all is well; the worker died before it, or after it and before the answer arrived. */
+  fate(): 'heard' | 'lost' | 'unheard';
 }
 
 /** A worker with all the time in the world. */
@@ -69,11 +66,6 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
   let seen = world.task;
   let isStale = false;
 
-  const sees = (task: Task): Task => {
-    isStale = false;
-    seen = task;
-    return seen;
-  };
   const lasting = async <T>(act: () => Promise<T>): Promise<T> => {
     activity.asked++;
     activity.underWay++;
@@ -95,7 +87,8 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
     await manners.pause();
     const fate = toJournal ? manners.fate() : 'heard';
     if (fate === 'lost') return dead();
-    sees(world.update(decide));
+    seen = world.update(decide);
+    isStale = false;
     if (fate === 'unheard') return dead();
     await manners.pause();
   };
@@ -126,7 +119,9 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
         const done = [...awaited.keys()]
           .map((id) => world.read(id))
           .flatMap((subtask) => (subtask?.phase === 'done' ? [[subtask.id, subtask.outcome] as const] : []));
-        return { task: sees(world.task), children: new Map(done), isAll: true };
+        seen = world.task;
+        isStale = false;
+        return { task: seen, children: new Map(done), isAll: true };
       }),
     park(until, batch, calls) {
       const { version } = seen;
