@@ -186,6 +186,6 @@ test('a body that is one byte too long is told so, and one that just fits is rea
 test('a line without end closes a stdio connection, and the server ends as it should', async () => {
   await using scene = await StdioScene.open();
   for (let megabytes = 0; megabytes < 12; megabytes++) scene.write(Buffer.alloc(2 ** 20, 'x'), '');
-  expect(await scene.exit).toEqual([0, null]);
+  expect(await scene.exit).toEqual({ code: 0, signal: null });
   expect(scene.strays).toEqual([]);
 });

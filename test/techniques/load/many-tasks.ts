@@ -2,20 +2,23 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { JsonObject } from '../../../src/model/json.ts';
-import { inLanes, times } from './lanes.ts';
+import { inLanes, times } from '../../kit/lanes.ts';
 import { Peer } from './peer.ts';
 import type { WireTask } from './protocol.ts';
 import type { ServerUnderLoad } from './under-load.ts';
 
 const connections = 64;
 
-interface Called {
-  readonly taskId: string;
+interface Call {
+  readonly tool: string;
+  readonly input?: JsonObject;
   /** What it will be told when it asks. */
-  readonly answers: JsonObject;
+  readonly answers?: JsonObject;
   /** The text that it will end with. */
   readonly says: string;
 }
+
+type Called = Call & { readonly taskId: string };
 
 /** All of them are alive before the first of them ends, and each ends as it should. */
 export async function expectManyToLiveAndEnd(server: ServerUnderLoad, count: number): Promise<void> {
@@ -31,15 +34,19 @@ export async function expectManyToLiveAndEnd(server: ServerUnderLoad, count: num
 
 /** Makes them all, and answers none. */
 async function callAll(peer: Peer, count: number): Promise<Called[]> {
+  const made = (calls: readonly Call[]) =>
+    inLanes(calls, connections, async (call): Promise<Called> => {
+      const { taskId } = await peer.call(call.tool, call.input);
+      return { ...call, taskId };
+    });
   const started = performance.now();
   // These live for as long as nobody answers …
-  const asking = await inLanes(connections, times(count * 0.7), (n) => askName(peer, `Ada ${n}`));
-  const fans = await inLanes(connections, times(count * 0.02), () => fanOut(peer));
+  const asking = await made([...times(count * 0.7).map(askName), ...times(count * 0.02).map(() => fanOut)]);
   // … and these must sleep until the last of them has been made, however slow the machine is.
-  const perTask = (performance.now() - started) / (asking.length + fans.length);
-  const naps = times(count - asking.length - fans.length);
-  const napMs = Math.max(2_000, Math.ceil(4 * naps.length * perTask));
-  return [...asking, ...fans, ...(await inLanes(connections, naps, () => nap(peer, napMs)))];
+  const perTask = (performance.now() - started) / asking.length;
+  const naps = times(count - asking.length);
+  const ms = Math.max(2_000, Math.ceil(4 * naps.length * perTask));
+  return [...asking, ...(await made(naps.map(() => ({ tool: 'nap', input: { ms }, says: 'woke' }))))];
 }
 
 /** Looks at all of them, as often as they say, and answers those that ask, until each is done. */
@@ -47,7 +54,7 @@ async function seeThrough(peer: Peer, called: readonly Called[]): Promise<WireTa
   const ends = new Map<string, WireTask>();
   for (let left = called; left.length > 0; left = left.filter(({ taskId }) => !ends.has(taskId))) {
     const next = pause(1_000);
-    await inLanes(connections, left, async ({ taskId, answers }) => {
+    await inLanes(left, connections, async ({ taskId, answers = {} }) => {
       const task = await peer.get(taskId);
       if (task.status === 'input_required') await peer.update(taskId, answers);
       else if (task.status !== 'working') ends.set(taskId, task);
@@ -69,18 +76,16 @@ function said({ status, result }: WireTask): string {
   return `${status}: ${content[0]!.text}`;
 }
 
-async function askName(peer: Peer, name: string): Promise<Called> {
-  const { taskId } = await peer.call('ask_name');
-  return { taskId, answers: { name: { action: 'accept', content: { name } } }, says: `Hello, ${name}!` };
+function askName(n: number): Call {
+  const name = `Ada ${n}`;
+  const answers = { name: { action: 'accept', content: { name } } };
+  return { tool: 'ask_name', answers, says: `Hello, ${name}!` };
 }
 
-async function fanOut(peer: Peer): Promise<Called> {
-  const { taskId } = await peer.call('fan_out', { children: 2, depth: 1, delayMs: 0, ask: true });
-  const yes: JsonObject = { action: 'accept', content: { confirm: true } };
-  return { taskId, answers: { '1/confirm': yes, '2/confirm': yes }, says: 'parent 1 2' };
-}
-
-async function nap(peer: Peer, ms: number): Promise<Called> {
-  const { taskId } = await peer.call('nap', { ms });
-  return { taskId, answers: {}, says: 'woke' };
-}
+const yes = { action: 'accept', content: { confirm: true } };
+const fanOut: Call = {
+  tool: 'fan_out',
+  input: { children: 2, depth: 1, delayMs: 0, ask: true },
+  answers: { '1/confirm': yes, '2/confirm': yes },
+  says: 'parent 1 2',
+};
