@@ -4,7 +4,7 @@ import { type ConnectTasksOptions, connectTasks, type TaskClient } from 'holdfas
 import { onTestFinished } from 'vitest';
 import { extension } from '../kit/wire.ts';
 import { type Message, RawServer, type RawServerOptions } from '../receiver/raw-server.ts';
-import { discovered } from '../techniques/hostile/server.ts';
+import { discovered, tasksOf2025 } from '../techniques/hostile/server.ts';
 
 export { discovered } from '../techniques/hostile/server.ts';
 export type { Message, RawServer };
@@ -72,8 +72,6 @@ export async function facing(
   const of = (method: string) => server.heard.filter((message) => message.method === method);
   return { server, tasks: await connected(server.open, options), of };
 }
-
-const tasksOf2025 = { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } };
 
 export function refusal(code: number, message: string): { error: object } {
   return { error: { code, message } };

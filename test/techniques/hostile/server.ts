@@ -39,7 +39,22 @@ export class Fault {
 
 export type Says = (asked: Asked) => Wire | Raw | Fault | undefined;
 
-const tools = [{ name: 't', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }];
+export const tasksOf2025 = { tasks: { requests: { tools: { call: {} } }, list: {}, cancel: {} }, tools: {} };
+
+/** What it says unless it is told otherwise. */
+export function usual(revision: Revision, capabilities: Wire): Readonly<Record<string, Wire>> {
+  const tools = [{ name: 't', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }];
+  const serverInfo = { name: 'hostile', version: '1' };
+  return {
+    ...(revision === '2026-07-28' && { 'server/discover': discovered(capabilities) }),
+    initialize: { protocolVersion: '2025-11-25', capabilities, serverInfo },
+    'tools/list': complete({ tools }),
+    'tools/call': created(revision, 'root'),
+    'tasks/update': complete({}),
+    'tasks/cancel': complete({}),
+  };
+}
+
 const unknown = new Fault(-32601, 'Method not found');
 
 export class HostileServer {
@@ -50,7 +65,6 @@ export class HostileServer {
   mostAtOnce = 0;
   #open = 0;
   #sessions = 0;
-  /** What it says unless it is told otherwise. */
   readonly #usual: Readonly<Record<string, Wire>>;
   readonly #server = createServer((request, response) => {
     this.#take(request, response).catch(() => response.destroy());
@@ -58,15 +72,7 @@ export class HostileServer {
 
   constructor(revision: Revision, says: Readonly<Record<string, Says>>, capabilities: Wire) {
     this.says = new Map(Object.entries(says));
-    const serverInfo = { name: 'hostile', version: '1' };
-    this.#usual = {
-      ...(revision === '2026-07-28' && { 'server/discover': discovered(capabilities) }),
-      initialize: { protocolVersion: '2025-11-25', capabilities, serverInfo },
-      'tools/list': complete({ tools }),
-      'tools/call': created(revision, 'root'),
-      'tasks/update': complete({}),
-      'tasks/cancel': complete({}),
-    };
+    this.#usual = usual(revision, capabilities);
   }
 
   async listen(): Promise<this> {
