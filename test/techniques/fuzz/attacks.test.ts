@@ -10,7 +10,7 @@ import { draftOf } from './draft.ts';
 import { read } from './oracle.ts';
 import { type Header, type Loose, request, textOf } from './requests.ts';
 import { openScene, type Scene } from './scene.ts';
-import { Shooter } from './shots.ts';
+import { shooterAt } from './shots.ts';
 import { withoutTasks } from './stage.ts';
 import { StdioScene } from './stdio-scene.ts';
 import { rawRequest } from './wire.ts';
@@ -100,7 +100,7 @@ describe('a client that goes away', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const connections = () => new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
-    const shooter = new Shooter(port);
+    const shooter = shooterAt(port);
     return {
       port,
       shooter,

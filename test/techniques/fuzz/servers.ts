@@ -11,7 +11,7 @@ import type { Loose } from './requests.ts';
 import { tampered } from './scene.ts';
 import { type SessionDialect, sessionDialects } from './session-methods.ts';
 import { secondPage, sessionFront } from './session-scene.ts';
-import { Shooter } from './shots.ts';
+import { type Shooter, shooterAt } from './shots.ts';
 import { askOver, setStage } from './stage.ts';
 import { HttpTalk, sessionOnAPipe } from './talk.ts';
 
@@ -47,7 +47,7 @@ function underFire(face: 'http' | 'stdio'): Promise<ServerUnderLoad> {
 }
 
 function shooterOf({ url }: ServerUnderLoad, token: string): Shooter {
-  return new Shooter(Number(new URL(url).port), [['Authorization', `Bearer ${token}`]]);
+  return shooterAt(Number(new URL(url).port), [['Authorization', `Bearer ${token}`]]);
 }
 
 /** Of the revision without sessions. */
