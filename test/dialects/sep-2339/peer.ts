@@ -1,7 +1,7 @@
 /** A client that keeps to `tasks/continue`, over whatever carries its requests. */
 import type { Message } from '../revision-2025-11-25/peer.ts';
 
-export const draft = 'sep-2339';
+export const draft = 'sep-2339' as const;
 
 export const accept = (content: object) => ({ action: 'accept', content });
 

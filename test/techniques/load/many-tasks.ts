@@ -9,16 +9,13 @@ import type { ServerUnderLoad } from './under-load.ts';
 
 const connections = 64;
 
-interface Call {
-  readonly tool: string;
-  readonly input?: JsonObject;
+interface Called {
+  readonly taskId: string;
   /** What it will be told when it asks. */
-  readonly answers?: JsonObject;
+  readonly answers: JsonObject;
   /** The text that it will end with. */
   readonly says: string;
 }
-
-type Called = Call & { readonly taskId: string };
 
 /** All of them are alive before the first of them ends, and each ends as it should. */
 export async function expectManyToLiveAndEnd(server: ServerUnderLoad, count: number): Promise<void> {
@@ -34,19 +31,15 @@ export async function expectManyToLiveAndEnd(server: ServerUnderLoad, count: num
 
 /** Makes them all, and answers none. */
 async function callAll(peer: Peer, count: number): Promise<Called[]> {
-  const made = (calls: readonly Call[]) =>
-    inLanes(calls, connections, async (call): Promise<Called> => {
-      const { taskId } = await peer.call(call.tool, call.input);
-      return { ...call, taskId };
-    });
   const started = performance.now();
   // These live for as long as nobody answers …
-  const asking = await made([...times(count * 0.7).map(askName), ...times(count * 0.02).map(() => fanOut)]);
+  const asking = await inLanes(times(count * 0.7), connections, (n) => askName(peer, `Ada ${n}`));
+  const fans = await inLanes(times(count * 0.02), connections, () => fanOut(peer));
   // … and these must sleep until the last of them has been made, however slow the machine is.
-  const perTask = (performance.now() - started) / asking.length;
-  const naps = times(count - asking.length);
-  const ms = Math.max(2_000, Math.ceil(4 * naps.length * perTask));
-  return [...asking, ...(await made(naps.map(() => ({ tool: 'nap', input: { ms }, says: 'woke' }))))];
+  const perTask = (performance.now() - started) / (asking.length + fans.length);
+  const naps = times(count - asking.length - fans.length);
+  const napMs = Math.max(2_000, Math.ceil(4 * naps.length * perTask));
+  return [...asking, ...fans, ...(await inLanes(naps, connections, () => nap(peer, napMs)))];
 }
 
 /** Looks at all of them, as often as they say, and answers those that ask, until each is done. */
@@ -54,7 +47,7 @@ async function seeThrough(peer: Peer, called: readonly Called[]): Promise<WireTa
   const ends = new Map<string, WireTask>();
   for (let left = called; left.length > 0; left = left.filter(({ taskId }) => !ends.has(taskId))) {
     const next = pause(1_000);
-    await inLanes(left, connections, async ({ taskId, answers = {} }) => {
+    await inLanes(left, connections, async ({ taskId, answers }) => {
       const task = await peer.get(taskId);
       if (task.status === 'input_required') await peer.update(taskId, answers);
       else if (task.status !== 'working') ends.set(taskId, task);
@@ -76,16 +69,18 @@ function said({ status, result }: WireTask): string {
   return `${status}: ${content[0]!.text}`;
 }
 
-function askName(n: number): Call {
-  const name = `Ada ${n}`;
-  const answers = { name: { action: 'accept', content: { name } } };
-  return { tool: 'ask_name', answers, says: `Hello, ${name}!` };
+async function askName(peer: Peer, name: string): Promise<Called> {
+  const { taskId } = await peer.call('ask_name');
+  return { taskId, answers: { name: { action: 'accept', content: { name } } }, says: `Hello, ${name}!` };
 }
 
-const yes = { action: 'accept', content: { confirm: true } };
-const fanOut: Call = {
-  tool: 'fan_out',
-  input: { children: 2, depth: 1, delayMs: 0, ask: true },
-  answers: { '1/confirm': yes, '2/confirm': yes },
-  says: 'parent 1 2',
-};
+async function fanOut(peer: Peer): Promise<Called> {
+  const { taskId } = await peer.call('fan_out', { children: 2, depth: 1, delayMs: 0, ask: true });
+  const yes: JsonObject = { action: 'accept', content: { confirm: true } };
+  return { taskId, answers: { '1/confirm': yes, '2/confirm': yes }, says: 'parent 1 2' };
+}
+
+async function nap(peer: Peer, ms: number): Promise<Called> {
+  const { taskId } = await peer.call('nap', { ms });
+  return { taskId, answers: {}, says: 'woke' };
+}
