@@ -1,8 +1,8 @@
 /** Every dialect as one caller speaks it, down to the bytes that come back. */
 import { opened } from '../dialects/drafts/peer.ts';
 import { extension, subtasks } from '../dialects/drafts/views.ts';
-import { Peer as LaterPeer } from '../dialects/revision-2026-07-28/peer.ts';
 import { related, taskKey } from '../dialects/sep-1686/requestor.ts';
+import { requestOf } from '../kit/wire.ts';
 
 /** What came back, without what differs from one moment to the next. */
 export interface Answer {
@@ -66,10 +66,15 @@ async function original(place: Place): Promise<Face> {
 }
 
 async function later({ url, token }: Place, ...extensions: readonly string[]): Promise<Face> {
-  const meta = new LaterPeer(url, {
-    extensions: Object.fromEntries(extensions.map((name) => [name, {}])),
-    elicitation: { form: {} },
-  }).meta();
+  const meta = requestOf(
+    '',
+    '',
+    {},
+    {
+      extensions: Object.fromEntries(extensions.map((name) => [name, {}])),
+      elicitation: { form: {} },
+    },
+  ).params._meta;
   return {
     send({ method = '', params = {}, ...message }, signal) {
       const name = method === 'tools/call' ? params.name : params.taskId;
