@@ -1,14 +1,10 @@
 /** A server with a dashboard on a database of its own, and pages of its tasks in a real browser. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, type DurableTool, type Tasks } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import type { BrowserContext, Page } from 'playwright-core';
-import { onTestFinished } from 'vitest';
 import type { TaskStory } from '../../src/operator/api.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
+import { serve } from '../kit/serve.ts';
 import { builtDashboard } from './built.ts';
 
 export const operatorToken = 'operator-0123456789abcdef';
@@ -32,20 +28,9 @@ interface DeskOptions {
 
 export async function startDesk({ tools, works = true }: DeskOptions): Promise<Desk> {
   await builtDashboard();
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-desk-'));
-  const file = join(folder, 'tasks.db');
+  const file = temporaryFile();
   const tasks = createTasks({ tools, audit: true, store: sqlite(file) });
-  const factory = () => {
-    const mcp = new McpServer({ name: 'desk', version: '1' });
-    tasks.attach(mcp);
-    return mcp;
-  };
-  const operator = { token: operatorToken };
-  const server = await serveHttp(tasks, factory, { port: 0, stopOn: [], grace: '100ms', operator });
-  onTestFinished(async () => {
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  const server = await serve(tasks, { grace: '100ms', operator: { token: operatorToken } });
   if (works) await tasks.work();
   const dashboard = server.dashboard!;
   const ask = (path: string, init: RequestInit = {}) =>
