@@ -29,9 +29,7 @@ export type Line =
   /** A reader was shown the task in this version. */
   | { readonly kind: 'read'; readonly id: TaskId; readonly version: number; readonly outcome?: Outcome }
   | { readonly kind: 'refused'; readonly name: string }
-  | { readonly kind: 'backedUp'; readonly file: string }
-  | { readonly kind: 'failed'; readonly error: string }
-  | { readonly kind: 'closed' };
+  | { readonly kind: 'failed'; readonly error: string };
 
 export const say: (line: Line) => void = print;
 

@@ -9,14 +9,10 @@ import { committed, type Line } from './acknowledgement.ts';
 import { answerTo, owners, tools } from './load.ts';
 
 /** Returns the tasks that were still alive when the time was up; none, if nothing is stuck. */
-export async function finishEverything(
-  database: Database,
-  say: (line: Line) => void,
-  withinMs = 60_000,
-): Promise<Task[]> {
+export async function finishEverything(database: Database, say: (line: Line) => void): Promise<Task[]> {
   for (const started = performance.now(); ; await pause(20)) {
     const live = await liveTasks(database);
-    if (live.length === 0 || performance.now() - started > withinMs) return live;
+    if (live.length === 0 || performance.now() - started > 60_000) return live;
     await Promise.all(
       live.filter(({ phase }) => phase === 'waiting').map((task) => answerAll(database, task, say)),
     );

@@ -8,22 +8,7 @@ import type { Change, Verdict } from '../../../src/engine/change.ts';
 import { claimTasks } from '../../../src/engine/claims.ts';
 import type { Claim, Claimed, Database } from '../../../src/engine/queue.ts';
 import type { Reach } from '../../../src/engine/store.ts';
-import {
-  answer,
-  ask,
-  cancel,
-  complete,
-  create,
-  fail,
-  park,
-  passDeadline,
-  purge,
-  record,
-  release,
-  report,
-  startChild,
-  withdraw,
-} from '../../../src/engine/transitions.ts';
+import * as rules from '../../../src/engine/transitions.ts';
 import { Refusal, TaskMoved } from '../../../src/model/errors.ts';
 import { newId } from '../../../src/model/id.ts';
 import type { InputRequest, InputResponse } from '../../../src/model/input.ts';
@@ -94,16 +79,11 @@ export class Load {
     while (!this.#stopped) await this.#lawfully(act);
   }
 
-  /** True if nothing was refused. */
-  async #lawfully(act: () => Promise<unknown>): Promise<boolean> {
-    try {
-      await act();
-      return true;
-    } catch (error) {
+  async #lawfully(act: () => Promise<unknown>): Promise<void> {
+    await act().catch((error) => {
       if (!(error instanceof Refusal)) throw error;
       this.#say({ kind: 'refused', name: error.name });
-      return false;
-    }
+    });
   }
 
   async #commit(change: Promise<Change>): Promise<Task> {
@@ -137,7 +117,7 @@ export class Load {
     const offers = this.#random.chance(0.2) ? await this.#database.queue.offers(tools, 1, new Set()) : [];
     const holder = offers[0] && { name: offers[0].holder, leaseMs: longLeaseMs };
     const task = await this.#commit(
-      this.#database.store.create(undefined, () => create(undefined, request, Date.now(), holder)),
+      this.#database.store.create(undefined, () => rules.create(undefined, request, Date.now(), holder)),
     );
     if (holder) await this.#pass({ task, claim: { taskId: task.id, epoch: task.epoch } });
   }
@@ -156,7 +136,7 @@ export class Load {
     };
     const scope = { owner: request.owner, tool: request.tool, key };
     const task = await this.#commit(
-      this.#database.store.create(scope, (existing) => create(existing, request, Date.now())),
+      this.#database.store.create(scope, (existing) => rules.create(existing, request, Date.now())),
     );
     this.#say({ kind: 'keyed', key, id: task.id });
   }
@@ -205,23 +185,23 @@ export class Load {
     if (draw < 0.5) {
       // Steps that end together are journaled by commands of the same batch.
       const recorded = Array.from({ length: this.#random.between(1, 3) }, () =>
-        this.#update('task', id, (now) => record(now, claim, [{ entry: newId() }], Date.now())),
+        this.#update('task', id, (now) => rules.record(now, claim, [{ entry: newId() }], Date.now())),
       );
       return (await Promise.all(recorded)).at(-1)!;
     }
     if (draw < 0.6) {
       const said = { message: 'At work', progress: { done: this.#random.between(0, 10), total: 10 } };
-      return this.#update('task', id, (now) => report(now, claim, said, Date.now()));
+      return this.#update('task', id, (now) => rules.report(now, claim, said, Date.now()));
     }
     if (draw < 0.75) {
       const key = this.#random.oneOf(['approval', 'review']);
       const asked = { key, request: question };
-      return this.#update('task', id, (now) => ask(now, claim, asked, Date.now(), [{ key }]));
+      return this.#update('task', id, (now) => rules.ask(now, claim, asked, Date.now(), [{ key }]));
     }
     if (draw < 0.9 && task.depth < 3 && task.childCount < 4) {
       const request = this.#request();
       const journal = [{ child: request.id }];
-      return this.#update('task', id, (now) => startChild(now, claim, request, Date.now(), journal));
+      return this.#update('task', id, (now) => rules.startChild(now, claim, request, Date.now(), journal));
     }
     await pause(this.#random.between(0, 8));
     return task;
@@ -235,17 +215,19 @@ export class Load {
     const failure = { kind: 'failure', message: `Broken ${newId()}` } as const;
     if (draw < (waits ? 0.6 : 0.15)) await this.#park(task, claim, waits);
     else if (draw < 0.8)
-      await this.#update('lineage', id, (around) => complete(around, claim, result, Date.now(), ['end']));
+      await this.#update('lineage', id, (around) =>
+        rules.complete(around, claim, result, Date.now(), ['end']),
+      );
     else if (draw < 0.9)
-      await this.#update('family', id, (around) => fail(around, claim, failure, Date.now()));
-    else await this.#update('task', id, (now) => release(now, claim, Date.now()));
+      await this.#update('family', id, (around) => rules.fail(around, claim, failure, Date.now()));
+    else await this.#update('task', id, (now) => rules.release(now, claim, Date.now()));
   }
 
   async #park({ id, version }: Task, claim: Claim, waits: boolean): Promise<void> {
     const until = waits && this.#random.chance(0.7) ? null : Date.now() + this.#random.between(5, 100);
     try {
       const rest = { seenVersion: version, until };
-      await this.#update('task', id, (now) => park(now, claim, rest, Date.now()));
+      await this.#update('task', id, (now) => rules.park(now, claim, rest, Date.now()));
     } catch (error) {
       if (!(error instanceof TaskMoved)) throw error;
       const moved = await this.#database.store.get(id);
@@ -284,7 +266,7 @@ export class Load {
     const live = all.filter((task) => task.phase !== 'done');
     if (live.length === 0 || !this.#random.chance(0.02)) return;
     const { id: cancelled } = this.#random.oneOf(live);
-    await this.#update('family', cancelled, (around) => cancel(around, Date.now(), newId()));
+    await this.#update('family', cancelled, (around) => rules.cancel(around, Date.now(), newId()));
   }
 
   async #respond(task: Task): Promise<void> {
@@ -292,21 +274,21 @@ export class Load {
     const draw = this.#random.next();
     if (draw < 0.6) {
       const responses = Object.fromEntries(keys.map((key) => [key, answerTo(key)]));
-      await this.#update('task', task.id, (now) => answer(now, responses, Date.now()));
+      await this.#update('task', task.id, (now) => rules.answer(now, responses, Date.now()));
     } else if (draw < 0.7) {
-      await this.#update('task', task.id, (now) => withdraw(now, keys.slice(0, 1), Date.now()));
+      await this.#update('task', task.id, (now) => rules.withdraw(now, keys.slice(0, 1), Date.now()));
     } else if (draw < 0.75) {
       const unfit = { [keys[0]!]: { action: 'accept', content: {} } };
-      await this.#update('task', task.id, (now) => answer(now, unfit, Date.now()));
+      await this.#update('task', task.id, (now) => rules.answer(now, unfit, Date.now()));
     }
   }
 
   async #tidy(): Promise<void> {
     const { store } = this.#database;
-    const rules = { deadline: passDeadline, purge } as const;
+    const ends = { deadline: rules.passDeadline, purge: rules.purge } as const;
     for (const what of ['deadline', 'purge'] as const) {
       const due = await store.due(what, Date.now(), 20);
-      const end = (id: TaskId) => this.#update('family', id, (around) => rules[what](around, Date.now()));
+      const end = (id: TaskId) => this.#update('family', id, (around) => ends[what](around, Date.now()));
       await Promise.all(due.map((id) => this.#lawfully(() => end(id))));
     }
     await pause(this.#random.between(10, 40));

@@ -11,18 +11,13 @@ import type { HostOptions } from './host.ts';
 import { type Case, problemsOf, reportOf } from './judge.ts';
 import { readLines } from './lines.ts';
 
-export interface Way {
-  readonly name: string;
-  readonly isModern: boolean;
-  readonly drafts: boolean;
-}
-
-export const ways: readonly Way[] = [
+export const ways = [
   { name: '2026-07-28', isModern: true, drafts: false },
   { name: '2025-11-25', isModern: false, drafts: false },
   { name: '2026-07-28 with subtasks', isModern: true, drafts: true },
   { name: '2025-11-25 with every draft', isModern: false, drafts: true },
 ];
+type Way = (typeof ways)[number];
 
 /** Most of a host's short life would be spent reading its sources. */
 function start(program: string, args: readonly string[], cache: string): Program {
