@@ -1,5 +1,5 @@
 /** A server with a dashboard on a database of its own, and pages of its tasks in a real browser. */
-import { createTasks, type DurableTool, type Tasks } from 'holdfast';
+import { createTasks, type DurableTool } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 import type { BrowserContext, Page } from 'playwright-core';
 import type { TaskStory } from '../../src/operator/api.ts';
@@ -9,24 +9,13 @@ import { builtDashboard } from './built.ts';
 
 export const operatorToken = 'operator-0123456789abcdef';
 
-export interface Desk {
-  readonly tasks: Tasks;
-  readonly file: string;
-  readonly dashboard: string;
-  /** The page of a task, as soon as its head is there. */
-  open(context: BrowserContext, id: string): Promise<Page>;
-  story(id: string): Promise<TaskStory>;
-  act(id: string, action: string, body?: object): Promise<Response>;
-  stop(): Promise<void>;
-}
-
 interface DeskOptions {
   readonly tools: readonly DurableTool[];
   /** Whether this process works too. */
   readonly works?: boolean;
 }
 
-export async function startDesk({ tools, works = true }: DeskOptions): Promise<Desk> {
+export async function startDesk({ tools, works = true }: DeskOptions) {
   await builtDashboard();
   const file = temporaryFile();
   const tasks = createTasks({ tools, audit: true, store: sqlite(file) });
@@ -42,14 +31,16 @@ export async function startDesk({ tools, works = true }: DeskOptions): Promise<D
     tasks,
     file,
     dashboard,
-    open: async (context, id) => {
+    /** The page of a task, as soon as its head is there. */
+    open: async (context: BrowserContext, id: string): Promise<Page> => {
       const page = await context.newPage();
       await page.goto(`${dashboard}?task=${encodeURIComponent(id)}#token=${operatorToken}`);
       await page.locator('.task-head').waitFor();
       return page;
     },
-    story: async (id) => (await ask(id)).json() as Promise<TaskStory>,
-    act: (id, action, body = {}) => ask(`${id}/${action}`, { method: 'POST', body: JSON.stringify(body) }),
+    story: async (id: string) => (await ask(id)).json() as Promise<TaskStory>,
+    act: (id: string, action: string, body: object = {}) =>
+      ask(`${id}/${action}`, { method: 'POST', body: JSON.stringify(body) }),
     stop: () => server.stop(),
   };
 }

@@ -250,7 +250,7 @@ const everyField: JsonObject = {
   required: ['title', 'mail', 'copies', 'colour'],
 };
 
-function asking(id: string, request: Question['request'], more: readonly Question[] = []): TaskStory {
+function asking(id: string, request: Question['request']): TaskStory {
   const t = present - 26 * minute;
   const asked = t + 20 * second;
   return story(
@@ -268,7 +268,7 @@ function asking(id: string, request: Question['request'], more: readonly Questio
         call({ name: 'typeset', from: t + 400, to: asked - 200, value: { pages: 12 } }),
         call({ kind: 'ask', name: 'order', key: 'order', from: asked, to: null }),
       ],
-      questions: [...more, { key: 'order', state: 'open', askedAt: asked, request }],
+      questions: [{ key: 'order', state: 'open', askedAt: asked, request }],
     },
   );
 }

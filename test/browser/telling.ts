@@ -7,16 +7,12 @@ import { listen } from '../kit/port.ts';
 import { builtDashboard } from './built.ts';
 import { present } from './stories.ts';
 
-export interface Telling {
-  /** The address of a task's page, with the time at which its story is told. */
-  pageOf(id: string): string;
-  readonly origin: string;
-}
+export type Telling = Awaited<ReturnType<typeof tell>>;
 
 export async function tell(
   stories: readonly TaskStory[],
   finished: (close: () => void) => void = onTestFinished,
-): Promise<Telling> {
+) {
   await builtDashboard();
   const files = new DashboardFiles();
   const server = createServer(async (req, res) => {
@@ -48,6 +44,7 @@ export async function tell(
   });
   return {
     origin,
-    pageOf: (id) => `${origin}/operator/?task=${encodeURIComponent(id)}#token=anybody&now=${present}`,
+    /** The address of a task's page, with the time at which its story is told. */
+    pageOf: (id: string) => `${origin}/operator/?task=${encodeURIComponent(id)}#token=anybody&now=${present}`,
   };
 }
