@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { sources } from '../kit/process.ts';
 import { ServerProcess } from '../kit/server-process.ts';
-import { compileCache, temporaryFolder } from './terminal.ts';
+import { temporaryFolder } from './terminal.ts';
 
 /** The command that starts it, with its tasks in a folder. */
 export function serverIn(folder: string): string[] {
@@ -15,8 +15,7 @@ export class Fixture extends ServerProcess {
 
   constructor(...more: string[]) {
     const folder = temporaryFolder();
-    const env = { ...process.env, ...compileCache };
-    super((port) => [...serverIn(folder), '--port', port, ...more], { env });
+    super((port) => [...serverIn(folder), '--port', port, ...more]);
     this.store = `sqlite:${join(folder, 'tasks.db')}`;
   }
 }

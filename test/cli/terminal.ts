@@ -4,7 +4,6 @@ import { mkdirSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { atEnd, temporaryFolder as folderOfFile } from '../kit/lifetime.ts';
 import { Program } from '../kit/process.ts';
-import { until } from '../kit/until.ts';
 import { Screen } from './screen.ts';
 
 export const root = join(import.meta.dirname, '../..');
@@ -21,12 +20,11 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(base, 'x-'));
 }
 
-/** A hundred processes compile the same files: once is enough. */
-export const compileCache: NodeJS.ProcessEnv = { NODE_COMPILE_CACHE: join(base, 'compiled') };
-
 /** Without what npm and the tests were told: commands word their advice by it. */
 const environment: NodeJS.ProcessEnv = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(npm_|VITEST|NODE_|NO_COLOR|FORCE_COLOR)/.test(name)),
+  Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|VITEST|NODE_(?!COMPILE_CACHE)|NO_COLOR|FORCE_COLOR)/.test(name),
+  ),
 );
 
 /** Somebody with data of their own. */
@@ -68,20 +66,27 @@ export interface Ended {
 /** A group of its own: shells must go with what they started. */
 class InOwnGroup extends Program {
   constructor(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv, stdio: SpawnOptions['stdio']) {
-    super(command, { cwd, env: { ...environment, ...compileCache, ...env }, detached: true, stdio });
+    super(command, { cwd, env: { ...environment, ...env }, detached: true, stdio });
     started.push(this);
   }
 
-  /** What the pattern finds in a text that grows. Throws if the process ends first. */
-  protected async find(pattern: RegExp, text: () => string): Promise<RegExpExecArray> {
-    let hasEnded = false;
-    void this.exit.then(() => {
-      hasEnded = true;
+  /** What the pattern finds in a text that changes with what is written. Rejects if the process ends first. */
+  protected find(pattern: RegExp, text: () => string): Promise<RegExpExecArray> {
+    const { stdout, stderr } = this.child;
+    const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>();
+    const look = () => {
+      const found = pattern.exec(text());
+      if (found) resolve(found);
+    };
+    const fail = () => reject(new Error(`${pattern} did not come:\n${text()}\n${this.complaints}`));
+    const timer = setTimeout(fail, 60_000);
+    void this.exit.then(fail);
+    for (const stream of [stdout, stderr]) stream?.on('data', look);
+    look();
+    return promise.finally(() => {
+      clearTimeout(timer);
+      for (const stream of [stdout, stderr]) stream?.off('data', look);
     });
-    await until(() => hasEnded || pattern.test(text())).catch(() => {});
-    const found = pattern.exec(text());
-    if (!found) throw new Error(`${pattern} did not come:\n${text()}\n${this.complaints}`);
-    return found;
   }
 }
 
@@ -135,6 +140,7 @@ export class Terminal extends InOwnGroup {
     this.child.stdin!.write(keys);
   }
 
+  /** Right after something was drawn: what is drawn for the old width after this would spoil the screen. */
   resize(columns: number): void {
     this.screen.resize(columns);
     execFileSync('stty', ['-F', this.#device!, 'cols', String(columns)]);
