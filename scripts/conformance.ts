@@ -2,10 +2,9 @@
 
 import { type Part, runOthers, runTasks } from '../test/dialects/conformance/run.ts';
 import { suiteVersion } from '../test/dialects/conformance/suite.ts';
-import type { Tally } from '../test/dialects/conformance/tally.ts';
-import { closingLine, total } from '../test/dialects/conformance/verdict.ts';
+import { closingLine, type Tally, total } from '../test/dialects/conformance/verdict.ts';
 
-console.log(`@modelcontextprotocol/conformance ${await suiteVersion()}`);
+console.log(`@modelcontextprotocol/conformance ${suiteVersion}`);
 const [tasks, others] = await Promise.all([runTasks(), runOthers()]);
 console.log('\nThe Tasks extension:');
 show(tasks);

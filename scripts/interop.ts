@@ -11,7 +11,7 @@ const timeoutMs = 120_000;
 process.on('unhandledRejection', (error: Error) => console.log(`left behind: ${error.message}`));
 
 const world = new World();
-const cases = [...direct, ...gateway];
+const cases = Object.entries({ ...direct, ...gateway });
 const queue = cases.values();
 let passed = 0;
 
@@ -21,7 +21,7 @@ async function late(): Promise<never> {
 }
 
 async function work(): Promise<void> {
-  for (const { title, run } of queue)
+  for (const [title, run] of queue)
     try {
       await Promise.race([run(world), late()]);
       console.log(`ok ${title}`);

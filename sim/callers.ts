@@ -8,6 +8,7 @@ import {
   type TaskClient,
   type TaskHandle,
 } from '../src/client.ts';
+import type { JsonObject } from '../src/model/json.ts';
 import { pause } from '../src/model/runtime.ts';
 import { type Fleet, type OwnerName, tokens } from './fleet.ts';
 import { answerTo, expectedOf, type Program, randomProgram } from './programs.ts';
@@ -17,9 +18,16 @@ import type { SimProcess } from './world.ts';
 export const speeches = ['2026-07-28', '2025-11-25', 'drafts', 'sep-1686'] as const;
 export type Speech = (typeof speeches)[number];
 
-const manners = { wait: 50, cancel: 15, crash: 12, 'come back': 12, 'call twice': 11 } as const;
+const manners = { wait: 45, cancel: 15, 'come back': 15, 'call twice': 15, crash: 10 } as const;
 export type Manner = keyof typeof manners;
 export const mannerKinds = Object.keys(manners) as Manner[];
+
+interface Call {
+  readonly program: Program;
+  readonly manner: Manner;
+  readonly key: string;
+  isOver: boolean;
+}
 
 export class Caller {
   readonly #fleet: Fleet;
@@ -27,12 +35,13 @@ export class Caller {
   readonly #speech: Speech;
   readonly #random: Random;
   readonly #name: string;
+  /** On its disk, as it were. */
   readonly #handles = memoryHandles();
   readonly #count: (what: string) => void;
+  readonly #calls: Call[] = [];
   #process: SimProcess;
   #connected: Promise<TaskClient> | undefined;
-  /** Calls that are not over. */
-  open = 0;
+  #lives = 1;
 
   constructor(fleet: Fleet, name: string, owner: OwnerName, speech: Speech, count: (what: string) => void) {
     this.#fleet = fleet;
@@ -44,66 +53,111 @@ export class Caller {
     this.#process = fleet.world.process(name);
   }
 
-  /** Makes so many calls, one after the other, and sees each to its end. */
+  /** The calls that are not over. */
+  get open(): readonly string[] {
+    return this.#calls.filter(({ isOver }) => !isOver).map(({ program }) => program.name);
+  }
+
+  /** Makes so many calls, and sees each to its end. */
   start(calls: number): void {
-    this.open = calls;
     for (let n = 0; n < calls; n++) {
       const program = randomProgram(this.#random, `${this.#name}${n}`);
       const manner = this.#random.weighted(manners);
-      const at = this.#random.between(100, 40_000);
-      this.#fleet.world.outside.setTimer(() => this.#begin(program, manner), at);
+      const call: Call = { program, manner, key: `key of ${program.name} 0123456789`, isOver: false };
+      this.#calls.push(call);
+      const { outside } = this.#fleet.world;
+      outside.setTimer(
+        () => {
+          this.#count(manner);
+          this.#count(this.#speech);
+          this.#see(call);
+          if (manner === 'crash') outside.setTimer(() => this.#crash(), this.#random.between(1, 10_000));
+        },
+        this.#random.between(100, 40_000),
+      );
     }
   }
 
-  #begin(program: Program, manner: Manner): void {
-    this.#count(manner);
-    this.#count(this.#speech);
+  /** The host dies, and its successor takes up what it had begun. */
+  #crash(): void {
+    this.#fleet.witness.note(`${this.#name} is killed`);
+    const begun = this.#seen;
+    this.#process.kill();
+    this.#connected = undefined;
+    this.#process = this.#fleet.world.process(`${this.#name}${"'".repeat(this.#lives++)}`);
+    this.#seen = new Set();
+    for (const call of begun) if (!call.isOver) this.#see(call);
+  }
+
+  #seen = new Set<Call>();
+
+  #see(call: Call): void {
+    this.#seen.add(call);
     this.#process.receive(() => {
-      this.#see(program, manner)
-        .catch((error) =>
-          this.#fleet.witness.complain(`${program.name}: its caller got ${error?.stack ?? error}`),
-        )
-        .finally(() => this.open--);
+      this.#toTheEnd(call).then(
+        () => (call.isOver = true),
+        (error) => {
+          call.isOver = true;
+          this.#fleet.witness.complain(`${call.program.name}: its caller got ${error?.stack ?? error}`);
+        },
+      );
     }, 1);
   }
 
-  async #see(program: Program, manner: Manner): Promise<void> {
+  async #toTheEnd(call: Call): Promise<void> {
+    const { program, manner } = call;
     const { witness } = this.#fleet;
-    const handle = await this.#insist(program.name, async (tasks) =>
-      tasks.call(
-        'play',
-        { program: program as never },
-        { idempotencyKey: `key of ${program.name} 0123456789` },
-      ),
-    );
-    const { taskId } = handle;
-    const id = taskId === undefined ? undefined : this.#storedId(program, taskId);
-    if (id !== undefined) witness.acknowledged(id, `was acknowledged to ${this.#name}`);
+    const handle = await this.#begin(call);
     if (manner === 'cancel') {
       await pause(this.#random.between(1, 20_000));
-      if (id !== undefined) witness.mayCancel(id);
+      witness.mayCancel(program.name);
       await handle.cancel().catch(() => {});
     }
-    const result = await this.#result(program, handle, manner);
-    const expected = expectedOf(program);
-    if (result === 'cancelled') {
-      if (manner !== 'cancel') witness.complain(`${program.name}: its caller was told that it is cancelled`);
-      return;
+    if (manner === 'call twice' && this.#speech !== 'sep-1686') {
+      const other = await this.#insist(program.name, (tasks) => this.#call(tasks, call));
+      if (other.taskId !== handle.taskId)
+        witness.complain(`${program.name}: called twice with one key, it is two tasks`);
     }
+    let result: JsonObject;
+    try {
+      result = await this.#result(handle, manner);
+    } catch (error) {
+      if (error instanceof TaskCancelled) {
+        if (manner !== 'cancel')
+          witness.complain(`${program.name}: its caller was told that it is cancelled`);
+        return;
+      }
+      // Nothing was promised: it never got through.
+      if (!witness.hasPlayed(program.name)) return this.#toTheEnd(call);
+      throw error;
+    }
+    const expected = expectedOf(program);
     const text = (result.content as readonly { text: string }[])[0]?.text;
     if ('fails' in expected ? !result.isError : text !== expected.result)
       witness.complain(`${program.name}: its caller got ${text} instead of ${JSON.stringify(expected)}`);
   }
 
-  async #result(program: Program, handle: TaskHandle, manner: Manner) {
-    if (manner === 'come back') {
-      await pause(this.#random.between(1, 60_000));
-      handle.detach();
-      const record = handle.id;
-      const again = await this.#insist(program.name, (tasks) => tasks.resume(record));
-      return again.result().catch(cancelledOnly);
-    }
-    return handle.result().catch(cancelledOnly);
+  /** The handle of a call that was begun before, or of a new one. */
+  async #begin(call: Call): Promise<TaskHandle> {
+    const { program, key } = call;
+    const record = this.#handles.list().find(({ idempotencyKey }) => idempotencyKey === key);
+    if (record) return this.#insist(program.name, (tasks) => tasks.resume(record.id));
+    const handle = await this.#insist(program.name, (tasks) => this.#call(tasks, call));
+    if (handle.taskId !== undefined && this.#speech !== 'sep-1686')
+      this.#fleet.witness.acknowledged(handle.taskId, `was acknowledged to ${this.#name}`);
+    return handle;
+  }
+
+  #call(tasks: TaskClient, { program, key }: Call): Promise<TaskHandle> {
+    return tasks.call('play', { program: program as never }, { idempotencyKey: key });
+  }
+
+  async #result(handle: TaskHandle, manner: Manner): Promise<JsonObject> {
+    if (manner !== 'come back') return handle.result();
+    await pause(this.#random.between(1, 30_000));
+    handle.detach();
+    const again = await this.#insist(this.#name, (tasks) => tasks.resume(handle.id));
+    return again.result();
   }
 
   /** Whoever cannot reach the server tries again: nothing was promised yet. */
@@ -120,47 +174,32 @@ export class Caller {
   }
 
   #connect(): Promise<TaskClient> {
+    const isModern = this.#speech === '2026-07-28';
     const client = new Client(
       { name: this.#name, version: '1' },
-      this.#speech === '2026-07-28' ? { versionNegotiation: { mode: 'auto' } } : {},
+      isModern ? { versionNegotiation: { mode: 'auto' } } : {},
     );
     const headers = { authorization: `Bearer ${tokens[this.#owner]}` };
-    const process = this.#process;
-    this.#connected ??= connectTasks(
-      client,
-      () =>
-        httpTransport(new URL('http://localhost/mcp'), { headers }, undefined, () =>
-          this.#fleet.network.fetchOf(process),
-        ),
-      {
-        handles: this.#handles,
-        server: 'simulated',
-        answer: async (question) => {
-          await pause(this.#random.between(1, 10_000));
-          if (question.kind !== 'form') throw new Error(`Nobody asks ${question.kind}.`);
-          // Not the key: it travels in other forms in some dialects.
-          const [name = '', , key = ''] = question.message.split(' ');
-          return { action: 'accept', content: { answer: answerTo(name, key) } };
-        },
-        ...(this.#speech === 'drafts' && { drafts: 'all' as const }),
-        ...(this.#speech === 'sep-1686' && { dialect: 'sep-1686' as const }),
-        pace: { floorMs: 3_000 },
+    const fetch = this.#fleet.network.fetchOf(this.#process);
+    const transport = () =>
+      httpTransport(new URL('http://localhost/mcp'), { headers }, undefined, () => fetch);
+    this.#connected ??= connectTasks(client, transport, {
+      handles: this.#handles,
+      server: 'simulated',
+      answer: async (question) => {
+        await pause(this.#random.between(1, 10_000));
+        if (question.kind !== 'form') throw new Error(`Nobody asks ${question.kind}.`);
+        // Not the key: it travels in other forms in some dialects.
+        const [name = '', , key = ''] = question.message.split(' ');
+        return { action: 'accept', content: { answer: answerTo(name, key) } };
       },
-    ).catch((error) => {
+      ...(this.#speech === 'drafts' && { drafts: 'all' as const }),
+      ...(this.#speech === 'sep-1686' && { dialect: 'sep-1686' as const }),
+      pace: { floorMs: 3_000 },
+    }).catch((error) => {
       this.#connected = undefined;
       throw error;
     });
     return this.#connected;
   }
-
-  /** As the store knows the task: where requestors name tasks, only the program tells. */
-  #storedId({ name }: Program, taskId: string): string | undefined {
-    if (this.#speech !== 'sep-1686') return taskId;
-    return [...this.#fleet.witness.names].find(([, program]) => program === name)?.[0];
-  }
-}
-
-function cancelledOnly(error: unknown): 'cancelled' {
-  if (error instanceof TaskCancelled) return 'cancelled';
-  throw error;
 }

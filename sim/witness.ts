@@ -45,7 +45,7 @@ export class Witness {
   /** By the name of their program. */
   readonly #expected = new Map<string, Expected>();
   readonly #programs = new Map<TaskId, string>();
-  readonly #cancelled = new Set<TaskId>();
+  readonly #cancelled = new Set<string>();
   readonly #acknowledged: {
     readonly id: TaskId;
     readonly what: string;
@@ -146,7 +146,8 @@ export class Witness {
   #judgeTakeOver(id: TaskId, { holder, renewedAt }: Claim, by: string): void {
     const process = this.#database.processOf(holder);
     if (process && !process.isDead && this.#inFlight.get(`${id} ${process.name}`))
-      if (by === holder) return this.complain(`${this.nameOf(id)}: ${holder} claimed a task whose step it runs`);
+      if (by === holder)
+        return this.complain(`${this.nameOf(id)}: ${holder} claimed a task whose step it runs`);
     if (!process || process.isDead) return;
     const silentMs = this.#world.time - renewedAt;
     if (silentMs < leaseMs)
@@ -202,7 +203,7 @@ export class Witness {
       one;
       one = one.parentId === undefined ? undefined : this.tasks.get(one.parentId)
     )
-      if (this.#cancelled.has(one.id)) return true;
+      if (this.#cancelled.has(this.#programs.get(one.id) ?? '')) return true;
     return false;
   }
 
@@ -282,9 +283,9 @@ export class Witness {
     this.#acknowledged.push({ id, what, holds });
   }
 
-  /** Somebody may have cancelled it. */
-  mayCancel(id: TaskId): void {
-    this.#cancelled.add(id);
+  /** Somebody may have cancelled what plays this program. */
+  mayCancel(program: string): void {
+    this.#cancelled.add(program);
   }
 
   /** At the end, when nothing disturbs any more. */
@@ -316,8 +317,9 @@ export class Witness {
     return this.#known.get(id)?.version ?? 0;
   }
 
-  get names(): ReadonlyMap<TaskId, string> {
-    return this.#programs;
+  /** Whether a task plays this program, or has played it. */
+  hasPlayed(program: string): boolean {
+    return this.#expected.has(program);
   }
 }
 

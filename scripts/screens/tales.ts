@@ -1,6 +1,7 @@
 /** Stories beside those that the tests of the task's page tell. */
 import type { StoryEvent, TaskStory, TaskSummary } from '../../src/operator/api.ts';
-import { call, pass, present, story, summary } from '../../test/browser/stories.ts';
+import { pass, present, story, summary } from '../../test/browser/stories.ts';
+import { call } from '../../test/kit/stories.ts';
 
 const second = 1_000;
 const minute = 60 * second;

@@ -28,6 +28,14 @@ import { checkedResult } from './reply.ts';
 
 export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } from './options.ts';
 
+/** A call that is under way here. */
+interface LiveCall {
+  readonly handle: Handle;
+  readonly over: AbortController;
+  /** Resolves when nothing of it is under way any more. */
+  readonly left: Promise<unknown>;
+}
+
 export class TaskClient implements AsyncDisposable {
   readonly #options: ConnectTasksOptions;
   readonly #connection: Connection;
@@ -37,7 +45,7 @@ export class TaskClient implements AsyncDisposable {
   readonly #questions: PushedQuestions;
   readonly #pace: Pace;
   readonly #gate = new Gate(mostAtOnce);
-  readonly #live = new Map<string, { readonly handle: Handle; readonly over: AbortController }>();
+  readonly #live = new Map<string, LiveCall>();
   readonly #closed = new AbortController();
   readonly #unreachableForMs: number;
   readonly #largestResult: number;
@@ -151,8 +159,10 @@ export class TaskClient implements AsyncDisposable {
 
   /** Takes a handle up again, in whichever process it was made. */
   async resume(id: string, options: Pick<CallOptions, 'answer'> = {}): Promise<TaskHandle> {
-    const live = this.#live.get(id);
-    if (live) return live.handle;
+    // Whoever was detached from a call may come back before its old handle is through.
+    for (let live = this.#live.get(id); live; live = this.#live.get(id))
+      if (live.over.signal.aborted) await live.left;
+      else return live.handle;
     const record = this.#ledger.get(id);
     if (!record) throw new TaskLost(id, 'there is no such handle here.');
     this.#ledger.log(record, 'resumed');
@@ -254,8 +264,7 @@ export class TaskClient implements AsyncDisposable {
         'the host ended before the server answered, and the server cannot be asked whether it was called.';
       return this.#end(handle, record, { kind: 'lost', why });
     }
-    this.#live.set(record.id, { handle, over });
-    this.#send(record, { ...(answer && { answer }) }, over.signal)
+    const left = this.#send(record, { ...(answer && { answer }) }, over.signal)
       .then((begun) => {
         if (!('result' in begun)) return void this.#pursue(handle, begun.record, { ...begun, answer }, over);
         this.#answered(record, begun.result, over, handle);
@@ -265,6 +274,7 @@ export class TaskClient implements AsyncDisposable {
         this.#live.delete(record.id);
         this.#failed(handle, record, over.signal.aborted ? new Detached() : error);
       });
+    this.#live.set(record.id, { handle, over, left });
     return handle;
   }
 
@@ -309,12 +319,11 @@ export class TaskClient implements AsyncDisposable {
       ...(this.#options.limits && { limits: this.#options.limits }),
     });
     handle.pursued(taskId, pursuit);
-    this.#live.set(record.id, { handle, over });
     this.#ledger.belongs(taskId, record);
     this.#calls.onProgress(record, (progress) => handle.tell({ type: 'progress', taskId, ...progress }));
     if (interim !== undefined)
       runtime.setImmediate(() => handle.tell({ type: 'interim', taskId, text: interim }));
-    race(() => pursuit.run())
+    const left = race(() => pursuit.run())
       .catch(endingOf)
       .then((ending) => this.#end(handle, record, this.#checked(record, ending)))
       .catch((error: unknown) => this.#failed(handle, record, error))
@@ -324,6 +333,7 @@ export class TaskClient implements AsyncDisposable {
         this.#calls.forget(record);
         this.#ledger.release(tasks);
       });
+    this.#live.set(record.id, { handle, over, left });
     return handle;
   }
 

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { createTasks, durableTool } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Home, temporaryFolder, tidyUp } from '../cli/terminal.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { Home, temporaryFolder } from '../cli/terminal.ts';
 
 let store: string;
 let taskId: string;
@@ -17,8 +17,6 @@ beforeAll(async () => {
   await tasks.create('wait', {}, { owner: 'bob' });
   await tasks.cancel(taskId, 'No\x1b[2J longer\nneeded.');
 });
-afterAll(tidyUp);
-
 const audit = (...args: string[]) => new Home().run('audit', '--store', store, ...args);
 
 test('it prints a table, the oldest entries first', async () => {

@@ -8,13 +8,8 @@ import { promisify } from 'node:util';
 const root = join(import.meta.dirname, '../..');
 const dist = join(root, 'dashboard/dist');
 /** All that the dashboard is made of. */
-const sources = [
-  'dashboard/index.html',
-  'dashboard/vite.config.ts',
-  'dashboard/public',
-  'dashboard/src',
-  'src',
-];
+const parts = ['index.html', 'vite.config.ts', 'public', 'src'].map((name) => `dashboard/${name}`);
+const sources = [...parts, 'src'];
 
 /** Builds it if anything is newer than what was built. */
 export async function builtDashboard(): Promise<void> {
@@ -24,17 +19,8 @@ export async function builtDashboard(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-dashboard-'));
   const { NODE_ENV: _, ...env } = process.env;
   const vite = join(root, 'node_modules/vite/bin/vite.js');
-  const args = [
-    vite,
-    'build',
-    join(root, 'dashboard'),
-    '--outDir',
-    folder,
-    '--emptyOutDir',
-    '--logLevel',
-    'warn',
-  ];
-  await promisify(execFile)(process.execPath, args, { env });
+  const args = ['build', join(root, 'dashboard'), '--outDir', folder, '--emptyOutDir', '--logLevel', 'warn'];
+  await promisify(execFile)(process.execPath, [vite, ...args], { env });
   // Names of assets change with what is in them and the page comes last, so that those who are served meanwhile, or
   // build the same at the same time, never see half of it.
   await cp(join(folder, 'assets'), join(dist, 'assets'), { recursive: true });

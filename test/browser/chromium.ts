@@ -8,12 +8,9 @@ export interface Look {
 }
 
 /** All that pages must look right on. */
-export const looks: readonly Required<Look>[] = [
-  { screen: 'desktop', colours: 'light' },
-  { screen: 'desktop', colours: 'dark' },
-  { screen: 'phone', colours: 'light' },
-  { screen: 'phone', colours: 'dark' },
-];
+export const looks: readonly Required<Look>[] = (['desktop', 'phone'] as const).flatMap((screen) =>
+  (['light', 'dark'] as const).map((colours) => ({ screen, colours })),
+);
 
 const screens = {
   desktop: { viewport: { width: 1280, height: 800 } },

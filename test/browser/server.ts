@@ -1,22 +1,21 @@
 /** A real server with the dashboard, its tasks in a file, for browsers to look at. It can be stopped and started again. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, durableTool, type Tasks, TerminalError } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
+import { attached } from '../kit/attached.ts';
 import { builtDashboard } from './built.ts';
 
 export const token = 'operator-0123456789abcdef';
 
+const question = { message: 'Publish it?', schema: z.object({ go: z.boolean() }) };
+
 const approve = durableTool('approve', {}, async (_, task) => {
-  const answer = await task.ask('approval', {
-    message: 'Publish it?',
-    schema: z.object({ go: z.boolean() }),
-  });
+  const answer = await task.ask('approval', question);
   return answer.action === 'accept' ? 'Published.' : 'Left alone.';
 });
 
@@ -38,24 +37,16 @@ export const tools = [
 ] as const;
 
 export class DashboardServer implements AsyncDisposable {
-  readonly #folder: string;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'holdfast-browser-'));
   #port = 0;
-  #tasks!: Tasks;
-  #stop: () => Promise<void> = async () => {};
+  tasks!: Tasks;
+  stop = async () => {};
 
   static async start(): Promise<DashboardServer> {
     await builtDashboard();
-    const server = new DashboardServer(await mkdtemp(join(tmpdir(), 'holdfast-browser-')));
+    const server = new DashboardServer();
     await server.start();
     return server;
-  }
-
-  constructor(folder: string) {
-    this.#folder = folder;
-  }
-
-  get tasks(): Tasks {
-    return this.#tasks;
   }
 
   /** The address of a page; with the token it is for a browser that has none yet. */
@@ -65,31 +56,21 @@ export class DashboardServer implements AsyncDisposable {
 
   /** On the same port and with the same tasks as before. */
   async start(operatorToken = token): Promise<void> {
-    const tasks = createTasks({ store: sqlite(join(this.#folder, 'tasks.db')), tools });
-    const factory = () => {
-      const mcp = new McpServer({ name: 'browser', version: '1' });
-      tasks.attach(mcp);
-      return mcp;
-    };
-    const served = await serveHttp(tasks, factory, {
+    this.tasks = createTasks({ store: sqlite(join(this.#folder, 'tasks.db')), tools });
+    const options = {
       port: this.#port,
       stopOn: [],
       grace: '1s',
       operator: { token: operatorToken },
-    });
+    } as const;
+    const served = await serveHttp(this.tasks, attached(this.tasks), options);
     this.#port = Number(new URL(served.url).port);
-    this.#tasks = tasks;
-    this.#stop = () => served.stop();
-  }
-
-  async stop(): Promise<void> {
-    await this.#stop();
-    this.#stop = async () => {};
+    this.stop = () => served.stop();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    await rm(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

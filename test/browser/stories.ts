@@ -1,6 +1,8 @@
 /** Stories as servers tell them, one for each state of a task's page that is worth a look. */
 import type { JsonObject } from '../../src/model/json.ts';
-import type { CallSpan, PassSpan, Question, TaskStory, TaskSummary } from '../../src/operator/api.ts';
+import type { PassSpan, Question, TaskStory, TaskSummary } from '../../src/operator/api.ts';
+import * as example from '../kit/stories.ts';
+import { call } from '../kit/stories.ts';
 
 /** The present, in all of them. */
 export const present = Date.UTC(2026, 7, 12, 14, 30, 0);
@@ -10,51 +12,26 @@ const minute = 60 * second;
 const hour = 60 * minute;
 
 export function summary(given: Partial<TaskSummary> & { id: string }): TaskSummary {
-  return {
-    owner: 'ann@example.com',
-    tool: 'publish_report',
-    toolVersion: '3',
-    standing: 'running',
-    createdAt: present - minute,
-    updatedAt: present - second,
-    deadlineAt: null,
-    rootId: given.id,
-    childCount: 0,
-    liveChildCount: 0,
-    openQuestions: 0,
-    passes: 1,
-    version: 12,
-    ...given,
-  };
+  const times = { createdAt: present - minute, updatedAt: present - second };
+  return example.summary({ owner: 'ann@example.com', toolVersion: '3', version: 12, ...times, ...given });
 }
 
 export function story(task: TaskSummary, given: Partial<TaskStory> = {}): TaskStory {
-  return {
+  const { createdAt, finishedAt } = task;
+  const reported = { progress: { done: 1, total: 4 }, message: 'Collecting' };
+  return example.story({
     task,
-    origin: { dialect: '2026-07-28', method: 'tools/call' },
     arguments: { topic: 'Tides of the North Sea', pages: 12, sources: ['almanac', 'harbour office'] },
-    purgeAt: task.finishedAt === undefined ? null : task.finishedAt + 24 * hour,
-    wakeAt: null,
-    ancestors: [],
-    children: [],
-    passes: [],
-    calls: [],
-    omittedCalls: 0,
-    questions: [],
+    purgeAt: finishedAt === undefined ? null : finishedAt + 24 * hour,
     events: [
-      { version: 1, at: task.createdAt, event: { type: 'created' } },
-      { version: 2, at: task.createdAt + 8, event: { type: 'claimed', epoch: 1, holder: 'harbour-7#4121' } },
-      { version: 3, at: task.createdAt + 900, event: { type: 'recorded', entries: 2 } },
-      {
-        version: 4,
-        at: task.createdAt + 1_800,
-        event: { type: 'reported', progress: { done: 1, total: 4 }, message: 'Collecting' },
-      },
+      { version: 1, at: createdAt, event: { type: 'created' } },
+      { version: 2, at: createdAt + 8, event: { type: 'claimed', epoch: 1, holder: 'harbour-7#4121' } },
+      { version: 3, at: createdAt + 900, event: { type: 'recorded', entries: 2 } },
+      { version: 4, at: createdAt + 1_800, event: { type: 'reported', ...reported } },
     ],
-    omittedEvents: 0,
     audit: [
       {
-        at: task.createdAt,
+        at: createdAt,
         action: 'created',
         owner: task.owner,
         taskId: task.id,
@@ -63,26 +40,25 @@ export function story(task: TaskSummary, given: Partial<TaskStory> = {}): TaskSt
       },
     ],
     ...given,
-  };
+  });
 }
 
 export function pass(given: Partial<PassSpan> & Pick<PassSpan, 'from'>): PassSpan {
-  return { number: 1, holder: 'harbour-7#4121', to: null, end: 'running', replayed: 0, ...given };
+  return example.pass({ holder: 'harbour-7#4121', ...given });
 }
 
-export function call(given: Partial<CallSpan> & Pick<CallSpan, 'name' | 'from' | 'to'>): CallSpan {
-  return { kind: 'step', pass: 1, state: given.to === null ? 'open' : 'ok', attempts: [], ...given };
-}
+const chapters = ['Springs', 'Neaps', 'Surges', 'Harbours'];
 
 /** A process was killed in the middle; another went on, and repeated nothing that was done. */
 function crashed(): TaskStory {
   const t = present - 3 * minute;
   const at = (s: number) => t + s * second;
+  const family = { tool: 'summarise', parentId: 'task-crashed', rootId: 'task-crashed' };
+  const child = (id: string, given: Partial<TaskSummary>) => summary({ id, ...family, ...given });
   return story(
     summary({
       id: 'task-crashed',
       createdAt: t,
-      standing: 'running',
       statusMessage: 'Drafting chapter 3 of 4',
       progress: { done: 3, total: 4, message: 'Drafting chapter 3 of 4' },
       passes: 2,
@@ -107,12 +83,7 @@ function crashed(): TaskStory {
           ],
           value: { bytes: 48_211 },
         }),
-        call({
-          name: 'outline',
-          from: at(31),
-          to: at(39),
-          value: ['Springs', 'Neaps', 'Surges', 'Harbours'],
-        }),
+        call({ name: 'outline', from: at(31), to: at(39), value: chapters }),
         call({ kind: 'start', name: 'summarise', from: at(39), to: at(39.1), childId: 'task-child-1' }),
         call({ kind: 'start', name: 'summarise', from: at(39.2), to: at(39.3), childId: 'task-child-2' }),
         call({ name: 'draft chapter 1', from: at(40), to: at(49), value: 'The spring tide…' }),
@@ -120,23 +91,8 @@ function crashed(): TaskStory {
         call({ name: 'draft chapter 3', from: at(97), to: null, pass: 2 }),
       ],
       children: [
-        summary({
-          id: 'task-child-1',
-          tool: 'summarise',
-          standing: 'completed',
-          createdAt: at(39),
-          finishedAt: at(72),
-          parentId: 'task-crashed',
-          rootId: 'task-crashed',
-        }),
-        summary({
-          id: 'task-child-2',
-          tool: 'summarise',
-          standing: 'running',
-          createdAt: at(39.2),
-          parentId: 'task-crashed',
-          rootId: 'task-crashed',
-        }),
+        child('task-child-1', { standing: 'completed', createdAt: at(39), finishedAt: at(72) }),
+        child('task-child-2', { createdAt: at(39.2) }),
       ],
     },
   );
@@ -168,6 +124,9 @@ function completed(): TaskStory {
   const at = (s: number) => t + s * second;
   const asked = at(9 * 3_600);
   const end = asked + 41 * minute;
+  const answered = end - 12 * second;
+  const approval = { kind: 'ask', name: 'approval', key: 'approval', pass: 2 } as const;
+  const url = 'https://x.example';
   return story(
     summary({
       id: 'task-completed',
@@ -183,42 +142,21 @@ function completed(): TaskStory {
       passes: [
         pass({ from: at(0.1), to: at(42), end: 'parked' }),
         pass({ number: 2, from: asked - 3 * second, to: asked + second, end: 'parked', replayed: 3 }),
-        pass({
-          number: 3,
-          holder: 'harbour-9#233',
-          from: end - 12 * second,
-          to: end,
-          end: 'ended',
-          replayed: 5,
-        }),
+        pass({ number: 3, holder: 'harbour-9#233', from: answered, to: end, end: 'ended', replayed: 5 }),
       ],
       calls: [
         call({ name: 'find sources', from: at(0.4), to: at(18), value: { found: 14 } }),
         call({ name: 'draft', from: at(18), to: at(41), value: 'A draft of 12 pages' }),
         call({ kind: 'sleep', name: 'until the morning', from: at(41), to: asked - 3 * second, due: asked }),
-        call({
-          kind: 'ask',
-          name: 'approval',
-          key: 'approval',
-          from: asked,
-          to: end - 12 * second,
-          pass: 2,
-          value: { action: 'accept' },
-        }),
-        call({
-          name: 'publish',
-          from: end - 11 * second,
-          to: end - second,
-          pass: 3,
-          value: { url: 'https://x.example' },
-        }),
+        call({ ...approval, from: asked, to: answered, value: { action: 'accept' } }),
+        call({ name: 'publish', from: answered + second, to: end - second, pass: 3, value: { url } }),
       ],
       questions: [
         {
           key: 'approval',
           state: 'answered',
           askedAt: asked,
-          settledAt: end - 12 * second,
+          settledAt: answered,
           request: {
             kind: 'form',
             message: 'Publish “Tides of the North Sea”?',
@@ -270,7 +208,7 @@ function completed(): TaskStory {
             pages: 12,
             published: true,
             apiKey: '[redacted]',
-            chapters: ['Springs', 'Neaps', 'Surges', 'Harbours'],
+            chapters,
           },
         },
       },
@@ -312,7 +250,7 @@ const everyField: JsonObject = {
   required: ['title', 'mail', 'copies', 'colour'],
 };
 
-function asking(id: string, request: Question['request'], more: readonly Question[] = []): TaskStory {
+function asking(id: string, request: Question['request']): TaskStory {
   const t = present - 26 * minute;
   const asked = t + 20 * second;
   return story(
@@ -330,7 +268,7 @@ function asking(id: string, request: Question['request'], more: readonly Questio
         call({ name: 'typeset', from: t + 400, to: asked - 200, value: { pages: 12 } }),
         call({ kind: 'ask', name: 'order', key: 'order', from: asked, to: null }),
       ],
-      questions: [...more, { key: 'order', state: 'open', askedAt: asked, request }],
+      questions: [{ key: 'order', state: 'open', askedAt: asked, request }],
     },
   );
 }

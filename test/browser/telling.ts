@@ -1,22 +1,18 @@
 /** A server that tells given stories: the real files under their real policy, and states that are hard to come by. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { TaskStory } from '../../src/operator/api.ts';
 import { DashboardFiles } from '../../src/server/http/dashboard-files.ts';
+import { listen } from '../kit/port.ts';
 import { builtDashboard } from './built.ts';
 import { present } from './stories.ts';
 
-export interface Telling {
-  /** The address of a task's page, with the time at which its story is told. */
-  pageOf(id: string): string;
-  readonly origin: string;
-}
+export type Telling = Awaited<ReturnType<typeof tell>>;
 
 export async function tell(
   stories: readonly TaskStory[],
   finished: (close: () => void) => void = onTestFinished,
-): Promise<Telling> {
+) {
   await builtDashboard();
   const files = new DashboardFiles();
   const server = createServer(async (req, res) => {
@@ -41,14 +37,14 @@ export async function tell(
       res.end(JSON.stringify(story ?? { error: { message: 'The database is locked.' } }));
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${await listen(server)}`;
   finished(() => {
     server.closeAllConnections();
     server.close();
   });
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     origin,
-    pageOf: (id) => `${origin}/operator/?task=${encodeURIComponent(id)}#token=anybody&now=${present}`,
+    /** The address of a task's page, with the time at which its story is told. */
+    pageOf: (id: string) => `${origin}/operator/?task=${encodeURIComponent(id)}#token=anybody&now=${present}`,
   };
 }

@@ -1,5 +1,5 @@
 /** `holdfast call` and `holdfast tasks` with servers that would keep them waiting. */
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import {
   completed,
   created,
@@ -11,9 +11,7 @@ import {
   task,
 } from '../techniques/hostile/server.ts';
 import { normalised } from './normalised.ts';
-import { Home, tidyUp } from './terminal.ts';
-
-afterAll(() => tidyUp());
+import { Home } from './terminal.ts';
 
 const capabilities = {
   tools: {},

@@ -1,42 +1,21 @@
 /** The server of these tests as a process that can be killed and started again, on the same port and store. */
 import { join } from 'node:path';
-import { Program } from '../kit/process.ts';
-import { compileCache, root, temporaryFolder } from './terminal.ts';
+import { sources } from '../kit/process.ts';
+import { ServerProcess } from '../kit/server-process.ts';
+import { temporaryFolder } from './terminal.ts';
 
-/** How it is started, with its tasks in a folder. */
-export function serverArgs(folder: string): string[] {
-  return [
-    '--conditions=holdfast-source',
-    join(root, 'test/cli/server.ts'),
-    '--store',
-    `sqlite:${join(folder, 'tasks.db')}`,
-  ];
+/** The command that starts it, with its tasks in a folder. */
+export function serverIn(folder: string): string[] {
+  return sources(join(import.meta.dirname, 'server.ts'), '--store', `sqlite:${join(folder, 'tasks.db')}`);
 }
 
-export class Fixture {
-  readonly folder = temporaryFolder();
-  #program: Program | undefined;
-  url = '';
-
-  async start(...more: string[]): Promise<this> {
-    const port = this.url === '' ? '0' : new URL(this.url).port;
-    const command = [process.execPath, ...serverArgs(this.folder), '--port', port, ...more];
-    const env = { ...process.env, ...compileCache() };
-    this.#program = new Program(command, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    this.url = await this.#program.readyUrl();
-    return this;
-  }
-
+export class Fixture extends ServerProcess {
   /** Where its tasks are. */
-  get store(): string {
-    return `sqlite:${join(this.folder, 'tasks.db')}`;
-  }
+  readonly store: string;
 
-  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#program!.child.kill(name);
-  }
-
-  async kill(): Promise<void> {
-    await this.#program?.kill();
+  constructor(...more: string[]) {
+    const folder = temporaryFolder();
+    super((port) => [...serverIn(folder), '--port', port, ...more]);
+    this.store = `sqlite:${join(folder, 'tasks.db')}`;
   }
 }

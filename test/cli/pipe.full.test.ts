@@ -2,16 +2,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Fixture, serverArgs } from './fixture.ts';
+import { Fixture, serverIn } from './fixture.ts';
 import { normalised } from './normalised.ts';
-import { type Ended, Home, temporaryFolder, tidyUp } from './terminal.ts';
+import { type Ended, Home, temporaryFolder } from './terminal.ts';
 
-const shared = new Fixture();
-beforeAll(() => shared.start('--drafts'));
-afterAll(async () => {
-  await shared.kill();
-  await tidyUp();
-});
+const shared = new Fixture('--drafts');
+beforeAll(() => shared.start());
+afterAll(() => shared.kill());
 
 // biome-ignore lint/suspicious/noExplicitAny: what is printed is judged, not relied on.
 type Said = any;
@@ -43,7 +40,7 @@ test.concurrent('in a pipe there are plain lines on stderr, and on stdout nothin
 
 test.concurrent('what a server says cannot steer whatever shows it', async () => {
   const child = new Home().start('call', shared.url, 'haul');
-  const [line] = await child.says(/^3 of 10.*$/m, 'stderr');
+  const [line] = await child.says(/^3 of 10.*$/m, 'complaints');
   expect(line).toBe('3 of 10: 海藻を岩から 引き上げて、桟橋まで運んでいます。もうすぐです。');
   child.signal('SIGINT');
   const { code, stderr } = await child.ended;
@@ -227,7 +224,8 @@ test.concurrent.each([
 
 test.concurrent('a server has a name in a config file, and is found there again by who comes back', async () => {
   const home = new Home();
-  const words = [...serverArgs(temporaryFolder()), '--stdio'].map((word) => `'${word}'`).join(' ');
+  const [, ...args] = [...serverIn(temporaryFolder()), '--stdio'];
+  const words = args.map((word) => `'${word}'`).join(' ');
   const command = {
     command: 'sh',
     args: ['-c', `exec "$OWN_NODE" ${words}`],
@@ -256,7 +254,7 @@ test.concurrent('a server has a name in a config file, and is found there again 
 });
 
 test.concurrent('headers are sent, are not written down, and have to be given again', async () => {
-  const server = await new Fixture().start('--token', 'sesame');
+  const server = await new Fixture('--token', 'sesame').start();
   try {
     const home = new Home();
     const closed = await home.run('call', server.url, 'nap', '{"ms": 1}');

@@ -10,19 +10,23 @@ interface Row {
   isBroken: boolean;
 }
 
+/** Everything since the beginning; the last rows are what can be seen. */
+class Page {
+  lines: Row[] = [{ cells: [], isBroken: false }];
+  row = 0;
+  column = 0;
+}
+
 export class Screen {
   #columns: number;
   readonly #rows: number;
-  /** Everything since the beginning; the last rows are what can be seen. */
-  #lines: Row[] = [{ cells: [], isBroken: false }];
-  #row = 0;
-  #column = 0;
+  #page = new Page();
   #held = '';
   /** Colours that were asked for. */
   readonly colours = new Set<string>();
   isCursorShown = true;
   /** What stood there before a program took the whole screen for a while. */
-  #before: { readonly lines: Row[]; readonly row: number; readonly column: number } | undefined;
+  #before: Page | undefined;
 
   constructor(columns: number, rows: number) {
     this.#columns = columns;
@@ -36,7 +40,7 @@ export class Screen {
 
   /** Without what is right of the text and below it. */
   get text(): string {
-    return this.#lines
+    return this.#page.lines
       .map(({ cells }) => cells.join('').trimEnd())
       .join('\n')
       .trimEnd();
@@ -44,7 +48,7 @@ export class Screen {
 
   /** Whether any line went on in the next row because it was too wide. */
   get hasBrokenLines(): boolean {
-    return this.#lines.some(({ isBroken }) => isBroken);
+    return this.#page.lines.some(({ isBroken }) => isBroken);
   }
 
   write(text: string): void {
@@ -69,123 +73,95 @@ export class Screen {
 
   /** As terminals do that break lines anew when they become narrower or wider; a screen that was taken is cut. */
   resize(columns: number): void {
+    const page = this.#page;
     if (this.#before) {
       this.#columns = columns;
-      for (const { cells } of this.#lines) cells.length = Math.min(cells.length, columns);
+      for (const { cells } of page.lines) cells.length = Math.min(cells.length, columns);
       return;
     }
     const whole: { cells: string[]; cursor?: number }[] = [];
-    for (const [i, { cells, isBroken }] of this.#lines.entries()) {
-      const goesOn = this.#lines[i - 1]?.isBroken ?? false;
-      if (!goesOn) whole.push({ cells: [] });
+    for (const [i, { cells, isBroken }] of page.lines.entries()) {
+      if (!page.lines[i - 1]?.isBroken) whole.push({ cells: [] });
       const line = whole.at(-1)!;
-      if (i === this.#row) line.cursor = line.cells.length + this.#column;
+      if (i === page.row) line.cursor = line.cells.length + page.column;
       line.cells.push(...cells);
       if (isBroken) while (line.cells.length % this.#columns !== 0) line.cells.push(' ');
     }
     this.#columns = columns;
-    this.#lines = [];
+    page.lines = [];
     for (const { cells, cursor } of whole) {
-      const first = this.#lines.length;
+      const first = page.lines.length;
       const count = Math.max(1, Math.ceil(cells.length / columns));
       for (let i = 0; i < count; i++)
-        this.#lines.push({
-          cells: cells.slice(i * columns, (i + 1) * columns),
-          isBroken: i < count - 1,
-        });
+        page.lines.push({ cells: cells.slice(i * columns, (i + 1) * columns), isBroken: i < count - 1 });
       if (cursor === undefined) continue;
-      this.#row = first + Math.min(Math.floor(cursor / columns), count - 1);
-      this.#column = cursor - (this.#row - first) * columns;
+      page.row = first + Math.min(Math.floor(cursor / columns), count - 1);
+      page.column = cursor - (page.row - first) * columns;
     }
   }
 
   get #top(): number {
-    return Math.max(0, this.#lines.length - this.#rows);
+    return Math.max(0, this.#page.lines.length - this.#rows);
   }
 
   #put(character: string): void {
-    if (character === '\r') this.#column = 0;
+    const page = this.#page;
+    if (character === '\r') page.column = 0;
     else if (character === '\n') this.#down();
     else if (character === '\x07') return;
     else if (/\p{Cc}/u.test(character)) throw new Error(`It wrote ${JSON.stringify(character)}.`);
-    else if (/^\p{M}/u.test(character)) this.#lines[this.#row]!.cells[this.#column - 1] += character;
+    else if (/^\p{M}/u.test(character)) page.lines[page.row]!.cells[page.column - 1] += character;
     else this.#show(character, wide.test(character) ? 2 : 1);
   }
 
   #show(character: string, width: number): void {
-    if (this.#column + width > this.#columns) {
-      this.#lines[this.#row]!.isBroken = true;
-      this.#column = 0;
+    const page = this.#page;
+    if (page.column + width > this.#columns) {
+      page.lines[page.row]!.isBroken = true;
+      page.column = 0;
       this.#down();
     }
-    const { cells } = this.#lines[this.#row]!;
-    while (cells.length < this.#column) cells.push(' ');
-    cells[this.#column] = character;
-    if (width === 2) cells[this.#column + 1] = '';
-    this.#column += width;
+    const { cells } = page.lines[page.row]!;
+    while (cells.length < page.column) cells.push(' ');
+    cells[page.column] = character;
+    if (width === 2) cells[page.column + 1] = '';
+    page.column += width;
   }
 
   #down(): void {
-    this.#row++;
-    if (this.#row === this.#lines.length) this.#lines.push({ cells: [], isBroken: false });
-  }
-
-  #take(isTaken: boolean): void {
-    if (isTaken) this.#before ??= { lines: this.#lines, row: this.#row, column: this.#column };
-    else if (!this.#before) return;
-    this.#lines = isTaken ? [{ cells: [], isBroken: false }] : this.#before!.lines;
-    this.#row = isTaken ? 0 : this.#before!.row;
-    this.#column = isTaken ? 0 : this.#before!.column;
-    if (!isTaken) this.#before = undefined;
+    const { lines } = this.#page;
+    this.#page.row++;
+    if (this.#page.row === lines.length) lines.push({ cells: [], isBroken: false });
   }
 
   #obey(sequence: string): void {
     const command = sequence.at(-1);
     const parameters = sequence.slice(1, -1);
     const count = Number(parameters || 1);
-    const row = this.#lines[this.#row]!;
-    switch (command) {
-      case 'A':
-        this.#row = Math.max(this.#top, this.#row - count);
-        return;
-      case 'B':
-        this.#row = Math.min(this.#lines.length - 1, this.#row + count);
-        return;
-      case 'C':
-        this.#column = Math.min(this.#columns - 1, this.#column + count);
-        return;
-      case 'D':
-        this.#column = Math.max(0, this.#column - count);
-        return;
-      case 'G':
-        this.#column = count - 1;
-        return;
-      case 'H':
-        if (parameters !== '') throw new Error(`It wrote ${JSON.stringify(sequence)}.`);
-        this.#row = this.#top;
-        this.#column = 0;
-        return;
-      case 'J':
-        this.#lines.length = this.#row + 1;
-        row.cells.length = Math.min(row.cells.length, this.#column);
-        row.isBroken = false;
-        return;
-      case 'K':
-        row.cells.length = Math.min(row.cells.length, this.#column);
-        row.isBroken = false;
-        return;
-      case 'h':
-      case 'l':
-        if (parameters === '?25') this.isCursorShown = command === 'h';
-        else if (parameters === '?1049') this.#take(command === 'h');
-        // Readline asks that what is pasted be marked.
-        else if (parameters !== '?2004') throw new Error(`It wrote ${JSON.stringify(sequence)}.`);
-        return;
-      case 'm':
-        this.colours.add(parameters);
-        return;
-      default:
-        throw new Error(`It wrote ${JSON.stringify(sequence)}.`);
+    const page = this.#page;
+    if (command === 'A') page.row = Math.max(this.#top, page.row - count);
+    else if (command === 'B') page.row = Math.min(page.lines.length - 1, page.row + count);
+    else if (command === 'C') page.column = Math.min(this.#columns - 1, page.column + count);
+    else if (command === 'D') page.column = Math.max(0, page.column - count);
+    else if (command === 'G') page.column = count - 1;
+    else if (sequence === '[H') {
+      page.row = this.#top;
+      page.column = 0;
+    } else if (command === 'J' || command === 'K') {
+      if (command === 'J') page.lines.length = page.row + 1;
+      const row = page.lines[page.row]!;
+      row.cells.length = Math.min(row.cells.length, page.column);
+      row.isBroken = false;
+    } else if (command === 'm') this.colours.add(parameters);
+    else if (parameters === '?25') this.isCursorShown = command === 'h';
+    else if (sequence === '[?1049h') {
+      this.#before ??= page;
+      this.#page = new Page();
+    } else if (sequence === '[?1049l') {
+      this.#page = this.#before ?? page;
+      this.#before = undefined;
     }
+    // Readline asks that what is pasted be marked.
+    else if (parameters !== '?2004') throw new Error(`It wrote ${JSON.stringify(sequence)}.`);
   }
 }

@@ -1,16 +1,13 @@
 /** `holdfast call` and `holdfast tasks` at a real pseudo-terminal. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, test } from 'vitest';
-import { Fixture, serverArgs } from './fixture.ts';
+import { Fixture, serverIn } from './fixture.ts';
 import { normalised } from './normalised.ts';
-import { Home, temporaryFolder, tidyUp } from './terminal.ts';
+import { Home, temporaryFolder } from './terminal.ts';
 
-const shared = new Fixture();
-beforeAll(() => shared.start('--drafts'));
-afterAll(async () => {
-  await shared.kill();
-  await tidyUp();
-});
+const shared = new Fixture('--drafts');
+beforeAll(() => shared.start());
+afterAll(() => shared.kill());
 
 const ctrlC = '\x03';
 const ctrlD = '\x04';
@@ -135,7 +132,7 @@ test.concurrent('Ctrl-C leaves a call that has not been answered yet, and it is 
 
 test.concurrent('Ctrl-C before anything was called has nothing to come back to', async ({ expect }) => {
   const server = await new Fixture().start();
-  server.signal('SIGSTOP');
+  process.kill(server.pid, 'SIGSTOP');
   try {
     const terminal = new Home().open(['call', server.url, 'greet', '{"name": "x"}']);
     await terminal.shows(/Connecting to/);
@@ -144,7 +141,7 @@ test.concurrent('Ctrl-C before anything was called has nothing to come back to',
     expect(await terminal.ended).toBe(1);
     expect(terminal.screen.text).toBe('holdfast: Stopped before anything was called.');
   } finally {
-    server.signal('SIGCONT');
+    process.kill(server.pid, 'SIGCONT');
     await server.kill();
   }
 });
@@ -224,7 +221,7 @@ test.concurrent('a server that is killed while somebody watches is waited for', 
 test.concurrent('a server of our own that is killed is started again, and goes on', async ({ expect }) => {
   const file = `${temporaryFolder()}/ledger`;
   const input = JSON.stringify({ file, steps: 12, delayMs: 400 });
-  const command = [process.execPath, ...serverArgs(temporaryFolder()), '--stdio'];
+  const command = [...serverIn(temporaryFolder()), '--stdio'];
   const terminal = new Home().open(['call', 'ledger', input, '--', ...command]);
   await terminal.shows(/\d\/12/);
   process.kill(await writerOf(file), 'SIGKILL');
@@ -237,7 +234,7 @@ test.concurrent('a server of our own ends with its call, and goes on when somebo
   expect,
 }) => {
   const home = new Home();
-  const command = [process.execPath, ...serverArgs(temporaryFolder()), '--stdio'];
+  const command = [...serverIn(temporaryFolder()), '--stdio'];
   const first = home.open(['call', 'nap', '{"ms": 5000}', '--', ...command]);
   await first.shows(/nap 0:01/);
   first.types(ctrlC);
@@ -249,7 +246,7 @@ test.concurrent('a server of our own ends with its call, and goes on when somebo
 });
 
 test.concurrent('a second Ctrl-C does not wait for a server that will not end', async ({ expect }) => {
-  const server = [process.execPath, ...serverArgs(temporaryFolder()), '--stdio'];
+  const server = [...serverIn(temporaryFolder()), '--stdio'];
   const stubborn = ['sh', '-c', 'trap "" TERM; "$0" "$@"; sleep 20', ...server];
   const terminal = new Home().open(['call', 'slow_compute', '{"seconds": 60}', '--', ...stubborn]);
   await terminal.shows(/\/600/);

@@ -1,41 +1,31 @@
 /** The command as somebody runs it: at a pseudo-terminal, or in a pipe. Each has a home of its own. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync, type SpawnOptions } from 'node:child_process';
+import { mkdirSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
+import { atEnd, temporaryFolder as folderOfFile } from '../kit/lifetime.ts';
+import { Program } from '../kit/process.ts';
 import { Screen } from './screen.ts';
 
 export const root = join(import.meta.dirname, '../..');
 const bin = join(root, 'bin/holdfast.js');
 
-const folders: string[] = [];
-const children = new Set<ChildProcess>();
-
-export async function tidyUp(): Promise<void> {
-  for (const child of children) kill(child, 'SIGKILL');
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-}
-
-function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid!, signal);
-  } catch {
-    // It is gone already.
-  }
-}
+// Tests run side by side: what they started and wrote goes when all of the file are over.
+const base = folderOfFile();
+const started: Program[] = [];
+atEnd(() => {
+  for (const program of started) program.signal('SIGKILL');
+});
 
 export function temporaryFolder(): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'holdfast-cli-')));
-  folders.push(folder);
-  return folder;
+  return mkdtempSync(join(base, 'x-'));
 }
 
-/** A hundred processes compile the same files: once is enough. */
-let compiled: string | undefined;
-export function compileCache(): NodeJS.ProcessEnv {
-  compiled ??= temporaryFolder();
-  return { NODE_COMPILE_CACHE: compiled };
-}
+/** Without what npm and the tests were told: commands word their advice by it. */
+const environment: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|VITEST|NODE_(?!COMPILE_CACHE)|NO_COLOR|FORCE_COLOR)/.test(name),
+  ),
+);
 
 /** Somebody with data of their own. */
 export class Home {
@@ -43,45 +33,29 @@ export class Home {
   readonly #environment: NodeJS.ProcessEnv;
 
   constructor(env: NodeJS.ProcessEnv = {}) {
-    mkdirSync(join(this.folder, 'data'));
-    const kept = Object.entries(process.env).filter(
-      ([name]) => !/^(npm_|VITEST|NODE_|NO_COLOR|FORCE_COLOR)/.test(name),
-    );
-    this.#environment = {
-      ...Object.fromEntries(kept),
-      ...compileCache(),
-      HOME: this.folder,
-      XDG_DATA_HOME: join(this.folder, 'data'),
-      TERM: 'xterm-256color',
-      ...env,
-    };
+    const data = join(this.folder, 'data');
+    mkdirSync(data);
+    this.#environment = { HOME: this.folder, XDG_DATA_HOME: data, TERM: 'xterm-256color', ...env };
   }
 
   /** In a pipe. */
-  run(...args: string[]): Promise<Ended> {
+  run(...args: (string | URL)[]): Promise<Ended> {
     return this.start(...args).ended;
   }
 
-  start(...args: string[]): Piped {
-    return new Piped([bin, ...args], this.#place());
+  start(...args: (string | URL)[]): Piped {
+    return new Piped([process.execPath, bin, ...args.map(String)], this.folder, this.#environment);
   }
 
   /** In a terminal. */
-  open(args: readonly string[], { columns = 80, rows = 24, ...env }: TerminalOptions = {}): Terminal {
-    return new Terminal([bin, ...args], { columns, rows }, this.#place(env));
-  }
-
-  #place(env: NodeJS.ProcessEnv = {}): Place {
-    return { cwd: this.folder, env: { ...this.#environment, ...env } };
+  open(args: readonly (string | URL)[], { NO_COLOR, ...size }: TerminalOptions = {}): Terminal {
+    const env = { ...this.#environment, ...(NO_COLOR !== undefined && { NO_COLOR }) };
+    return new Terminal([process.execPath, bin, ...args.map(String)], size, this.folder, env);
   }
 }
 
-interface Place {
-  readonly cwd: string;
-  readonly env: NodeJS.ProcessEnv;
-}
-
-type TerminalOptions = { readonly columns?: number; readonly rows?: number; readonly NO_COLOR?: string };
+type Size = { readonly columns?: number; readonly rows?: number };
+type TerminalOptions = Size & { readonly NO_COLOR?: string };
 
 export interface Ended {
   readonly code: number | null;
@@ -89,146 +63,86 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Waits for something that is said. */
-class Saying {
-  #text = '';
-  readonly #waiting = new Set<() => void>();
-
-  add(text: string): void {
-    this.#text += text;
-    for (const look of this.#waiting) look();
+/** A group of its own: shells must go with what they started. */
+class InOwnGroup extends Program {
+  constructor(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv, stdio: SpawnOptions['stdio']) {
+    super(command, { cwd, env: { ...environment, ...env }, detached: true, stdio });
+    started.push(this);
   }
 
-  get text(): string {
-    return this.#text;
-  }
-
-  async until<T>(
-    find: () => T | null | undefined | false,
-    what: string,
-    ended: Promise<unknown>,
-  ): Promise<T> {
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
+  /** What the pattern finds in a text that changes with what is written. Rejects if the process ends first. */
+  protected find(pattern: RegExp, text: () => string): Promise<RegExpExecArray> {
+    const { stdout, stderr } = this.child;
+    const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>();
     const look = () => {
-      const found = find();
+      const found = pattern.exec(text());
       if (found) resolve(found);
     };
-    this.#waiting.add(look);
+    const fail = () => reject(new Error(`${pattern} did not come:\n${text()}\n${this.complaints}`));
+    const timer = setTimeout(fail, 60_000);
+    void this.exit.then(fail);
+    for (const stream of [stdout, stderr]) stream?.on('data', look);
     look();
-    const timer = setTimeout(() => reject(new Error(`${what} did not come:\n${this.#text}`)), 60_000);
-    void ended.then(() => reject(new Error(`It ended before ${what} came:\n${this.#text}`)));
     return promise.finally(() => {
-      this.#waiting.delete(look);
       clearTimeout(timer);
+      for (const stream of [stdout, stderr]) stream?.off('data', look);
     });
   }
 }
 
-export class Piped {
+export class Piped extends InOwnGroup {
   readonly ended: Promise<Ended>;
-  readonly #child: ChildProcess;
-  readonly #out = new Saying();
-  readonly #err = new Saying();
 
-  constructor(args: readonly string[], { cwd, env }: Place) {
-    this.#child = spawn(process.execPath, args, {
-      cwd,
-      env,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    children.add(this.#child);
-    this.#child.stdout!.setEncoding('utf8').on('data', (text: string) => this.#out.add(text));
-    this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => this.#err.add(text));
-    this.ended = new Promise((resolve) =>
-      this.#child.on('close', (code) => {
-        children.delete(this.#child);
-        resolve({ code, stdout: this.#out.text, stderr: this.#err.text });
-      }),
-    );
+  constructor(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv) {
+    super(command, cwd, env, ['ignore', 'pipe', 'pipe']);
+    this.ended = this.exit.then(({ code }) => ({ code, stdout: this.output, stderr: this.complaints }));
   }
 
-  get pid(): number {
-    return this.#child.pid!;
-  }
-
-  says(pattern: RegExp, where: 'stdout' | 'stderr' = 'stdout'): Promise<RegExpExecArray> {
-    const saying = where === 'stdout' ? this.#out : this.#err;
-    return saying.until(() => pattern.exec(saying.text), String(pattern), this.ended);
-  }
-
-  signal(name: NodeJS.Signals): void {
-    kill(this.#child, name);
+  says(pattern: RegExp, where: 'output' | 'complaints' = 'output'): Promise<RegExpExecArray> {
+    return this.find(pattern, () => this[where]);
   }
 }
 
 /** A real pseudo-terminal, which `script` of util-linux opens, and a screen that shows what is written to it. */
-export class Terminal {
+export class Terminal extends InOwnGroup {
   readonly ended: Promise<number | null>;
-  readonly #child: ChildProcess;
-  readonly #saying = new Saying();
-  readonly #screen: Screen;
+  readonly screen: Screen;
   #device: string | undefined;
 
   constructor(
-    args: readonly string[],
-    { columns, rows }: { readonly columns: number; readonly rows: number },
-    { cwd, env }: Place,
+    command: readonly string[],
+    { columns = 80, rows = 24 }: Size,
+    cwd: string,
+    env: NodeJS.ProcessEnv,
   ) {
-    this.#screen = new Screen(columns, rows);
-    const command = [process.execPath, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
-    const script = `stty cols ${columns} rows ${rows}; tty; exec ${command}`;
-    this.#child = spawn('script', ['-qfec', script, '/dev/null'], {
-      cwd,
-      env: { ...env, SHELL: '/bin/sh' },
-      detached: true,
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    children.add(this.#child);
-    this.#child.stdout!.setEncoding('utf8').on('data', (text: string) => this.#shows(text));
-    this.ended = new Promise((resolve) =>
-      this.#child.on('close', (code) => {
-        children.delete(this.#child);
-        resolve(code);
-      }),
-    );
+    const words = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+    const script = `stty cols ${columns} rows ${rows}; tty; exec ${words}`;
+    super(['script', '-qfec', script, '/dev/null'], cwd, { ...env, SHELL: '/bin/sh' }, 'pipe');
+    this.screen = new Screen(columns, rows);
+    this.child.stdout!.on('data', (text: string) => this.#show(text));
+    this.ended = this.exit.then(({ code }) => code);
   }
 
   /** The first line is the name of the device, and not of the command. */
-  #shows(text: string): void {
-    let shown = text;
-    if (this.#device === undefined) {
-      const end = text.indexOf('\n');
-      this.#device = text.slice(0, end).trim();
-      shown = text.slice(end + 1);
-    }
-    this.#screen.write(shown);
-    this.#saying.add(shown);
+  #show(text: string): void {
+    if (this.#device !== undefined) return this.screen.write(text);
+    const end = text.indexOf('\n');
+    this.#device = text.slice(0, end).trim();
+    this.screen.write(text.slice(end + 1));
   }
 
   /** Waits until it can be seen. */
   shows(pattern: RegExp): Promise<RegExpExecArray> {
-    const find = () => pattern.exec(this.#screen.text);
-    return this.#saying.until(find, String(pattern), this.ended).catch((error: Error) => {
-      throw new Error(`${error.message}\n--- screen:\n${this.#screen.text}`);
-    });
+    return this.find(pattern, () => this.screen.text);
   }
 
   types(keys: string): void {
-    this.#child.stdin!.write(keys);
+    this.child.stdin!.write(keys);
   }
 
+  /** Right after something was drawn: what is drawn for the old width after this would spoil the screen. */
   resize(columns: number): void {
-    this.#screen.resize(columns);
+    this.screen.resize(columns);
     execFileSync('stty', ['-F', this.#device!, 'cols', String(columns)]);
-  }
-
-  get screen(): Screen {
-    return this.#screen;
-  }
-
-  /** All that was ever written, control characters and all. */
-  get written(): string {
-    return this.#saying.text;
   }
 }

@@ -7,8 +7,7 @@ import { Detached, MalformedAnswer, RemoteError, TaskCancelled } from '../../src
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { all } from '../kit/all.ts';
 import type { Message } from '../kit/wire.ts';
-import { listening } from '../receiver/http-server.ts';
-import { accepted, form, meet, RawServer } from '../receiver/raw-server.ts';
+import { accepted, form, meet } from '../receiver/raw-server.ts';
 import { by, facing, oneByOne, recorded, refusal, shown, text, tool } from './rows-recorded.ts';
 
 const callable = { tasks: { requests: { tools: { call: {} } } } };
@@ -196,7 +195,7 @@ test('S2025-24 a model is told what the server suggests, or else what the host h
 });
 
 test('S2025-45 a question is answered on whichever stream it comes', async () => {
-  const { server, person } = await meet({ at: await listening(new RawServer()), hosts: undefined as never });
+  const { server, person } = await meet({ isOnAPort: true, hosts: undefined as never });
   const onStandalone = server.ask('elicitation/create', form);
   await person.says(accepted);
   expect((await server.answerTo(onStandalone)).result).toEqual(accepted);

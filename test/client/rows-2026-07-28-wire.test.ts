@@ -1,6 +1,5 @@
 /** What 2026-07-28 asks of a client on its transports, and what it has left behind. */
 import { expect, test } from 'vitest';
-import { listening } from '../receiver/http-server.ts';
 import { form, Person, RawServer } from '../receiver/raw-server.ts';
 import { by, discovered, facing, recorded, shown, text } from './rows-recorded.ts';
 
@@ -40,8 +39,7 @@ test('S2026-12 an id that a header cannot carry is sent in base 64', async () =>
     'tools/call': () => ({ result: detailed(taskId, 'working', { resultType: 'task' }) }),
     'tasks/get': () => ({ result: done(taskId) }),
   });
-  const { url } = await listening(server);
-  const { tasks, of } = await recorded(url, { isModern });
+  const { tasks, of } = await recorded(await server.listen(), { isModern });
   expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('done'));
   const encoded = `=?base64?${Buffer.from(taskId).toString('base64')}?=`;
   expect(of('tasks/get').map(({ headers }) => headers['mcp-name'])).toEqual([encoded]);

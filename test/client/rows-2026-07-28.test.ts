@@ -304,6 +304,15 @@ test('S2663-58 S2663-31 a task is cancelled with tasks/cancel, and never with no
   expect(of('notifications/cancelled')).toEqual([]);
 });
 
+test('a call that was detached from can be come back to at once, and gives its result', async () => {
+  const { url } = await served();
+  const { tasks } = await recorded(url, { isModern });
+  const handle = await tasks.call('nap', { ms: 200 });
+  handle.detach();
+  const again = await tasks.resume(handle.id);
+  expect(await again.result()).toMatchObject({ content: [{ type: 'text' }] });
+});
+
 test('S2663-63 a caller that has cancelled need not wait for what comes of it', async () => {
   const { url } = await served();
   const { tasks, of } = await recorded(url, { isModern });

@@ -1,9 +1,10 @@
 /** Clients whose messages are on record, before a real server or one that says exactly what a test wants. */
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { type ConnectTasksOptions, connectTasks, type TaskClient } from 'holdfast/client';
 import { onTestFinished } from 'vitest';
+import { extension } from '../kit/wire.ts';
 import { type Message, RawServer, type RawServerOptions } from '../receiver/raw-server.ts';
-import { discovered } from '../techniques/hostile/server.ts';
+import { discovered, tasksOf2025 } from '../techniques/hostile/server.ts';
 
 export { discovered } from '../techniques/hostile/server.ts';
 export type { Message, RawServer };
@@ -17,15 +18,20 @@ interface Options extends Partial<ConnectTasksOptions> {
   readonly isModern?: boolean;
 }
 
-const modern = { versionNegotiation: { mode: 'auto' } } as const;
-
 const defaults = { handles: 'memory:', pace: { floorMs: 10, ceilingMs: 5_000, defaultMs: 20 } } as const;
 
+async function connected(to: () => Transport, { isModern, ...options }: Options): Promise<TaskClient> {
+  const client = new Client(
+    { name: 'client', version: '1' },
+    isModern ? { versionNegotiation: { mode: 'auto' } } : {},
+  );
+  const tasks = await connectTasks(client, to, { ...defaults, ...options });
+  onTestFinished(() => tasks.close());
+  return tasks;
+}
+
 /** Before a real server: every message that leaves the client, with its headers. */
-export async function recorded(
-  url: string,
-  { isModern = false, ...options }: Options = {},
-): Promise<{ tasks: TaskClient; sent: Sent[]; of(method: string): Sent[] }> {
+export async function recorded(url: string, options: Options = {}) {
   const sent: Sent[] = [];
   const open = () =>
     new StreamableHTTPClientTransport(new URL(url), {
@@ -36,48 +42,35 @@ export async function recorded(
         return fetch(to, init);
       },
     });
-  const client = new Client({ name: 'client', version: '1' }, isModern ? modern : {});
-  const tasks = await connectTasks(client, open, { ...defaults, ...options });
-  onTestFinished(() => tasks.close());
-  return { tasks, sent, of: (method) => sent.filter((message) => message.method === method) };
+  const of = (method: string) => sent.filter((message) => message.method === method);
+  return { tasks: await connected(open, options), sent, of };
 }
 
 export type Answers = (request: Message) => object | undefined;
 
-const tasksOf2025 = { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } };
-
 /** A tool that may be called as a task. */
-export const tool = (taskSupport?: string) => ({
-  result: {
-    tools: [
-      {
-        name: 'work',
-        inputSchema: { type: 'object' },
-        ...(taskSupport !== undefined && { execution: { taskSupport } }),
-      },
-    ],
-  },
-});
+export const tool = (taskSupport?: string) => {
+  const execution = taskSupport === undefined ? {} : { execution: { taskSupport } };
+  return { result: { tools: [{ name: 'work', inputSchema: { type: 'object' }, ...execution }] } };
+};
 
 /** Before a server that answers as it is told, and lists one tool unless it is told otherwise. */
 export async function facing(
   answers: Answers,
-  { isModern = false, says = {}, ...options }: Options & { says?: RawServerOptions } = {},
-): Promise<{ server: RawServer; tasks: TaskClient; of(method: string): Message[] }> {
+  { says = {}, ...options }: Options & { says?: RawServerOptions } = {},
+) {
+  const { isModern = false } = options;
   const capabilities =
-    says.capabilities ??
-    (isModern ? { tools: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } } : tasksOf2025);
+    says.capabilities ?? (isModern ? { tools: {}, extensions: { [extension]: {} } } : tasksOf2025);
   const server = new RawServer({ ...says, capabilities });
   server.answer = (request) => {
-    if (request.method === 'server/discover')
+    const { method } = request;
+    if (method === 'server/discover')
       return isModern ? { result: discovered(capabilities) } : refusal(-32601, 'Method not found');
-    if (request.method === 'subscriptions/listen') return answers(request);
-    return answers(request) ?? (request.method === 'tools/list' ? tool('optional') : undefined);
+    return answers(request) ?? (method === 'tools/list' ? tool('optional') : undefined);
   };
-  const client = new Client({ name: 'client', version: '1' }, isModern ? modern : {});
-  const tasks = await connectTasks(client, server.open, { ...defaults, ...options });
-  onTestFinished(() => tasks.close());
-  return { server, tasks, of: (method) => server.heard.filter((message) => message.method === method) };
+  const of = (method: string) => server.heard.filter((message) => message.method === method);
+  return { server, tasks: await connected(server.open, options), of };
 }
 
 export function refusal(code: number, message: string): { error: object } {

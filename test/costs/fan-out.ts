@@ -13,33 +13,25 @@ export const root = durableTool(
   },
 );
 
-export interface Costs {
-  readonly msPerSubtask: number;
-  /** … of this thread's own time. */
-  readonly workMsPerSubtask: number;
-  /** For how long the event loop did nothing else, at most, in milliseconds of this thread's own time. */
-  readonly longestHoldMs: number;
-  /** How long a poll of the root took while its subtasks lived: the median, in the same time. */
-  readonly pollMs: number;
-  /** … and once all was over. */
-  readonly laterPollMs: number;
-}
-
-export async function fanOut(store: () => Promise<Database>, subtasks: number): Promise<Costs> {
+export async function fanOut(store: () => Promise<Database>, subtasks: number) {
   const tasks = createTasks({ store, tools: [leaf, root] as unknown as DurableTool[] });
   try {
     await tasks.work();
     const requests = await tasks.requests();
     const { id } = await tasks.create(root, { subtasks });
-    const holds = new Holds();
+    const longestHold = holds();
+    const poll = async () => {
+      const from = performance.now();
+      const tree = await requests.tree(id);
+      return { ms: performance.now() - from, isLive: (tree?.root.liveChildCount ?? 0) > 0 };
+    };
     const polls: number[] = [];
     let isOver = false;
     const polling = (async () => {
       while (!isOver) {
         await new Promise((resolve) => setTimeout(resolve, 100));
-        const from = performance.now();
-        const tree = await requests.tree(id);
-        if (tree && tree.root.liveChildCount > 0) polls.push(performance.now() - from);
+        const { ms, isLive } = await poll();
+        if (isLive) polls.push(ms);
       }
     })();
     const worked = threadMs();
@@ -49,18 +41,16 @@ export async function fanOut(store: () => Promise<Database>, subtasks: number): 
     const workMs = threadMs() - worked;
     isOver = true;
     await polling;
-    const longestHoldMs = holds.end();
+    const longestHoldMs = longestHold();
     if (outcome.kind !== 'result' || outcome.isError) throw new Error(JSON.stringify(outcome).slice(0, 500));
     const later: number[] = [];
-    for (let n = 0; n < 20; n++) {
-      const began = performance.now();
-      await requests.tree(id);
-      later.push(performance.now() - began);
-    }
+    for (let n = 0; n < 20; n++) later.push((await poll()).ms);
     return {
       msPerSubtask: ms / subtasks,
+      // … of this thread's own time, as the next one is too.
       workMsPerSubtask: workMs / subtasks,
       longestHoldMs,
+      // Of the root, while its subtasks lived, and once all was over.
       pollMs: median(polls),
       laterPollMs: median(later),
     };
@@ -70,22 +60,21 @@ export async function fanOut(store: () => Promise<Database>, subtasks: number): 
 }
 
 /**
- * The longest that this thread worked without giving the event loop back. Its own processor time is counted: on a busy
- * machine it also waits for the processor, which says nothing about the work.
+ * Measures until it is called: the longest that this thread worked without giving the event loop back. Its own
+ * processor time is counted: on a busy machine it also waits for the processor, which says nothing about the work.
  */
-export class Holds {
-  #longest = 0;
-  #before = threadMs();
-  readonly #timer = setInterval(() => {
+function holds(): () => number {
+  let longest = 0;
+  let before = threadMs();
+  const timer = setInterval(() => {
     const now = threadMs();
-    this.#longest = Math.max(this.#longest, now - this.#before);
-    this.#before = now;
+    longest = Math.max(longest, now - before);
+    before = now;
   }, 1);
-
-  end(): number {
-    clearInterval(this.#timer);
-    return this.#longest;
-  }
+  return () => {
+    clearInterval(timer);
+    return longest;
+  };
 }
 
 function threadMs(): number {

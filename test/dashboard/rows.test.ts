@@ -2,25 +2,10 @@
 import { expect, test } from 'vitest';
 import { mostHeld, Rows } from '../../dashboard/src/list/rows.ts';
 import type { TaskSummary } from '../../src/operator/api.ts';
+import { summary } from '../kit/stories.ts';
 
 function task(id: string, createdAt: number, given: Partial<TaskSummary> = {}): TaskSummary {
-  return {
-    id,
-    owner: 'ada',
-    tool: 'greet',
-    toolVersion: '1',
-    standing: 'running',
-    createdAt,
-    updatedAt: createdAt,
-    deadlineAt: null,
-    rootId: id,
-    childCount: 0,
-    liveChildCount: 0,
-    openQuestions: 0,
-    passes: 1,
-    version: 1,
-    ...given,
-  };
+  return summary({ id, createdAt, updatedAt: createdAt, ...given });
 }
 
 function listed(...tasks: TaskSummary[]): Rows {

@@ -1,55 +1,8 @@
 import { expect, test } from 'vitest';
 import { folded } from '../../dashboard/src/task/folding.ts';
 import { timelineOf } from '../../dashboard/src/task/timeline-layout.ts';
-import type { CallSpan, PassSpan, TaskStory, TaskSummary } from '../../src/operator/api.ts';
-
-function summary(given: Partial<TaskSummary> = {}): TaskSummary {
-  return {
-    id: 'task',
-    owner: 'ann',
-    tool: 'publish',
-    toolVersion: '1',
-    standing: 'running',
-    createdAt: 0,
-    updatedAt: 0,
-    deadlineAt: null,
-    rootId: 'task',
-    childCount: 0,
-    liveChildCount: 0,
-    openQuestions: 0,
-    passes: 1,
-    version: 1,
-    ...given,
-  };
-}
-
-function story(given: Partial<TaskStory> = {}): TaskStory {
-  return {
-    task: summary(),
-    origin: { dialect: '2026-07-28', method: 'tools/call' },
-    arguments: {},
-    purgeAt: null,
-    wakeAt: null,
-    ancestors: [],
-    children: [],
-    passes: [],
-    calls: [],
-    omittedCalls: 0,
-    questions: [],
-    events: [],
-    omittedEvents: 0,
-    audit: [],
-    ...given,
-  };
-}
-
-function pass(given: Partial<PassSpan>): PassSpan {
-  return { number: 1, holder: 'worker-1', from: 0, to: null, end: 'running', replayed: 0, ...given };
-}
-
-function call(given: Partial<CallSpan>): CallSpan {
-  return { kind: 'step', name: 'fetch', pass: 1, from: 0, to: 100, state: 'ok', attempts: [], ...given };
-}
+import type { CallSpan, TaskStory } from '../../src/operator/api.ts';
+import { call, pass, story, summary } from '../kit/stories.ts';
 
 test('each process has a lane with its passes, in the order in which they came', () => {
   const passes = [
@@ -96,7 +49,7 @@ test('a crash tears the pass and the step that it interrupted, which the next pa
 });
 
 test('a crash that nobody has taken over yet has no resume', () => {
-  const passes = [pass({ to: 100, end: 'crashed' })];
+  const passes = [pass({ holder: 'worker-1', to: 100, end: 'crashed' })];
   const { crashes, rows } = timelineOf(story({ passes, calls: [call({ to: null, state: 'open' })] }), 500);
   expect(crashes).toEqual([{ at: 100, holder: 'worker-1', pass: 1 }]);
   expect(rows[1]!.bars).toMatchObject([{ from: 0, to: 100, look: 'torn' }]);

@@ -1,9 +1,8 @@
 /** What the demo shows of itself: the dashboard behind a token, and work of its own on an empty store. */
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { TaskPage, TaskStory } from '../../src/operator/api.ts';
-import { holdfast, temporaryFolder, tidyUp } from './terminal.ts';
-
-afterAll(tidyUp);
+import { temporaryFolder } from '../cli/terminal.ts';
+import { holdfast } from './terminal.ts';
 
 async function started(cwd: string) {
   const demo = holdfast('demo', { cwd });

@@ -1,19 +1,10 @@
 /** The first ten minutes: the commands of the README with a real `kill -9`, and what may go wrong on the way. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
-import {
-  checkout,
-  freePort,
-  holdfast,
-  root,
-  servedDemo,
-  Terminal,
-  temporaryFolder,
-  tidyUp,
-} from './terminal.ts';
-
-afterAll(tidyUp);
+import { expect, test } from 'vitest';
+import { root, temporaryFolder } from '../cli/terminal.ts';
+import { freePort } from '../kit/port.ts';
+import { checkout, holdfast, servedDemo, typed } from './terminal.ts';
 
 /** For those who need a server and do not stop it. */
 let server: ReturnType<typeof servedDemo> | undefined;
@@ -26,14 +17,14 @@ test.concurrent('the transcript in the README is what its commands print', async
   const [start, kill, startAgain, call] = transcripts() as [Transcript, Transcript, Transcript, Transcript];
   const place = { cwd: checkout(), port: await freePort() };
 
-  const server = new Terminal(start.command, place);
+  const server = typed(start.command, place);
   const [, pid] = await server.says(/process +(\d+)[\s\S]*second terminal/);
-  const client = new Terminal(call.command, place);
+  const client = typed(call.command, place);
   await client.says(/^3 of 30$/m);
-  await new Terminal(kill.command.replace(/\d+$/, pid!), place).ended;
+  await typed(kill.command.replace(/\d+$/, pid!), place).ended;
   expect(asTold((await server.ended).stdout)).toEqual(start.output);
 
-  const next = new Terminal(startAgain.command, place);
+  const next = typed(startAgain.command, place);
   const [printed, nextPid] = await next.says(/[\s\S]*process +(\d+)[\s\S]*second terminal/);
   expect(startAgain.output.at(-1)).toBe('…');
   expect(asTold(printed).slice(0, startAgain.output.length - 1)).toEqual(startAgain.output.slice(0, -1));

@@ -2,12 +2,10 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTasks, type InputResponse } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { writeSample } from '../../src/cli/demo/sample.ts';
 import { demoTools } from '../../src/cli/demo/tools.ts';
-import { temporaryFolder, tidyUp } from './terminal.ts';
-
-afterAll(tidyUp);
+import { temporaryFolder } from '../kit/lifetime.ts';
 
 /** The demo's tools in a folder of their own. */
 async function demo() {

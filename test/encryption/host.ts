@@ -3,6 +3,7 @@ import { createTasks, type Outcome, type Task, type TaskId } from '../../src/ind
 import { openPostgres } from '../../src/postgres.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
 import { obey } from '../kit/child.ts';
+import { until } from '../kit/until.ts';
 import { encryption } from './keys.ts';
 import { secretIn } from './secrets.ts';
 import { tools } from './tools.ts';
@@ -58,8 +59,7 @@ const commands = {
     const ended = await Promise.all(['boast', 'stumble', 'refuse'].map((name) => tasks.create(name)));
     const waiting = await tasks.create('wait');
     await tasks.cancel(waiting.id, secretIn('cancel reason'));
-    const input = { text: secretIn('argument'), deep: [{ text: secretIn('nested argument') }] };
-    const { id } = await tasks.create('confide', input, { idempotencyKey: secretIn('idempotency key') });
+    const id = await commands.again();
     await tasks.complete(id, secretIn('event name'), { value: secretIn('event value') });
     for (const one of ended) await tasks.outcome(one.id);
     await untilWaiting(id);
@@ -96,15 +96,8 @@ const commands = {
 
 export type Commands = typeof commands;
 
-async function untilWaiting(id: TaskId): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const look = async () => {
-    if ((await tasks.get(id))?.phase === 'waiting') resolve();
-  };
-  const stop = await tasks.subscribe(look);
-  await look();
-  await promise;
-  stop();
+function untilWaiting(id: TaskId): Promise<void> {
+  return until(async () => (await tasks.get(id))?.phase === 'waiting');
 }
 
 if (process.argv[1] === import.meta.filename) obey(commands);

@@ -3,13 +3,8 @@ import { z } from 'zod';
 import { durableTool, ProtocolError } from '../../src/index.ts';
 import { secretIn } from './secrets.ts';
 
-const whisper = durableTool(
-  'whisper',
-  { inputSchema: z.object({ text: z.string() }) },
-  async ({ text }, task) => {
-    const heard = await task.step('listen', () => `${text}, ${secretIn('subtask result')}`);
-    return heard;
-  },
+const whisper = durableTool('whisper', { inputSchema: z.object({ text: z.string() }) }, ({ text }, task) =>
+  task.step('listen', () => `${text}, ${secretIn('subtask result')}`),
 );
 
 const confide = durableTool(
@@ -34,25 +29,17 @@ const confide = durableTool(
       message: secretIn('question message'),
       schema: z.object({ code: z.string().describe(secretIn('question schema')) }),
     });
+    const structured = secretIn('structured result');
     return {
       content: [{ type: 'text', text: secretIn('result') }],
-      structuredContent: {
-        structured: secretIn('structured result'),
-        text,
-        deep,
-        first,
-        whispered,
-        event,
-        answer,
-      },
+      structuredContent: { structured, text, deep, first, whispered, event, answer },
     };
   },
 );
 
-const boast = durableTool('boast', {}, async (_, task) => {
-  const text = await task.step('write', () => `${secretIn('large result')} `.repeat(20_000));
-  return text;
-});
+const boast = durableTool('boast', {}, (_, task) =>
+  task.step('write', () => `${secretIn('large result')} `.repeat(20_000)),
+);
 
 const stumble = durableTool('stumble', {}, async () => {
   throw new Error(secretIn('thrown error'));

@@ -28,7 +28,7 @@ describe.each([
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'holdfast-kills-'));
     [fixture, older] = await Promise.all([
-      startFixture({ store: `sqlite:${join(folder, 'fixture.db')}` }),
+      startFixture('--store', `sqlite:${join(folder, 'fixture.db')}`),
       toyProcess('--tasks').start(),
     ]);
     gateway = await gatewayProcess(

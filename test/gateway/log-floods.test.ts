@@ -6,6 +6,7 @@ import { expect, test, vi } from 'vitest';
 import { type LogMessage, LogStream } from '../../src/server/call-log.ts';
 import { serveStdio } from '../../src/server/stdio.ts';
 import { until } from '../kit/until.ts';
+import { headersOf, requestOf } from '../kit/wire.ts';
 import { notes, openGateway, toy } from './stage.ts';
 
 vi.setConfig({ testTimeout: 600_000 });
@@ -69,32 +70,13 @@ test('what is held for a reader is bounded by its size too, and said once for ea
 });
 
 function callOf(name: string, input: object) {
-  return {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'tools/call',
-    params: {
-      name,
-      arguments: input,
-      _meta: {
-        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-        'io.modelcontextprotocol/clientInfo': { name: 'reader', version: '1' },
-        'io.modelcontextprotocol/clientCapabilities': {},
-        'io.modelcontextprotocol/logLevel': 'debug',
-      },
-    },
-  } as const;
+  const _meta = { 'io.modelcontextprotocol/logLevel': 'debug' };
+  return requestOf(1, 'tools/call', { name, arguments: input, _meta }, {});
 }
 
 /** A call over HTTP whose answer is read when, and as far as, the test wants. */
 async function post(url: URL, name: string, input: object): Promise<IncomingMessage> {
-  const headers = {
-    'content-type': 'application/json',
-    accept: 'application/json, text/event-stream',
-    'mcp-protocol-version': '2026-07-28',
-    'mcp-method': 'tools/call',
-    'mcp-name': name,
-  };
+  const headers = headersOf('tools/call', { name });
   const sent = request(url, { method: 'POST', headers });
   sent.end(JSON.stringify(callOf(name, input)));
   const [response] = await once(sent, 'response');

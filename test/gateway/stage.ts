@@ -16,12 +16,9 @@ export const everything = {
   args: [require.resolve('@modelcontextprotocol/server-everything/dist/index.js'), 'stdio'],
 };
 
-export interface Stage extends AsyncDisposable {
-  readonly url: URL;
-  readonly gateway: Gateway;
-}
+export type Stage = Awaited<ReturnType<typeof openGateway>>;
 
-export async function openGateway(config: object, store = 'memory:'): Promise<Stage> {
+export async function openGateway(config: object, store = 'memory:') {
   const gateway = new Gateway({
     config: configIn(parseConfig(JSON.stringify(config, null, 2), 'holdfast.json')),
     version: '0.0.0',

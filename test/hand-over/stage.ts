@@ -14,8 +14,6 @@ import { serve } from '../kit/serve.ts';
 import { RawClient, type RawClientOptions } from '../serving/raw-client.ts';
 import { handOverTools } from './tools.ts';
 
-const clientInfo = { name: 'hand-over', version: '1.0.0' };
-
 export interface StageOptions extends Partial<TasksOptions> {
   readonly attach?: AttachOptions;
   /** Clients by their tokens, which must be long. */
@@ -59,7 +57,7 @@ export class Stage {
 
   /** The client of the SDK before it, on 2025-11-25. */
   async older(capabilities: object = {}): Promise<OlderClient> {
-    const client = new OlderClient(clientInfo, { capabilities });
+    const client = new OlderClient({ name: 'hand-over', version: '1' }, { capabilities });
     await client.connect(new OlderTransport(new URL(this.url)) as Parameters<OlderClient['connect']>[0]);
     onTestFinished(() => client.close());
     return client;
@@ -68,10 +66,10 @@ export class Stage {
   /** Lets time pass, a second at a time, until it has come about. */
   async passing<T>(awaited: Promise<T>): Promise<T> {
     let isSettled = false;
-    awaited.then(
-      () => (isSettled = true),
-      () => (isSettled = true),
-    );
+    const settle = () => {
+      isSettled = true;
+    };
+    awaited.then(settle, settle);
     while (!isSettled) {
       this.clock.advance(1_000);
       await pause(2);
@@ -91,16 +89,16 @@ export class Stage {
   }
 }
 
+const handed = 'dev.holdfast/handed-over';
+
 /** The task that an answer tells of; an answer that tells of none is the result itself. */
 export function idIn(result: object): string {
-  const { _meta } = result as { _meta?: Record<string, { taskId: string }> };
-  const handed = _meta?.['dev.holdfast/handed-over'];
-  if (!handed) throw new Error(`This was not handed over: ${JSON.stringify(result)}`);
-  return handed.taskId;
+  if (!isHandedOver(result)) throw new Error(`This was not handed over: ${JSON.stringify(result)}`);
+  return (result as { _meta: Record<string, { taskId: string }> })._meta[handed]!.taskId;
 }
 
 export function isHandedOver(result: object): boolean {
-  return 'dev.holdfast/handed-over' in ((result as { _meta?: object })._meta ?? {});
+  return handed in ((result as { _meta?: object })._meta ?? {});
 }
 
 export function textOf(result: object): string {

@@ -46,17 +46,14 @@ const report = durableTool(
   },
 );
 
+const Word = z.object({ word: z.string() });
 const settings: readonly TaskSetting[] = ['auto', 'always', 'never', 'required'];
 
 /** `held_auto`, `held_always`, …: at the author's word they return what they were called with. */
 const held = settings.map((setting) =>
   durableTool(
     `held_${setting}`,
-    {
-      task: setting,
-      inputSchema: z.object({ word: z.string() }),
-      outputSchema: z.object({ word: z.string() }),
-    },
+    { task: setting, inputSchema: Word, outputSchema: Word },
     async ({ word }, task) => {
       await task.event('go');
       return { word };
@@ -104,19 +101,21 @@ const familyOfAskers = durableTool('family_of_askers', {}, async (_, task) => {
   return results.map(({ content }) => content[0]!.text).join(' ');
 });
 
+const rhyme = {
+  sampling: { messages: [{ role: 'user', content: { type: 'text', text: 'A rhyme?' } }], maxTokens: 10 },
+};
+
 const sampling = durableTool('sampling', {}, async (_, task) => {
-  const params = { messages: [{ role: 'user', content: { type: 'text', text: 'A rhyme?' } }], maxTokens: 10 };
-  const { content } = await task.ask('rhyme', { sampling: params });
+  const { content } = await task.ask('rhyme', rhyme);
   return (content as { text: string }).text;
 });
 
 /** A question of each kind. */
 const askingEverything = durableTool('asking_everything', {}, async (_, task) => {
-  const params = { messages: [{ role: 'user', content: { type: 'text', text: 'A rhyme?' } }], maxTokens: 10 };
   const answers = await Promise.all([
     task.ask('form', question),
     task.ask('page', { message: 'Please sign in.', url: 'https://example.com/sign-in' }),
-    task.ask('model', { sampling: params }),
+    task.ask('model', rhyme),
     task.ask('folders', { roots: true }),
   ]);
   return JSON.stringify(answers);

@@ -6,8 +6,8 @@ import { createTasks, durableTool } from '../../src/index.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing.ts';
+import { inLanes, times } from '../kit/lanes.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
-import { inLanes, times } from '../techniques/load/lanes.ts';
 
 export interface Felt {
   /** Tasks that were removed, subtasks among them, and calls that were made and answered meanwhile. */
@@ -31,7 +31,7 @@ export async function sweepUnderTraffic(trees: number, largest: number): Promise
   await using tasks = createTasks({ store: database, tools: [greet], clock });
   try {
     const subtasks = (n: number) => (n === 0 ? largest : n % 100 === 0 ? 20 : 0);
-    await inLanes(200, times(trees), (n) => finishedTree(store, clock, subtasks(n)));
+    await inLanes(times(trees), 200, (n) => finishedTree(store, clock, subtasks(n)));
     const expected = times(trees).reduce((sum, n) => sum + 1 + subtasks(n), 0);
     let removed = 0;
     const all = Promise.withResolvers<void>();
@@ -74,7 +74,7 @@ async function finishedTree(store: Store, clock: ManualClock, subtasks: number):
   const holder = { name: 'worker', leaseMs: hour };
   await store.create(undefined, () => rules.create(undefined, request, now, holder));
   const claim: Claim = { taskId: request.id, epoch: 1 };
-  await inLanes(100, times(subtasks), () =>
+  await inLanes(times(subtasks), 100, () =>
     store.update('task', request.id, (parent) => rules.startChild(parent, claim, aTask(), now)),
   );
   await store.update('family', request.id, (family) => rules.cancel(family, now));

@@ -42,7 +42,7 @@ export class Child<Line> extends Program {
 }
 
 /** A process that dies while it writes leaves half a line, which acknowledges nothing. */
-function whole<Line>(text: string): Line | undefined {
+export function whole<Line>(text: string): Line | undefined {
   try {
     return JSON.parse(text) as Line;
   } catch {

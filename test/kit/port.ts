@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 
-/** Listens on a free port of this machine, and returns it. */
-export async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
+/** Listens on a port of this machine, any that is free unless told, and returns it. */
+export async function listen(server: Server, port = 0): Promise<number> {
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }

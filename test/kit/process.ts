@@ -8,11 +8,11 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-const running = new Set<ChildProcess>();
+const running = new Set<Program>();
 
 // A test that fails half-way must not leave its processes at work.
 process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
+  for (const program of running) program.signal('SIGKILL');
 });
 
 export class Program {
@@ -23,10 +23,12 @@ export class Program {
   /** Everything it wrote to standard output, and to standard error. */
   output = '';
   complaints = '';
+  readonly #leadsGroup: boolean;
 
   constructor(command: readonly string[], options: SpawnOptions = {}) {
     this.child = spawn(command[0]!, command.slice(1), { stdio: ['pipe', 'pipe', 'pipe'], ...options });
-    running.add(this.child);
+    this.#leadsGroup = options.detached ?? false;
+    running.add(this);
     this.child.stdin?.on('error', () => {}); // It may be dead already.
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => {
       this.output += text;
@@ -37,7 +39,7 @@ export class Program {
     this.lines = createInterface({ input: this.child.stdout! });
     const read = once(this.lines, 'close');
     this.exit = once(this.child, 'close').then(async ([code, signal]) => {
-      running.delete(this.child);
+      running.delete(this);
       await read;
       return { code, signal };
     });
@@ -69,16 +71,26 @@ export class Program {
     this.child.stdin!.write(`${JSON.stringify(message)}\n`);
   }
 
+  /** Also reaches what it started, if it leads a group of its own (`detached`). */
+  signal(name: NodeJS.Signals): void {
+    if (!this.#leadsGroup) return void this.child.kill(name);
+    try {
+      process.kill(-this.pid, name);
+    } catch {
+      // It is gone already.
+    }
+  }
+
   stop(): void {
-    this.child.kill('SIGSTOP');
+    this.signal('SIGSTOP');
   }
 
   go(): void {
-    this.child.kill('SIGCONT');
+    this.signal('SIGCONT');
   }
 
   kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<Exit> {
-    this.child.kill(signal);
+    this.signal(signal);
     return this.exit;
   }
 }

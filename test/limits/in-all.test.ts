@@ -3,7 +3,7 @@ import { createTasks, durableTool } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Message, Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
+import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
 import { Peer as LaterPeer, served as servedToAll, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
 import { fixtureFactory } from '../fixture/server.ts';
 
@@ -33,17 +33,17 @@ test('there are no more subscriptions than there may be, of all owners together'
   const { url } = await servedToAll({ limits: { subscriptions: 1 } });
   const peer = new LaterPeer(url, withTasks);
   const taskIds = [await peer.start('nap', { ms: 60_000 })];
-  const listen = () => peer.post('subscriptions/listen', { notifications: { taskIds } });
+  const listen = () => peer.listen(taskIds);
   const first = await listen();
-  expect(first.headers.get('content-type')).toContain('event-stream');
+  expect(first.headers['content-type']).toContain('event-stream');
   const second = await listen();
   expect(second.status).toBe(429);
-  expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(0);
-  expect(((await second.json()) as Message).error).toMatchObject({
+  expect(Number(second.headers['retry-after'])).toBeGreaterThan(0);
+  expect((await second.next())!.error).toMatchObject({
     code: -31029,
     data: { limit: 'subscriptions' },
   });
-  await first.body!.cancel();
+  first.close();
   // Once the server has noticed.
   await expect.poll(async () => (await listen()).status).toBe(200);
 });

@@ -2,7 +2,7 @@
 import type { LogEntry, TasksOptions } from 'holdfast';
 import { telemetry } from 'holdfast/telemetry';
 import { expect, test } from 'vitest';
-import { type Message, Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
+import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
 import { Peer as LaterPeer, served as servedToAll, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
 import { type Answer, alike, faces, read } from '../owners/faces.ts';
 
@@ -87,17 +87,15 @@ test.each(['2026-07-28', '2025-11-25', 'SEP-1686'])(
 test('a subscription that names tasks which cannot be found is a failed look too', async () => {
   const { url } = await servedToAll({ limits: { failedLooksPerMinute: 1 } });
   const peer = new LaterPeer(url, withTasks);
-  const listen = (taskIds: readonly string[]) =>
-    peer.post('subscriptions/listen', { notifications: { taskIds } });
-  const first = await listen([absent]);
-  expect(first.headers.get('content-type')).toContain('event-stream');
-  await first.body!.cancel();
-  const second = await listen([absent]);
+  const first = await peer.listen([absent]);
+  expect(first.headers['content-type']).toContain('event-stream');
+  first.close();
+  const second = await peer.listen([absent]);
   expect(second.status).toBe(429);
-  expect(((await second.json()) as Message).error.data.limit).toBe('failedLooksPerMinute');
-  const own = await listen([await peer.start('nap', { ms: 60_000 })]);
-  expect(own.headers.get('content-type')).toContain('event-stream');
-  await own.body!.cancel();
+  expect((await second.next())!.error.data.limit).toBe('failedLooksPerMinute');
+  const own = await peer.listen([await peer.start('nap', { ms: 60_000 })]);
+  expect(own.headers['content-type']).toContain('event-stream');
+  own.close();
 });
 
 test('callers without a token are told apart by their address, whichever way they ask', async () => {

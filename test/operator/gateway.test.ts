@@ -1,23 +1,16 @@
 /** The desk in front of a gateway: how it is switched on, and a call of another server that is made again. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Operator } from '../../src/operator/operator.ts';
-import { holdfast, tidyUp } from '../demo/terminal.ts';
+import { temporaryFolder } from '../cli/terminal.ts';
+import { holdfast } from '../demo/terminal.ts';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { notes, openGateway, toy } from '../gateway/stage.ts';
 import { send } from './stage.ts';
 
 function served(options: string, env = '') {
-  const home = mkdtempSync(join(tmpdir(), 'holdfast-operator-'));
-  onTestFinished(async () => {
-    await tidyUp();
-    rmSync(home, { recursive: true, force: true });
-  });
   const words = [process.execPath, ...toy.args].map((word) => `'${word}'`).join(' ');
   const command = `serve --store memory: ${options} -- ${words}`;
-  return holdfast(command, { cwd: home }, env);
+  return holdfast(command, { cwd: temporaryFolder() }, env);
 }
 
 test('holdfast serve --operator prints where the dashboard is, with a token that is good', async () => {

@@ -24,58 +24,48 @@ export interface Crowd {
 /** What is rare, and how often it occurs: at the beginning, that is farthest from what is listed first. */
 export const rare = { owner: 'the rare owner', tool: 'rare_tool', count: 30, failedEach: 500 } as const;
 
+const endings = {
+  failed: { kind: 'failure', message: 'No.' },
+  cancelled: { kind: 'cancelled' },
+  lost: { kind: 'lost', message: '?' },
+} as const;
+
 /** One real task of each kind, as the engine would write it. */
 async function patterns({ store }: Database): Promise<ReadonlyMap<Standing, Task>> {
   const found = new Map<Standing, Task>();
+  const now = Date.now();
+  const holder = { name: 'worker', leaseMs: 3_600_000 };
+  const value = { content: [{ type: 'text', text: 'Done, and here is what came of it. '.repeat(6) }] };
+  const result = { kind: 'result', isError: false, value } as const;
   for (const how of ['queued', 'running', 'completed', 'failed', 'cancelled', 'lost'] as const) {
     const request = aTask();
-    const now = Date.now();
+    const { id } = request;
     await store.create(undefined, () => create(undefined, request, now));
     if (how !== 'queued') {
-      const holder = { name: 'worker', leaseMs: 3_600_000 };
-      const { task } = await store.update('task', request.id, (one) => claimRule(one, holder, now));
-      const claim = { taskId: task.id, epoch: task.epoch };
-      const value = { content: [{ type: 'text', text: 'Done, and here is what came of it. '.repeat(6) }] };
-      if (how === 'completed')
-        await store.update('lineage', task.id, (lineage) =>
-          complete(lineage, claim, { kind: 'result', isError: false, value }, now),
-        );
+      const { task } = await store.update('task', id, (one) => claimRule(one, holder, now));
+      const claim = { taskId: id, epoch: task.epoch };
+      if (how === 'completed') await store.update('lineage', id, (one) => complete(one, claim, result, now));
       else if (how !== 'running')
-        await store.update('family', task.id, (family) =>
-          fail(
-            family,
-            claim,
-            how === 'failed'
-              ? { kind: 'failure', message: 'No.' }
-              : how === 'lost'
-                ? { kind: 'lost', message: '?' }
-                : { kind: how },
-            now,
-          ),
-        );
+        await store.update('family', id, (one) => fail(one, claim, endings[how], now));
     }
-    const task = (await store.get(request.id))!;
+    const task = (await store.get(id))!;
     found.set(standingOf(task), task);
   }
   return found;
 }
 
+function standingAt(n: number, tasks: number): Standing {
+  if (n < 3) return 'lost';
+  if (n < 6) return 'running';
+  if (n >= tasks - 1_000) return 'queued';
+  if (n % rare.failedEach !== 0) return 'completed';
+  return n % (4 * rare.failedEach) === 0 ? 'cancelled' : 'failed';
+}
+
 /** The task at a place in the crowd. */
 function taskAt(n: number, kinds: ReadonlyMap<Standing, Task>, { tasks, since, stepMs }: Crowd): Task {
   const isRare = n < rare.count;
-  const how: Standing =
-    n < 3
-      ? 'lost'
-      : n < 6
-        ? 'running'
-        : n >= tasks - 1_000
-          ? 'queued'
-          : n % rare.failedEach === 0
-            ? n % (4 * rare.failedEach) === 0
-              ? 'cancelled'
-              : 'failed'
-            : 'completed';
-  const pattern = kinds.get(how)!;
+  const pattern = kinds.get(standingAt(n, tasks))!;
   const createdAt = since + Math.floor(n * stepMs);
   const id = newId();
   const moved = {

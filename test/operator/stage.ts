@@ -1,5 +1,6 @@
 /** A server with the operator's desk on a store, and somebody who speaks HTTP to it. */
 import { request } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
 import { createTasks, durableTool, type Tasks, type TasksOptions, TerminalError } from 'holdfast';
 import { type ServeHttpOptions, staticTokens } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
@@ -8,6 +9,7 @@ import { z } from 'zod';
 import type { ChangeMessage, TaskPage, TaskStory, TaskSummary } from '../../src/operator/api.ts';
 import { serve } from '../kit/serve.ts';
 import { until } from '../kit/until.ts';
+import { frames } from '../kit/wire.ts';
 import { open } from '../stores/kinds.ts';
 
 export const operatorToken = 'operator-0123456789abcdef';
@@ -87,15 +89,10 @@ export function send<T = unknown>(url: string, { token, method = 'GET', body, te
         },
       },
       async (res) => {
-        let given = '';
-        for await (const chunk of res.setEncoding('utf8')) given += chunk;
-        const isJson = res.headers['content-type'] === 'application/json' && given !== '';
-        resolve({
-          status: res.statusCode!,
-          headers: res.headers,
-          text: given,
-          body: (isJson ? JSON.parse(given) : undefined) as T,
-        });
+        const text = await textOf(res);
+        const isJson = res.headers['content-type'] === 'application/json' && text !== '';
+        const body = (isJson ? JSON.parse(text) : undefined) as T;
+        resolve({ status: res.statusCode!, headers: res.headers, text, body });
       },
     );
     req.on('error', reject);
@@ -117,15 +114,7 @@ export async function asked(tasks: Tasks, id: string): Promise<void> {
   await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
 }
 
-export interface Stage {
-  readonly tasks: Tasks;
-  readonly origin: string;
-  readonly api: string;
-  ask<T>(path: string, sent?: Sent): Promise<Answered<T>>;
-  list(query?: string, token?: string): Promise<TaskPage>;
-  story(id: string, token?: string): Promise<TaskStory>;
-  act(id: string, action: string, body?: unknown, token?: string): Promise<Answered<TaskSummary>>;
-}
+export type Stage = Awaited<ReturnType<typeof stage>>;
 
 export interface StageOptions extends Partial<Omit<TasksOptions, 'store'>> {
   /** By default a database in memory. */
@@ -134,7 +123,7 @@ export interface StageOptions extends Partial<Omit<TasksOptions, 'store'>> {
   readonly http?: Partial<ServeHttpOptions>;
 }
 
-export async function stage({ place, works = true, http, ...options }: StageOptions = {}): Promise<Stage> {
+export async function stage({ place, works = true, http, ...options }: StageOptions = {}) {
   const store = () => (place === undefined ? openSqlite('memory:') : open(place));
   const tasks = createTasks({ tools, audit: true, ...options, store });
   const server = await serve(tasks, {
@@ -154,8 +143,9 @@ export async function stage({ place, works = true, http, ...options }: StageOpti
     ask,
     list: async (query = '', token = operatorToken) =>
       (await ask<TaskPage>(`/tasks${query}`, { token })).body,
-    story: async (id, token = operatorToken) => (await ask<TaskStory>(`/tasks/${id}`, { token })).body,
-    act: (id, action, body = {}, token = operatorToken) =>
+    story: async (id: string, token = operatorToken) =>
+      (await ask<TaskStory>(`/tasks/${id}`, { token })).body,
+    act: (id: string, action: string, body: unknown = {}, token = operatorToken) =>
       ask<TaskSummary>(`/tasks/${id}/${action}`, { token, method: 'POST', body }),
   };
 }
@@ -163,7 +153,6 @@ export async function stage({ place, works = true, http, ...options }: StageOpti
 /** What a stream of changes says. */
 export class Listener {
   readonly messages: ChangeMessage[] = [];
-  readonly comments: string[] = [];
   readonly #abort = new AbortController();
 
   static async open(api: string, token = operatorToken, lastId?: string): Promise<Listener> {
@@ -174,7 +163,7 @@ export class Listener {
     });
     if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
     onTestFinished(() => listener.close());
-    void listener.#read(response.body!).catch(() => {});
+    void listener.#read(response).catch(() => {});
     await listener.until((messages) => messages.length > 0);
     return listener;
   }
@@ -183,8 +172,8 @@ export class Listener {
     return this.messages.at(-1)!.id;
   }
 
-  async until(holds: (messages: readonly ChangeMessage[]) => boolean): Promise<void> {
-    await until(() => holds(this.messages));
+  until(holds: (messages: readonly ChangeMessage[]) => boolean): Promise<void> {
+    return until(() => holds(this.messages));
   }
 
   /** The tasks that it was told of, each as it was told of last. */
@@ -200,19 +189,7 @@ export class Listener {
     this.#abort.abort();
   }
 
-  async #read(body: ReadableStream<Uint8Array>): Promise<void> {
-    let text = '';
-    for await (const chunk of body.pipeThrough(
-      new TextDecoderStream() as never,
-    ) as unknown as AsyncIterable<string>) {
-      text += chunk;
-      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-        const frame = text.slice(0, end);
-        text = text.slice(end + 2);
-        const data = /^data: (.*)$/m.exec(frame)?.[1];
-        if (data === undefined) this.comments.push(frame);
-        else this.messages.push(JSON.parse(data));
-      }
-    }
+  async #read(response: Response): Promise<void> {
+    for await (const message of frames(response)) this.messages.push(message as ChangeMessage);
   }
 }

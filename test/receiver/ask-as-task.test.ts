@@ -1,12 +1,13 @@
 /** `task.ask(…, { asTask: true })`: the client holds the question as a task, and the server comes back for the answer. */
 import { expect, onTestFinished, test } from 'vitest';
+import { by, shown } from '../client/rows-recorded.ts';
 import { type Asking, serveAsking } from './asking.ts';
-import { holding, RawHolder, type Reply, replies, task } from './raw-holder.ts';
+import { holding, RawHolder } from './raw-holder.ts';
 import { accepted, relatedTask } from './raw-server.ts';
 
-const made: Reply = { result: { task: task('theirs', 'working') } };
-const gone: Reply = { error: { code: -32602, message: 'No such task.' } };
-const shows = (status: string, more: object = {}): Reply => ({ result: task('theirs', status, more) });
+const made: object = { result: { task: shown('theirs', 'working') } };
+const gone: object = { error: { code: -32602, message: 'No such task.' } };
+const shows = (status: string, more: object = {}): object => ({ result: shown('theirs', status, more) });
 
 async function asking(): Promise<Asking> {
   const server = await serveAsking();
@@ -32,7 +33,7 @@ test('the question wishes for a task, the task is polled, and its result is the 
   const { url } = await asking();
   const { holder, taskId } = await called(url, 'greet');
   const statuses = ['working', 'working', 'completed'];
-  holder.reply = replies({
+  holder.reply = by({
     'elicitation/create': () => made,
     'tasks/get': () => shows(statuses.shift() ?? 'completed'),
     'tasks/result': () => ({ result: { ...accepted, _meta: { [relatedTask]: { taskId: 'theirs' } } } }),
@@ -67,7 +68,7 @@ test('after another stream was opened the same task is pursued, and nothing is a
   const { url } = await asking();
   const { holder, taskId } = await called(url, 'greet');
   let status = 'working';
-  holder.reply = replies({
+  holder.reply = by({
     'elicitation/create': () => made,
     'tasks/get': () => shows(status),
     'tasks/result': () => ({ result: accepted }),
@@ -87,10 +88,10 @@ test('a task that the client has forgotten is asked anew', async () => {
   const { url } = await asking();
   const { holder, taskId } = await called(url, 'greet');
   let names = 0;
-  holder.reply = replies({
-    'elicitation/create': () => ({ result: { task: task(`theirs ${++names}`, 'working') } }),
+  holder.reply = by({
+    'elicitation/create': () => ({ result: { task: shown(`theirs ${++names}`, 'working') } }),
     'tasks/get': (params) =>
-      params.taskId === 'theirs 1' ? gone : { result: task('theirs 2', 'completed') },
+      params.taskId === 'theirs 1' ? gone : { result: shown('theirs 2', 'completed') },
     'tasks/result': () => ({ result: accepted }),
   });
   await holder.hearken();
@@ -101,7 +102,7 @@ test('a task that the client has forgotten is asked anew', async () => {
 test('a client that forgets every task is asked a few times, and then it has answered with cancel', async () => {
   const { url } = await asking();
   const { holder, taskId } = await called(url, 'greet');
-  holder.reply = replies({ 'elicitation/create': () => made, 'tasks/get': () => gone });
+  holder.reply = by({ 'elicitation/create': () => made, 'tasks/get': () => gone });
   await holder.hearken();
   expect(await said(holder, taskId)).toBe('Nobody (cancel).');
   expect(holder.requests('elicitation/create')).toHaveLength(4);
@@ -110,8 +111,8 @@ test('a client that forgets every task is asked a few times, and then it has ans
 test('a client that knows no methods about tasks any more is asked anew', async () => {
   const { url } = await asking();
   const { holder, taskId } = await called(url, 'greet');
-  const answers: Reply[] = [made, { result: accepted }];
-  holder.reply = replies({
+  const answers: object[] = [made, { result: accepted }];
+  holder.reply = by({
     'elicitation/create': () => answers.shift(),
     'tasks/get': () => ({ error: { code: -32601, message: 'Method not found' } }),
   });
@@ -126,7 +127,7 @@ test.each([
 ])('a client that %s its task has answered a form with cancel', async (_, last, words) => {
   const { url } = await asking();
   const { holder, taskId } = await called(url, 'greet');
-  holder.reply = replies({
+  holder.reply = by({
     'elicitation/create': () => made,
     'tasks/get': () => last,
     'tasks/result': () => ({ error: { code: -32603, message: 'The screen is locked.' } }),
@@ -139,7 +140,7 @@ test.each([
 test('a model that fails as a task is an error to the handler', async () => {
   const { url } = await asking();
   const { holder, taskId } = await called(url, 'ponder');
-  holder.reply = replies({
+  holder.reply = by({
     'sampling/createMessage': () => made,
     'tasks/get': () => shows('failed'),
     'tasks/result': () => ({ error: { code: -32603, message: 'No model.' } }),
@@ -156,7 +157,7 @@ test('S2025-06 S2025-07 S2025-08 a client that cannot make tasks of a question i
   ];
   for (const capabilities of plain) {
     const { holder, taskId } = await called(url, 'greet', capabilities);
-    holder.reply = replies({ 'elicitation/create': () => ({ result: accepted }) });
+    holder.reply = by({ 'elicitation/create': () => ({ result: accepted }) });
     await holder.hearken();
     expect(await said(holder, taskId)).toBe('Hello, Kelp!');
     const [{ params }] = holder.requests('elicitation/create') as [{ params: object }];
@@ -167,7 +168,7 @@ test('S2025-06 S2025-07 S2025-08 a client that cannot make tasks of a question i
 test('a client that may make a task and answers at once is understood', async () => {
   const { url } = await asking();
   const { holder, taskId } = await called(url, 'greet');
-  holder.reply = replies({ 'elicitation/create': () => ({ result: accepted }) });
+  holder.reply = by({ 'elicitation/create': () => ({ result: accepted }) });
   await holder.hearken();
   expect(await said(holder, taskId)).toBe('Hello, Kelp!');
   expect(holder.requests('tasks/get')).toEqual([]);
@@ -177,7 +178,7 @@ test('S2268-10 S2268-16 subtasks of the client’s task are walked to their end 
   const { url } = await asking();
   const { holder, taskId } = await called(url, 'greet');
   const looks = new Map<string, number>();
-  holder.reply = replies({
+  holder.reply = by({
     'elicitation/create': () => made,
     'tasks/get': ({ taskId: id }) => {
       const nth = (looks.get(id) ?? 0) + 1;
@@ -185,7 +186,7 @@ test('S2268-10 S2268-16 subtasks of the client’s task are walked to their end 
       if (id === 'theirs') return shows(nth > 2 ? 'completed' : 'working', { childTaskIds: ['a', 'b'] });
       const below = id === 'b' ? { childTaskIds: ['b.1'] } : {};
       const parentTaskId = id === 'b.1' ? 'b' : 'theirs';
-      return { result: task(id, nth > 1 ? 'completed' : 'working', { parentTaskId, ...below }) };
+      return { result: shown(id, nth > 1 ? 'completed' : 'working', { parentTaskId, ...below }) };
     },
     'tasks/result': ({ taskId: id }) => ({ result: id === 'theirs' ? accepted : { action: 'decline' } }),
   });
@@ -198,7 +199,7 @@ test('S2268-10 S2268-16 subtasks of the client’s task are walked to their end 
 test('a task that is cancelled cancels the task that its client holds for it', async () => {
   const { url } = await asking();
   const { holder, taskId } = await called(url, 'greet');
-  holder.reply = replies({
+  holder.reply = by({
     'elicitation/create': () => made,
     'tasks/get': () => shows('working'),
     'tasks/cancel': () => shows('cancelled'),

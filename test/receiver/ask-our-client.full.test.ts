@@ -4,11 +4,12 @@ import { Client } from '@modelcontextprotocol/client';
 import { connectTasks } from 'holdfast/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { TaskCancelled } from '../../src/requestor/errors.ts';
+import { by, shown } from '../client/rows-recorded.ts';
 import { atEnd, temporaryFile } from '../kit/lifetime.ts';
 import { sources } from '../kit/process.ts';
 import { ServerProcess } from '../kit/server-process.ts';
 import { serveAsking } from './asking.ts';
-import { holding, RawHolder, replies, task } from './raw-holder.ts';
+import { holding, RawHolder } from './raw-holder.ts';
 import { accepted, Person, sharedStore } from './raw-server.ts';
 
 const text = (words: string) => [{ type: 'text', text: words }];
@@ -80,9 +81,9 @@ test('a server that is killed asks a raw client for the same task, on the next s
   onTestFinished(() => holder.hangUp());
   const taskId = await holder.start('greet');
   let status = 'working';
-  holder.reply = replies({
-    'elicitation/create': () => ({ result: { task: task('theirs', 'working') } }),
-    'tasks/get': () => ({ result: task('theirs', status) }),
+  holder.reply = by({
+    'elicitation/create': () => ({ result: { task: shown('theirs', 'working') } }),
+    'tasks/get': () => ({ result: shown('theirs', status) }),
     'tasks/result': () => ({ result: accepted }),
   });
   await holder.hearken();

@@ -1,7 +1,6 @@
 /** Whose tasks are whose, when several servers ask the same client and its tasks are in one store. */
 import { expect, test } from 'vitest';
-import { listening } from './http-server.ts';
-import { accepted, entrust, meet, RawServer, sharedStore } from './raw-server.ts';
+import { accepted, entrust, meet, type RawServer, sharedStore } from './raw-server.ts';
 
 async function seesNothing(server: RawServer, taskId: string): Promise<void> {
   for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel'])
@@ -38,13 +37,12 @@ test('a question is only put by the host that is connected to the server that as
 
 test('a server that takes the name of another, at another address, sees nothing of it', async () => {
   const hosts = sharedStore();
-  const one = await listening(new RawServer({ name: 'bank' }));
-  const other = await listening(new RawServer({ name: 'bank' }));
-  const meeting = await meet({ hosts, at: one });
+  const there = { hosts, says: { name: 'bank' }, isOnAPort: true };
+  const meeting = await meet(there);
   const { taskId } = await entrust(meeting.server);
   await meeting.person.says(accepted);
   await meeting.server.untilStatus(taskId, 'completed');
-  const { server } = await meet({ hosts, at: other });
+  const { server } = await meet(there);
   await seesNothing(server, taskId);
 });
 

@@ -1,11 +1,12 @@
 /** A server that says exactly what it is told, and the client that it speaks to: the client is what is tested. */
+import { createServer } from 'node:http';
 import { Client, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client';
-import { type ConnectTasksOptions, connectTasks, type Question, type TaskClient } from 'holdfast/client';
+import { type ConnectTasksOptions, connectTasks, type Question } from 'holdfast/client';
 import { onTestFinished } from 'vitest';
 import { temporaryFile } from '../kit/lifetime.ts';
+import { originOf } from '../kit/serve.ts';
 import { until, untilStatus } from '../kit/until.ts';
 import type { Message } from '../kit/wire.ts';
-import type { Listening } from './http-server.ts';
 
 export const relatedTask = 'io.modelcontextprotocol/related-task';
 
@@ -21,6 +22,8 @@ export class RawServer {
   /** All that the client said, in order. */
   readonly heard: Message[] = [];
   readonly #isOpen = Promise.withResolvers<void>();
+  /** Resolves when something can be said. */
+  readonly isOpen = this.#isOpen.promise;
   #options: RawServerOptions;
   #say = (message: object) => this.#transport?.onmessage?.(message as JSONRPCMessage);
   #transport: Transport | undefined;
@@ -42,6 +45,24 @@ export class RawServer {
     this.#transport = transport;
     return transport;
   };
+
+  /** Its URL, on a port: what it says goes out on the stream that belongs to no request. */
+  async listen(): Promise<string> {
+    const http = createServer(async (request, response) => {
+      if (request.method === 'GET') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+        return this.speakThrough((said) => response.write(`data: ${JSON.stringify(said)}\n\n`));
+      }
+      if (request.method !== 'POST') return void response.writeHead(200).end();
+      const message = JSON.parse(Buffer.concat(await request.toArray()).toString()) as Message;
+      const isRequest = message.method !== undefined && message.id !== undefined;
+      if (isRequest)
+        response.setHeader('mcp-session-id', 'the-session').setHeader('content-type', 'application/json');
+      else response.writeHead(202).end();
+      this.hear(message, (answer) => response.end(JSON.stringify({ jsonrpc: '2.0', ...answer })));
+    });
+    return `${await originOf(http)}/mcp`;
+  }
 
   /** As if the connection broke. */
   drop(): void {
@@ -67,11 +88,6 @@ export class RawServer {
     this.#isOpen.resolve();
   }
 
-  /** Resolves when something can be said. */
-  get isOpen(): Promise<void> {
-    return this.#isOpen.promise;
-  }
-
   #greeting(): object {
     const { name = 'asker', capabilities = {}, protocolVersion = '2025-11-25' } = this.#options;
     return { protocolVersion, capabilities, serverInfo: { name, version: '1' } };
@@ -89,25 +105,22 @@ export class RawServer {
   }
 
   answerTo(id: string): Promise<Message> {
-    return this.until((message) => message.id === id && message.method === undefined);
+    return this.#nth((message) => message.id === id && message.method === undefined);
   }
 
   request(method: string, params: object = {}): Promise<Message> {
     return this.answerTo(this.ask(method, params));
   }
 
-  /** The first message that fits, whenever it comes. */
-  async until(fits: (message: Message) => boolean): Promise<Message> {
-    await until(() => this.heard.some(fits));
-    return this.heard.find(fits)!;
+  notified(method: string, times = 1): Promise<Message> {
+    return this.#nth((message) => message.method === method, times);
   }
 
-  notified(method: string, times = 1): Promise<Message> {
-    return this.until(
-      (message) =>
-        message.method === method &&
-        this.heard.filter((one) => one.method === method).indexOf(message) === times - 1,
-    );
+  /** Of the messages that fit, the first or a later one, whenever it comes. */
+  async #nth(fits: (message: Message) => boolean, nth = 1): Promise<Message> {
+    const found = () => this.heard.filter(fits)[nth - 1];
+    await until(found);
+    return found()!;
   }
 
   untilStatus(taskId: string, status: string): Promise<Message> {
@@ -156,24 +169,18 @@ export const form = {
 
 export const accepted = { action: 'accept', content: { name: 'Kelp' } };
 
-export interface Met {
-  readonly server: RawServer;
-  readonly person: Person;
-  readonly tasks: TaskClient;
-}
+export type Met = Awaited<ReturnType<typeof meet>>;
 
 /** A client that is connected to such a server until the end of the test. */
-export async function meet(
-  options: Partial<ConnectTasksOptions> & {
-    readonly says?: RawServerOptions;
-    readonly at?: Listening;
-  } = {},
-): Promise<Met> {
-  const { says, at, ...more } = options;
-  const server = at?.server ?? new RawServer(says);
+export async function meet({
+  says,
+  isOnAPort = false,
+  ...more
+}: Partial<ConnectTasksOptions> & { says?: RawServerOptions; isOnAPort?: boolean } = {}) {
+  const server = new RawServer(says);
   const person = new Person();
   const client = new Client({ name: 'host', version: '1' });
-  const tasks = await connectTasks(client, at?.url ?? server.open, {
+  const tasks = await connectTasks(client, isOnAPort ? await server.listen() : server.open, {
     handles: 'memory:',
     hosts: 'memory:',
     answers: ['form', 'sampling'],
@@ -181,7 +188,7 @@ export async function meet(
     ...more,
   } as ConnectTasksOptions);
   onTestFinished(() => tasks.close());
-  if (at) await server.isOpen;
+  if (isOnAPort) await server.isOpen;
   return { server, person, tasks };
 }
 

@@ -7,7 +7,7 @@ import { ManualClock } from '../../src/testing.ts';
 import { attached } from '../kit/attached.ts';
 import { eventually } from './eventually.ts';
 import { Place, standing } from './place.ts';
-import { accept, type CallExtras, callParams, type Message, rawMessage } from './raw-client.ts';
+import { accept, callParams, type Message, rawMessage } from './raw-client.ts';
 import { servingTools } from './tools.ts';
 
 async function handlerFor(place: Place, options: Omit<TasksOptions, 'store' | 'tools'> = {}) {
@@ -23,7 +23,7 @@ async function handlerFor(place: Place, options: Omit<TasksOptions, 'store' | 't
   return { tasks, handler };
 }
 
-interface Sent extends CallExtras {
+interface Sent extends Message {
   readonly signal?: AbortSignal;
   /** Whether the caller takes tasks. */
   readonly tasks?: boolean;

@@ -2,11 +2,19 @@
  * A client of 2026-07-28 that does nothing by itself: it sends what the test says, on a socket of its own that the
  * test may cut, and hands back what came over the wire.
  */
-import { type IncomingMessage, request } from 'node:http';
+import {
+  type Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request,
+} from 'node:http';
 import { createInterface } from 'node:readline';
 import { all } from '../kit/all.ts';
 import { untilStatus } from '../kit/until.ts';
-import { extension, headersOf, requestOf } from '../kit/wire.ts';
+import { extension, headersOf, type Message, requestOf } from '../kit/wire.ts';
+
+export type { Message } from '../kit/wire.ts';
 
 export interface RawClientOptions {
   /** Whether every request declares the Tasks extension. Default true. */
@@ -14,62 +22,38 @@ export interface RawClientOptions {
   /** The capabilities that it declares besides. By default it can be shown forms. */
   readonly capabilities?: object;
   readonly token?: string;
+  /** What every request has in its `_meta` and in its headers besides. */
+  readonly meta?: object;
+  readonly headers?: OutgoingHttpHeaders;
+  /** By default each request has a connection of its own. */
+  readonly agent?: Agent;
 }
 
-export interface Result {
-  readonly resultType: string;
-  readonly taskId: string;
+interface Result extends Message {
   readonly status: string;
-  readonly content: readonly { readonly text: string }[];
-  readonly inputRequests: Readonly<Record<string, { readonly params: { readonly message: string } }>>;
-  readonly requestState: string;
-  readonly [member: string]: unknown;
-}
-
-export interface WireError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
-
-export interface Message {
-  readonly id?: string | number | null;
-  readonly method?: string;
-  readonly params?: Readonly<Record<string, unknown>>;
-  readonly result?: Result;
-  readonly error?: WireError;
+  readonly inputRequests: Message;
 }
 
 /** The answer to a request. The notifications that came before it on its stream are `frames`. */
 export interface Reply {
   readonly status: number;
   readonly result: Result;
-  readonly error: WireError | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
+  readonly error: any;
   readonly frames: readonly Message[];
-}
-
-export interface OpenRequest {
-  readonly reply: Promise<Reply>;
-  /** Destroys the socket. */
-  cut(): void;
-}
-
-export interface CallExtras {
-  readonly inputResponses?: object;
-  readonly requestState?: string;
-  readonly meta?: object;
 }
 
 let lastId = 0;
 
-export function rawMessage(method: string, params: object, options: RawClientOptions = {}) {
-  const { tasks = true, capabilities = { elicitation: {} } } = options;
-  const all = { ...capabilities, ...(tasks && { extensions: { [extension]: {} } }) };
-  return { ...requestOf(++lastId, method, params, all), id: lastId };
+export function rawMessage(method: string, params: Message, options: RawClientOptions = {}) {
+  const { tasks = true, capabilities = { elicitation: {} }, meta } = options;
+  const declared = { ...capabilities, ...(tasks && { extensions: { [extension]: {} } }) };
+  const all = { ...params, _meta: { ...meta, ...params._meta } };
+  return { ...requestOf(++lastId, method, all, declared), id: lastId };
 }
 
-export function callParams(name: string, input: object = {}, { meta, ...extras }: CallExtras = {}): object {
-  return { name, arguments: input, ...extras, ...(meta && { _meta: meta }) };
+export function callParams(name: string, input: object = {}, { meta, ...more }: Message = {}): object {
+  return { name, arguments: input, ...more, ...(meta && { _meta: meta }) };
 }
 
 export function accept(content: object): object {
@@ -85,33 +69,37 @@ export class RawClient {
     this.#options = options;
   }
 
-  call(tool: string, input?: object, extras?: CallExtras): Promise<Reply> {
+  call(tool: string, input?: object, extras?: object): Promise<Reply> {
     return this.openCall(tool, input, extras).reply;
   }
 
-  openCall(tool: string, input?: object, extras?: CallExtras): OpenRequest {
+  openCall(tool: string, input?: object, extras?: object) {
     return this.open('tools/call', callParams(tool, input, extras));
   }
 
   get(taskId: string): Promise<Reply> {
-    return this.open('tasks/get', { taskId }).reply;
+    return this.request('tasks/get', { taskId });
   }
 
   update(taskId: string, inputResponses: object): Promise<Reply> {
-    return this.open('tasks/update', { taskId, inputResponses }).reply;
+    return this.request('tasks/update', { taskId, inputResponses });
   }
 
   cancel(taskId: string): Promise<Reply> {
-    return this.open('tasks/cancel', { taskId }).reply;
+    return this.request('tasks/cancel', { taskId });
   }
 
   /** Asks again until the task has come so far. */
-  until(taskId: string, ...statuses: readonly string[]): Promise<Result> {
-    return untilStatus(() => this.get(taskId), ...statuses) as Promise<Result>;
+  until(taskId: string, ...statuses: readonly string[]): Promise<Message> {
+    return untilStatus(() => this.get(taskId), ...statuses);
   }
 
-  open(method: string, params: object): OpenRequest {
-    const { response, cut } = this.#post(method, params);
+  request(method: string, params: object = {}, signal?: AbortSignal): Promise<Reply> {
+    return this.open(method, params, signal).reply;
+  }
+
+  open(method: string, params: object, signal?: AbortSignal) {
+    const { response, cut } = this.post(method, params, signal);
     const reply = response.then(replyOf);
     // Whoever cuts a request, or kills its server, need not wait for the answer.
     reply.catch(() => {});
@@ -120,30 +108,32 @@ export class RawClient {
 
   /** Opens a subscription to tasks. The first message is its acknowledgement, unless it was refused. */
   async listen(taskIds: readonly string[]): Promise<Subscription> {
-    const { response, cut } = this.#post('subscriptions/listen', { notifications: { taskIds } });
+    const { response, cut } = this.post('subscriptions/listen', { notifications: { taskIds } });
     return new Subscription(await response, cut);
   }
 
-  #post(method: string, params: object) {
-    const body = JSON.stringify(rawMessage(method, params, this.#options));
+  /** The response resolves when it begins; `cut` destroys its socket. */
+  post(method: string, params: object, signal?: AbortSignal) {
+    const { agent = false, token, headers } = this.#options;
+    const message = rawMessage(method, params, this.#options);
+    const all = { ...headersOf(method, params, token), ...headers };
     const { promise: response, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const headers = headersOf(method, params, this.#options.token);
-    const sent = request(this.#url, { method: 'POST', agent: false, headers });
-    sent.on('response', resolve);
-    sent.on('error', reject);
-    sent.end(body);
-    return { response, cut: () => void sent.destroy() };
+    const sent = request(this.#url, { method: 'POST', agent, headers: all, ...(signal && { signal }) });
+    sent.on('response', resolve).on('error', reject).end(JSON.stringify(message));
+    return { id: message.id, response, cut: () => void sent.destroy() };
   }
 }
 
 /** The messages of a stream of events, one after the other. */
 export class Subscription {
   readonly status: number;
+  readonly headers: IncomingHttpHeaders;
   readonly close: () => void;
   readonly #messages: AsyncIterator<Message>;
 
   constructor(response: IncomingMessage, cut: () => void) {
     this.status = response.statusCode!;
+    this.headers = response.headers;
     this.close = cut;
     this.#messages = messagesOf(response);
   }
@@ -164,25 +154,22 @@ export class Subscription {
   }
 }
 
-async function* messagesOf(response: IncomingMessage): AsyncGenerator<Message> {
+export async function* messagesOf(response: IncomingMessage): AsyncGenerator<Message> {
   if (!response.headers['content-type']?.startsWith('text/event-stream')) {
-    const chunks = await response.toArray();
-    const text = Buffer.concat(chunks).toString();
-    if (text !== '') yield JSON.parse(text) as Message;
+    const text = Buffer.concat(await response.toArray()).toString();
+    if (text !== '') yield JSON.parse(text);
     return;
   }
-  for await (const line of createInterface({ input: response }))
-    if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as Message;
+  // It may be cut when nobody reads any more.
+  const lines = createInterface({ input: response }).on('error', () => {});
+  for await (const line of lines)
+    if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length));
 }
 
 async function replyOf(response: IncomingMessage): Promise<Reply> {
-  const messages = await all(messagesOf(response));
-  const last = messages.at(-1);
+  const frames = await all(messagesOf(response));
+  const last = frames.pop();
   if (!last || !('result' in last || 'error' in last)) throw new Error('The answer broke off.');
-  return {
-    status: response.statusCode!,
-    result: last.result!,
-    error: last.error,
-    frames: messages.slice(0, -1),
-  };
+  const { result, error } = last as Reply;
+  return { status: response.statusCode!, result, error, frames };
 }

@@ -1,4 +1,5 @@
 /** Servers as real processes, which tests stop and kill. */
+import { Inbox } from '../kit/inbox.ts';
 import { untilEnd } from '../kit/lifetime.ts';
 import { type Exit, Program, sources } from '../kit/process.ts';
 import { HttpProcess } from '../kit/server-process.ts';
@@ -32,14 +33,14 @@ export function serveFixture(...args: readonly string[]): Promise<HttpProcess> {
 
 /** A server on standard input and output, and its client. */
 export class StdioProcess extends Program {
+  readonly #inbox = new Inbox(this.child.stdout!);
   /** Everything that the server has sent. */
-  readonly messages: Message[] = [];
+  readonly messages = this.#inbox.messages;
   readonly #options: RawClientOptions;
 
   constructor(settings: ServerSettings, options: RawClientOptions = {}) {
     super(sources(`${import.meta.dirname}/server.ts`, JSON.stringify({ ...settings, stdio: true })));
     this.#options = options;
-    this.lines.on('line', (line) => this.messages.push(JSON.parse(line) as Message));
   }
 
   /** Sends a request and returns its id. */
@@ -59,12 +60,8 @@ export class StdioProcess extends Program {
   }
 
   /** The first message of that kind, whether it has come or is to come. */
-  async until(isIt: (message: Message) => boolean): Promise<Message> {
-    for (;;) {
-      const found = this.messages.find(isIt);
-      if (found) return found;
-      await this.line();
-    }
+  until(isIt: (message: Message) => boolean): Promise<Message> {
+    return this.#inbox.message(isIt);
   }
 
   /** The client goes away. */

@@ -1,6 +1,6 @@
 /** The server under test, as a process of its own: `node server.ts '{"file":"tasks.db"}'`. */
 import { OAuthError, OAuthErrorCode } from '@modelcontextprotocol/server';
-import { createTasks, type Duration } from '../../src/index.ts';
+import { createTasks, type Duration, type TasksOptions } from '../../src/index.ts';
 import { serveHttp, serveStdio } from '../../src/server.ts';
 import { sqlite } from '../../src/sqlite.ts';
 import { attached } from '../kit/attached.ts';
@@ -18,24 +18,25 @@ export interface ServerSettings {
   readonly concurrency?: number;
   /** Owners by their bearer tokens. */
   readonly tokens?: Readonly<Record<string, string>>;
+  readonly drafts?: NonNullable<TasksOptions['drafts']>;
   readonly stdio?: boolean;
 }
 
-function verifierOf(tokens: Readonly<Record<string, string>>) {
-  return {
-    async verifyAccessToken(token: string) {
-      const clientId = tokens[token];
-      if (clientId === undefined) throw new OAuthError(OAuthErrorCode.InvalidToken, 'Unknown.');
-      return { token, clientId, scopes: [], expiresAt: Math.floor(Date.now() / 1_000) + 3_600 };
-    },
-  };
-}
-
 const settings = JSON.parse(process.argv[2]!) as ServerSettings;
-const { file, window, grace, workerGrace, concurrency, tokens } = settings;
+const { file, window, grace, workerGrace, concurrency, tokens = {}, drafts = [] } = settings;
+
+const verifier = {
+  async verifyAccessToken(token: string) {
+    const clientId = tokens[token];
+    if (clientId === undefined) throw new OAuthError(OAuthErrorCode.InvalidToken, 'Unknown.');
+    return { token, clientId, scopes: [], expiresAt: Math.floor(Date.now() / 1_000) + 3_600 };
+  },
+};
+
 const tasks = createTasks({
   store: sqlite(file),
   tools: servingTools,
+  drafts,
   ...(window !== undefined && { window }),
 });
 if (concurrency !== 0)
@@ -51,7 +52,7 @@ else {
     port: 0,
     onError,
     ...(grace !== undefined && { grace }),
-    ...(tokens && { auth: { verifier: verifierOf(tokens) } }),
+    ...(settings.tokens && { auth: { verifier } }),
   });
   console.log(`ready ${url}`);
 }

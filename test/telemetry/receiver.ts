@@ -1,12 +1,7 @@
 /** A receiver of OTLP over HTTP, as JSON: what it was sent is there to be looked at. */
 import { createServer, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { originOf } from '../kit/serve.ts';
-
-interface Value {
-  readonly stringValue?: string;
-  readonly intValue?: number;
-  readonly boolValue?: boolean;
-}
 
 export interface ReceivedSpan {
   readonly traceId: string;
@@ -16,15 +11,9 @@ export interface ReceivedSpan {
   readonly name: string;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
-  readonly attributes: readonly { readonly key: string; readonly value: Value }[];
+  readonly attributes: readonly { readonly key: string; readonly value: object }[];
   readonly links?: readonly { readonly spanId: string }[];
   readonly status: { readonly code?: number };
-}
-
-interface TraceMessage {
-  readonly resourceSpans: readonly {
-    readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[];
-  }[];
 }
 
 /** Until the end of the test. */
@@ -48,10 +37,10 @@ export class Receiver {
   }
 
   async #take(req: IncomingMessage): Promise<void> {
-    const text = Buffer.concat(await req.toArray()).toString();
-    this.texts.push(text);
-    const { resourceSpans } = JSON.parse(text) as TraceMessage;
-    for (const { scopeSpans } of resourceSpans) for (const { spans } of scopeSpans) this.spans.push(...spans);
+    const message = await text(req);
+    this.texts.push(message);
+    for (const { scopeSpans } of JSON.parse(message).resourceSpans)
+      for (const { spans } of scopeSpans) this.spans.push(...spans);
   }
 }
 

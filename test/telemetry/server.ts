@@ -30,18 +30,16 @@ function provider(url: string): NodeTracerProvider {
 
 const sdk = settings.otlp === undefined ? undefined : provider(settings.otlp);
 
-const leg = durableTool('leg', { inputSchema: z.object({ to: z.string() }) }, async ({ to }, task) => {
-  await task.step('sail', () => to);
-  return to;
-});
+const leg = durableTool('leg', { inputSchema: z.object({ to: z.string() }) }, ({ to }, task) =>
+  task.step('sail', () => to),
+);
 
 const voyage = durableTool(
   'voyage',
   { task: 'always', inputSchema: z.object({ cargo: z.string(), direct: z.boolean().optional() }) },
   async ({ cargo, direct = false }, task) => {
     await task.step('load', () => cargo);
-    const first = await task.start(leg, { to: 'Tiree' });
-    await first.result();
+    await (await task.start(leg, { to: 'Tiree' })).result();
     await task.step(
       'cross',
       ({ attempt }) => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { extension, headersOf, requestOf } from '../kit/wire.ts';
 import { eventually } from '../serving/eventually.ts';
 import { Place } from '../serving/place.ts';
 import { accept, type RawClient } from '../serving/raw-client.ts';
@@ -119,32 +120,13 @@ test('the header of the request is gone on with where its body says nothing, and
 });
 
 async function callWithHeader(url: string, tool: string, header: string, meta: object): Promise<void> {
+  const input = { cargo: 'peat', to: 'Coll', direct: true };
+  const params = { name: tool, arguments: input, _meta: meta };
+  const message = requestOf(1, 'tools/call', params, { extensions: { [extension]: {} } });
   const response = await fetch(url, {
     method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': 'tools/call',
-      'mcp-name': tool,
-      traceparent: header,
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: {
-        name: tool,
-        arguments: { cargo: 'peat', to: 'Coll', direct: true },
-        _meta: {
-          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-          'io.modelcontextprotocol/clientCapabilities': {
-            extensions: { 'io.modelcontextprotocol/tasks': {} },
-          },
-          ...meta,
-        },
-      },
-    }),
+    headers: { ...headersOf('tools/call', params), traceparent: header },
+    body: JSON.stringify(message),
   });
   expect(response.status).toBe(200);
   await response.text();

@@ -57,7 +57,7 @@ export class Caller {
     const { key, input, listens, cancelsAfterMs } = this.#parts.plan;
     this.#parts.history.add({ what: 'ordered', key, at: moment() });
     const task = await this.#insist(async (peer, request, signal) => {
-      const { taskId } = await peer.call('chaos_errand', input, signal, { key });
+      const { taskId } = await peer.call('chaos_errand', input, signal, key);
       this.#parts.history.add({ what: 'created', key, task: taskId, ...request(moment()) });
       return taskId;
     });

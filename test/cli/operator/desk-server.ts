@@ -1,7 +1,6 @@
 /** A server of the operator's API whose tasks are told by the test, at a clock that stands still: for screens. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import {
   apiPath,
@@ -10,6 +9,7 @@ import {
   type TaskStory,
   type TaskSummary,
 } from '../../../src/operator/api.ts';
+import { listen } from '../../kit/port.ts';
 import { now } from './stories.ts';
 
 export const token = 'a token for those who operate this';
@@ -29,9 +29,7 @@ export class DeskServer {
   #port = 0;
 
   async start(): Promise<this> {
-    this.#server.listen(this.#port, '127.0.0.1');
-    await once(this.#server, 'listening');
-    this.#port = (this.#server.address() as AddressInfo).port;
+    this.#port = await listen(this.#server, this.#port);
     return this;
   }
 
@@ -96,9 +94,8 @@ export class DeskServer {
     if (what === 'count') return { count: listed.length + this.unlisted, isMore: false };
     if (what !== 'tasks') return undefined;
     if (id === undefined) {
-      const limit = Number(query.get('limit') ?? 50);
       const from = Number(query.get('cursor') ?? 0);
-      const to = from + limit;
+      const to = from + Number(query.get('limit') ?? 50);
       const isMore = to < listed.length || this.unlisted > 0;
       return { tasks: listed.slice(from, to), ...(isMore && { nextCursor: String(to) }) };
     }

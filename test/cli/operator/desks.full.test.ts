@@ -3,16 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sqlite } from 'holdfast/sqlite';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TaskStory, TaskSummary } from '../../../src/operator/api.ts';
 import { askedBelow, delegate, operatorToken, stage, tools } from '../../operator/stage.ts';
 import { emptyDatabase } from '../../postgres/database.ts';
 import { query } from '../../postgres/server.ts';
 import { kinds } from '../../stores/kinds.ts';
 import { Fixture } from '../fixture.ts';
-import { Home, temporaryFolder, tidyUp } from '../terminal.ts';
-
-afterAll(tidyUp);
+import { Home, temporaryFolder } from '../terminal.ts';
 
 const postgres = kinds.find(({ name }) => name === 'Postgres');
 const env = { HOLDFAST_OPERATOR_TOKEN: operatorToken, TZ: 'UTC', LC_ALL: 'C.UTF-8' };

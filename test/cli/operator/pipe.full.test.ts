@@ -1,6 +1,6 @@
 /** The operator's commands where nobody looks on: in pipes, in scripts, as JSON, and used wrongly. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Ended, Home, tidyUp } from '../terminal.ts';
+import { type Ended, Home } from '../terminal.ts';
 import { DeskServer, token } from './desk-server.ts';
 import { ago, idOf, killed, now, pass, patient, several, story, summary } from './stories.ts';
 
@@ -12,7 +12,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([server, ...owned].map((one) => one.stop()));
-  await tidyUp();
 });
 
 const env = { HOLDFAST_OPERATOR_TOKEN: token, TZ: 'UTC', LC_ALL: 'C.UTF-8' };
@@ -170,10 +169,10 @@ test.concurrent('everything is watched as lines, until somebody ends it; a serve
   desk.tell({ type: 'changes', id: '1', tasks: [several[1]!], subtasks: [], removed: [] });
   await child.says(/^11:59:58 running ● abalonek+ {2}publish_report {2}ana {2}\d+ s {2}3\/8\n$/);
   await desk.stop();
-  await child.says(/The server is away; trying again\.\n/, 'stderr');
+  await child.says(/The server is away; trying again\.\n/, 'complaints');
   await desk.start();
   try {
-    await child.says(/The server is back\.\n/, 'stderr');
+    await child.says(/The server is back\.\n/, 'complaints');
     child.signal('SIGINT');
     expect(await child.ended).toMatchObject({ code: 0 });
   } finally {

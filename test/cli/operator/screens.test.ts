@@ -1,7 +1,7 @@
 /** The operator's terminal at a real pseudo-terminal, 80 and 40 columns wide, on tasks that never change. */
 import { afterAll, beforeAll, test } from 'vitest';
 import { expectWithin } from '../../kit/within.ts';
-import { Home, tidyUp } from '../terminal.ts';
+import { Home } from '../terminal.ts';
 import { DeskServer, token } from './desk-server.ts';
 import { ago, idOf, killed, now, pass, patient, several, step, story, summary } from './stories.ts';
 
@@ -13,7 +13,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.stop();
-  await tidyUp();
 });
 
 const env = { HOLDFAST_OPERATOR_TOKEN: token, TZ: 'UTC', LC_ALL: 'C.UTF-8' };

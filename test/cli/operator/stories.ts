@@ -1,5 +1,6 @@
 /** Tasks as a desk tells of them, at moments that never change. */
 import type { CallSpan, PassSpan, TaskStory, TaskSummary } from '../../../src/operator/api.ts';
+import * as example from '../../kit/stories.ts';
 
 export const now = Date.parse('2026-11-15T12:00:00Z');
 
@@ -10,61 +11,25 @@ export const ago = (seconds: number) => now - seconds * 1_000;
 export const idOf = (begin: string) => begin.padEnd(32, 'k');
 
 export function summary(some: Partial<TaskSummary> = {}): TaskSummary {
-  const id = some.id ?? idOf('kelpholdfast');
-  return {
-    id,
-    owner: 'ana',
-    tool: 'publish_report',
-    toolVersion: '1',
-    standing: 'running',
+  return example.summary({
+    id: idOf('kelpholdfast'),
     createdAt: ago(200),
     updatedAt: ago(2),
-    deadlineAt: null,
-    rootId: id,
-    childCount: 0,
-    liveChildCount: 0,
-    openQuestions: 0,
-    passes: 1,
     version: 5,
     ...some,
-  };
+  });
 }
 
 export function pass(some: Partial<PassSpan> = {}): PassSpan {
-  return { number: 1, holder: 'host-1', from: ago(200), to: ago(100), end: 'parked', replayed: 0, ...some };
+  return example.pass({ from: ago(200), to: ago(100), end: 'parked', ...some });
 }
 
 export function step(name: string, from: number, to: number | null, some: Partial<CallSpan> = {}): CallSpan {
-  return {
-    kind: 'step',
-    name,
-    pass: 1,
-    from: ago(from),
-    to: to === null ? null : ago(to),
-    state: to === null ? 'open' : 'ok',
-    attempts: [],
-    ...some,
-  };
+  return example.call({ name, from: ago(from), to: to === null ? null : ago(to), ...some });
 }
 
 export function story(some: Partial<TaskStory> = {}): TaskStory {
-  return {
-    task: summary(),
-    origin: { dialect: '2026-07-28', method: 'tools/call' },
-    arguments: { topic: 'tides' },
-    purgeAt: null,
-    wakeAt: null,
-    ancestors: [],
-    children: [],
-    passes: [],
-    calls: [],
-    omittedCalls: 0,
-    questions: [],
-    events: [],
-    omittedEvents: 0,
-    audit: [],
-    ...some,
-  };
+  return example.story({ task: summary(), ...some });
 }
 
 const child = (begin: string, some: Partial<TaskSummary>) =>

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { tasksExpected } from './expected.ts';
+import { tasksExpected } from './run.ts';
 import type { Recording } from './suite.ts';
-import { type Tally, tally } from './tally.ts';
-import { problems } from './verdict.ts';
+import { problems, type Tally, tally } from './verdict.ts';
 
 // --- The counter, on recorded runs ------------------------------------------------------------------------
 

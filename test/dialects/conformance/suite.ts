@@ -1,13 +1,13 @@
 /** The official conformance suite, as the program that it is: what it can run, and what it says of a server. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { Program } from '../../kit/process.ts';
 
-const manifest = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json');
+const require = createRequire(import.meta.url);
+const manifest = require.resolve('@modelcontextprotocol/conformance/package.json');
+export const { version: suiteVersion, bin } = require(manifest);
 const longestMs = 120_000;
 
 /** A scenario against servers, with the revisions that it belongs to. */
@@ -22,10 +22,6 @@ export interface Recording {
   readonly output: string;
   /** The files in which it wrote down its checks, by scenario. */
   readonly checks: ReadonlyMap<string, string>;
-}
-
-export async function suiteVersion(): Promise<string> {
-  return JSON.parse(await readFile(manifest, 'utf8')).version;
 }
 
 export async function serverScenarios(): Promise<Scenario[]> {
@@ -60,13 +56,9 @@ async function checksIn(folder: string): Promise<Map<string, string>> {
 }
 
 async function run(...args: readonly string[]): Promise<{ code: number | null; output: string }> {
-  const { bin } = JSON.parse(await readFile(manifest, 'utf8'));
-  const program = join(dirname(manifest), bin.conformance);
-  const child = spawn(process.execPath, [program, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: longestMs,
-    killSignal: 'SIGKILL',
-  });
-  const [[code], ...said] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]);
-  return { code, output: said.join('') };
+  const command = [process.execPath, join(dirname(manifest), bin.conformance), ...args];
+  const suite = new Program(command, { timeout: longestMs, killSignal: 'SIGKILL' });
+  suite.child.stdin!.end();
+  const { code } = await suite.exit;
+  return { code, output: suite.output + suite.complaints };
 }

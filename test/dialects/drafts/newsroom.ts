@@ -1,22 +1,15 @@
 /** The server of the transcripts: a tool that asks before it publishes, one that has subtasks, and one that is quick. */
 import { McpServer } from '@modelcontextprotocol/server';
-import { createTasks, type DurableTool, durableResource, durableTool, type Task } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
+import { createTasks, type DurableTool, durableResource, durableTool } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { z } from 'zod';
+import { serve } from '../../kit/serve.ts';
 import type { Draft } from './peer.ts';
 
-export interface Newsroom {
-  readonly url: string;
-  /** Resolves when the task has come that far. */
-  until(taskId: string, phase: 'waiting' | 'done'): Promise<void>;
-  untilSubtask(taskId: string): Promise<void>;
-  /** Nothing is printed until the returned function is called. */
-  stopPress(): () => void;
-}
+export type Newsroom = Awaited<ReturnType<typeof newsroom>>;
 
-export async function newsroom(drafts: readonly Draft[]): Promise<Newsroom> {
+export async function newsroom(drafts: readonly Draft[]) {
   let press = Promise.resolve();
 
   const publish = durableTool(
@@ -65,16 +58,14 @@ export async function newsroom(drafts: readonly Draft[]): Promise<Newsroom> {
     tasks.attach(mcp);
     return mcp;
   };
-  const { url, stop } = await serveHttp(tasks, factory, { port: 0, grace: '1s', stopOn: [] });
-  onTestFinished(stop);
-  const untilIt = async (taskId: string, isSo: (task: Task) => boolean) => {
-    const look = async () => isSo((await tasks.get(taskId))!);
-    await expect.poll(look, { interval: 5 }).toBe(true);
-  };
+  const { url } = await serve(tasks, {}, factory);
+  const task = (taskId: string) => expect.poll(() => tasks.get(taskId), { interval: 5 });
   return {
     url,
-    until: (taskId, phase) => untilIt(taskId, (task) => task.phase === phase),
-    untilSubtask: (taskId) => untilIt(taskId, ({ childCount }) => childCount > 0),
+    /** Resolves when the task has come that far. */
+    until: (taskId: string, phase: 'waiting' | 'done') => task(taskId).toMatchObject({ phase }),
+    untilSubtask: (taskId: string) => task(taskId).not.toMatchObject({ childCount: 0 }),
+    /** Nothing is printed until the returned function is called. */
     stopPress() {
       const { promise, resolve } = Promise.withResolvers<void>();
       press = promise;

@@ -1,11 +1,10 @@
 /** Clients of 2025-11-25 that flag drafts, and a server that has drafts on. */
 
-import { createTasks, type DurableTool, type Tasks, type TasksOptions } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
-import { onTestFinished } from 'vitest';
+import { createTasks, type DurableTool, type TasksOptions } from 'holdfast';
 import { fixtureFactory, storeFrom, withoutLimits } from '../../fixture/server.ts';
 import { tokensOf } from '../../fixture/tokens.ts';
 import { fixturePrompts, fixtureResources, fixtureTools } from '../../fixture/tools.ts';
+import { serve } from '../../kit/serve.ts';
 import { Peer } from '../revision-2025-11-25/peer.ts';
 
 export type Draft = Exclude<NonNullable<TasksOptions['drafts']>, string>[number];
@@ -23,13 +22,6 @@ export async function opened(url: string, drafts: readonly string[], token?: str
   return peer;
 }
 
-export interface Serving {
-  readonly tasks: Tasks;
-  readonly url: string;
-  /** Opens a session of a client that flags these drafts. */
-  open(drafts?: readonly string[], token?: string): Promise<Peer>;
-}
-
 export interface ServingOptions extends Omit<Partial<TasksOptions>, 'tools'> {
   /** Besides those of the fixture. */
   readonly more?: readonly DurableTool[];
@@ -38,7 +30,7 @@ export interface ServingOptions extends Omit<Partial<TasksOptions>, 'tools'> {
 }
 
 /** What the fixture server has, and more, until the end of the test. */
-export async function serving({ more = [], tokens, ...options }: ServingOptions): Promise<Serving> {
+export async function serving({ more = [], tokens, ...options }: ServingOptions) {
   const tasks = createTasks({
     store: storeFrom('memory:'),
     limits: withoutLimits,
@@ -50,13 +42,9 @@ export async function serving({ more = [], tokens, ...options }: ServingOptions)
     ...options,
   });
   await tasks.work({ concurrency: 32, grace: '100ms' });
-  const server = await serveHttp(tasks, fixtureFactory(tasks), {
-    port: 0,
-    grace: '1s',
-    stopOn: [],
-    ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }),
-  });
-  onTestFinished(() => server.stop());
-  const { url } = server;
-  return { tasks, url, open: (drafts = [], token) => opened(url, drafts, token) };
+  const auth = tokens && { auth: tokensOf(new Map(Object.entries(tokens))) };
+  const { url } = await serve(tasks, auth, fixtureFactory(tasks));
+  /** Opens a session of a client that flags these drafts. */
+  const open = (drafts: readonly string[] = [], token?: string) => opened(url, drafts, token);
+  return { tasks, url, open };
 }

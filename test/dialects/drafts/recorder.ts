@@ -1,16 +1,10 @@
 /** A client that writes down every message in both directions, with placeholders for what differs from run to run. */
-import { frames } from '../revision-2025-11-25/peer.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: whatever is said.
-export type Message = Record<string, any>;
+import { frames, type Message } from '../../kit/wire.ts';
 
 export interface Said {
   readonly from: 'client' | 'server';
   readonly message: Message;
 }
-
-/** Answers what the server asks. */
-export type Answer = (request: Message) => Message;
 
 const taskId = /\b[a-z2-7]{32}\b/g;
 const requestId = /^[a-z2-7]{12}-\d+(\.[\w-]+)?$/;
@@ -21,13 +15,14 @@ const clientInfo = { name: 'example-client', version: '1.0.0' };
 
 export class Recorder {
   readonly #url: string;
-  readonly #answer: Answer;
+  /** To whatever the server asks. */
+  readonly #answer: Message;
   readonly #said: Said[] = [];
   #meta: object | undefined;
   #sessionId: string | null | undefined;
   #lastId = 0;
 
-  constructor(url: string, answer: Answer) {
+  constructor(url: string, answer: Message) {
     this.#url = url;
     this.#answer = answer;
   }
@@ -57,7 +52,7 @@ export class Recorder {
       this.#said.push({ from: 'server', message });
       if (message.id === id && !('method' in message)) return message.result;
       if ('method' in message && 'id' in message)
-        await this.#send({ jsonrpc: '2.0', id: message.id, result: this.#answer(message) });
+        await this.#send({ jsonrpc: '2.0', id: message.id, result: this.#answer });
     }
     throw new Error(`${method} was not answered.`);
   }

@@ -20,24 +20,19 @@ function rendered(said: readonly Said[]): string {
 }
 
 /** JSON on as few lines as fit the page. */
-export function folded(value: unknown, indent = '', room = width): string {
-  const flat = spaced(value);
-  if (flat.length <= room - indent.length || typeof value !== 'object' || value === null) return flat;
-  const deeper = `${indent}  `;
-  const isList = Array.isArray(value);
-  const entries = isList
-    ? value.map((one) => folded(one, deeper))
-    : Object.entries(value).map(([key, one]) => {
-        const name = `${JSON.stringify(key)}: `;
-        return `${name}${folded(one, deeper, width - name.length - 1)}`;
-      });
-  const [open, close] = isList ? ['[', ']'] : ['{', '}'];
-  return `${open}\n${entries.map((entry) => `${deeper}${entry}`).join(',\n')}\n${indent}${close}`;
-}
-
-function spaced(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(spaced).join(', ')}]`;
+export function folded(value: unknown, indent = '', room = width - indent.length): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const entries = Object.entries(value).map(([key, one]) => `${JSON.stringify(key)}: ${spaced(one)}`);
-  return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
+  const isList = Array.isArray(value);
+  const [open, close] = isList ? ['[', ']'] : ['{', '}'];
+  const parts = (deeper: string, width: number) =>
+    Object.entries(value).map(([key, one]) => {
+      const name = isList ? '' : `${JSON.stringify(key)}: `;
+      return `${name}${folded(one, deeper, width - deeper.length - name.length - (isList ? 0 : 1))}`;
+    });
+  const all = parts('', Infinity).join(', ');
+  const flat = isList || all === '' ? `${open}${all}${close}` : `${open} ${all} ${close}`;
+  if (flat.length <= room) return flat;
+  const deeper = `${indent}  `;
+  const lines = parts(deeper, width).map((part) => `${deeper}${part}`);
+  return `${open}\n${lines.join(',\n')}\n${indent}${close}`;
 }

@@ -3,19 +3,13 @@ import type { Newsroom } from './newsroom.ts';
 import type { Draft } from './peer.ts';
 import type { Recorder } from './recorder.ts';
 
-export interface Scenario {
-  /** What the server has on. */
-  readonly drafts: readonly Draft[];
-  readonly talk: (client: Recorder, newsroom: Newsroom) => Promise<void>;
-}
+type Talk = (client: Recorder, newsroom: Newsroom) => Promise<void>;
 
-const approve = { action: 'accept', content: { yes: true } };
+/** What the client answers. */
+export const approve = { action: 'accept', content: { yes: true } };
 const publish = { name: 'publish', arguments: { title: 'Tides' } };
 const edition = { name: 'edition', arguments: { titles: ['Tides'] } };
 const elicitation = { elicitation: {} };
-
-/** Whatever the server asks. */
-export const answer = () => approve;
 
 const task = { ttl: 3_600_000 };
 
@@ -42,87 +36,72 @@ async function child(client: Recorder, { until, untilSubtask }: Newsroom, taskId
   return first;
 }
 
-export const scenarios: Readonly<Record<string, Scenario>> = {
-  '2025-11-25': {
-    drafts: [],
-    async talk(client, { until }) {
-      await client.open(elicitation);
-      const taskId = await called(client, publish);
-      await until(taskId, 'waiting');
-      await client.request('tasks/get', { taskId });
-      await client.request('tasks/result', { taskId });
-    },
+export const scenarios: Readonly<Record<string, Talk>> = {
+  async '2025-11-25'(client, { until }) {
+    await client.open(elicitation);
+    const taskId = await called(client, publish);
+    await until(taskId, 'waiting');
+    await client.request('tasks/get', { taskId });
+    await client.request('tasks/result', { taskId });
   },
 
-  'sep-1686': {
-    drafts: ['sep-1686'],
-    async talk(client) {
-      await client.open(elicitation);
-      const taskId = 'publish-tides';
-      const _meta = { 'modelcontextprotocol.io/task': { taskId, keepAlive: 3_600_000 } };
-      await client.request('tools/call', { ...publish, _meta });
-      const related = { 'modelcontextprotocol.io/related-task': { taskId } };
-      await client.request('tasks/get', { taskId, _meta: related });
-      await client.request('tasks/delete', { taskId, _meta: related });
-    },
+  async 'sep-1686'(client) {
+    await client.open(elicitation);
+    const taskId = 'publish-tides';
+    const _meta = { 'modelcontextprotocol.io/task': { taskId, keepAlive: 3_600_000 } };
+    await client.request('tools/call', { ...publish, _meta });
+    const related = { 'modelcontextprotocol.io/related-task': { taskId } };
+    await client.request('tasks/get', { taskId, _meta: related });
+    await client.request('tasks/delete', { taskId, _meta: related });
   },
 
-  'sep-2229': {
-    drafts: ['sep-2229'],
-    async talk(client, { until }) {
-      await client.open(flagging('sep-2229'));
-      await client.request('tools/call', { name: 'count', arguments: { text: 'Tides' }, task });
-      const { taskId } = (await client.request('resources/read', { uri: 'archive://1899' })).task;
-      await until(taskId, 'done');
-      await client.request('tasks/result', { taskId });
-    },
+  async 'sep-2229'(client, { until }) {
+    await client.open(flagging('sep-2229'));
+    await client.request('tools/call', { name: 'count', arguments: { text: 'Tides' }, task });
+    const { taskId } = (await client.request('resources/read', { uri: 'archive://1899' })).task;
+    await until(taskId, 'done');
+    await client.request('tasks/result', { taskId });
   },
 
-  'sep-2268': {
-    drafts: ['sep-2268'],
-    async talk(client, newsroom) {
-      await client.open(flagging('sep-2268'));
-      const taskId = await called(client, edition);
-      await client.request('tasks/result', { taskId: await child(client, newsroom, taskId) });
-      await newsroom.until(taskId, 'done');
-      await client.request('tasks/get', { taskId });
-    },
+  async 'sep-2268'(client, newsroom) {
+    await client.open(flagging('sep-2268'));
+    const taskId = await called(client, edition);
+    await client.request('tasks/result', { taskId: await child(client, newsroom, taskId) });
+    await newsroom.until(taskId, 'done');
+    await client.request('tasks/get', { taskId });
   },
 
-  'sep-2339': {
-    drafts: ['sep-2339'],
-    async talk(client, { until, stopPress }) {
-      await client.open(flagging('sep-2339'));
-      const print = stopPress();
-      const taskId = await called(client, publish);
-      await until(taskId, 'waiting');
-      await client.request('tasks/continue', { taskId });
-      await client.request('tasks/continue', { taskId, inputResponses: { approve } });
-      print();
-      await until(taskId, 'done');
-      await client.request('tasks/continue', { taskId });
-    },
+  async 'sep-2339'(client, { until, stopPress }) {
+    await client.open(flagging('sep-2339'));
+    const print = stopPress();
+    const taskId = await called(client, publish);
+    await until(taskId, 'waiting');
+    await client.request('tasks/continue', { taskId });
+    await client.request('tasks/continue', { taskId, inputResponses: { approve } });
+    print();
+    await until(taskId, 'done');
+    await client.request('tasks/continue', { taskId });
   },
 
-  '2026-07-28': {
-    drafts: [],
-    async talk(client, { until }) {
-      client.speakLater(extended());
-      await client.request('server/discover', {});
-      const { taskId } = await client.request('tools/call', publish);
-      await until(taskId, 'waiting');
-      await client.request('tasks/get', { taskId });
-      await client.request('tasks/update', { taskId, inputResponses: { approve } });
-      await until(taskId, 'done');
-      await client.request('tasks/get', { taskId });
-    },
+  async '2026-07-28'(client, { until }) {
+    client.speakLater(extended());
+    await client.request('server/discover', {});
+    const { taskId } = await client.request('tools/call', publish);
+    await until(taskId, 'waiting');
+    await client.request('tasks/get', { taskId });
+    await client.request('tasks/update', { taskId, inputResponses: { approve } });
+    await until(taskId, 'done');
+    await client.request('tasks/get', { taskId });
   },
 
-  '2026-07-28-with-subtasks': {
-    drafts: ['sep-2268'],
-    async talk(client, newsroom) {
-      client.speakLater(extended('dev.holdfast/subtasks'));
-      await child(client, newsroom, (await client.request('tools/call', edition)).taskId);
-    },
+  async '2026-07-28-with-subtasks'(client, newsroom) {
+    client.speakLater(extended('dev.holdfast/subtasks'));
+    await child(client, newsroom, (await client.request('tools/call', edition)).taskId);
   },
 };
+
+/** What the server of a conversation has on. */
+export function draftsOf(name: string): Draft[] {
+  if (name === '2026-07-28-with-subtasks') return ['sep-2268'];
+  return name.startsWith('sep-') ? [name as Draft] : [];
+}

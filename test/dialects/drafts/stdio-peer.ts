@@ -1,9 +1,7 @@
 /** A client on the pipes of a fixture server. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
+import { Program, sources } from '../../kit/process.ts';
 import { rawMessage } from '../../serving/raw-client.ts';
 import { type Message, revision } from '../revision-2025-11-25/peer.ts';
 import { flagging } from './peer.ts';
@@ -13,18 +11,16 @@ const main = join(import.meta.dirname, '../../fixture/main.ts');
 export class StdioPeer implements AsyncDisposable {
   /** What the server said without being asked. */
   readonly unasked: Message[] = [];
-  readonly #child;
+  readonly #server: Program;
   readonly #later: object | undefined;
   readonly #answers = new Map<unknown, (message: Message) => void>();
 
   /** With capabilities it speaks 2026-07-28, which says them in each request. */
   constructor(later?: object, ...options: readonly string[]) {
     this.#later = later;
-    const args = ['--conditions=holdfast-source', '--disable-warning=ExperimentalWarning', main];
-    this.#child = spawn(process.execPath, [...args, '--stdio', ...options], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    createInterface({ input: this.#child.stdout }).on('line', (line) => {
+    const command = sources('--disable-warning=ExperimentalWarning', main, '--stdio', ...options);
+    this.#server = new Program(command, { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#server.lines.on('line', (line) => {
       const message = JSON.parse(line) as Message;
       const answered = 'method' in message ? undefined : this.#answers.get(message.id);
       if (answered) answered(message);
@@ -40,7 +36,7 @@ export class StdioPeer implements AsyncDisposable {
       clientInfo: { name: 'peer', version: '1' },
       capabilities: flagging(...drafts),
     });
-    peer.#tell({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    peer.#server.tell({ jsonrpc: '2.0', method: 'notifications/initialized' });
     return peer;
   }
 
@@ -53,7 +49,7 @@ export class StdioPeer implements AsyncDisposable {
     const later = rawMessage(method, params, { tasks: false, capabilities: this.#later ?? {} });
     const { promise: answer, resolve } = Promise.withResolvers<Message>();
     this.#answers.set(later.id, resolve);
-    this.#tell(this.#later ? later : { ...later, params });
+    this.#server.tell(this.#later ? later : { ...later, params });
     return { id: later.id, answer };
   }
 
@@ -64,12 +60,7 @@ export class StdioPeer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#child, 'close');
-    this.#child.stdin.end();
-    await closed;
-  }
-
-  #tell(message: object): void {
-    this.#child.stdin.write(`${JSON.stringify(message)}\n`);
+    this.#server.child.stdin!.end();
+    await this.#server.exit;
   }
 }

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { newsroom } from './newsroom.ts';
 import { Recorder, type Said } from './recorder.ts';
 import { filled, folded, namesIn } from './render.ts';
-import { answer, scenarios } from './scenarios.ts';
+import { approve, draftsOf, scenarios } from './scenarios.ts';
 
 const folder = join(import.meta.dirname, 'transcripts');
 const page = join(import.meta.dirname, '../../../docs/dialects.md');
@@ -23,10 +23,9 @@ function stored(name: string): Said[] {
 }
 
 test.each(Object.keys(scenarios))('what is said in %s is what its transcript says', async (name) => {
-  const { drafts, talk } = scenarios[name]!;
-  const room = await newsroom(drafts);
-  const client = new Recorder(room.url, answer);
-  await talk(client, room);
+  const room = await newsroom(draftsOf(name));
+  const client = new Recorder(room.url, approve);
+  await scenarios[name]!(client, room);
   const transcript = client.transcript();
   if (isUpdating) writeFileSync(fileOf(name), `${JSON.stringify(transcript, undefined, 2)}\n`);
   expect(transcript).toEqual(stored(name));

@@ -1,7 +1,6 @@
 /** One owner's tasks through each dialect: how a client of it makes, reads, answers and cancels them. */
 import type { Tasks } from 'holdfast';
 import { eventually } from '../../serving/eventually.ts';
-import type { Peer as SessionPeer } from '../revision-2025-11-25/peer.ts';
 import { Peer as LaterPeer } from '../revision-2026-07-28/peer.ts';
 import { opened } from './peer.ts';
 
@@ -18,10 +17,10 @@ export interface View {
   /** The text of the result. */
   outcome(taskId: string): Promise<string>;
   /** Answers the question `name`; undefined where questions come only on a stream that the client has not opened. */
-  answer?(taskId: string, content: object): Promise<void>;
+  answer?(taskId: string, content: object): Promise<unknown>;
   /** Are questions put to it? Then it hears of none that is on another stream. */
   readonly isAsked: boolean;
-  cancel?(taskId: string): Promise<void>;
+  cancel?(taskId: string): Promise<unknown>;
 }
 
 export interface Scene {
@@ -50,13 +49,13 @@ async function original({ url, token, tasks, owner }: Scene): Promise<View> {
     peer.request(method, { taskId, _meta: { [originalRelated]: { taskId } } });
   return {
     async start(name, input = {}) {
-      const known = new Set((await tasks.list({ owner, limit: 100 })).tasks.map(({ id }) => id));
+      const listed = async () => (await tasks.list({ owner, limit: 100 })).tasks.map(({ id }) => id);
+      const known = await listed();
       const _meta = { [originalTask]: { taskId: `mine ${++names}` } };
       void peer.call(name, input, { _meta }).catch(() => {});
-      const made = async () =>
-        (await tasks.list({ owner, limit: 100 })).tasks.find(({ id }) => !known.has(id));
+      const made = async () => (await listed()).find((id) => !known.includes(id));
       await eventually(made).toBeDefined();
-      return (await made())!.id;
+      return (await made())!;
     },
     look: async (taskId) => statusIn(await ask('tasks/get', taskId)),
     outcome: async (taskId) => (await ask('tasks/result', taskId)).result.content[0].text,
@@ -78,21 +77,14 @@ async function session({ url, token }: Scene, ...drafts: string[]): Promise<View
       return (await peer.request('tasks/continue', { taskId })).result.result.content[0].text;
     },
     isAsked: !isContinuing,
-    answer: (taskId, content) => (isContinuing ? continued : pushed)(peer, taskId, content),
-    async cancel(taskId) {
-      await peer.request('tasks/cancel', { taskId });
+    async answer(taskId, content) {
+      const name = { action: 'accept', content };
+      if (isContinuing) return peer.request('tasks/continue', { taskId, inputResponses: { name } });
+      for await (const { id, method } of peer.result(taskId))
+        if (method === 'elicitation/create') await peer.answer(id, name);
     },
+    cancel: (taskId) => peer.request('tasks/cancel', { taskId }),
   };
-}
-
-async function continued(peer: SessionPeer, taskId: string, content: object): Promise<void> {
-  const name = { action: 'accept', content };
-  await peer.request('tasks/continue', { taskId, inputResponses: { name } });
-}
-
-async function pushed(peer: SessionPeer, taskId: string, content: object): Promise<void> {
-  for await (const { id, method } of peer.result(taskId))
-    if (method === 'elicitation/create') await peer.answer(id, { action: 'accept', content });
 }
 
 async function later({ url, token }: Scene, ...extensions: string[]): Promise<View> {
@@ -106,13 +98,9 @@ async function later({ url, token }: Scene, ...extensions: string[]): Promise<Vi
     look: async (taskId) => statusIn(await peer.get(taskId)),
     outcome: async (taskId) => (await peer.get(taskId)).result.result.content[0].text,
     isAsked: false,
-    async answer(taskId, content) {
-      const name = { action: 'accept', content };
-      await peer.request('tasks/update', { taskId, inputResponses: { name } });
-    },
-    async cancel(taskId) {
-      await peer.request('tasks/cancel', { taskId });
-    },
+    answer: (taskId, content) =>
+      peer.request('tasks/update', { taskId, inputResponses: { name: { action: 'accept', content } } }),
+    cancel: (taskId) => peer.request('tasks/cancel', { taskId }),
   };
 }
 

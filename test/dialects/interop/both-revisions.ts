@@ -7,42 +7,32 @@ import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { taskId as idOf } from '@modelcontextprotocol/ext-tasks/core';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import {
-  type Answer,
-  callTool,
-  connectSdkClient,
-  resultOf,
-  type SdkClient,
-  start,
-} from './2025-11-25/sdk-client.ts';
-import { type Cases, casesOf, type InteropCase, says, spinning, until } from './case.ts';
-import { TasksClient } from './tasks-client.ts';
+import { until } from '../../kit/until.ts';
+import { type Answer, connectSdkClient } from './2025-11-25/sdk-client.ts';
+import { type Cases, casesOf, type InteropCases, says, spinning } from './case.ts';
+import { connectTasksClient } from './tasks-client.ts';
 import type { World } from './world.ts';
 
-interface Clients extends AsyncDisposable {
-  readonly older: SdkClient;
-  readonly later: TasksClient;
-  /** A task that the later client has only heard of. */
-  known(taskId: string): ReturnType<TasksClient['session']['task']>;
-}
-
-const connect =
-  (owner: 'ada' | 'bob', answer?: Answer) =>
-  async (world: World): Promise<Clients> => {
-    const { url, requestInit } = await world.guarded(owner);
-    const older = await connectSdkClient(new OlderTransport(url, { requestInit }), answer);
-    const transport = new StreamableHTTPClientTransport(url, { requestInit });
-    const later = await TasksClient.connect(transport, '2026-07-28');
-    return {
-      older,
-      later,
-      known: (taskId) => later.session.task(idOf(taskId)),
-      async [Symbol.asyncDispose]() {
-        await older[Symbol.asyncDispose]();
-        await later[Symbol.asyncDispose]();
-      },
-    };
+const connect = (owner: 'ada' | 'bob', answer?: Answer) => async (world: World) => {
+  const { url, requestInit } = await world.guarded(owner);
+  const older = await connectSdkClient(new OlderTransport(url, { requestInit }), answer);
+  const transport = new StreamableHTTPClientTransport(url, { requestInit });
+  const later = await connectTasksClient(transport, '2026-07-28');
+  return {
+    older,
+    later,
+    /** A task that the later client has only heard of. */
+    known: (taskId: string) => later.session.task(idOf(taskId)),
+    async [Symbol.asyncDispose]() {
+      await older[Symbol.asyncDispose]();
+      await later[Symbol.asyncDispose]();
+    },
   };
+};
+
+type Clients = Awaited<ReturnType<ReturnType<typeof connect>>>;
+
+const never = new Promise<never>(() => {});
 
 const withoutAnswers: Cases<Clients> = {
   async 'a question of an older task is answered with the later, and taken back from the older'({
@@ -51,7 +41,7 @@ const withoutAnswers: Cases<Clients> = {
   }) {
     const created = Promise.withResolvers<string>();
     const filename = 'notes.txt';
-    const called = callTool(older, 'confirm_delete', { filename }, { onTask: created.resolve });
+    const called = older.call('confirm_delete', { filename }, { onTask: created.resolve });
     const task = known(await created.promise);
     await until(() => older.asked.length === 1);
     equal((await task.snapshot()).status, 'input_required');
@@ -65,10 +55,10 @@ const withAnswers: Cases<Clients> = {
   async 'an older task is cancelled with the later, and a later one with the older'(clients, world) {
     const { older, later, known } = clients;
     const [one, other] = [spinning(world), spinning(world)];
-    const taskId = await start(older, 'spin', one.input);
+    const taskId = await older.start('spin', one.input);
     const otherId = await later.detached('spin', other.input);
     // Work is begun in the order in which it came: both are running when this is done.
-    await resultOf(older, await start(older, 'slow_compute', { seconds: 0.1 }));
+    await older.result(await older.start('slow_compute', { seconds: 0.1 }));
     await known(taskId).cancel();
     equal((await older.tasks.getTask(taskId)).status, 'cancelled');
     equal((await older.tasks.cancelTask(otherId)).status, 'cancelled');
@@ -80,36 +70,34 @@ const withAnswers: Cases<Clients> = {
     const news = await later.listen(taskId);
     await news.of('input_required');
     equal((await older.tasks.getTask(taskId)).status, 'input_required');
-    says(await resultOf(older, taskId), 'deleted notes.txt');
+    says(await older.result(taskId), 'deleted notes.txt');
     deepEqual([older.asked.length, older.asked[0]!.taskId, later.asked.length], [1, taskId, 0]);
     says((await news.of('completed')).result, 'deleted notes.txt');
     await news.close();
   },
   async 'an error result is a failure to the older, and completes the task to the later'({ older, known }) {
-    const { taskId, story } = await callTool(older, 'failing_job');
+    const { taskId, story } = await older.call('failing_job');
     equal(story.at(-2), 'failed');
     const outcome = await known(taskId!).result();
     ok(outcome.status === 'completed');
-    deepEqual([outcome.result.isError, (await resultOf(older, taskId!)).isError], [true, true]);
+    deepEqual([outcome.result.isError, (await older.result(taskId!)).isError], [true, true]);
   },
   async 'the tasks of one owner are unknown to another with either'({ older, later }, world) {
     await using ada = await connect('ada')(world);
-    for (const taskId of [await start(older, 'nap', { ms: 1 }), await later.detached('nap', { ms: 1 })]) {
+    for (const taskId of [await older.start('nap', { ms: 1 }), await later.detached('nap', { ms: 1 })]) {
       await rejects(ada.older.tasks.getTask(taskId), { code: -32602 });
-      await rejects(resultOf(ada.older, taskId), { code: -32602 });
+      await rejects(ada.older.result(taskId), { code: -32602 });
       await rejects(ada.known(taskId).snapshot(), { code: -32602 });
       equal((await older.tasks.getTask(taskId)).taskId, taskId);
     }
   },
 };
 
-const never = new Promise<never>(() => {});
-
-export const bothRevisions: readonly InteropCase[] = [
+export const bothRevisions: InteropCases = {
   ...casesOf(
     'both revisions',
     connect('bob', () => never),
     withoutAnswers,
   ),
   ...casesOf('both revisions', connect('bob'), withAnswers),
-];
+};

@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { connectSdkClient, resultOf } from './2025-11-25/sdk-client.ts';
-import { type Revision, TasksClient } from './tasks-client.ts';
+import { connectSdkClient } from './2025-11-25/sdk-client.ts';
+import { connectTasksClient, type Revision } from './tasks-client.ts';
 
 type Kind = Revision | 'SDK 1';
 
@@ -22,12 +22,8 @@ interface Resumed {
 
 /** In a process of its own. */
 export async function resumeElsewhere(url: URL, kind: Kind, reference: string): Promise<Resumed> {
-  const { stdout } = await promisify(execFile)(process.execPath, [
-    import.meta.filename,
-    url.href,
-    kind,
-    reference,
-  ]);
+  const words = [import.meta.filename, url.href, kind, reference];
+  const { stdout } = await promisify(execFile)(process.execPath, words);
   return JSON.parse(stdout);
 }
 
@@ -35,10 +31,10 @@ async function resume(url: URL, kind: Kind, reference: string): Promise<object> 
   if (kind === 'SDK 1') {
     await using client = await connectSdkClient(new OlderTransport(url));
     const { status } = await client.tasks.getTask(reference);
-    const { content } = await resultOf(client, reference);
+    const { content } = await client.result(reference);
     return { status, content, asked: client.asked.map(({ message }) => message) };
   }
-  await using client = await TasksClient.connect(new StreamableHTTPClientTransport(url), kind);
+  await using client = await connectTasksClient(new StreamableHTTPClientTransport(url), kind);
   const execution = await client.session.resumeTask(JSON.parse(reference));
   return resultFromTaskOutcome((await execution.settle()).outcome);
 }

@@ -13,19 +13,20 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
 import { z } from 'zod';
-import { type Cases, casesOf, type InteropCase, linesOf, says, spinning, titled, until } from './case.ts';
+import { until } from '../../kit/until.ts';
+import { type Cases, casesOf, type InteropCases, linesOf, says, spinning } from './case.ts';
 import { resumeElsewhere } from './client-process.ts';
 import { stdioFixture } from './fixture.ts';
-import { handOver, type Revision, TasksClient } from './tasks-client.ts';
+import { connectTasksClient, handOver, type Revision, type TasksClient } from './tasks-client.ts';
 import type { World } from './world.ts';
 
-const connect = (url: URL, revision: Revision) =>
-  TasksClient.connect(new StreamableHTTPClientTransport(url), revision);
+const connect = (url: URL, ...how: readonly [Revision, (() => Promise<never>)?]) =>
+  connectTasksClient(new StreamableHTTPClientTransport(url), ...how);
 
 const http = (revision: Revision) => async (world: World) => connect(await world.url, revision);
 
 const stdio = (revision: Revision) => () =>
-  TasksClient.connect(new StdioClientTransport(stdioFixture), revision);
+  connectTasksClient(new StdioClientTransport(stdioFixture), revision);
 
 type Arguments = Parameters<TasksClient['outcome']>;
 
@@ -182,7 +183,7 @@ async function startedBefore(url: URL, ...call: Arguments): Promise<string> {
   return handOver(await client.start(...call));
 }
 
-const inSecondProcess = titled({
+const inSecondProcess: InteropCases = {
   async 'ext-tasks in a second process: a running task is resumed by its reference'(world) {
     const url = await world.url;
     const reference = await startedBefore(url, 'slow_compute', { seconds: 1, label: 'tides' });
@@ -224,20 +225,19 @@ const inSecondProcess = titled({
   ) {
     const url = await world.url;
     const { promise: never } = Promise.withResolvers<never>();
-    const transport = new StreamableHTTPClientTransport(url);
-    await using client = await TasksClient.connect(transport, '2025-11-25', () => never);
+    await using client = await connect(url, '2025-11-25', () => never);
     const execution = await client.start('ask_name');
     await until(() => client.asked.length === 1);
     const reference = await handOver(execution);
     await client[Symbol.asyncDispose]();
     says(await resumeElsewhere(url, '2025-11-25', reference), 'Hello, Ada!');
   },
-});
+};
 
-export const extTasks: readonly InteropCase[] = [
+export const extTasks: InteropCases = {
   ...casesOf('ext-tasks over HTTP', http('2026-07-28'), { ...later, ...laterOverHttp }),
   ...casesOf('ext-tasks over stdio', stdio('2026-07-28'), later),
   ...casesOf('ext-tasks of 2025-11-25 over HTTP', http('2025-11-25'), { ...older, ...olderOverHttp }),
   ...casesOf('ext-tasks of 2025-11-25 over stdio', stdio('2025-11-25'), older),
   ...inSecondProcess,
-];
+};

@@ -3,16 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServerProcess } from '../../kit/server-process.ts';
 
-const main = join(import.meta.dirname, '../../fixture/main.ts');
+export type Fixture = ServerProcess;
 
 export function fixtureArguments(...options: string[]): string[] {
-  return [
-    '--conditions=holdfast-source',
-    '--disable-warning=ExperimentalWarning',
-    main,
-    '--drafts',
-    ...options,
-  ];
+  const main = join(import.meta.dirname, '../../fixture/main.ts');
+  const node = ['--conditions=holdfast-source', '--disable-warning=ExperimentalWarning'];
+  return [...node, main, '--drafts', ...options];
 }
 
 /** Lets the many processes of a run share what Node compiled: they start in half the time. */
@@ -25,23 +21,8 @@ export const stdioFixture = {
   env: compileCache,
 };
 
-export type Fixture = ServerProcess;
-
-export interface FixtureOptions {
-  readonly store?: string;
-  /** As the command line takes them: TOKEN=OWNER,... */
-  readonly tokens?: string;
-  readonly conformance?: boolean;
-}
-
 /** After `kill`, `start` runs another one on the same port and store. */
-export function startFixture(options: FixtureOptions = {}): Promise<Fixture> {
-  const { store = 'memory:', tokens, conformance = false } = options;
-  const words = ['--store', store];
-  if (tokens !== undefined) words.push('--tokens', tokens);
-  if (conformance) words.push('--conformance');
-  return new ServerProcess((port) => [
-    process.execPath,
-    ...fixtureArguments('--port', port, ...words),
-  ]).start();
+export function startFixture(...options: string[]): Promise<Fixture> {
+  const command = (port: string) => [process.execPath, ...fixtureArguments('--port', port, ...options)];
+  return new ServerProcess(command).start();
 }

@@ -6,4 +6,4 @@ import { World } from './world.ts';
 const world = new World();
 afterAll(() => world[Symbol.asyncDispose]());
 
-for (const { title, run } of direct) test.concurrent(title, () => run(world));
+for (const [title, run] of Object.entries(direct)) test.concurrent(title, () => run(world));

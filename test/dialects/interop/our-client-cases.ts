@@ -3,8 +3,8 @@ import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
 import { join } from 'node:path';
 import { StdioClientTransport, type StdioServerParameters } from '@modelcontextprotocol/client/stdio';
 import { type ConnectTasksOptions, TaskCancelled } from 'holdfast/client';
-import { everything, toyWith } from '../../gateway/stage.ts';
-import { type Cases, casesOf, type InteropCase, textOf } from './case.ts';
+import { everything, textOf, toyWith } from '../../gateway/stage.ts';
+import { type Cases, casesOf, type InteropCases } from './case.ts';
 import { connectOurClient, type OurClient } from './our-client.ts';
 
 const fastmcp = { command: process.execPath, args: [join(import.meta.dirname, 'servers/fastmcp.ts')] };
@@ -73,19 +73,6 @@ const ofSdk: Cases<OurClient> = {
   },
 };
 
-const adding: Cases<OurClient> = {
-  async 'a server without tasks (fastmcp)'({ tasks }) {
-    const handle = await tasks.call('add', { a: 1, b: 2 });
-    equal(textOf(await handle.result()), '3');
-  },
-};
-
-const failing: Cases<OurClient> = {
-  async 'a server without tasks that fails (fastmcp)'({ tasks }) {
-    equal((await tasks.callTool({ name: 'throws' })).isError, true);
-  },
-};
-
 /** Our own server. */
 const dialects: Readonly<Record<string, ConnectTasksOptions & { isModern?: boolean }>> = {
   '2026-07-28': { isModern: true },
@@ -112,7 +99,7 @@ async function conversation(client: OurClient): Promise<void> {
   equal((await client.tasks.callTool({ name: 'failing_job' })).isError, true);
 }
 
-export const ourClient: readonly InteropCase[] = [
+export const ourClient: InteropCases = {
   ...casesOf('our client', connectTo(everything), ofEverything),
   ...casesOf(
     'our client holds a task for server-everything',
@@ -120,11 +107,24 @@ export const ourClient: readonly InteropCase[] = [
     held,
   ),
   ...casesOf('our client', connectTo(toyWith('--tasks')), ofSdk),
-  ...casesOf('our client', connectTo(fastmcp, { drafts: 'all' }), adding),
-  ...casesOf('our client', connectTo(fastmcp), failing),
-  ...Object.entries(dialects).flatMap(([name, options]) =>
-    casesOf('our client and our server', async (world) => connectOurClient(await world.url, options), {
-      [name]: conversation,
-    }),
+  ...casesOf('our client', connectTo(fastmcp, { drafts: 'all' }), {
+    async 'a server without tasks (fastmcp)'({ tasks }) {
+      const handle = await tasks.call('add', { a: 1, b: 2 });
+      equal(textOf(await handle.result()), '3');
+    },
+  }),
+  ...casesOf('our client', connectTo(fastmcp), {
+    async 'a server without tasks that fails (fastmcp)'({ tasks }) {
+      equal((await tasks.callTool({ name: 'throws' })).isError, true);
+    },
+  }),
+  ...Object.fromEntries(
+    Object.entries(dialects).map(([name, options]) => [
+      `our client and our server: ${name}`,
+      async (world) => {
+        await using client = await connectOurClient(await world.url, options);
+        await conversation(client);
+      },
+    ]),
   ),
-];
+};

@@ -1,48 +1,43 @@
-/** Clients that know nothing of tasks: the SDK's client on 2026-07-28, and the one before it on 2025-11-25. */
+/**
+ * Clients that know nothing of tasks: the SDK's client on 2026-07-28, the one before it on 2025-11-25, and on that too
+ * the MCP client of Vercel's AI SDK.
+ *
+ * Over HTTP the last one asks for the stream that belongs to no request before it has a session, reports the refusal
+ * that it must get (400, as for every request without a session), and goes on without that stream.
+ */
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { createMCPClient, ElicitationRequestSchema, type MCPClientConfig } from '@ai-sdk/mcp';
+import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mcp-stdio';
+import type { Client } from '@modelcontextprotocol/client';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { type Cases, casesOf, type InteropCase, says, spinning } from './case.ts';
+import { connectSdk } from '../../kit/sdk.ts';
+import { type Cases, casesOf, type InteropCases, says, spinning } from './case.ts';
 import { stdioFixture } from './fixture.ts';
 import type { World } from './world.ts';
 
-const clientInfo = { name: 'holdfast-interop', version: '1.0.0' };
-
 type Options = Parameters<Client['callTool']>[1];
 
-export interface PlainClient extends AsyncDisposable {
-  readonly client: Client;
+export async function connectPlain(url: URL, content: Record<string, string | boolean> = { confirm: true }) {
+  const client = await connectSdk(url, 'auto', { capabilities: { elicitation: { form: {} } } });
   /** The messages of the questions that it was asked. */
-  readonly asked: readonly string[];
-  call(name: string, input?: Record<string, unknown>, options?: Options): ReturnType<Client['callTool']>;
-}
-
-export async function connectPlain(
-  url: URL,
-  content: Record<string, string | boolean> = { confirm: true },
-): Promise<PlainClient> {
-  const client = new Client(clientInfo, {
-    capabilities: { elicitation: { form: {} } },
-    versionNegotiation: { mode: 'auto' },
-  });
   const asked: string[] = [];
   client.setRequestHandler('elicitation/create', async ({ params }) => {
     asked.push(params.message);
     return { action: 'accept', content };
   });
-  await client.connect(new StreamableHTTPClientTransport(url));
   equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
   return {
     client,
-    asked,
-    call: (name, input = {}, options) => client.callTool({ name, arguments: input }, options),
+    asked: asked as readonly string[],
+    call: (name: string, input: Record<string, unknown> = {}, options?: Options) =>
+      client.callTool({ name, arguments: input }, options),
     [Symbol.asyncDispose]: () => client.close(),
   };
 }
 
-const modern: Cases<PlainClient> = {
+const modern: Cases<Awaited<ReturnType<typeof connectPlain>>> = {
   async 'a plain tool is answered'(plain) {
     says(await plain.call('greet', { name: 'Ada' }), 'Hello, Ada!');
   },
@@ -81,26 +76,64 @@ const modern: Cases<PlainClient> = {
   },
 };
 
-const older = Object.entries({
-  HTTP: async ({ url }: World) => new OlderTransport(await url),
-  stdio: async () => new StdioClientTransport(stdioFixture),
-}).map(
-  ([name, open]): InteropCase => ({
-    title: `a client of 2025-11-25 over ${name}: plain and durable tools give ordinary results`,
-    async run(world) {
-      const transport = await open(world);
-      const client = new OlderClient(clientInfo);
-      // Its own class does not fit its own interface where optional properties are exact.
-      await client.connect(transport as Parameters<OlderClient['connect']>[0]);
-      says(await client.callTool({ name: 'greet', arguments: { name: 'Ada' } }), 'Hello, Ada!');
-      says(await client.callTool({ name: 'slow_compute', arguments: { seconds: 0.5 } }), 'done');
-      if (transport instanceof OlderTransport) equal(transport.protocolVersion, '2025-11-25');
-      await client.close();
-    },
-  }),
-);
+async function connectOlder(transport: OlderTransport | StdioClientTransport) {
+  const client = new OlderClient({ name: 'holdfast-interop', version: '1.0.0' });
+  // Its own class does not fit its own interface where optional properties are exact.
+  await client.connect(transport as Parameters<OlderClient['connect']>[0]);
+  if (transport instanceof OlderTransport) equal(transport.protocolVersion, '2025-11-25');
+  return { client, [Symbol.asyncDispose]: () => client.close() };
+}
 
-export const plain: readonly InteropCase[] = [
+const older: Cases<Awaited<ReturnType<typeof connectOlder>>> = {
+  async 'plain and durable tools give ordinary results'({ client }) {
+    says(await client.callTool({ name: 'greet', arguments: { name: 'Ada' } }), 'Hello, Ada!');
+    says(await client.callTool({ name: 'slow_compute', arguments: { seconds: 0.5 } }), 'done');
+  },
+};
+const http = async ({ url }: World) => connectOlder(new OlderTransport(await url));
+const stdio = () => connectOlder(new StdioClientTransport(stdioFixture));
+
+const title = 'plain and durable tools give ordinary results, and questions come meanwhile';
+
+/** Refused are the requests of this transport for a stream outside of any request. */
+const converse =
+  (open: (world: World) => Promise<MCPClientConfig['transport']>, refused: readonly number[]) =>
+  async (world: World) => {
+    const asked: string[] = [];
+    const refusals: unknown[] = [];
+    const client = await createMCPClient({
+      transport: await open(world),
+      capabilities: { elicitation: {} },
+      onUncaughtError: (error) => refusals.push((error as { statusCode?: number }).statusCode),
+    });
+    client.onElicitationRequest(ElicitationRequestSchema, ({ params }) => {
+      asked.push(params.message);
+      return { action: 'accept', content: { confirm: true } };
+    });
+    const tools = await client.tools();
+    // As a model would call it.
+    const call = async (tool: string, input: object) =>
+      (await tools[tool]!.execute(input, { toolCallId: 'call-1', messages: [] })) as object;
+    says(await call('greet', { name: 'Ada' }), 'Hello, Ada!');
+    says(await call('slow_compute', { seconds: 0.5, label: 'tides' }), 'done tides');
+    says(await call('confirm_delete', { filename: 'notes.txt' }), 'deleted notes.txt');
+    deepEqual(asked, ['Delete notes.txt?']);
+    await rejects(call('failing_job', {}), { code: -32601 });
+    deepEqual(refusals, refused);
+    await client.close();
+  };
+
+const aiSdk: InteropCases = {
+  [`AI SDK over HTTP: ${title}`]: converse(
+    async ({ url }) => ({ type: 'http', url: (await url).href }),
+    [400],
+  ),
+  [`AI SDK over stdio: ${title}`]: converse(async () => new StdioTransport(stdioFixture), []),
+};
+
+export const plain: InteropCases = {
+  ...aiSdk,
   ...casesOf('a client without tasks', async (world) => connectPlain(await world.url), modern),
-  ...older,
-];
+  ...casesOf('a client of 2025-11-25 over HTTP', http, older),
+  ...casesOf('a client of 2025-11-25 over stdio', stdio, older),
+};

@@ -18,7 +18,7 @@ import {
   isTaskStatusNotificationV2,
   type TaskStatusNotificationV2,
 } from '@modelcontextprotocol/ext-tasks/core/v2';
-import { until } from './case.ts';
+import { until } from '../../kit/until.ts';
 
 export type Revision = '2025-11-25' | '2026-07-28';
 type Execution = Awaited<ReturnType<TaskEnabledSession['callTool']>>;
@@ -35,108 +35,91 @@ const clientInfo = { name: 'holdfast-interop', version: '1.0.0' };
 const elicitation = { form: {} };
 const later = { elicitation, extensions: { 'io.modelcontextprotocol/tasks': {} } };
 
-interface Asked {
-  readonly key: string;
-  readonly message: string;
-  readonly taskId: string | undefined;
-}
+export type TasksClient = Awaited<ReturnType<typeof connectTasksClient>>;
 
-export class TasksClient implements AsyncDisposable {
-  readonly client: Client;
-  session!: TaskEnabledSession;
+export async function connectTasksClient(
+  transport: Transport,
+  revision: Revision,
+  answer: Answer = answerTo,
+) {
+  const isLater = revision !== '2025-11-25';
+  const client = isLater
+    ? new Client(clientInfo, { capabilities: later, versionNegotiation: { mode: 'auto' } })
+    : new Client(clientInfo, { capabilities: { elicitation } });
   /** The methods of all requests that were sent, and `answer` for each question that was answered. */
-  readonly sent: string[] = [];
+  const sent: string[] = [];
   /** The questions that were put to this client. */
-  readonly asked: Asked[] = [];
-  readonly #revision: Revision;
-  readonly #news: unknown[] = [];
-
-  static async connect(transport: Transport, revision: Revision, answer?: Answer): Promise<TasksClient> {
-    const client = new TasksClient(revision);
-    await client.#connect(transport, answer);
-    return client;
-  }
-
-  private constructor(revision: Revision) {
-    this.#revision = revision;
-    this.client =
-      revision === '2025-11-25'
-        ? new Client(clientInfo, { capabilities: { elicitation } })
-        : new Client(clientInfo, { capabilities: later, versionNegotiation: { mode: 'auto' } });
-  }
-
-  async #connect(transport: Transport, answer: Answer = answerTo): Promise<void> {
-    const { client } = this;
-    const send = transport.send.bind(transport);
-    transport.send = (message, options) => {
-      this.sent.push('method' in message ? message.method : 'answer');
-      return send(message, options);
-    };
-    client.fallbackNotificationHandler = async (notification) => void this.#news.push(notification);
-    await client.connect(transport);
-    const negotiated = client.getNegotiatedProtocolVersion();
-    if (negotiated !== this.#revision) throw new Error(`The client speaks ${negotiated}.`);
-    this.session = createTaskSessionFromClient(client, {
-      endpointId,
-      ...(negotiated !== '2025-11-25' && {
-        rawDispatch: rawDispatch(transport),
-        v2RequestFraming: { protocolVersion: negotiated, clientInfo, clientCapabilities: later },
-      }),
-      onInputRequest: (async (request, { inputId, taskId }) => {
-        this.asked.push({ key: String(inputId), message: String(request.params?.message), taskId });
-        return answer(request);
-      }) as ApplicationInputHandler['handle'],
-    });
-  }
+  const asked: { key: string; message: string; taskId: string | undefined }[] = [];
+  const pushed: unknown[] = [];
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    sent.push('method' in message ? message.method : 'answer');
+    return send(message, options);
+  };
+  client.fallbackNotificationHandler = async (notification) => void pushed.push(notification);
+  await client.connect(transport);
+  const negotiated = client.getNegotiatedProtocolVersion();
+  if (negotiated !== revision) throw new Error(`The client speaks ${negotiated}.`);
+  const session = createTaskSessionFromClient(client, {
+    endpointId,
+    ...(isLater && {
+      rawDispatch: rawDispatch(transport),
+      v2RequestFraming: { protocolVersion: negotiated, clientInfo, clientCapabilities: later },
+    }),
+    onInputRequest: (async (request, { inputId, taskId }) => {
+      asked.push({ key: String(inputId), message: String(request.params?.message), taskId });
+      return answer(request);
+    }) as ApplicationInputHandler['handle'],
+  });
 
   /** Asks for a task, which in 2025-11-25 this client otherwise does only with tools that demand it. */
-  call(tool: string, input: Input = {}): Promise<Execution> {
-    const isLater = this.#revision !== '2025-11-25';
-    return this.session.callTool(tool, input, isLater ? undefined : { task: { preference: 'prefer' } });
-  }
+  const call = (tool: string, input: Input = {}): Promise<Execution> =>
+    session.callTool(tool, input, isLater ? undefined : { task: { preference: 'prefer' } });
 
-  async start(tool: string, input?: Input): Promise<TaskExecution> {
-    const execution = await this.call(tool, input);
+  const start = async (tool: string, input?: Input): Promise<TaskExecution> => {
+    const execution = await call(tool, input);
     if (execution.kind !== 'task') throw new Error(`${tool} was answered without a task.`);
     return execution;
-  }
+  };
 
-  /** Calls a tool and drives its task to the end. */
-  async outcome(tool: string, input?: Input) {
-    return (await (await this.start(tool, input)).settle()).outcome;
-  }
+  return {
+    client,
+    session,
+    sent,
+    asked,
+    call,
+    start,
+    /** Calls a tool and drives its task to the end. */
+    outcome: async (tool: string, input?: Input) => (await (await start(tool, input)).settle()).outcome,
+    /** Leaves the task alone. */
+    async detached(tool: string, input?: Input): Promise<TaskExecution['handle']['taskId']> {
+      const execution = await start(tool, input);
+      await execution.detach();
+      return execution.handle.taskId;
+    },
+    /** Whoever listens waits for the first news of a status, whether it has come or is still to come. */
+    async listen(taskId: string) {
+      // The SDK passes on what it does not know, but its type does not name it.
+      const subscription = await client.listen({ taskIds: [taskId] } as SubscriptionFilter);
+      const first = (status: string) => pushed.map(newsIn).find((news) => news.status === status);
+      return {
+        close: () => subscription.close(),
+        of: async <S extends News['status']>(status: S) => {
+          await until(() => first(status));
+          return first(status) as News & { status: S };
+        },
+      };
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      await session.close();
+      await client.close();
+    },
+  };
+}
 
-  /** Leaves the task alone. */
-  async detached(tool: string, input?: Input): Promise<TaskExecution['handle']['taskId']> {
-    const execution = await this.start(tool, input);
-    await execution.detach();
-    return execution.handle.taskId;
-  }
-
-  /** Whoever listens waits for the first news of a status, whether it has come or is still to come. */
-  async listen(taskId: string) {
-    // The SDK passes on what it does not know, but its type does not name it.
-    const subscription = await this.client.listen({ taskIds: [taskId] } as SubscriptionFilter);
-    return {
-      close: () => subscription.close(),
-      of: async <S extends News['status']>(status: S): Promise<News & { status: S }> => {
-        await until(() => this.#pushed().some((news) => news.status === status));
-        return this.#pushed().find((news) => news.status === status) as News & { status: S };
-      },
-    };
-  }
-
-  #pushed(): News[] {
-    return this.#news.map((notification) => {
-      if (isTaskStatusNotificationV2(notification)) return notification.params;
-      throw new Error(`This is no news of a task: ${JSON.stringify(notification)}`);
-    });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.session.close();
-    await this.client.close();
-  }
+function newsIn(notification: unknown): News {
+  if (isTaskStatusNotificationV2(notification)) return notification.params;
+  throw new Error(`This is no news of a task: ${JSON.stringify(notification)}`);
 }
 
 /**

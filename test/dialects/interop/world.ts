@@ -5,12 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Fixture, startFixture } from './fixture.ts';
 
-/** Where a server is, and what every request to it must carry. */
-export interface Guarded {
-  readonly url: URL;
-  readonly requestInit: { readonly headers: Record<string, string> };
-}
-
 export class World implements AsyncDisposable {
   readonly #root = mkdtempSync(join(tmpdir(), 'holdfast-interop-'));
   readonly #owned: Promise<AsyncDisposable>[] = [];
@@ -22,16 +16,16 @@ export class World implements AsyncDisposable {
     return this.shared('fixture', () => startFixture()).then(({ url }) => url);
   }
 
-  /** A server that tells its callers apart, for one of them. */
-  async guarded(owner: 'ada' | 'bob'): Promise<Guarded> {
+  /** A server that tells its callers apart, and what every request of one of them must carry. */
+  async guarded(owner: 'ada' | 'bob') {
     const tokens = 'token-of-ada=ada,token-of-bob=bob';
-    const { url } = await this.shared('guarded', () => startFixture({ tokens }));
+    const { url } = await this.shared('guarded', () => startFixture('--tokens', tokens));
     return { url, requestInit: { headers: { authorization: `Bearer token-of-${owner}` } } };
   }
 
   /** A server of one case, which can be killed and started again on its store. */
   lasting(): Promise<Fixture> {
-    return this.own(startFixture({ store: `sqlite:${join(this.folder(), 'tasks.db')}` }));
+    return this.own(startFixture('--store', `sqlite:${join(this.folder(), 'tasks.db')}`));
   }
 
   /** A folder that nobody else uses. */
@@ -47,11 +41,9 @@ export class World implements AsyncDisposable {
 
   /** Runs it when those before it under the same name are over. */
   inTurn(name: string, run: () => Promise<void>): Promise<void> {
-    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(run);
-    this.#turns.set(
-      name,
-      turn.catch(() => {}),
-    );
+    const before = this.#turns.get(name) ?? Promise.resolve();
+    const turn = before.catch(() => {}).then(run);
+    this.#turns.set(name, turn);
     return turn;
   }
 

@@ -1,6 +1,6 @@
 /** A client of 2025-11-25 over HTTP that sends exactly what it is told, in a session of its own. */
 
-import type { Tasks, TasksOptions } from 'holdfast';
+import type { TasksOptions } from 'holdfast';
 import { tokensOf } from '../../fixture/tokens.ts';
 import { serveFixture } from '../../kit/serve.ts';
 import { untilStatus } from '../../kit/until.ts';
@@ -11,35 +11,29 @@ export { frames, type Message } from '../../kit/wire.ts';
 export const revision = '2025-11-25';
 export const relatedTask = 'io.modelcontextprotocol/related-task';
 
+export interface PeerOptions {
+  readonly capabilities?: object;
+  readonly token?: string;
+  readonly protocolVersion?: string;
+}
+
 export class Peer {
   readonly #url: string;
-  readonly #capabilities: object;
-  readonly #token: string | undefined;
-  readonly #protocolVersion: string;
+  readonly #options: PeerOptions;
   sessionId: string | undefined;
   #lastId = 0;
 
-  constructor(
-    url: string,
-    {
-      capabilities = { elicitation: {}, sampling: {}, roots: {} },
-      token,
-      protocolVersion = revision,
-    }: { capabilities?: object; token?: string; protocolVersion?: string } = {},
-  ) {
+  constructor(url: string, options: PeerOptions = {}) {
     this.#url = url;
-    this.#capabilities = capabilities;
-    this.#token = token;
-    this.#protocolVersion = protocolVersion;
+    this.#options = options;
   }
 
   /** Opens the session. */
   async open(): Promise<Message> {
-    const { message } = await this.send('initialize', {
-      protocolVersion: this.#protocolVersion,
-      clientInfo: { name: 'peer', version: '1' },
-      capabilities: this.#capabilities,
-    });
+    const { capabilities = { elicitation: {}, sampling: {}, roots: {} }, protocolVersion = revision } =
+      this.#options;
+    const clientInfo = { name: 'peer', version: '1' };
+    const { message } = await this.send('initialize', { protocolVersion, clientInfo, capabilities });
     await this.post({ method: 'notifications/initialized' });
     return message.result;
   }
@@ -54,26 +48,23 @@ export class Peer {
   }
 
   headers(): Record<string, string> {
+    const { token, protocolVersion = revision } = this.#options;
     return {
       accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': this.#protocolVersion,
+      'mcp-protocol-version': protocolVersion,
       ...(this.sessionId !== undefined && { 'mcp-session-id': this.sessionId }),
-      ...(this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
     };
   }
 
   /** Sends a request and gives its answer, with all that came on its stream before. */
-  async send(
-    method: string,
-    params: object = {},
-    signal?: AbortSignal,
-  ): Promise<{ message: Message; before: Message[]; response: Response }> {
+  async send(method: string, params: object = {}, signal?: AbortSignal) {
     const id = ++this.#lastId;
     const response = await this.post({ id, method, params }, signal);
     this.sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
-    if (!response.headers.get('content-type')?.includes('event-stream'))
-      return { message: (await response.json()) as Message, before: [], response };
     const before: Message[] = [];
+    if (!response.headers.get('content-type')?.includes('event-stream'))
+      return { message: (await response.json()) as Message, before, response };
     for await (const message of frames(response)) {
       if (message.id === id && !('method' in message)) return { message, before, response };
       before.push(message);
@@ -104,11 +95,8 @@ export class Peer {
 
   /** The messages of a blocked `tasks/result`, as they come; the last one is the answer. */
   async *result(taskId: string, signal?: AbortSignal): AsyncGenerator<Message> {
-    const response = await this.post(
-      { id: ++this.#lastId, method: 'tasks/result', params: { taskId } },
-      signal,
-    );
-    yield* frames(response);
+    const request = { id: ++this.#lastId, method: 'tasks/result', params: { taskId } };
+    yield* frames(await this.post(request, signal));
   }
 
   /** The stream that belongs to no request. */
@@ -126,17 +114,10 @@ export class Peer {
   }
 }
 
-export interface Served {
-  readonly tasks: Tasks;
-  readonly url: string;
-  readonly peer: Peer;
-  stop(): Promise<void>;
-}
-
 /** The fixture server and a client with an open session, until the end of the test. */
 export async function served(
   options: Partial<TasksOptions> & { tokens?: Record<string, string>; port?: number; workers?: boolean } = {},
-): Promise<Served> {
+) {
   const { tokens, port = 0, workers = true, ...more } = options;
   const owner: TasksOptions['owner'] = (credentials) => `owner:${credentials?.clientId}`;
   const server = await serveFixture(

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
-import { extension, type Frame, served } from './peer.ts';
+import type { Message } from '../../kit/wire.ts';
+import { extension, served } from './peer.ts';
 
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId';
 
-async function take(frames: AsyncGenerator<Frame>, count: number): Promise<Frame[]> {
-  const taken: Frame[] = [];
+async function take(frames: AsyncGenerator<Message>, count: number): Promise<Message[]> {
+  const taken: Message[] = [];
   while (taken.length < count) {
     const { value, done } = await frames.next();
     if (done) break;
@@ -16,7 +17,7 @@ async function take(frames: AsyncGenerator<Frame>, count: number): Promise<Frame
 test('S2026-06 S2663-66: a subscription begins with the ids that are listened to: those that the caller may see', async () => {
   const { peer } = await served();
   const taskId = await peer.start('ask_name');
-  const frames = peer.listen({ taskIds: [taskId, 'nobody', taskId] });
+  const frames = peer.frames({ taskIds: [taskId, 'nobody', taskId] });
   const [first] = await take(frames, 1);
   expect(first).toMatchObject({
     method: 'notifications/subscriptions/acknowledged',
@@ -29,7 +30,7 @@ test('S2663-68 S2026-07: the first news is how the task stands; all of it is wha
   const { peer } = await served();
   const taskId = await peer.start('ask_name');
   await peer.until(taskId, 'input_required');
-  const frames = peer.listen({ taskIds: [taskId] });
+  const frames = peer.frames({ taskIds: [taskId] });
   const [ack, state] = await take(frames, 2);
   const { resultType, _meta, ...shown } = (await peer.get(taskId)).result;
   const { _meta: meta, ...told } = state!.params;
@@ -43,7 +44,7 @@ test('S2026-08 S2663-70: nothing comes but news of the task, to its end, however
   const { peer } = await served();
   const taskId = await peer.start('slow_compute', { seconds: 1 });
   const statuses: string[] = [];
-  const frames = peer.listen({ taskIds: [taskId] });
+  const frames = peer.frames({ taskIds: [taskId] });
   for await (const { method, params } of frames) {
     if (method === 'notifications/subscriptions/acknowledged') continue;
     expect(method).toBe('notifications/tasks');
@@ -57,7 +58,7 @@ test('S2026-08 S2663-70: nothing comes but news of the task, to its end, however
 test('S2026-10: a question is news of its task, never a request to the client', async () => {
   const { peer } = await served();
   const taskId = await peer.start('confirm_delete', { filename: 'a' });
-  for await (const frame of peer.listen({ taskIds: [taskId] })) {
+  for await (const frame of peer.frames({ taskIds: [taskId] })) {
     expect(frame).not.toHaveProperty('id');
     if (frame.params.status === 'input_required') {
       expect(Object.keys(frame.params.inputRequests)).toEqual(['confirm']);
@@ -79,7 +80,7 @@ test('S2663-67: whoever listens to tasks must have declared the extension', asyn
 test('tasks are listened to beside whatever else the server can tell', async () => {
   const { peer } = await served();
   const taskId = await peer.start('nap', { ms: 300 });
-  const frames = peer.listen({ taskIds: [taskId], toolsListChanged: true });
+  const frames = peer.frames({ taskIds: [taskId], toolsListChanged: true });
   const [ack] = await take(frames, 1);
   expect(ack!.params.notifications).toEqual({ toolsListChanged: true, taskIds: [taskId] });
   for await (const { params } of frames) if (params.status === 'completed') break;
@@ -88,7 +89,7 @@ test('tasks are listened to beside whatever else the server can tell', async () 
 test('S2026-09: a server that stops answers the request to listen, and ends the stream', async () => {
   const { peer, stop } = await served();
   const taskId = await peer.start('nap', { ms: 60_000 });
-  const frames = peer.listen({ taskIds: [taskId] });
+  const frames = peer.frames({ taskIds: [taskId] });
   const [ack] = await take(frames, 2);
   const stopped = stop();
   const [farewell, ...more] = await take(frames, 2);

@@ -6,7 +6,13 @@ import { openSqlite } from 'holdfast/sqlite';
 import { onTestFinished } from 'vitest';
 import { serve } from '../../kit/serve.ts';
 import { until, untilStatus } from '../../kit/until.ts';
-import { frames, Peer as HttpPeer, type Message, served } from '../revision-2025-11-25/peer.ts';
+import {
+  frames,
+  Peer as HttpPeer,
+  type Message,
+  type PeerOptions,
+  served,
+} from '../revision-2025-11-25/peer.ts';
 
 export type { Message } from '../revision-2025-11-25/peer.ts';
 
@@ -75,11 +81,8 @@ export class PipeWire implements Wire {
 
   /** Opens the session, which is the connection itself. */
   async open(capabilities: object = { elicitation: {} }): Promise<void> {
-    const params = {
-      protocolVersion: '2025-11-25',
-      clientInfo: { name: 'peer', version: '1' },
-      capabilities,
-    };
+    const clientInfo = { name: 'peer', version: '1' };
+    const params = { protocolVersion: '2025-11-25', clientInfo, capabilities };
     await this.send({ id: 'open', method: 'initialize', params }, () => {}, new AbortController().signal);
     await this.tell({ method: 'notifications/initialized' });
   }
@@ -212,15 +215,12 @@ type Options = NonNullable<Parameters<typeof served>[0]>;
 
 /** The fixture server with the draft on, and a requestor in a session of its own. */
 export async function serving(options: Options = {}) {
-  const { url, tasks, peer, stop } = await served({ drafts, ...options });
-  return { url, tasks, peer, stop, requestor: new Requestor(new HttpWire(peer)) };
+  const server = await served({ drafts, ...options });
+  return { ...server, requestor: new Requestor(new HttpWire(server.peer)) };
 }
 
 /** Another session on the same server. */
-export async function sessionOn(
-  url: string,
-  options: ConstructorParameters<typeof HttpPeer>[1] = {},
-): Promise<Requestor> {
+export async function sessionOn(url: string, options: PeerOptions = {}): Promise<Requestor> {
   const peer = new HttpPeer(url, options);
   await peer.open();
   return new Requestor(new HttpWire(peer));

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { relatedTask } from '../revision-2025-11-25/peer.ts';
-import { Ear } from './ear.ts';
 import { ask, join, node, start, wait } from './grown-tools.ts';
-import { children, grow, isDone, listed, look, served } from './served.ts';
+import { children, grow, isDone, listed, look, openEar, served } from './served.ts';
 
 const links = ['parentTaskId', 'childTaskIds'];
 
@@ -81,7 +80,7 @@ test('to them a child id is an id like any that does not exist', async () => {
 test('S2268-35: a subtask asks a client that does not know subtasks in the name of the root', async () => {
   const { aware, unaware } = await served();
   const [peer, plain] = [await aware(), await unaware()];
-  await using ear = await Ear.open(plain);
+  await using ear = await openEar(plain);
   const rootId = await grow(plain, node('a', [start(node('b', [ask('ok')])), join(0)]));
   const question = await ear.until(({ method }) => method === 'elicitation/create');
   expect(question.params._meta[relatedTask]).toEqual({ taskId: rootId });
@@ -102,8 +101,8 @@ test('S2268-35: a subtask asks a client that does not know subtasks in the name 
 test('a session that knows subtasks and one that does not hear of the same tree, each in its own way', async () => {
   const { aware, unaware, tasks } = await served();
   const [peer, plain] = [await aware(), await unaware()];
-  await using ours = await Ear.open(peer);
-  await using theirs = await Ear.open(plain);
+  await using ours = await openEar(peer);
+  await using theirs = await openEar(plain);
   const rootId = await grow(peer, node('a', [start(node('b', [wait()])), join(0)]));
   const [child = ''] = await children(peer, rootId);
   await plain.get(rootId);

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
-import { Ear } from './ear.ts';
 import { ask, type End, join, node, start, wait } from './grown-tools.ts';
-import { children, grow, isDone, listed, look, served } from './served.ts';
+import { children, type Ear, grow, isDone, listed, look, openEar, served } from './served.ts';
 
 /** The ends of tasks as a stream tells them, up to that of the root. */
 async function ends(ear: Ear, rootId: string): Promise<string[][]> {
@@ -43,7 +42,7 @@ test.each<[string, End]>([
 ])('S2268-26: a parent that %s ends what lives below it first', async (_, end) => {
   const { aware, tasks } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const rootId = await grow(
     peer,
     node('a', [start(node('b', [start(node('c', [wait()])), wait()])), wait()], end),
@@ -63,7 +62,7 @@ test.each<[string, End]>([
 test('S2268-26: a parent past its deadline ends what lives below it first', async () => {
   const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const plan = node('a', [start({ ...node('b', [wait()]), tool: 'grow' }), wait()]);
   const rootId = await grow(peer, { ...plan, tool: 'grow_briefly' });
   const [child = ''] = await children(peer, rootId);
@@ -76,7 +75,7 @@ test('S2268-26: a parent past its deadline ends what lives below it first', asyn
 test('S2268-27 S2268-30: a cancelled task takes everything below it along, the deepest first; what was done stays so', async () => {
   const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const rootId = await grow(
     peer,
     node('a', [start(node('b')), join(0), start(node('c', [start(node('d', [wait()])), wait()])), wait()]),

@@ -55,58 +55,42 @@ async function atGate(name: string): Promise<boolean> {
 
 const Input = z.object({ plan: z.any() });
 
+/** What a handler has come to. */
+interface Growing {
+  readonly task: TaskContext;
+  readonly label: string;
+  readonly subtasks: Subtask[];
+  readonly said: string[];
+}
+
+const does: { [D in Act['do']]: (act: Extract<Act, { do: D }>, growing: Growing) => unknown } = {
+  start: async ({ plan }, { task, subtasks }) =>
+    subtasks.push(await task.start(growing[plan.tool ?? 'grow'], { plan })),
+  async ask({ key, fate, aside }, { task, label, said }) {
+    const message = JSON.stringify({ label, key, fate });
+    const asked = task.ask(key, { message, schema: z.object({ ok: z.boolean() }) });
+    if (aside) asked.catch(() => {});
+    else said.push((await asked).action);
+  },
+  wait: ({ event }, { task }) => task.event(event),
+  join: async ({ n, orThrow }, { subtasks, said }) => said.push(await joined(subtasks[n]!, orThrow)),
+  stop: ({ n }, { subtasks }) => subtasks[n]!.cancel('Its parent wants no more of it.'),
+  sleep: ({ ms }, { task }) => task.sleep(ms),
+  step: ({ gate }, { task }) => task.step('step', () => (gate === undefined ? true : atGate(gate))),
+  say: ({ words }, { task }) => task.say(words),
+  poll: ({ ms }, { task }) => task.pollEvery(ms),
+};
+
 async function grow({ plan }: { plan?: unknown }, task: TaskContext) {
   const { label, acts, end } = plan as Plan;
-  const subtasks: Subtask[] = [];
   const said: string[] = [];
-  for (const act of acts)
-    switch (act.do) {
-      case 'start':
-        subtasks.push(await task.start(growing[act.plan.tool ?? 'grow'], { plan: act.plan }));
-        break;
-      case 'ask': {
-        const message = JSON.stringify({ label, key: act.key, fate: act.fate });
-        const asked = task.ask(act.key, { message, schema: z.object({ ok: z.boolean() }) });
-        if (act.aside) asked.catch(() => {});
-        else said.push((await asked).action);
-        break;
-      }
-      case 'wait':
-        await task.event(act.event);
-        break;
-      case 'join':
-        said.push(await joined(subtasks[act.n]!, act.orThrow));
-        break;
-      case 'stop':
-        await subtasks[act.n]!.cancel('Its parent wants no more of it.');
-        break;
-      case 'sleep':
-        await task.sleep(act.ms);
-        break;
-      case 'step':
-        await task.step('step', () => (act.gate === undefined ? true : atGate(act.gate)));
-        break;
-      case 'say':
-        task.say(act.words);
-        break;
-      case 'poll':
-        task.pollEvery(act.ms);
-        break;
-    }
+  const growing = { task, label, subtasks: [], said };
+  for (const act of acts) await does[act.do](act as never, growing);
+  if (end === 'throw') throw new Error(`${label} went wrong.`);
+  if (end === 'fail') throw new ProtocolError(-32603, `${label} broke the protocol.`);
+  if (end === 'hang') await task.event('never');
   const content = [{ type: 'text' as const, text: [label, ...said].join(' ') }];
-  switch (end) {
-    case 'result':
-      return { content };
-    case 'error':
-      return { content, isError: true };
-    case 'throw':
-      throw new Error(`${label} went wrong.`);
-    case 'fail':
-      throw new ProtocolError(-32603, `${label} broke the protocol.`);
-    case 'hang':
-      await task.event('never');
-      return { content };
-  }
+  return { content, ...(end === 'error' && { isError: true }) };
 }
 
 async function joined(subtask: Subtask, orThrow = false): Promise<string> {

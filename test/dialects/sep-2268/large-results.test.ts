@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { Peer, relatedTask } from '../revision-2025-11-25/peer.ts';
-import { Ear } from './ear.ts';
 import { ask, join, node, start } from './grown-tools.ts';
-import { children, grow, isDone, listed, look, served } from './served.ts';
+import { children, grow, isDone, listed, look, openEar, served } from './served.ts';
 
 /** So large that it stands in a row of its own. */
 const long = 'x'.repeat(300_000);
@@ -20,7 +19,7 @@ test('a subtask with a large error result is listed as tasks/get shows it', asyn
 test('it is told of, and the questions of its siblings are put after it', async () => {
   const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const asking = node('b', [ask('ok')]);
   const rootId = await grow(
     peer,
@@ -40,7 +39,7 @@ test('with SEP-2339 too the news of a subtask carry its result, however large', 
   const experimental = { 'sep-2268': {}, 'sep-2339': {} };
   const peer = new Peer(url, { capabilities: { experimental }, token: 'alice' });
   await peer.open();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const rootId = await grow(peer, node('a', [start(node(long)), join(0)]));
   const { params } = await ear.until((message) => message.params.parentTaskId === rootId);
   expect(params.result).toEqual({ content: [{ type: 'text', text: long }] });

@@ -119,7 +119,7 @@ test('S2268-28 S2268-30: tasks/cancel ends a subtask with what is below it, and 
 });
 
 /** What a frame says, without what belongs to the frame. */
-function told({ params }: Pick<Heard, 'params'>): object {
+function told({ params }: Heard): object {
   const { _meta, ...task } = params!;
   return task;
 }

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Message, relatedTask } from '../revision-2025-11-25/peer.ts';
-import { Ear } from './ear.ts';
 import { ask, gate, join, node, start, wait } from './grown-tools.ts';
-import { children, grow, isDone, listed, look, served } from './served.ts';
+import { children, grow, isDone, listed, look, openEar, served } from './served.ts';
 
 /** Messages of a stream, to be taken one after the other. */
 async function until(stream: AsyncGenerator<Message>, isIt: (message: Message) => boolean): Promise<Message> {
@@ -16,7 +15,7 @@ async function until(stream: AsyncGenerator<Message>, isIt: (message: Message) =
 test('S2268-01: parent and children are named by tasks/get, tasks/list, tasks/cancel and the news of a task', async () => {
   const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const heard = ear.until(({ params }) => params.childTaskIds !== undefined && params.parentTaskId);
   const rootId = await grow(
     peer,
@@ -64,7 +63,7 @@ test('S2268-08: a subtask is read, waited for and cancelled by its own id, like 
 test('S2268-09: subtasks come without a word: the call has one answer, and no stream another', async () => {
   const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const plan = node('a', [start(node('b', [start(node('c'))])), start(node('d')), join(0)]);
   const { message, before } = await peer.send('tools/call', { name: 'grow', arguments: { plan }, task: {} });
   expect(before).toEqual([]);
@@ -166,7 +165,7 @@ test('S2268-21 S2268-22: the question of a subtask and its result name it and it
 test('S2268-22: on the stream of the session too a question carries the ids of the subtask that asks', async () => {
   const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const asked = ear.until(({ method }) => method === 'elicitation/create');
   const rootId = await grow(
     peer,
@@ -185,7 +184,7 @@ test('S2268-22: on the stream of the session too a question carries the ids of t
 test('S2268-23 S2268-24: news of a subtask name its parent', async () => {
   const { aware } = await served();
   const peer = await aware();
-  await using ear = await Ear.open(peer);
+  await using ear = await openEar(peer);
   const rootId = await grow(peer, node('a', [start(node('b', [start(node('c'))])), join(0)]));
   await ear.until(({ params }) => params.taskId === rootId);
   const [child = ''] = await children(peer, rootId);

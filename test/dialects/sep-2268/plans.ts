@@ -1,5 +1,5 @@
 /** Random plans of trees: at most five levels and sixty tasks. */
-import type { Random } from '../../techniques/chaos/random.ts';
+import type { Random } from '../../kit/random.ts';
 import type { Act, End, Fate, Plan, ToolName } from './grown-tools.ts';
 
 const deepest = 5;
@@ -29,34 +29,26 @@ export function randomPlan(random: Random): Plan {
     }
     if (random.chance(0.5))
       for (let n = 0; n < started; n++) acts.push({ do: 'join', n, orThrow: random.chance(0.1) });
-    return { label, acts, end: randomEnd(random), tool: randomTool(random, depth) };
+    return { label, acts, end: random.weighted(ends), tool: randomTool(random, depth) };
   };
 
   return grown('t', 1);
 }
 
-function randomAct(random: Random, started: number): Act | 'start' {
-  const kind = random.between(1, 100);
-  if (kind <= 55) return 'start';
-  if (kind <= 67) {
-    const fate = random.oneOf<Fate>(['accept', 'decline', 'update', 'update', 'leave']);
-    return { do: 'ask', key: 'ok', fate, aside: fate === 'leave' || random.chance(0.3) };
-  }
-  if (kind <= 74) return { do: 'sleep', ms: random.between(1, 5) };
-  if (kind <= 80) return { do: 'step' };
-  if (kind <= 84) return { do: 'say', words: `at ${kind}` };
-  if (kind <= 88) return { do: 'poll', ms: random.between(1, 9) * 100 };
-  if (started === 0) return { do: 'step' };
-  const n = random.between(0, started - 1);
-  return kind <= 94 ? { do: 'join', n, orThrow: random.chance(0.2) } : { do: 'stop', n };
-}
+const kinds = { start: 55, ask: 12, sleep: 7, step: 6, say: 4, poll: 4, join: 6, stop: 6 };
+const ends: Readonly<Record<End, number>> = { result: 66, error: 8, throw: 8, fail: 6, hang: 12 };
 
-function randomEnd(random: Random): End {
-  const kind = random.between(1, 100);
-  if (kind <= 66) return 'result';
-  if (kind <= 74) return 'error';
-  if (kind <= 82) return 'throw';
-  return kind <= 88 ? 'fail' : 'hang';
+function randomAct(random: Random, started: number): Act | 'start' {
+  const kind = random.weighted(kinds);
+  const fate = random.oneOf<Fate>(['accept', 'decline', 'update', 'update', 'leave']);
+  if (kind === 'start') return kind;
+  if (kind === 'ask') return { do: kind, key: 'ok', fate, aside: fate === 'leave' || random.chance(0.3) };
+  if (kind === 'sleep') return { do: kind, ms: random.between(1, 5) };
+  if (kind === 'say') return { do: kind, words: `at ${random.below(4)}` };
+  if (kind === 'poll') return { do: kind, ms: random.between(1, 9) * 100 };
+  if (kind === 'step' || started === 0) return { do: 'step' };
+  const n = random.below(started);
+  return kind === 'join' ? { do: kind, n, orThrow: random.chance(0.2) } : { do: kind, n };
 }
 
 function randomTool(random: Random, depth: number): ToolName {

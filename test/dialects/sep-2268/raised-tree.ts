@@ -4,18 +4,17 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Counts } from '../../kit/counts.ts';
+import { type Random, seededRandom } from '../../kit/random.ts';
 import type { RawClient } from '../../serving/raw-client.ts';
-import { type Random, seededRandom } from '../../techniques/chaos/random.ts';
 import { type Message, type Peer, relatedTask } from '../revision-2025-11-25/peer.ts';
 import type { Fate, Plan } from './grown-tools.ts';
 import { ownKeys, randomPlan } from './plans.ts';
-import { grow, isDone } from './served.ts';
+import { grow, isDone, pages } from './served.ts';
 import { checkNesting, type SeenTask, Witness } from './witness.ts';
 
-/** How often the things happened that the trees are grown for. */
-export type Tally = Map<string, number>;
-
 const unknownTask = -32602;
+const yes = { content: { ok: true } };
 /** Looks without news, after which something is cancelled. */
 const patience = 2;
 
@@ -29,7 +28,8 @@ export interface Garden {
   readonly peer: Peer;
   /** Clients of the later revision. */
   readonly later: { readonly aware: RawClient; readonly unaware: RawClient };
-  readonly tally: Tally;
+  /** How often the things happened that the trees are grown for. */
+  readonly tally: Counts;
   /** Tasks of trees before, whose end may be told once more. */
   readonly past: Set<string>;
 }
@@ -41,6 +41,7 @@ export class RaisedTree {
   /** When it is gone, if it is removed soon. */
   removed: Promise<void> = Promise.resolve();
   readonly #garden: Garden;
+  readonly #peer: Peer;
   readonly #seed: number;
   readonly #random: Random;
   readonly #plan: Plan;
@@ -54,13 +55,10 @@ export class RaisedTree {
 
   constructor(garden: Garden, seed: number) {
     this.#garden = garden;
+    this.#peer = garden.peer;
     this.#seed = seed;
     this.#random = seededRandom(seed);
     this.#plan = randomPlan(this.#random);
-  }
-
-  get #peer(): Peer {
-    return this.#garden.peer;
   }
 
   get #rootId(): string {
@@ -82,7 +80,7 @@ export class RaisedTree {
     if (isBrief) this.removed = this.#watchRemoval().catch((error) => this.#explain(error));
     // Whoever waits for it hears of it; until then nobody may be listening.
     this.removed.catch(() => {});
-    this.#count('trees');
+    this.#garden.tally.add('trees');
   }
 
   #explain(cause: unknown): never {
@@ -110,15 +108,16 @@ export class RaisedTree {
       if (this.#random.chance(0.3)) this.#awaitResult(this.#random.oneOf(this.#witness.ids));
       const isStill = this.#witness.ids.length === ids.length && !(await this.#news(15));
       idle = isStill ? idle + 1 : 0;
-      if (idle > patience) await this.#cancelSomethingAlive();
+      const live = this.#witness.ids.filter((id) => !this.#witness.isDone(id));
+      // Now and then all of it, or it would take long to bring down a tree of many that hang.
+      if (idle > patience && live.length > 0)
+        await this.#cancel(this.#random.chance(0.4) ? this.#rootId : this.#random.oneOf(live));
       assert(this.#witness.statements > before, 'nothing was said of the tree');
     }
     await this.#walk(true);
     await this.#list();
-    const giveUp = new AbortController();
-    const tooLong = pause(60_000, 'too long', { signal: giveUp.signal }).catch(() => '');
+    const tooLong = pause(60_000, 'too long', { ref: false });
     const waited = await Promise.race([Promise.all(this.#results.values()), tooLong]);
-    giveUp.abort();
     assert.notEqual(waited, 'too long', 'S2268-08: the result of a task that is done never came');
     for (let n = 0; !this.#witness.hasHeardTheEnd(); n++) {
       assert(n < 600, 'the end of the tree was never told');
@@ -126,8 +125,8 @@ export class RaisedTree {
     }
     if (this.#broken) throw this.#broken;
     this.#witness.checkNewsAreComplete();
-    this.#count('tasks', this.#witness.ids.length);
-    this.#count('statements', this.#witness.statements);
+    this.#garden.tally.add('tasks', this.#witness.ids.length);
+    this.#garden.tally.add('statements', this.#witness.statements);
   }
 
   /** From the root down, so that children are always asked for after their parents have been seen. */
@@ -180,7 +179,7 @@ export class RaisedTree {
     const child = this.#random.oneOf(this.#witness.ids);
     if (child !== this.#rootId)
       assert.equal((await unaware.get(child)).error?.code, unknownTask, 'a child is shown to any client');
-    this.#count('looks from outside');
+    this.#garden.tally.add('looks from outside');
   }
 
   /** The newest tree comes first, as a whole; others may have begun since. */
@@ -189,26 +188,24 @@ export class RaisedTree {
     const names = new Set<string>([this.#rootId]);
     const sentAt = this.#witness.now();
     const live = this.#witness.ids;
-    const first = new Set<string>();
-    for (let cursor: string | undefined; ; ) {
-      const { result } = await this.#peer.request('tasks/list', cursor === undefined ? {} : { cursor });
+    let first: Set<string> | undefined;
+    for await (const page of pages(this.#peer)) {
       const part: SeenTask[] = [];
-      for (const task of result.tasks as SeenTask[]) {
+      for (const task of page as SeenTask[]) {
         if (!this.#isOurs(task, names)) continue;
         names.add(task.taskId);
         part.push(task);
       }
       own.push(...part);
-      for (const { taskId } of cursor === undefined ? part : []) first.add(taskId);
+      first ??= new Set(part.map(({ taskId }) => taskId));
       this.#witness.sawAtOnce(part);
-      cursor = result.nextCursor;
-      if (cursor === undefined || part.length < result.tasks.length) break;
+      if (part.length < page.length) break;
     }
     if (own.length === 0 && this.#isPastItsTime()) throw new PastItsTime();
-    for (const task of own) if (!this.#isYounger(task, first)) this.#witness.saw(task, sentAt);
+    for (const task of own) if (!this.#isYounger(task, first!)) this.#witness.saw(task, sentAt);
     assert.equal(names.size, own.length, 'S2268-37: a listing names a task twice');
     for (const id of live) assert(names.has(id), `S2268-37: ${this.#name(id)} is not listed`);
-    this.#count('lists');
+    this.#garden.tally.add('lists');
   }
 
   /** Started after its parent was listed, on an earlier page: nobody has named it yet. */
@@ -224,13 +221,6 @@ export class RaisedTree {
 
   // --- Acting ---------------------------------------------------------------------------------------------
 
-  async #cancelSomethingAlive(): Promise<void> {
-    const live = this.#witness.ids.filter((id) => !this.#witness.isDone(id));
-    if (live.length === 0) return;
-    // Now and then all of it, or it would take long to bring down a tree of many that hang.
-    await this.#cancel(this.#random.chance(0.4) ? this.#rootId : this.#random.oneOf(live));
-  }
-
   async #cancel(taskId: string): Promise<void> {
     const wasDone = this.#witness.isDone(taskId);
     const sentAt = this.#witness.now();
@@ -239,17 +229,17 @@ export class RaisedTree {
     if (error) {
       assert.equal(error.code, -32602);
       assert(isDone(await this.#get(taskId)), 'a task that is alive cannot be cancelled');
-      return this.#count('late cancels');
+      return void this.#garden.tally.add('late cancels');
     }
     assert(!wasDone, 'a task that is done was cancelled');
     assert.equal(result.status, 'cancelled');
     this.#witness.saw(result, sentAt);
-    this.#count('cancels');
+    this.#garden.tally.add('cancels');
     for (let level = [taskId]; level.length > 0; ) {
       level = level.flatMap((id) => this.#witness.childrenOf(id));
       for (const { status } of await Promise.all(level.map((id) => this.#get(id))))
         assert(isDone({ status }), 'S2268-30: a task below a cancelled one lives on');
-      this.#count('below cancels', level.length);
+      this.#garden.tally.add('below cancels', level.length);
     }
   }
 
@@ -266,11 +256,11 @@ export class RaisedTree {
       assert.equal(label, plan.label, 'S2268-31: a question is shown on another task than its own');
       if (fate !== 'update') continue;
       const { error } = await this.#garden.later.aware.update(taskId, {
-        [key]: { action: 'accept', content: { ok: true } },
+        [key]: { action: 'accept', ...yes },
       });
       assert(!error, error?.message);
       this.#note(`updated ${label}`);
-      this.#count('updates');
+      this.#garden.tally.add('updates');
     }
   }
 
@@ -293,7 +283,7 @@ export class RaisedTree {
       const { result, error } = message;
       const { status } = await this.#get(taskId);
       assert(isDone({ status }), 'S2268-25: a result before the end');
-      this.#count('results');
+      this.#garden.tally.add('results');
       if (error) return assert(status !== 'completed', 'a result that is an error of a completed task');
       assert(Array.isArray(result.content), 'S2268-17: a result of another shape');
       const related = { taskId, ...(parentTaskId !== undefined && { parentTaskId }) };
@@ -331,21 +321,16 @@ export class RaisedTree {
       assert.equal(plan.label, label, 'S2268-22: a question names another task');
       assert.equal(parentTaskId, this.#witness.parentOf(taskId), 'S2268-22: a question names another parent');
     } else assert(parentTaskId, 'S2268-22: a question of a subtask names no parent');
-    this.#count(`asked to ${fate}`);
-    if (fate === 'accept')
-      void this.#peer.answer(id, { action: 'accept', content: { ok: true } }).catch(() => {});
-    if (fate === 'decline') void this.#peer.answer(id, { action: 'decline' }).catch(() => {});
+    this.#garden.tally.add(`asked to ${fate}`);
+    if (fate === 'accept' || fate === 'decline')
+      void this.#peer.answer(id, { action: fate, ...(fate === 'accept' && yes) }).catch(() => {});
   }
 
   /** Whether something was told within that time. */
   async #news(ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#onNews = () => resolve(true);
-    const timer = setTimeout(() => resolve(false), ms);
-    const isNew = await promise;
-    clearTimeout(timer);
-    this.#onNews = () => {};
-    return isNew;
+    return Promise.race([promise, pause(ms, false)]);
   }
 
   // --- Removal --------------------------------------------------------------------------------------------
@@ -379,7 +364,7 @@ export class RaisedTree {
         `S2268-15: ${this.#name(taskId)} is left of a tree that is gone`,
       );
     }
-    this.#count('removals');
+    this.#garden.tally.add('removals');
   }
 
   #name(taskId: string): string {
@@ -389,10 +374,5 @@ export class RaisedTree {
   #note(what: string): void {
     this.#trace.push(what);
     if (this.#trace.length > 200) this.#trace.shift();
-  }
-
-  #count(what: string, times = 1): void {
-    const { tally } = this.#garden;
-    tally.set(what, (tally.get(what) ?? 0) + times);
   }
 }

@@ -1,40 +1,29 @@
 /** A server with the drafts on, and its clients: those that know subtasks and those that do not, of both revisions. */
-import { McpServer, type McpServerFactory } from '@modelcontextprotocol/server';
-import { createTasks, type Tasks, type TasksOptions } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
+import { createTasks, type TasksOptions } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
-import { onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { withoutLimits } from '../../fixture/server.ts';
 import { tokensOf } from '../../fixture/tokens.ts';
+import { all } from '../../kit/all.ts';
+import { serve } from '../../kit/serve.ts';
 import { RawClient } from '../../serving/raw-client.ts';
-import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
+import { frames, type Message, Peer } from '../revision-2025-11-25/peer.ts';
 import { grownTools, type Plan } from './grown-tools.ts';
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 export const subtasksExtension = 'dev.holdfast/subtasks';
 
-export interface Served {
-  readonly tasks: Tasks;
-  readonly url: string;
-  /** A session of 2025-11-25 that flags subtasks. */
-  aware(token?: string): Promise<Peer>;
-  /** One that does not. */
-  unaware(token?: string): Promise<Peer>;
-  /** Requests of 2026-07-28 that list the extension for subtasks. */
-  later(token?: string): RawClient;
-  laterUnaware(token?: string): RawClient;
-  stop(): Promise<void>;
-}
+export type Served = Awaited<ReturnType<typeof served>>;
 
-export type ServedOptions = Partial<TasksOptions> & {
+type ServedOptions = Partial<TasksOptions> & {
   readonly port?: number;
   readonly concurrency?: number;
   /** Tokens are owners; `alice` and `bob` by default. */
   readonly tokens?: readonly string[];
 };
 
-/** Runs until it is stopped. */
-export async function serving(options: ServedOptions = {}): Promise<Served> {
+/** Runs until the end of the test. */
+export async function served(options: ServedOptions = {}) {
   const { port = 0, concurrency = 64, tokens = ['alice', 'bob'], ...more } = options;
   const { clock } = more;
   const tasks = createTasks({
@@ -47,37 +36,31 @@ export async function serving(options: ServedOptions = {}): Promise<Served> {
     ...more,
   });
   await tasks.work({ concurrency, grace: '100ms' });
-  const factory: McpServerFactory = () => {
-    const mcp = new McpServer({ name: 'grower', version: '1.0.0' });
-    tasks.attach(mcp);
-    return mcp;
-  };
   const auth = tokensOf(new Map(tokens.map((token) => [token, token])));
-  const { url, stop } = await serveHttp(tasks, factory, { port, grace: '1s', stopOn: [], auth });
-  const open = async (token: string, experimental: object) => {
-    const peer = new Peer(url, { capabilities: { elicitation: {}, experimental }, token });
-    await peer.open();
-    return peer;
-  };
-  const later = (token: string, extensions: object) =>
-    new RawClient(url, { tasks: false, capabilities: { elicitation: {}, extensions }, token });
+  const { url, stop } = await serve(tasks, { port, auth });
   const [first = ''] = tokens;
+  const session =
+    (experimental: object) =>
+    async (token = first) => {
+      const peer = new Peer(url, { capabilities: { elicitation: {}, experimental }, token });
+      await peer.open();
+      return peer;
+    };
+  const raw =
+    (extensions: object) =>
+    (token = first) =>
+      new RawClient(url, { tasks: false, capabilities: { elicitation: {}, extensions }, token });
   return {
     tasks,
     url,
-    aware: (token = first) => open(token, { 'sep-2268': {} }),
-    unaware: (token = first) => open(token, {}),
-    later: (token = first) => later(token, { [tasksExtension]: {}, [subtasksExtension]: {} }),
-    laterUnaware: (token = first) => later(token, { [tasksExtension]: {} }),
+    /** Sessions of 2025-11-25 that flag subtasks, and those that do not. */
+    aware: session({ 'sep-2268': {} }),
+    unaware: session({}),
+    /** Clients of 2026-07-28 that list the extension for subtasks, and those that do not. */
+    later: raw({ [tasksExtension]: {}, [subtasksExtension]: {} }),
+    laterUnaware: raw({ [tasksExtension]: {} }),
     stop: () => stop(),
   };
-}
-
-/** Runs until the end of the test. */
-export async function served(options: ServedOptions = {}): Promise<Served> {
-  const server = await serving(options);
-  onTestFinished(() => server.stop());
-  return server;
 }
 
 export function grow(peer: Peer, plan: Plan, task: object = {}): Promise<string> {
@@ -103,13 +86,43 @@ export async function children(peer: Peer, taskId: string, count = 1): Promise<s
   return childTaskIds;
 }
 
-/** Every page. */
-export async function listed(peer: Peer): Promise<Message[]> {
-  const all: Message[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const { result } = await peer.request('tasks/list', cursor === undefined ? {} : { cursor });
-    all.push(...result.tasks);
-    if (result.nextCursor === undefined) return all;
-    cursor = result.nextCursor;
+/** The tasks on each page of the list. */
+export async function* pages(peer: Peer): AsyncGenerator<Message[]> {
+  for (let page: Message = {}, first = true; first || page.nextCursor !== undefined; first = false) {
+    page = (await peer.request('tasks/list', first ? {} : { cursor: page.nextCursor })).result;
+    yield page.tasks;
   }
+}
+
+export async function listed(peer: Peer): Promise<Message[]> {
+  return (await all(pages(peer))).flat();
+}
+
+export type Ear = Awaited<ReturnType<typeof openEar>>;
+
+/** The standalone stream of a session, open before anything is asked, and everything that came on it. */
+export async function openEar(peer: Peer, hear?: (message: Message) => void) {
+  const heard: Message[] = [];
+  const closing = new AbortController();
+  const response = await peer.listen(closing.signal);
+  if (response.status !== 200) throw new Error(`The stream was refused: ${await response.text()}`);
+  const read = async () => {
+    for await (const message of frames(response)) {
+      heard.push(message);
+      hear?.(message);
+    }
+  };
+  const reading = read().catch(() => {});
+  return {
+    heard,
+    /** The first that is it, of those that came and those that come. */
+    async until(isIt: (message: Message) => boolean): Promise<Message> {
+      await expect.poll(() => heard.some(isIt), { interval: 5 }).toBe(true);
+      return heard.find(isIt)!;
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await reading;
+    },
+  };
 }

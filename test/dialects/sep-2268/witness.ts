@@ -17,22 +17,17 @@ export interface SeenTask {
   readonly childTaskIds?: readonly string[];
 }
 
-interface Known {
-  readonly parent: string | undefined;
-  readonly plan: Plan;
-  readonly createdAt: string;
-  /** Every length of its list of children, and when it was known to be so long. */
-  readonly lengths: { readonly at: number; readonly length: number }[];
-  children: readonly string[];
-  /** What was said of it when it was done, and when that was known. */
-  done?: { readonly task: SeenTask; readonly at: number };
-  updated: { readonly at: number; readonly when: string };
+/** A statement, and when it had come. */
+interface Said {
+  readonly task: SeenTask;
+  readonly at: number;
 }
 
 export class Witness {
   readonly rootId: string;
   readonly #plan: Plan;
-  readonly #known = new Map<string, Known>();
+  readonly #plans = new Map<string, Plan>();
+  readonly #said = new Map<string, Said[]>();
   /** What each stream has told, by the task. */
   readonly #told = new Map<string, SeenTask>();
   #clock = 0;
@@ -49,38 +44,35 @@ export class Witness {
   }
 
   get ids(): string[] {
-    return [...this.#known.keys()];
+    return [...this.#said.keys()];
   }
 
   /** That of the root is known before it is seen: it may ask before anybody looks. */
   planOf(taskId: string): Plan | undefined {
-    return taskId === this.rootId ? this.#plan : this.#known.get(taskId)?.plan;
+    return taskId === this.rootId ? this.#plan : this.#plans.get(taskId);
   }
 
+  /** All that were ever named. */
   childrenOf(taskId: string): readonly string[] {
-    return this.#known.get(taskId)?.children ?? [];
+    const lists = (this.#said.get(taskId) ?? []).map(({ task }) => task.childTaskIds ?? []);
+    return lists.reduce((one, other) => (other.length > one.length ? other : one), []);
   }
 
   parentOf(taskId: string): string | undefined {
-    return this.#known.get(taskId)?.parent;
+    return this.#said.get(taskId)?.[0]?.task.parentTaskId;
   }
 
   isDone(taskId: string): boolean {
-    return this.lastSaid(taskId) !== undefined;
+    return this.#end(taskId) !== undefined;
   }
 
   lastSaid(taskId: string): SeenTask | undefined {
-    return this.#known.get(taskId)?.done?.task;
+    return this.#end(taskId)?.task;
   }
 
-  /** It is in the tree, and not above itself: it and all that is above it. */
-  lineage(taskId: string): string[] {
-    const line: string[] = [];
-    for (let id: string | undefined = taskId; id !== undefined; id = this.parentOf(id)) {
-      assert(!line.includes(id), `${id} is above itself`);
-      line.push(id);
-    }
-    return line;
+  /** The first that was said of it when it was done. */
+  #end(taskId: string): Said | undefined {
+    return this.#said.get(taskId)?.find(({ task }) => isDone(task));
   }
 
   /** A task as an answer shows it that was asked for at that moment. */
@@ -91,66 +83,46 @@ export class Witness {
     assert.notEqual(parentTaskId, taskId, 'S2268-03: a task is its own parent');
     assert(!childTaskIds.includes(taskId), 'S2268-06: a task is its own child');
     assert.equal(new Set(childTaskIds).size, childTaskIds.length, 'a child is named twice');
-    const known = this.#known.get(taskId) ?? this.#meet(task, at);
-    assert.equal(parentTaskId, known.parent, 'S2268-02: the parent changed');
-    assert.equal(task.createdAt, known.createdAt, 'the moment of creation changed');
-    this.#checkChildren(task, known, sentAt, at);
-    this.#checkEnd(task, known, sentAt, at);
-    if (sentAt > known.updated.at)
-      assert(task.lastUpdatedAt >= known.updated.when, 'lastUpdatedAt went back');
-    known.updated = { at, when: task.lastUpdatedAt };
+    const said = this.#said.get(taskId) ?? this.#meet(task);
+    for (const before of said) checkBoth(before.task, task, before.at < sentAt);
+    said.push({ task, at });
+    this.#checkAbove(task, sentAt);
     if (status === 'input_required')
-      assert(ownKeys(known.plan).length > 0, 'S2268-31: a task that asks nothing itself is input_required');
+      assert(
+        ownKeys(this.planOf(taskId)!).length > 0,
+        'S2268-31: a task that asks nothing itself is input_required',
+      );
   }
 
-  #meet({ taskId, parentTaskId, createdAt, lastUpdatedAt }: SeenTask, at: number): Known {
-    const parent = parentTaskId === undefined ? undefined : this.#known.get(parentTaskId);
+  #meet({ taskId, parentTaskId, createdAt }: SeenTask): Said[] {
     if (taskId === this.rootId) assert.equal(parentTaskId, undefined, 'the root has a parent');
-    else assert(parent, 'S2268-13: a task names a parent that nobody has seen');
-    const place = parent?.children.indexOf(taskId) ?? 0;
-    assert(place >= 0, 'a task names a parent that does not name it');
-    const plan = parent ? plannedChildren(parent.plan)[place] : this.#plan;
-    assert(plan, 'S2268-07: more children than were started');
-    if (parent) assert(createdAt >= parent.createdAt, 'a child is older than its parent');
-    const known: Known = {
-      parent: parentTaskId,
-      plan,
-      createdAt,
-      lengths: [],
-      children: [],
-      updated: { at, when: lastUpdatedAt },
-    };
-    this.#known.set(taskId, known);
-    return known;
+    else {
+      const parent = this.#said.get(parentTaskId ?? '')?.[0]?.task;
+      assert(parent, 'S2268-13: a task names a parent that nobody has seen');
+      const place = this.childrenOf(parent.taskId).indexOf(taskId);
+      assert(place >= 0, 'a task names a parent that does not name it');
+      const plan = plannedChildren(this.planOf(parent.taskId)!)[place];
+      assert(plan, 'S2268-07: more children than were started');
+      assert(createdAt >= parent.createdAt, 'a child is older than its parent');
+      this.#plans.set(taskId, plan);
+    }
+    const said: Said[] = [];
+    this.#said.set(taskId, said);
+    return said;
   }
 
-  #checkChildren({ childTaskIds = [] }: SeenTask, known: Known, sentAt: number, at: number): void {
-    const { children, lengths } = known;
-    const shared = Math.min(children.length, childTaskIds.length);
-    assert.deepEqual(
-      childTaskIds.slice(0, shared),
-      children.slice(0, shared),
-      'S2268-04 S2268-07: the order of the children changed',
-    );
-    const least = Math.max(0, ...lengths.filter((one) => one.at < sentAt).map(({ length }) => length));
-    assert(childTaskIds.length >= least, 'S2268-05: children are named no more');
-    if (childTaskIds.length > children.length) known.children = childTaskIds;
-    lengths.push({ at, length: childTaskIds.length });
-  }
-
-  #checkEnd(task: SeenTask, known: Known, sentAt: number, at: number): void {
-    for (const above of this.lineage(task.taskId).slice(1)) {
-      const end = this.#known.get(above)!.done;
+  /** It is not above itself, and what is above it does not end before it. */
+  #checkAbove(task: SeenTask, sentAt: number): void {
+    const line = [task.taskId];
+    for (let id = task.parentTaskId; id !== undefined; id = this.parentOf(id)) {
+      assert(!line.includes(id), `${id} is above itself`);
+      line.push(id);
+      const end = this.#end(id);
       if (end && end.at < sentAt)
         assert(isDone(task), `S2268-25: ${task.status} below a task that was ${end.task.status}`);
       if (end && isDone(task))
         assert(task.lastUpdatedAt <= end.task.lastUpdatedAt, 'S2268-27: a child ended after its parent');
     }
-    if (known.done) {
-      const { ttl: _, ...before } = known.done.task;
-      const { ttl: __, ...after } = task;
-      if (isDone(task) || known.done.at < sentAt) assert.deepEqual(after, before, 'what was done changed');
-    } else if (isDone(task)) known.done = { task, at };
   }
 
   /** Several tasks of one moment. */
@@ -171,8 +143,8 @@ export class Witness {
   heard(task: SeenTask): void {
     this.statements++;
     const { taskId, status, parentTaskId } = task;
-    const known = this.#known.get(taskId);
-    if (known) assert.equal(parentTaskId, known.parent, 'S2268-24: news of a child do not name its parent');
+    if (this.#said.has(taskId))
+      assert.equal(parentTaskId, this.parentOf(taskId), 'S2268-24: news of a child do not name its parent');
     if (taskId !== this.rootId) assert(parentTaskId, 'S2268-24: news of a child name no parent');
     const before = this.#told.get(taskId);
     if (before && isDone(before)) assert.equal(status, before.status, 'news of a task after its end');
@@ -191,13 +163,27 @@ export class Witness {
 
   /** Everything has been told that ever happened: the last word on the stream is the truth. */
   checkNewsAreComplete(): void {
-    for (const [id, { done }] of this.#known)
+    for (const id of this.ids)
       assert.equal(
         this.#told.get(id)?.status,
-        done?.task.status,
+        this.lastSaid(id)?.status,
         'the stream did not tell the end of a task',
       );
   }
+}
+
+/** Two statements about a task. They are in order if the second was asked for after the first had come. */
+function checkBoth(one: SeenTask, other: SeenTask, inOrder: boolean): void {
+  assert.equal(other.parentTaskId, one.parentTaskId, 'S2268-02: the parent changed');
+  assert.equal(other.createdAt, one.createdAt, 'the moment of creation changed');
+  const [few, many] = [one.childTaskIds ?? [], other.childTaskIds ?? []];
+  const shared = Math.min(few.length, many.length);
+  const message = 'S2268-04 S2268-07: the order of the children changed';
+  assert.deepEqual(many.slice(0, shared), few.slice(0, shared), message);
+  if (inOrder) assert(many.length >= few.length, 'S2268-05: children are named no more');
+  if (inOrder) assert(other.lastUpdatedAt >= one.lastUpdatedAt, 'lastUpdatedAt went back');
+  if (isDone(one) && (isDone(other) || inOrder))
+    assert.deepEqual({ ...other, ttl: 0 }, { ...one, ttl: 0 }, 'what was done changed');
 }
 
 /**

@@ -7,10 +7,10 @@ import { eventually } from '../../serving/eventually.ts';
 import { opened } from '../drafts/peer.ts';
 import { StdioPeer } from '../drafts/stdio-peer.ts';
 import type { Message } from '../revision-2025-11-25/peer.ts';
-import { accept, type Carrier, Continuing, draft } from './peer.ts';
+import { accept, Continuing, draft } from './peer.ts';
 
 interface Way {
-  readonly carrier: Carrier;
+  readonly carrier: Pick<Continuing, 'request'>;
   /** What the server said without being asked. */
   readonly unasked: readonly Message[];
   close(): Promise<void>;

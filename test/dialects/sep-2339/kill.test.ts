@@ -1,22 +1,21 @@
 import { expect, test } from 'vitest';
 import { Place } from '../../serving/place.ts';
-import { serveProgram } from '../../serving/server-process.ts';
+import { serve } from '../../serving/server-process.ts';
 import { opened } from '../drafts/peer.ts';
 import { Peer } from '../revision-2025-11-25/peer.ts';
 import { accept, Continuing, draft } from './peer.ts';
 
-const serve = (file: string) => serveProgram('dialects/sep-2339/server.ts', file);
-
 test('S2339-24: a server killed while a question is open: the same session answers the next, and no work begins anew', async () => {
   const place = Place.forTest();
-  const first = await serve(place.database);
+  const settings = { file: place.database, drafts: [draft] };
+  const first = await serve(settings);
   const session = await opened(first.url, [draft]);
   const before = new Continuing(session);
-  const taskId = await before.start('careful', { trace: place.work().trace });
+  const taskId = await before.start('ask', { trace: place.work().trace });
   const questions = await before.questions(taskId);
   await first.kill();
 
-  const second = await serve(place.database);
+  const second = await serve(settings);
   const later = new Peer(second.url);
   later.sessionId = session.sessionId;
   const after = new Continuing(later);
@@ -24,5 +23,5 @@ test('S2339-24: a server killed while a question is open: the same session answe
   expect((await after.get(taskId)).status).toBe('input_required');
   await after.continue(taskId, { name: accept({ name: 'Ada' }) });
   expect((await after.end(taskId)).result.content[0].text).toBe('Hello, Ada!');
-  expect(place.trace()).toEqual(['started', 'went on']);
+  expect(place.trace()).toEqual(['before', 'after Ada']);
 });

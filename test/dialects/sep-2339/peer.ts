@@ -1,23 +1,15 @@
 /** A client that keeps to `tasks/continue`, over whatever carries its requests. */
 import type { Message } from '../revision-2025-11-25/peer.ts';
 
-export const draft = 'sep-2339';
-
-export interface Carrier {
-  request(method: string, params?: object): Promise<Message>;
-}
+export const draft = 'sep-2339' as const;
 
 export const accept = (content: object) => ({ action: 'accept', content });
 
 export class Continuing {
-  readonly #carrier: Carrier;
+  readonly request: (method: string, params?: object) => Promise<Message>;
 
-  constructor(carrier: Carrier) {
-    this.#carrier = carrier;
-  }
-
-  request(method: string, params: object = {}): Promise<Message> {
-    return this.#carrier.request(method, params);
+  constructor(carrier: Pick<Continuing, 'request'>) {
+    this.request = (method, params = {}) => carrier.request(method, params);
   }
 
   async start(name: string, input: object = {}, task: object = {}): Promise<string> {
@@ -27,10 +19,7 @@ export class Continuing {
 
   /** What `tasks/continue` answers, with or without answers. */
   continue(taskId: string, inputResponses?: unknown): Promise<Message> {
-    return this.request('tasks/continue', {
-      taskId,
-      ...(inputResponses !== undefined && { inputResponses }),
-    });
+    return this.request('tasks/continue', { taskId, inputResponses });
   }
 
   async get(taskId: string): Promise<Message> {
@@ -39,19 +28,22 @@ export class Continuing {
 
   /** Goes on until there is something to answer. */
   async questions(taskId: string): Promise<Message> {
-    for (;;) {
-      const { result } = await this.continue(taskId);
-      if (result.inputRequests) return result;
-      if (result.status !== 'working') throw new Error(`The task is ${result.status}, and asks nothing.`);
-    }
+    const result = await this.#goOn(taskId);
+    if (!result.inputRequests) throw new Error(`The task is ${result.status}, and asks nothing.`);
+    return result;
   }
 
   /** Goes on until the task is done. */
   async end(taskId: string): Promise<Message> {
+    const result = await this.#goOn(taskId);
+    if (result.inputRequests) throw new Error('The task is not done: it asks.');
+    return result;
+  }
+
+  async #goOn(taskId: string): Promise<Message> {
     for (;;) {
       const { result } = await this.continue(taskId);
-      if (result.inputRequests) throw new Error('The task is not done: it asks.');
-      if (result.status !== 'working') return result;
+      if (result.inputRequests || result.status !== 'working') return result;
     }
   }
 }

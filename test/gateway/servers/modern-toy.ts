@@ -1,11 +1,11 @@
 /** A server of 2026-07-28 without tasks, which logs: on standard input and output or, with `--port`, over HTTP. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 import { readNodeBody, toWebRequest, whenClosed, writeResponse } from '../../../src/server/http/node.ts';
+import { listen } from '../../kit/port.ts';
 import { said, sayInput } from './saying.ts';
 
 const { values } = parseArgs({ options: { port: { type: 'string' } } });
@@ -30,7 +30,5 @@ else {
     const parsedBody = req.method === 'POST' ? JSON.parse(await readNodeBody(req, 1_000_000)) : undefined;
     await writeResponse(res, await handler.fetch(toWebRequest(req, whenClosed(res)()), { parsedBody }));
   });
-  http.listen(Number(values.port), '127.0.0.1', () => {
-    console.log(`ready http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`);
-  });
+  console.log(`ready http://127.0.0.1:${await listen(http, Number(values.port))}/mcp`);
 }

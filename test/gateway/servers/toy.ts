@@ -3,9 +3,9 @@
  * and output or, with `--port`, over HTTP with sessions. What its tools do, they leave behind in files.
  */
 import { randomUUID } from 'node:crypto';
-import { appendFileSync } from 'node:fs';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { appendFileSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
@@ -18,6 +18,7 @@ import {
   SetLevelRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
+import { listen } from '../../kit/port.ts';
 import { said, sayInput } from './saying.ts';
 
 const { values } = parseArgs({ options: { port: { type: 'string' }, tasks: { type: 'boolean' } } });
@@ -25,16 +26,11 @@ const { values } = parseArgs({ options: { port: { type: 'string' }, tasks: { typ
 const text = (said: string) => ({ content: [{ type: 'text' as const, text: said }] });
 
 function toy(): McpServer {
-  const server = new McpServer(
-    { name: 'toy', version: '1.0.0' },
-    {
-      capabilities: {
-        logging: {},
-        ...(values.tasks && { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }),
-      },
-      ...(values.tasks && { taskStore: new InMemoryTaskStore() }),
-    },
-  );
+  const tasks = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
+  const options = values.tasks
+    ? { capabilities: { logging: {}, tasks }, taskStore: new InMemoryTaskStore() }
+    : { capabilities: { logging: {} } };
+  const server = new McpServer({ name: 'toy', version: '1.0.0' }, options);
   if (values.tasks) addTask(server);
   const work = { inputSchema: { file: z.string(), ms: z.number().default(0) } };
   const worked = async ({ file, ms }: { file: string; ms: number }, signal: AbortSignal) => {
@@ -53,7 +49,7 @@ function toy(): McpServer {
     { inputSchema: { file: z.string() }, annotations: { idempotentHint: true } },
     ({ file }) => {
       appendFileSync(file, 'tried\n');
-      if (!crashed(file)) process.exit(1);
+      if (readFileSync(file, 'utf8') === 'tried\n') process.exit(1);
       return text('the second time');
     },
   );
@@ -98,14 +94,10 @@ function toy(): McpServer {
   return server;
 }
 
-function crashed(file: string): boolean {
-  return process.getBuiltinModule('node:fs').readFileSync(file, 'utf8').split('\n').length > 2;
-}
-
 async function serveHttp(port: number): Promise<void> {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
   const http = createServer(async (req, res) => {
-    const body = req.method === 'POST' ? await bodyOf(req) : undefined;
+    const body = req.method === 'POST' ? await json(req) : undefined;
     let transport = sessions.get(String(req.headers['mcp-session-id']));
     if (!transport && req.headers['mcp-session-id'] !== undefined) return void res.writeHead(404).end();
     if (!transport) {
@@ -118,15 +110,7 @@ async function serveHttp(port: number): Promise<void> {
     }
     await transport.handleRequest(req, res, body);
   });
-  http.listen(port, '127.0.0.1', () => {
-    console.log(`ready http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`);
-  });
-}
-
-async function bodyOf(req: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of req) chunks.push(chunk);
-  return JSON.parse(Buffer.concat(chunks).toString());
+  console.log(`ready http://127.0.0.1:${await listen(http, port)}/mcp`);
 }
 
 /** Logs what it is told to, from the level on that it was last asked for. */

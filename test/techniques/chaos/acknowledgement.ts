@@ -13,7 +13,7 @@ export interface AcknowledgedWrite {
   readonly version: number;
   readonly events: readonly TaskEvent[];
   readonly journal?: readonly Json[];
-  readonly responses?: Readonly<Record<string, InputResponse>>;
+  readonly responses: Readonly<Record<string, InputResponse>>;
   readonly outcome?: Outcome;
 }
 
@@ -29,35 +29,29 @@ export type Line =
   /** A reader was shown the task in this version. */
   | { readonly kind: 'read'; readonly id: TaskId; readonly version: number; readonly outcome?: Outcome }
   | { readonly kind: 'refused'; readonly name: string }
-  | { readonly kind: 'backedUp'; readonly file: string }
-  | { readonly kind: 'failed'; readonly error: string }
-  | { readonly kind: 'closed' };
+  | { readonly kind: 'failed'; readonly error: string };
 
 export const say: (line: Line) => void = print;
 
 export function committed({ writes, removed }: Change): Line {
   return {
     kind: 'committed',
-    writes: writes.map(({ task, events, journal }) => {
-      const responses = responsesTo(task, events);
-      return {
-        id: task.id,
-        version: task.version,
-        events,
-        ...(journal && { journal }),
-        ...(responses && { responses }),
-        ...(task.phase === 'done' && { outcome: task.outcome }),
-      };
-    }),
+    writes: writes.map(({ task, events, journal }) => ({
+      id: task.id,
+      version: task.version,
+      events,
+      responses: responsesTo(task, events),
+      ...(journal && { journal }),
+      ...(task.phase === 'done' && { outcome: task.outcome }),
+    })),
     removed,
   };
 }
 
-function responsesTo(task: Task, events: readonly TaskEvent[]): Record<string, InputResponse> | undefined {
+function responsesTo({ inputs }: Task, events: readonly TaskEvent[]): Record<string, InputResponse> {
   const keys = events.flatMap((event) => (event.type === 'answered' ? [event.key] : []));
-  if (keys.length === 0) return undefined;
-  const answered = task.inputs.filter((input) => input.state === 'answered' && keys.includes(input.key));
-  return Object.fromEntries(
-    answered.map((input) => [input.key, (input as { response: InputResponse }).response]),
+  const answered = inputs.flatMap((input) =>
+    input.state === 'answered' && keys.includes(input.key) ? [[input.key, input.response] as const] : [],
   );
+  return Object.fromEntries(answered);
 }

@@ -20,17 +20,18 @@ export function problemsOf(snapshot: Snapshot): string[] {
     ...brokenInvariants(snapshot.tasks),
     ...removalProblems(snapshot),
   ];
-  const children = childrenIn(snapshot);
+  const inOrder = [...snapshot.tasks.values()].toSorted((a, b) => a.ordinal - b.ordinal);
+  const children = Map.groupBy(inOrder, ({ parentId }) => parentId);
   for (const row of snapshot.rows) {
     const task = snapshot.tasks.get(row.id)!;
+    const subtasks = (children.get(row.id) ?? []).map(({ id }) => id);
     const found = [
       ...columnProblems(row, task),
       ...stateProblems(task),
-      ...storyProblems(task, snapshot.commits.get(row.id) ?? [], children.get(row.id) ?? []),
+      ...storyProblems(task, snapshot.commits.get(row.id) ?? [], subtasks),
     ];
-    problems.push(
-      ...found.map((problem) => `${row.id} (${task.phase}, version ${task.version}): ${problem}`),
-    );
+    const whose = `${row.id} (${task.phase}, version ${task.version})`;
+    problems.push(...found.map((problem) => `${whose}: ${problem}`));
   }
   return problems;
 }
@@ -53,8 +54,8 @@ function columnProblems(row: TaskRow, task: Task): string[] {
     idempotency_key: task.idempotency?.key ?? null,
   };
   const problems = Object.entries(expected)
-    .filter(([column, value]) => row[column as keyof TaskRow] !== value)
-    .map(([column, value]) => `its column ${column} says ${row[column as keyof TaskRow]}, its body ${value}`);
+    .filter(([column, value]) => row[column] !== value)
+    .map(([column, value]) => `its column ${column} says ${row[column]}, its body ${value}`);
   if ((row.holder === null) !== (row.lease_until === null))
     problems.push('has a holder or a lease, not both');
   return problems;
@@ -89,38 +90,21 @@ function storyProblems(task: Task, commits: readonly Commit[], children: readonl
     if (!isDeepStrictEqual(told, is))
       problems.push(`its story tells of ${what} ${JSON.stringify(told)}, it has ${JSON.stringify(is)}`);
   };
+  const epochs = all('claimed').map(({ epoch }) => epoch);
+  const started = all('childStarted').map(({ childId }) => childId);
+  const ends = all('finished').map(({ outcome }) => outcome);
+  const inState = (wanted: string) => task.inputs.filter(({ state }) => state === wanted);
   same('births', all('created').length, 1);
   same('first event', events[0]?.type, 'created');
-  same(
-    'epochs',
-    all('claimed').map(({ epoch }) => epoch),
-    upTo(task.epoch),
-  );
-  same(
-    'subtasks',
-    all('childStarted').map(({ childId }) => childId),
-    children,
-  );
-  // A task that failed or was cancelled ended its last subtasks itself, and was not told.
-  if (task.phase !== 'done')
-    same('ended subtasks', all('childDone').length, task.childCount - task.liveChildCount);
-  same(
-    'questions',
-    all('asked').map(({ key }) => key),
-    task.inputs.map(({ key }) => key),
-  );
-  same('answers', sorted(all('answered')), sorted(task.inputs.filter(({ state }) => state === 'answered')));
-  same(
-    'withdrawals',
-    sorted(all('withdrawn')),
-    sorted(task.inputs.filter(({ state }) => state === 'withdrawn')),
-  );
-  same(
-    'ends',
-    all('finished').map(({ outcome }) => outcome),
-    task.phase === 'done' ? [task.outcome.kind] : [],
-  );
+  same('epochs', epochs, upTo(task.epoch));
+  same('subtasks', started, children);
+  same('questions', keysOf(all('asked')), keysOf(task.inputs));
+  same('answers', keysOf(all('answered')).sort(), keysOf(inState('answered')).sort());
+  same('withdrawals', keysOf(all('withdrawn')).sort(), keysOf(inState('withdrawn')).sort());
+  same('ends', ends, task.phase === 'done' ? [task.outcome.kind] : []);
   if (task.phase === 'done') same('last event', events.at(-1)?.type, 'finished');
+  // A task that failed or was cancelled ended its last subtasks itself, and was not told.
+  else same('ended subtasks', all('childDone').length, task.childCount - task.liveChildCount);
   for (const { version, events, journal } of commits) {
     const entries = events.reduce((sum, event) => sum + (event.type === 'recorded' ? event.entries : 0), 0);
     if (entries > 0) same(`journal entries in version ${version}`, entries, journal?.length ?? 0);
@@ -129,30 +113,16 @@ function storyProblems(task: Task, commits: readonly Commit[], children: readonl
 }
 
 function removalProblems({ removals, tasks }: Snapshot): string[] {
-  const problems: string[] = [];
-  for (const [id, notices] of removals) {
-    if (tasks.has(id)) problems.push(`${id}: is there though it was removed`);
-    if (notices.length > 1) problems.push(`${id}: was removed ${notices.length} times`);
-  }
-  return problems;
-}
-
-/** The subtasks of each task, in their order. */
-function childrenIn({ tasks }: Snapshot): Map<string, string[]> {
-  const children = new Map<string, string[]>();
-  for (const { id, parentId } of [...tasks.values()].toSorted((a, b) => a.ordinal - b.ordinal)) {
-    if (parentId === undefined) continue;
-    const siblings = children.get(parentId);
-    if (siblings) siblings.push(id);
-    else children.set(parentId, [id]);
-  }
-  return children;
+  return [...removals].flatMap(([id, notices]) => [
+    ...(tasks.has(id) ? [`${id}: is there though it was removed`] : []),
+    ...(notices.length > 1 ? [`${id}: was removed ${notices.length} times`] : []),
+  ]);
 }
 
 function upTo(n: number): number[] {
   return Array.from({ length: n }, (_, index) => index + 1);
 }
 
-function sorted(keyed: readonly { readonly key: string }[]): string[] {
-  return keyed.map(({ key }) => key).toSorted();
+function keysOf(keyed: readonly { readonly key: string }[]): string[] {
+  return keyed.map(({ key }) => key);
 }

@@ -4,18 +4,15 @@ import { claimTasks } from '../../../src/engine/claims.ts';
 import type { Database } from '../../../src/engine/queue.ts';
 import { answer, complete } from '../../../src/engine/transitions.ts';
 import { openInputs, type Task } from '../../../src/model/task.ts';
+import { listed } from '../../kit/listed.ts';
 import { committed, type Line } from './acknowledgement.ts';
 import { answerTo, owners, tools } from './load.ts';
 
 /** Returns the tasks that were still alive when the time was up; none, if nothing is stuck. */
-export async function finishEverything(
-  database: Database,
-  say: (line: Line) => void,
-  withinMs = 60_000,
-): Promise<Task[]> {
+export async function finishEverything(database: Database, say: (line: Line) => void): Promise<Task[]> {
   for (const started = performance.now(); ; await pause(20)) {
     const live = await liveTasks(database);
-    if (live.length === 0 || performance.now() - started > withinMs) return live;
+    if (live.length === 0 || performance.now() - started > 60_000) return live;
     await Promise.all(
       live.filter(({ phase }) => phase === 'waiting').map((task) => answerAll(database, task, say)),
     );
@@ -25,18 +22,12 @@ export async function finishEverything(
 
 async function liveTasks({ store }: Database): Promise<Task[]> {
   const live: Task[] = [];
-  for (const owner of owners) {
-    let cursor: string | undefined;
-    do {
-      const page = await store.list({ owner, limit: 200, ...(cursor && { cursor }) });
-      cursor = page.nextCursor;
-      for (const root of page.tasks) {
-        if (root.phase === 'done') continue;
-        const family = (await store.family(root.id))!;
-        live.push(...[family.task, ...family.descendants].filter(({ phase }) => phase !== 'done'));
-      }
-    } while (cursor);
-  }
+  for (const owner of owners)
+    for await (const root of listed(store, { owner, limit: 200 })) {
+      if (root.phase === 'done') continue;
+      const family = (await store.family(root.id))!;
+      live.push(...[family.task, ...family.descendants].filter(({ phase }) => phase !== 'done'));
+    }
   return live;
 }
 
@@ -46,20 +37,15 @@ async function answerAll({ store }: Database, task: Task, say: (line: Line) => v
 }
 
 async function completeAll(database: Database, say: (line: Line) => void): Promise<void> {
+  const outcome = { kind: 'result', isError: false, value: 'drained' } as const;
   for (;;) {
     const claimed = await claimTasks(database, { tools, limit: 200, leaseMs: 60_000, now: Date.now });
     if (claimed.length === 0) return;
-    await Promise.all(
-      claimed.map(async ({ claim }) => {
-        const outcome = { kind: 'result', isError: false, value: 'drained' } as const;
-        say(
-          committed(
-            await database.store.update('lineage', claim.taskId, (around) =>
-              complete(around, claim, outcome, Date.now()),
-            ),
-          ),
-        );
-      }),
+    const completed = claimed.map(async ({ claim }) =>
+      database.store.update('lineage', claim.taskId, (around) =>
+        complete(around, claim, outcome, Date.now()),
+      ),
     );
+    for (const change of await Promise.all(completed)) say(committed(change));
   }
 }

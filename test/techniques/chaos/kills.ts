@@ -14,25 +14,13 @@ import type { WorkerOptions } from './worker.ts';
 
 const killsBetweenChecks = 10;
 
-export interface Report {
-  readonly kills: number;
-  readonly tasks: number;
-  readonly purged: number;
-  readonly acknowledged: number;
-  readonly creates: number;
-  readonly answers: number;
-  readonly finishes: number;
-  readonly notices: number;
-  readonly refusals: Readonly<Record<string, number>>;
-}
-
 /** Throws with the first problems found. */
 export async function killAtRandom(options: {
   readonly file: string;
   readonly seed: number;
   readonly kills: number;
   readonly processes: number;
-}): Promise<Report> {
+}) {
   const ledger = new Ledger();
   let kills = 0;
   let notices = 0;
@@ -40,7 +28,7 @@ export async function killAtRandom(options: {
   // worker may be the first to open what nobody else has open, and has to recover it.
   const observing = await openSqlite(options.file);
   const observer = new Observer(observing.store);
-  const crew = new Crew(options.file, options.processes, seededRandom(options.seed), ledger);
+  const crew = crewOf(options.file, options.processes, seededRandom(options.seed), ledger);
   const killSome = async (enough: number) => {
     for (let checked = kills; kills < enough; ) {
       kills += await crew.disturb();
@@ -77,59 +65,38 @@ export async function killAtRandom(options: {
   };
 }
 
-/** The workers at any time. Whoever is killed is replaced at once. */
-class Crew {
-  readonly #file: string;
-  readonly #random: Random;
-  readonly #ledger: Ledger;
-  readonly #workers: Child<Line>[];
+/** Keeps so many workers on a file, which are killed and replaced at once. */
+function crewOf(file: string, size: number, random: Random, ledger: Ledger) {
+  const start = () => {
+    const options: WorkerOptions = { file, seed: random.between(0, 2 ** 31) };
+    return new Child<Line>('techniques/chaos/worker.ts', options, ledger.hear);
+  };
+  const workers = Array.from({ length: size }, start);
+  return {
+    /** After a while kills one worker, sometimes all; sometimes one is stopped for a moment first. */
+    async disturb(): Promise<number> {
+      const { length } = ledger.writes;
+      // Some are killed only once there was work, however long a process takes to start.
+      if (random.chance(0.3)) await until(() => ledger.writes.length > length);
+      await pause(random.between(80, 340));
+      const index = random.between(0, size - 1);
+      if (random.chance(0.1)) {
+        workers[index]!.stop();
+        await pause(random.between(50, 250));
+        workers[index]!.go();
+      }
+      const indices = random.chance(0.15) ? [...workers.keys()] : [index];
+      const killed = await Promise.all(indices.map((one) => workers[one]!.kill()));
+      for (const [n, one] of indices.entries()) {
+        if (killed[n]!.signal !== 'SIGKILL')
+          throw new Error(`A worker ended by itself. ${workers[one]!.complaints}`);
+        workers[one] = start();
+      }
+      return indices.length;
+    },
 
-  constructor(file: string, size: number, random: Random, ledger: Ledger) {
-    this.#file = file;
-    this.#random = random;
-    this.#ledger = ledger;
-    this.#workers = Array.from({ length: size }, () => this.#start());
-  }
-
-  /** After a while kills one worker, sometimes all; sometimes one is stopped for a moment first. */
-  async disturb(): Promise<number> {
-    const { length } = this.#ledger.writes;
-    // Some are killed only once there was work, however long a process takes to start.
-    if (this.#random.chance(0.3)) await until(() => this.#ledger.writes.length > length);
-    await pause(this.#random.between(80, 340));
-    const index = this.#random.between(0, this.#workers.length - 1);
-    if (this.#random.chance(0.1)) {
-      this.#workers[index]!.stop();
-      await pause(this.#random.between(50, 250));
-      this.#workers[index]!.go();
-    }
-    if (!this.#random.chance(0.15)) return this.#replace(index);
-    const killed = await Promise.all(this.#workers.map((worker) => worker.kill()));
-    for (const { signal } of killed) this.#expectKilled(signal);
-    this.#workers.splice(0, this.#workers.length, ...killed.map(() => this.#start()));
-    return killed.length;
-  }
-
-  async killAll(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.kill()));
-  }
-
-  async #replace(index: number): Promise<number> {
-    const worker = this.#workers[index]!;
-    const { signal } = await worker.kill();
-    this.#expectKilled(signal, worker.complaints);
-    this.#workers[index] = this.#start();
-    return 1;
-  }
-
-  #start(): Child<Line> {
-    const options: WorkerOptions = { file: this.#file, seed: this.#random.between(0, 2 ** 31) };
-    return new Child('techniques/chaos/worker.ts', options, this.#ledger.hear);
-  }
-
-  #expectKilled(signal: string | null, complaints = ''): void {
-    if (signal !== 'SIGKILL') throw new Error(`A worker ended by itself. ${complaints}`);
-  }
+    killAll: () => Promise.all(workers.map((worker) => worker.kill())),
+  };
 }
 
 function inspect(file: string, ledger: Ledger) {
@@ -145,10 +112,8 @@ async function finishTheirWork(file: string, ledger: Ledger): Promise<void> {
   const database = await openSqlite(file);
   try {
     const stuck = await finishEverything(database, ledger.hear);
-    refute(
-      'stuck',
-      stuck.map((task) => JSON.stringify(task)),
-    );
+    const told = stuck.map((task) => JSON.stringify(task));
+    refute('stuck', told);
   } finally {
     await database.close();
   }

@@ -1,41 +1,29 @@
 /** What all processes together acknowledged, and whether the database still knows it. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Outcome } from '../../../src/model/outcome.ts';
 import type { TaskId } from '../../../src/model/task.ts';
+import { Counts } from '../../kit/counts.ts';
 import type { AcknowledgedWrite, Line } from './acknowledgement.ts';
 import type { Snapshot } from './snapshot.ts';
 
 export class Ledger {
   readonly writes: AcknowledgedWrite[] = [];
   readonly removed = new Set<TaskId>();
-  readonly refusals = new Map<string, number>();
+  readonly refusals = new Counts();
   readonly failures: string[] = [];
   /** How often the database was opened. */
   openings = 0;
-  readonly #keyed: { readonly key: string; readonly id: TaskId }[] = [];
-  readonly #read: { readonly id: TaskId; readonly version: number; readonly outcome?: Outcome }[] = [];
+  readonly #keyed: Extract<Line, { kind: 'keyed' }>[] = [];
+  readonly #read: Extract<Line, { kind: 'read' }>[] = [];
 
   readonly hear = (line: Line): void => {
-    switch (line.kind) {
-      case 'ready':
-        this.openings++;
-        break;
-      case 'committed':
-        this.writes.push(...line.writes);
-        for (const id of line.removed) this.removed.add(id);
-        break;
-      case 'keyed':
-        this.#keyed.push(line);
-        break;
-      case 'read':
-        this.#read.push(line);
-        break;
-      case 'refused':
-        this.refusals.set(line.name, (this.refusals.get(line.name) ?? 0) + 1);
-        break;
-      case 'failed':
-        this.failures.push(line.error);
-        break;
+    if (line.kind === 'ready') this.openings++;
+    else if (line.kind === 'keyed') this.#keyed.push(line);
+    else if (line.kind === 'read') this.#read.push(line);
+    else if (line.kind === 'refused') this.refusals.add(line.name);
+    else if (line.kind === 'failed') this.failures.push(line.error);
+    else if (line.kind === 'committed') {
+      this.writes.push(...line.writes);
+      for (const id of line.removed) this.removed.add(id);
     }
   };
 
@@ -46,8 +34,12 @@ export class Ledger {
 
   /** What was acknowledged and is not there, in sentences; empty if all is well. */
   missingFrom(snapshot: Snapshot): string[] {
-    const missing: string[] = [...this.#acknowledgedTwice()];
-    for (const write of this.writes) missing.push(...problemsOfWrite(write, snapshot));
+    const missing = this.writes.flatMap((write) => problemsOfWrite(write, snapshot));
+    // Two acknowledgements of one version would mean that two processes both believed to have made it.
+    const versions = new Counts();
+    for (const { id, version } of this.writes)
+      if (versions.add(`${id} ${version}`) === 2)
+        missing.push(`${id}: version ${version} was acknowledged twice`);
     for (const id of this.removed) if (snapshot.tasks.has(id)) missing.push(`${id}: is back after its purge`);
     for (const { id, version, outcome } of this.#read) {
       if (snapshot.removals.has(id)) continue;
@@ -62,16 +54,6 @@ export class Ledger {
     }
     return missing;
   }
-
-  /** Two acknowledgements of one version would mean that two processes both believed to have made it. */
-  *#acknowledgedTwice(): Iterable<string> {
-    const seen = new Set<string>();
-    for (const { id, version } of this.writes) {
-      const name = `${id}: version ${version}`;
-      if (seen.has(name)) yield `${name} was acknowledged twice`;
-      seen.add(name);
-    }
-  }
 }
 
 function problemsOfWrite(write: AcknowledgedWrite, { tasks, commits, removals }: Snapshot): string[] {
@@ -84,7 +66,7 @@ function problemsOfWrite(write: AcknowledgedWrite, { tasks, commits, removals }:
   const kept = commits.get(id)?.find((commit) => commit.version === version);
   if (!kept || !isDeepStrictEqual([kept.events, kept.journal], [events, journal]))
     problems.push(`${id}: version ${version} (${told}) is not there as it was acknowledged`);
-  for (const [key, response] of Object.entries(responses ?? {})) {
+  for (const [key, response] of Object.entries(responses)) {
     const input = task.inputs.find((one) => one.key === key);
     if (input?.state !== 'answered' || !isDeepStrictEqual(input.response, response))
       problems.push(`${id}: the answer to "${key}" is not there as it was acknowledged`);

@@ -8,27 +8,13 @@ import type { Change, Verdict } from '../../../src/engine/change.ts';
 import { claimTasks } from '../../../src/engine/claims.ts';
 import type { Claim, Claimed, Database } from '../../../src/engine/queue.ts';
 import type { Reach } from '../../../src/engine/store.ts';
-import {
-  answer,
-  ask,
-  cancel,
-  complete,
-  create,
-  fail,
-  park,
-  passDeadline,
-  purge,
-  record,
-  release,
-  report,
-  startChild,
-  withdraw,
-} from '../../../src/engine/transitions.ts';
+import * as rules from '../../../src/engine/transitions.ts';
 import { Refusal, TaskMoved } from '../../../src/model/errors.ts';
 import { newId } from '../../../src/model/id.ts';
 import type { InputRequest, InputResponse } from '../../../src/model/input.ts';
 import { type NewTask, openInputs, type Task, type TaskId } from '../../../src/model/task.ts';
 import { aTask } from '../../../src/testing.ts';
+import { listed } from '../../kit/listed.ts';
 import { committed, type Line } from './acknowledgement.ts';
 import type { Random } from './random.ts';
 
@@ -93,16 +79,11 @@ export class Load {
     while (!this.#stopped) await this.#lawfully(act);
   }
 
-  /** True if nothing was refused. */
-  async #lawfully(act: () => Promise<unknown>): Promise<boolean> {
-    try {
-      await act();
-      return true;
-    } catch (error) {
+  async #lawfully(act: () => Promise<unknown>): Promise<void> {
+    await act().catch((error) => {
       if (!(error instanceof Refusal)) throw error;
       this.#say({ kind: 'refused', name: error.name });
-      return false;
-    }
+    });
   }
 
   async #commit(change: Promise<Change>): Promise<Task> {
@@ -132,18 +113,13 @@ export class Load {
 
   async #createPlain(): Promise<void> {
     const request = this.#request();
-    const name = this.#random.chance(0.2) ? await this.#ownName() : undefined;
-    const holder = name === undefined ? undefined : { name, leaseMs: longLeaseMs };
+    // The name under which to claim a task at its creation is what the queue puts into its offers.
+    const offers = this.#random.chance(0.2) ? await this.#database.queue.offers(tools, 1, new Set()) : [];
+    const holder = offers[0] && { name: offers[0].holder, leaseMs: longLeaseMs };
     const task = await this.#commit(
-      this.#database.store.create(undefined, () => create(undefined, request, Date.now(), holder)),
+      this.#database.store.create(undefined, () => rules.create(undefined, request, Date.now(), holder)),
     );
     if (holder) await this.#pass({ task, claim: { taskId: task.id, epoch: task.epoch } });
-  }
-
-  /** The name under which to claim a task at its creation is what the queue puts into its offers. */
-  async #ownName(): Promise<string | undefined> {
-    const [offer] = await this.#database.queue.offers(tools, 1, new Set());
-    return offer?.holder;
   }
 
   async #createKeyed(): Promise<void> {
@@ -160,7 +136,7 @@ export class Load {
     };
     const scope = { owner: request.owner, tool: request.tool, key };
     const task = await this.#commit(
-      this.#database.store.create(scope, (existing) => create(existing, request, Date.now())),
+      this.#database.store.create(scope, (existing) => rules.create(existing, request, Date.now())),
     );
     this.#say({ kind: 'keyed', key, id: task.id });
   }
@@ -183,10 +159,8 @@ export class Load {
     const leaseMs = this.#random.chance(0.15) ? shortLeaseMs : longLeaseMs;
     const limit = this.#random.between(1, 4);
     const claimed = await claimTasks(this.#database, { tools, limit, leaseMs, now: Date.now });
-    for (const { task } of claimed) {
-      // The claim is a commit too; its events are read back from the feed rather than from the change.
-      this.#say({ kind: 'read', id: task.id, version: task.version });
-    }
+    // The claim is a commit too; its events are read back from the feed rather than from the change.
+    for (const { task } of claimed) this.#say({ kind: 'read', id: task.id, version: task.version });
     const renewed = leaseMs === longLeaseMs;
     await Promise.all(claimed.map((one) => this.#lawfully(() => this.#pass(one, renewed))));
     if (claimed.length === 0)
@@ -211,26 +185,23 @@ export class Load {
     if (draw < 0.5) {
       // Steps that end together are journaled by commands of the same batch.
       const recorded = Array.from({ length: this.#random.between(1, 3) }, () =>
-        this.#update('task', id, (now) => record(now, claim, [{ entry: newId() }], Date.now())),
+        this.#update('task', id, (now) => rules.record(now, claim, [{ entry: newId() }], Date.now())),
       );
       return (await Promise.all(recorded)).at(-1)!;
     }
     if (draw < 0.6) {
-      const progress = { done: this.#random.between(0, 10), total: 10 };
-      return this.#update('task', id, (now) =>
-        report(now, claim, { message: 'At work', progress }, Date.now()),
-      );
+      const said = { message: 'At work', progress: { done: this.#random.between(0, 10), total: 10 } };
+      return this.#update('task', id, (now) => rules.report(now, claim, said, Date.now()));
     }
     if (draw < 0.75) {
       const key = this.#random.oneOf(['approval', 'review']);
-      return this.#update('task', id, (now) =>
-        ask(now, claim, { key, request: question }, Date.now(), [{ key }]),
-      );
+      const asked = { key, request: question };
+      return this.#update('task', id, (now) => rules.ask(now, claim, asked, Date.now(), [{ key }]));
     }
     if (draw < 0.9 && task.depth < 3 && task.childCount < 4) {
       const request = this.#request();
       const journal = [{ child: request.id }];
-      return this.#update('task', id, (now) => startChild(now, claim, request, Date.now(), journal));
+      return this.#update('task', id, (now) => rules.startChild(now, claim, request, Date.now(), journal));
     }
     await pause(this.#random.between(0, 8));
     return task;
@@ -240,29 +211,26 @@ export class Load {
     const { id } = task;
     const waits = openInputs(task).length > 0 || task.liveChildCount > 0;
     const draw = this.#random.next();
+    const result = { kind: 'result', isError: false, value: { token: newId() } } as const;
+    const failure = { kind: 'failure', message: `Broken ${newId()}` } as const;
     if (draw < (waits ? 0.6 : 0.15)) await this.#park(task, claim, waits);
     else if (draw < 0.8)
       await this.#update('lineage', id, (around) =>
-        complete(around, claim, { kind: 'result', isError: false, value: { token: newId() } }, Date.now(), [
-          'end',
-        ]),
+        rules.complete(around, claim, result, Date.now(), ['end']),
       );
     else if (draw < 0.9)
-      await this.#update('family', id, (around) =>
-        fail(around, claim, { kind: 'failure', message: `Broken ${newId()}` }, Date.now()),
-      );
-    else await this.#update('task', id, (now) => release(now, claim, Date.now()));
+      await this.#update('family', id, (around) => rules.fail(around, claim, failure, Date.now()));
+    else await this.#update('task', id, (now) => rules.release(now, claim, Date.now()));
   }
 
-  async #park(task: Task, claim: Claim, waits: boolean): Promise<void> {
+  async #park({ id, version }: Task, claim: Claim, waits: boolean): Promise<void> {
     const until = waits && this.#random.chance(0.7) ? null : Date.now() + this.#random.between(5, 100);
     try {
-      await this.#update('task', task.id, (now) =>
-        park(now, claim, { seenVersion: task.version, until }, Date.now()),
-      );
+      const rest = { seenVersion: version, until };
+      await this.#update('task', id, (now) => rules.park(now, claim, rest, Date.now()));
     } catch (error) {
       if (!(error instanceof TaskMoved)) throw error;
-      const moved = await this.#database.store.get(task.id);
+      const moved = await this.#database.store.get(id);
       if (moved) await this.#endPass(moved, claim);
     }
   }
@@ -277,14 +245,13 @@ export class Load {
 
   /** Walks all trees of an owner, again and again, as a requestor or an operator would. */
   async #visitAll(owner: string): Promise<void> {
-    let cursor: string | undefined;
     while (!this.#stopped) {
-      const page = await this.#database.store.list({ owner, limit: 10, ...(cursor && { cursor }) });
-      cursor = page.nextCursor;
-      for (const root of page.tasks) {
-        if (root.phase === 'done' && this.#random.chance(0.02))
-          this.#say({ kind: 'read', id: root.id, version: root.version, outcome: root.outcome });
+      for await (const root of listed(this.#database.store, { owner, limit: 10 })) {
+        if (this.#stopped) return;
         if (root.phase !== 'done') await this.#lawfully(() => this.#visit(root.id));
+        else if (this.#random.chance(0.02))
+          this.#say({ kind: 'read', id: root.id, version: root.version, outcome: root.outcome });
+        await pause(this.#random.between(0, 1));
       }
       await pause(this.#random.between(1, 10));
     }
@@ -297,10 +264,9 @@ export class Load {
     const waiting = all.filter((task) => task.phase === 'waiting');
     await Promise.all(waiting.map((task) => this.#lawfully(() => this.#respond(task))));
     const live = all.filter((task) => task.phase !== 'done');
-    if (live.length > 0 && this.#random.chance(0.02))
-      await this.#update('family', this.#random.oneOf(live).id, (around) =>
-        cancel(around, Date.now(), newId()),
-      );
+    if (live.length === 0 || !this.#random.chance(0.02)) return;
+    const { id: cancelled } = this.#random.oneOf(live);
+    await this.#update('family', cancelled, (around) => rules.cancel(around, Date.now(), newId()));
   }
 
   async #respond(task: Task): Promise<void> {
@@ -308,27 +274,23 @@ export class Load {
     const draw = this.#random.next();
     if (draw < 0.6) {
       const responses = Object.fromEntries(keys.map((key) => [key, answerTo(key)]));
-      await this.#update('task', task.id, (now) => answer(now, responses, Date.now()));
+      await this.#update('task', task.id, (now) => rules.answer(now, responses, Date.now()));
     } else if (draw < 0.7) {
-      await this.#update('task', task.id, (now) => withdraw(now, keys.slice(0, 1), Date.now()));
+      await this.#update('task', task.id, (now) => rules.withdraw(now, keys.slice(0, 1), Date.now()));
     } else if (draw < 0.75) {
       const unfit = { [keys[0]!]: { action: 'accept', content: {} } };
-      await this.#update('task', task.id, (now) => answer(now, unfit, Date.now()));
+      await this.#update('task', task.id, (now) => rules.answer(now, unfit, Date.now()));
     }
   }
 
   async #tidy(): Promise<void> {
     const { store } = this.#database;
-    const overdue = await store.due('deadline', Date.now(), 20);
-    const stale = await store.due('purge', Date.now(), 20);
-    await Promise.all([
-      ...overdue.map((id) =>
-        this.#lawfully(() => this.#update('family', id, (around) => passDeadline(around, Date.now()))),
-      ),
-      ...stale.map((id) =>
-        this.#lawfully(() => this.#update('family', id, (around) => purge(around, Date.now()))),
-      ),
-    ]);
+    const ends = { deadline: rules.passDeadline, purge: rules.purge } as const;
+    for (const what of ['deadline', 'purge'] as const) {
+      const due = await store.due(what, Date.now(), 20);
+      const end = (id: TaskId) => this.#update('family', id, (around) => ends[what](around, Date.now()));
+      await Promise.all(due.map((id) => this.#lawfully(() => end(id))));
+    }
     await pause(this.#random.between(10, 40));
   }
 }

@@ -2,15 +2,9 @@
 import type { CommitNotice, Store } from '../../../src/engine/store.ts';
 import type { TaskId } from '../../../src/model/task.ts';
 
-interface Heard {
-  readonly first: number;
-  last: number;
-  removed: boolean;
-}
-
 export class Observer {
   readonly problems: string[] = [];
-  readonly #heard = new Map<TaskId, Heard>();
+  readonly #heard = new Map<TaskId, { first: number; last: number; removed: boolean }>();
   notices = 0;
 
   constructor(store: Store, also: (notice: CommitNotice) => void = () => {}) {
@@ -42,10 +36,6 @@ export class Observer {
     // What a purge removed before we read it can no longer be told: only its removal is.
     if (heard && (removed ? version <= heard.last : version !== heard.last + 1))
       this.problems.push(`${taskId}: version ${version} was told after version ${heard.last}`);
-    if (!heard) this.#heard.set(taskId, { first: version, last: version, removed });
-    else {
-      heard.last = version;
-      heard.removed = removed;
-    }
+    this.#heard.set(taskId, { first: heard?.first ?? version, last: version, removed });
   }
 }

@@ -1,6 +1,7 @@
 /** A child process that does what it is told, one command a line, and answers each with a line. */
 import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Change } from '../../../src/engine/change.ts';
 import { claimTasks } from '../../../src/engine/claims.ts';
 import { type CrashPoint, onCrashPoint } from '../../../src/engine/crash-point.ts';
 import type { Claim } from '../../../src/engine/queue.ts';
@@ -44,8 +45,8 @@ const commands = {
     return claims;
   },
 
-  async record(claim: Claim, journal: Json[]): Promise<void> {
-    await database.store.update('task', claim.taskId, (task) => record(task, claim, journal, Date.now()));
+  async record(claim: Claim, journal: Json[]): Promise<Change> {
+    return database.store.update('task', claim.taskId, (task) => record(task, claim, journal, Date.now()));
   },
 
   async complete(claim: Claim, value: Json): Promise<void> {
@@ -66,14 +67,7 @@ const commands = {
   /** Journals one entry after the other, and says so. */
   async recordMany(claim: Claim, count: number, pauseMs: number): Promise<void> {
     for (let n = 1; n <= count; n++) {
-      const entry = { n, at: Date.now() };
-      say(
-        committed(
-          await database.store.update('task', claim.taskId, (task) =>
-            record(task, claim, [entry], Date.now()),
-          ),
-        ),
-      );
+      say(committed(await commands.record(claim, [{ n, at: Date.now() }])));
       await pause(pauseMs);
     }
   },
@@ -149,22 +143,24 @@ const commands = {
   async startAfresh(times: number): Promise<{ held: number; robbed: number }> {
     const score = { held: 0, robbed: 0 };
     for (let n = 0; n < times; n++) {
-      const fresh = await openSqlite(file);
-      const claimed = await claimTasks(fresh, { tools, limit: 1, leaseMs: 60_000, now: Date.now });
-      for (const { claim } of claimed) {
+      await commands.open();
+      for (const { claim } of await claimTasks(database, {
+        tools,
+        limit: 1,
+        leaseMs: 60_000,
+        now: Date.now,
+      })) {
         score.held++;
         try {
           await pause(3);
-          await fresh.store.update('task', claim.taskId, (task) =>
-            record(task, claim, [newId()], Date.now()),
-          );
-          await fresh.store.update('task', claim.taskId, (task) => release(task, claim, Date.now()));
+          await commands.record(claim, [newId()]);
+          await database.store.update('task', claim.taskId, (task) => release(task, claim, Date.now()));
         } catch (error) {
           if (!(error instanceof ClaimLost)) throw error;
           score.robbed++;
         }
       }
-      await fresh.close();
+      await commands.close();
     }
     return score;
   },

@@ -4,17 +4,17 @@ import { untilEnd } from '../../kit/lifetime.ts';
 import type { Line } from './acknowledgement.ts';
 import type { Commands } from './puppet.ts';
 
-export type Puppet = Commanded<Commands, Line>;
+interface PuppetOptions {
+  readonly hear?: (line: Line) => void;
+  readonly maxFiles?: number;
+}
 
-export function newPuppet(file: string, hear?: (line: Line) => void, maxFiles?: number): Puppet {
+export function newPuppet(file: string, { hear, maxFiles }: PuppetOptions = {}) {
   return untilEnd(new Commanded<Commands, Line>('techniques/chaos/puppet.ts', { file }, hear, { maxFiles }));
 }
 
-export async function openedPuppet(
-  file: string,
-  { hear, maxFiles }: { hear?: (line: Line) => void; maxFiles?: number } = {},
-): Promise<Puppet> {
-  const puppet = newPuppet(file, hear, maxFiles);
+export async function openedPuppet(file: string, options?: PuppetOptions) {
+  const puppet = newPuppet(file, options);
   await puppet.do('open');
   return puppet;
 }

@@ -4,24 +4,11 @@ import type { TaskEvent } from '../../../src/model/event.ts';
 import type { Json } from '../../../src/model/json.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
 
-export interface TaskRow {
-  readonly seq: number;
+/** A row of the table, with the names of its columns. */
+export type TaskRow = Readonly<Record<string, string | number | null>> & {
   readonly id: TaskId;
-  readonly owner: string;
-  readonly tool: string;
-  readonly tool_version: string;
-  readonly parent_id: string | null;
-  readonly ordinal: number;
-  readonly epoch: number;
-  readonly holder: string | null;
-  readonly lease_until: number | null;
-  readonly wake_at: number | null;
-  readonly deadline_at: number | null;
-  readonly purge_at: number | null;
-  readonly ended_at: number | null;
-  readonly idempotency_key: string | null;
   readonly body: string;
-}
+};
 
 export interface Commit {
   readonly seq: number;
@@ -29,16 +16,6 @@ export interface Commit {
   readonly at: number;
   readonly events: readonly TaskEvent[];
   readonly journal: readonly Json[] | undefined;
-}
-
-interface CommitRow {
-  readonly seq: number;
-  readonly task: number | null;
-  readonly removed_id: string | null;
-  readonly version: number;
-  readonly at: number;
-  readonly events: string;
-  readonly journal: string | null;
 }
 
 export interface Snapshot {
@@ -58,37 +35,28 @@ export function readSnapshot(file: string): Snapshot {
     db.exec('begin');
     const rows = db.prepare('select * from tasks order by seq').all() as unknown as TaskRow[];
     const tasks = new Map(rows.map((row) => [row.id, JSON.parse(row.body) as Task]));
-    const idOf = new Map(rows.map((row) => [row.seq, row.id]));
-    const commits = new Map<TaskId, Commit[]>();
-    const removals = new Map<TaskId, Commit[]>();
-    const stray: number[] = [];
-    for (const row of db.prepare('select * from commits order by seq').iterate()) {
-      const { seq, task, removed_id, version, at, events, journal } = row as unknown as CommitRow;
-      const commit: Commit = {
-        seq,
-        version,
-        at,
-        events: JSON.parse(events),
-        journal: journal === null ? undefined : JSON.parse(journal),
-      };
-      const id = task === null ? undefined : idOf.get(task);
-      if (id !== undefined) append(commits, id, commit);
-      else if (task === null && removed_id !== null) append(removals, removed_id, commit);
-      else stray.push(seq);
-    }
-    const integrity = db
-      .prepare('pragma integrity_check')
-      .all()
-      .map((row) => String(row.integrity_check));
+    const written = db.prepare(
+      `select commits.*, task is null as removed,
+        case when task is null then removed_id else tasks.id end as id
+      from commits left join tasks on tasks.seq = task order by commits.seq`,
+    );
+    const all = written.all().map((row) => {
+      const events = JSON.parse(row.events as string);
+      const journal = row.journal === null ? undefined : JSON.parse(row.journal as string);
+      return { ...row, events, journal } as unknown as Commit & { id: TaskId | null; removed: 0 | 1 };
+    });
+    const [commits, removals] = [0, 1].map((removed) =>
+      Map.groupBy(
+        all.filter((commit) => commit.id !== null && commit.removed === removed),
+        ({ id }) => id!,
+      ),
+    );
+    const stray = all.filter(({ id }) => id === null).map(({ seq }) => seq);
+    const checked = db.prepare('pragma integrity_check').all();
     db.exec('commit');
-    return { rows, tasks, commits, stray, removals, integrity: integrity.filter((found) => found !== 'ok') };
+    const integrity = checked.map((row) => String(row.integrity_check)).filter((found) => found !== 'ok');
+    return { rows, tasks, commits: commits!, stray, removals: removals!, integrity };
   } finally {
     db.close();
   }
-}
-
-function append<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
-  const list = lists.get(key);
-  if (list) list.push(value);
-  else lists.set(key, [value]);
 }

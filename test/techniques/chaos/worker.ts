@@ -37,12 +37,7 @@ async function openAndWork(round: number): Promise<void> {
   const observer = new Observer(database.store);
   say({ kind: 'ready' });
   await new Load(database, random, say).run(options.commits);
-  if (options.rounds !== undefined) {
-    const copy = `${options.file}.copy-${round}`;
-    await database.backup(copy);
-    say({ kind: 'backedUp', file: copy });
-  }
+  if (options.rounds !== undefined) await database.backup(`${options.file}.copy-${round}`);
   await database.close();
   if (observer.problems.length > 0) throw new Error(`Heard out of order: ${observer.problems.join('; ')}`);
-  say({ kind: 'closed' });
 }

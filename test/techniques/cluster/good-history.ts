@@ -60,14 +60,8 @@ export function goodHistory(): Entry[] {
   for (const process of ['worker-1', 'worker-2'])
     entries.push({ what: 'fate', process, role: 'worker', fate: 'ready', at: story.tick() });
   entries.push({ what: 'ordered', key: 'first', at: story.tick() });
-  entries.push({
-    what: 'created',
-    key: 'first',
-    task,
-    server: 'server-1',
-    from: story.tick(),
-    at: story.tick(),
-  });
+  const request = { server: 'server-1', from: story.tick(), at: story.tick() };
+  entries.push({ what: 'created', key: 'first', task, ...request });
   entries.push({ what: 'opened', stream: 1, task, server: 'server-2', at: story.tick() });
 
   const { errand } = programme;

@@ -3,7 +3,7 @@ import { copyFileSync, statSync } from 'node:fs';
 import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import type { Random } from '../chaos/random.ts';
-import { pageSize, readPage, tryToOpen, writePage } from './files.ts';
+import { orDamage, pageSize, readPage, writePage } from './files.ts';
 import { type Answers, askEverything, idsIn, mistakesIn, type PageUse, pagesOf } from './population.ts';
 
 export type Kind = 'zeros' | 'random bytes' | 'another page of its part' | 'any other page';
@@ -21,14 +21,17 @@ export interface Tally {
   readonly wrong: string[];
 }
 
+interface Damage {
+  readonly kind: Kind;
+  /** How many pages of each part are overwritten, one after the other. */
+  readonly perPart: number;
+  readonly parts?: (part: string) => boolean;
+}
+
 export async function damagePages(
   file: string,
   random: Random,
-  {
-    kind,
-    perPart,
-    parts = () => true,
-  }: { readonly kind: Kind; readonly perPart: number; readonly parts?: (part: string) => boolean },
+  { kind, perPart, parts = () => true }: Damage,
 ): Promise<Tally> {
   const ids = idsIn(file);
   const { store } = await openSqlite(file);
@@ -43,8 +46,9 @@ export async function damagePages(
     if (!parts(name)) continue;
     for (let n = 0; n < perPart; n++) {
       const { page } = random.oneOf(part);
-      const instead = replacement(kind, page, { file, random, part, pages });
-      if (!instead) continue;
+      const others = (kind === 'any other page' ? pages : part).filter((other) => other.page !== page);
+      if (kind.includes('page') && others.length === 0) continue;
+      const instead = replacement(kind, file, random, others);
       writePage(damaged, page, instead.bytes);
       const asWritten = statSync(damaged).mtimeMs;
       const answers = await answersFrom(damaged, ids);
@@ -59,30 +63,16 @@ export async function damagePages(
   return tally;
 }
 
-function replacement(
-  kind: Kind,
-  page: number,
-  from: {
-    readonly file: string;
-    readonly random: Random;
-    readonly part: readonly PageUse[];
-    readonly pages: readonly PageUse[];
-  },
-): { readonly name: string; readonly bytes: Buffer } | undefined {
+function replacement(kind: Kind, file: string, random: Random, others: readonly PageUse[]) {
   if (kind === 'zeros') return { name: kind, bytes: Buffer.alloc(pageSize) };
   if (kind === 'random bytes')
-    return {
-      name: kind,
-      bytes: Buffer.from(Array.from({ length: pageSize }, () => from.random.between(0, 255))),
-    };
-  const pool = (kind === 'any other page' ? from.pages : from.part).filter((other) => other.page !== page);
-  if (pool.length === 0) return undefined;
-  const other = from.random.oneOf(pool);
-  return { name: `page ${other.page} (${other.part})`, bytes: readPage(from.file, other.page) };
+    return { name: kind, bytes: Buffer.from(Array.from({ length: pageSize }, () => random.between(0, 255))) };
+  const { page, part } = random.oneOf(others);
+  return { name: `page ${page} (${part})`, bytes: readPage(file, page) };
 }
 
 async function answersFrom(file: string, ids: readonly string[]): Promise<Answers | StoreCorrupt> {
-  const database = await tryToOpen(file);
+  const database = await orDamage(openSqlite(file));
   if (database instanceof StoreCorrupt) return database;
   const answers = await askEverything(database.store, ids);
   await database.close();
@@ -90,10 +80,7 @@ async function answersFrom(file: string, ids: readonly string[]): Promise<Answer
 }
 
 function count(tally: Tally, right: Answers, answers: Answers | StoreCorrupt, damage: string): void {
-  if (answers instanceof StoreCorrupt) {
-    tally.refused++;
-    return;
-  }
+  if (answers instanceof StoreCorrupt) return void tally.refused++;
   const { hidden, wrong } = mistakesIn(answers, right);
   if (wrong.length > 0) tally.wrong.push(`${damage}: ${wrong.slice(0, 3).join(', ')}`);
   else if (hidden.length > 0) tally.hidden.push(`${damage}: ${hidden.slice(0, 3).join(', ')}`);

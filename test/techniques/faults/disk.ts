@@ -5,19 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-export interface Disk {
-  readonly folder: string;
-  /** Takes all the space there is but so many bytes. */
-  fill(leaving?: number): void;
-  /** Gives the space back. */
-  free(): void;
-  makeReadOnly(): void;
-}
-
 /** Only root may mount; elsewhere these tests are skipped. */
 export const canMount = process.platform === 'linux' && process.getuid?.() === 0 && mountWorks();
 
-export function smallDisk(kilobytes = 2_048): Disk {
+export function smallDisk(kilobytes = 2_048) {
   const { folder, unmount } = mount(kilobytes);
   process.once('exit', unmount);
   onTestFinished(() => {
@@ -27,6 +18,7 @@ export function smallDisk(kilobytes = 2_048): Disk {
   const ballast = join(folder, 'ballast');
   return {
     folder,
+    /** Takes all the space there is but so many bytes. */
     fill(leaving = 0) {
       const { bfree, bsize } = statfsSync(folder);
       writeFileSync(ballast, Buffer.alloc(Math.max(0, bfree * bsize - leaving)));
@@ -38,17 +30,14 @@ export function smallDisk(kilobytes = 2_048): Disk {
 
 function mount(kilobytes: number): { folder: string; unmount: () => void } {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-disk-'));
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kilobytes}k`, 'holdfast-test', folder], {
-    stdio: 'pipe',
-  });
-  return {
-    folder,
-    unmount() {
-      // Lazily: a test that failed may have left files open.
-      execFileSync('umount', ['-l', folder]);
-      rmdirSync(folder);
-    },
+  const options = ['-t', 'tmpfs', '-o', `size=${kilobytes}k`, 'holdfast-test', folder];
+  execFileSync('mount', options, { stdio: 'pipe' });
+  const unmount = () => {
+    // Lazily: a test that failed may have left files open.
+    execFileSync('umount', ['-l', folder]);
+    rmdirSync(folder);
   };
+  return { folder, unmount };
 }
 
 function mountWorks(): boolean {

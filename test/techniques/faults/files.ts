@@ -2,7 +2,7 @@
 import { closeSync, cpSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
-import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
+import { openSqlite } from '../../../src/sqlite.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 
 export const pageSize = 4_096;
@@ -40,24 +40,18 @@ function withDescriptor(file: string, flags: string, act: (descriptor: number) =
   }
 }
 
-/** Opens a database that may be damaged. */
-export async function tryToOpen(file: string): Promise<SqliteDatabase | StoreCorrupt> {
-  try {
-    return await openSqlite(file);
-  } catch (error) {
+/** What is promised, or the damage that the store reports. */
+export async function orDamage<T>(promised: Promise<T>): Promise<T | StoreCorrupt> {
+  return promised.catch((error) => {
     if (error instanceof StoreCorrupt) return error;
     throw error;
-  }
+  });
 }
 
 /** What opening is refused with. */
 export async function refusalOf(file: string): Promise<Error> {
-  let database: SqliteDatabase;
-  try {
-    database = await openSqlite(file);
-  } catch (error) {
-    return error as Error;
-  }
+  const database = await openSqlite(file).catch((error: Error) => error);
+  if (database instanceof Error) return database;
   await database.close();
   throw new Error(`${file} was opened, and should not have been.`);
 }

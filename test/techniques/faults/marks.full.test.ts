@@ -5,7 +5,7 @@ import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
 import { newId } from '../../../src/model/id.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
-import { refusalOf, tryToOpen } from './files.ts';
+import { orDamage, refusalOf } from './files.ts';
 import { lookFor, Other } from './other.ts';
 
 /*
@@ -124,7 +124,7 @@ describe('an older copy of the file in its place', () => {
     }
     all.push(await workThenDie(file));
     copyFileSync(copy, file);
-    const database = await tryToOpen(file);
+    const database = await orDamage(openSqlite(file));
     if (database instanceof StoreCorrupt) return;
     for (const { acknowledged } of all)
       expect((await lookFor(acknowledged, database.store)).lost).toEqual([]);

@@ -3,16 +3,11 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { openSqlite } from '../../../src/sqlite.ts';
 
-export interface Failure {
-  readonly name: string;
-  readonly message: string;
-}
-
 /** Root, who runs these tests, may write anywhere; nobody may not. */
 export const nobody = 65_534;
 
 /** What opening fails with. */
-export async function failureToOpen(file: string, user?: number): Promise<Failure> {
+export async function failureToOpen(file: string, user?: number): Promise<Pick<Error, 'name' | 'message'>> {
   const { stdout } = await promisify(execFile)(process.execPath, [import.meta.filename, file], {
     timeout: 60_000,
     killSignal: 'SIGKILL',
@@ -22,7 +17,7 @@ export async function failureToOpen(file: string, user?: number): Promise<Failur
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const failure: Failure = await openSqlite(process.argv[2]!).then(
+  const failure = await openSqlite(process.argv[2]!).then(
     () => ({ name: 'none', message: 'It was opened.' }),
     ({ name, message }: Error) => ({ name, message }),
   );

@@ -6,6 +6,7 @@ import type { Task } from '../../../src/model/task.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
 import { aTask, type CrashPoint, killAt } from '../../../src/testing.ts';
 import { obey, say } from '../../kit/child.ts';
+import { listed } from '../../kit/listed.ts';
 import { seededRandom } from '../chaos/random.ts';
 import type { Acknowledged } from './other.ts';
 
@@ -47,9 +48,11 @@ const acts = {
     const random = seededRandom(seed);
     const tasks: Task[] = [];
     for (let change = 0; change < changes; change++) {
-      const task = random.chance(0.5) ? undefined : tasks.length > 0 ? random.oneOf(tasks) : undefined;
-      if (!task) tasks.push(await make(random.between(10, 400)));
-      else tasks[tasks.indexOf(task)] = await advance(task, random.chance(0.2));
+      const isNew = random.chance(0.5) || tasks.length === 0;
+      const index = isNew ? tasks.length : random.between(0, tasks.length - 1);
+      tasks[index] = isNew
+        ? await make(random.between(10, 400))
+        : await advance(tasks[index]!, random.chance(0.2));
     }
   },
 
@@ -60,7 +63,8 @@ const acts = {
 
   /** Transactions that write nothing, and one that renews a lease. */
   async idle(): Promise<void> {
-    await database.store.update('task', 'unknown', () => never()).catch(() => {});
+    // There is nothing to decide on.
+    await database.store.update('task', 'unknown', (task) => claim(task, holder, 0)).catch(() => {});
     await database.queue.renew([{ taskId: 'unknown', epoch: 1 }], 0);
     const [id] = entries.keys();
     const { epoch } = (await database.store.get(id!))!;
@@ -129,16 +133,7 @@ async function lookAround(): Promise<void> {
     await database.store.get(`${id}x`);
     await pause(0);
   }
-  let cursor: string | undefined;
-  do {
-    const page = await database.store.list({ owner: 'alice', limit: 20, ...(cursor && { cursor }) });
-    cursor = page.nextCursor;
-    await pause(0);
-  } while (cursor);
-}
-
-function never(): never {
-  throw new Error('There is nothing to decide on.');
+  for await (const _ of listed(database.store, { owner: 'alice', limit: 20 })) await pause(0);
 }
 
 obey(acts);

@@ -5,6 +5,7 @@ import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
 import { Commanded } from '../../kit/child.ts';
 import { untilEnd } from '../../kit/lifetime.ts';
+import { orDamage } from './files.ts';
 import type { Acts } from './other-process.ts';
 
 /** The last acknowledged state of a task, and the length of its journal then. */
@@ -29,28 +30,18 @@ export class Other extends Commanded<Acts, { readonly acknowledged: Acknowledged
   }
 }
 
-export interface Findings {
-  /** Tasks that are not as they were acknowledged, although nothing was reported. */
-  readonly lost: readonly TaskId[];
-  /** Tasks that could not be read because the store reported damage. */
-  readonly reported: readonly TaskId[];
-}
-
-/** Reads everything that was acknowledged. */
-export async function lookFor(
-  acknowledged: ReadonlyMap<TaskId, Acknowledged>,
-  store: Store,
-): Promise<Findings> {
+/**
+ * Reads everything that was acknowledged. `lost` are tasks that are not as they were acknowledged although nothing was
+ * reported; `reported` are those that could not be read because the store reported damage.
+ */
+export async function lookFor(acknowledged: ReadonlyMap<TaskId, Acknowledged>, store: Store) {
   const lost: TaskId[] = [];
   const reported: TaskId[] = [];
   for (const [id, wanted] of acknowledged) {
-    try {
-      const [task, journal] = [await store.get(id), await store.journal(id)];
-      if (!task || !isAtLeast(task, wanted.task) || journal.length < wanted.entries) lost.push(id);
-    } catch (error) {
-      if (!(error instanceof StoreCorrupt)) throw error;
-      reported.push(id);
-    }
+    const task = await orDamage(store.get(id));
+    const journal = await orDamage(store.journal(id));
+    if (task instanceof StoreCorrupt || journal instanceof StoreCorrupt) reported.push(id);
+    else if (!task || !isAtLeast(task, wanted.task) || journal.length < wanted.entries) lost.push(id);
   }
   return { lost, reported };
 }

@@ -3,19 +3,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import type { Store } from '../../../src/engine/store.ts';
 import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
-import {
-  cancel,
-  claim,
-  complete,
-  create,
-  purge,
-  record,
-  startChild,
-} from '../../../src/engine/transitions.ts';
+import * as rules from '../../../src/engine/transitions.ts';
 import type { TaskId } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/testing.ts';
+import { listed } from '../../kit/listed.ts';
 import { type Random, seededRandom } from '../chaos/random.ts';
+import { orDamage } from './files.ts';
 
 const owners = ['alice', 'bob', 'carol'];
 const holder = { name: 'somebody', leaseMs: 3_600_000 };
@@ -36,17 +30,14 @@ export async function populate(
   const random = seededRandom(seed);
   const { store } = await openSqlite(file);
   const all = Array.from({ length: tasks }, (_, i) => i % 100);
-  await eachOf(all, (percent) =>
-    live(store, random, { isLong: percent < long, isShortLived: percent < purged }),
-  );
+  await eachOf(all, (percent) => live(store, random, percent < long, percent < purged));
   // At the end, so that nothing uses the free pages again.
   const now = Date.now() + 1_000;
-  for (
-    let ended = await store.due('purge', now, 128);
-    ended.length > 0;
-    ended = await store.due('purge', now, 128)
-  )
-    await eachOf(ended, (id) => store.update('family', id, (family) => purge(family, now)));
+  for (;;) {
+    const ended = await store.due('purge', now, 128);
+    if (ended.length === 0) break;
+    await eachOf(ended, (id) => store.update('family', id, (family) => rules.purge(family, now)));
+  }
   await store.close();
 }
 
@@ -54,11 +45,7 @@ async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<unknown>
   for (let i = 0; i < items.length; i += 128) await Promise.all(items.slice(i, i + 128).map(act));
 }
 
-async function live(
-  store: Store,
-  random: Random,
-  { isLong, isShortLived }: { readonly isLong: boolean; readonly isShortLived: boolean },
-): Promise<void> {
+async function live(store: Store, random: Random, isLong: boolean, isShortLived: boolean): Promise<void> {
   const now = Date.now();
   const request = aTask({
     owner: random.oneOf(owners),
@@ -66,27 +53,24 @@ async function live(
     ...(isShortLived && { retention: { from: 'finish', ms: 0 } }),
   });
   const { id } = request;
-  await store.create(undefined, () => create(undefined, request, now));
-  if (isShortLived) return void (await store.update('family', id, (family) => cancel(family, now)));
+  await store.create(undefined, () => rules.create(undefined, request, now));
+  if (isShortLived) return void (await store.update('family', id, (family) => rules.cancel(family, now)));
   if (random.chance(0.6)) return;
-  const { task } = await store.update('task', id, (task) => claim(task, holder, now));
+  const { task } = await store.update('task', id, (task) => rules.claim(task, holder, now));
   const claimed = { taskId: id, epoch: task.epoch };
-  await store.update('task', id, (task) => record(task, claimed, [{ value: text(random, 40) }], now));
+  await store.update('task', id, (task) => rules.record(task, claimed, [{ value: text(random, 40) }], now));
   if (random.chance(0.5)) {
     for (let child = random.between(1, 4); child > 0; child--)
-      await store.update('task', id, (task) => startChild(task, claimed, aTask(), now, [{ child }]));
+      await store.update('task', id, (task) => rules.startChild(task, claimed, aTask(), now, [{ child }]));
   } else {
     const outcome = { kind: 'result', isError: false, value: { text: text(random, 60) } } as const;
-    await store.update('lineage', id, (lineage) => complete(lineage, claimed, outcome, now));
+    await store.update('lineage', id, (lineage) => rules.complete(lineage, claimed, outcome, now));
   }
 }
 
 function text(random: Random, length: number): string {
-  const words = Array.from({ length: 16 }, () => random.next().toString(36).slice(2));
-  return words
-    .join(' ')
-    .repeat(Math.ceil(length / 16))
-    .slice(0, length);
+  const words = Array.from({ length: 16 }, () => random.next().toString(36).slice(2)).join(' ');
+  return words.repeat(Math.ceil(length / 16)).slice(0, length);
 }
 
 export function idsIn(file: string): TaskId[] {
@@ -101,10 +85,8 @@ export interface PageUse {
 
 /** What each page of a database is used for. */
 export function pagesOf(file: string): PageUse[] {
-  return query(
-    file,
-    "select pageno as page, name || ' ' || pagetype as part from dbstat order by pageno",
-  ) as unknown as PageUse[];
+  const sql = "select pageno as page, name || ' ' || pagetype as part from dbstat order by pageno";
+  return query(file, sql) as unknown as PageUse[];
 }
 
 function query(file: string, sql: string): Record<string, unknown>[] {
@@ -122,12 +104,8 @@ export type Answers = ReadonlyMap<string, unknown>;
 export async function askEverything(store: Store, ids: readonly TaskId[]): Promise<Answers> {
   const answers = new Map<string, unknown>();
   const ask = async (question: string, answer: Promise<unknown>) => {
-    try {
-      answers.set(question, (await answer) ?? null);
-    } catch (error) {
-      if (!(error instanceof StoreCorrupt)) throw error;
-      answers.set(question, undefined);
-    }
+    const given = await orDamage(answer);
+    answers.set(question, given instanceof StoreCorrupt ? undefined : (given ?? null));
   };
   for (const id of ids) {
     await ask(`get ${id}`, store.get(id));
@@ -140,25 +118,18 @@ export async function askEverything(store: Store, ids: readonly TaskId[]): Promi
 
 async function listAll(store: Store, owner: string): Promise<TaskId[]> {
   const ids: TaskId[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await store.list({ owner, limit: 50, ...(cursor && { cursor }) });
-    ids.push(...page.tasks.map(({ id }) => id));
-    if (ids.length > 100_000) return ids; // A list that never ends is wrong enough.
-    cursor = page.nextCursor;
-  } while (cursor);
+  for await (const { id } of listed(store, { owner, limit: 50 })) {
+    ids.push(id);
+    if (ids.length > 100_000) break; // A list that never ends is wrong enough.
+  }
   return ids;
 }
 
-export interface Mistakes {
-  /** Questions answered as if less were there than there is. */
-  readonly hidden: readonly string[];
-  /** Questions answered with something else. */
-  readonly wrong: readonly string[];
-}
-
-/** What was answered wrongly without a word. */
-export function mistakesIn(given: Answers, right: Answers): Mistakes {
+/**
+ * What was answered wrongly without a word: `hidden` are questions answered as if less were there than there is,
+ * `wrong` those answered with something else.
+ */
+export function mistakesIn(given: Answers, right: Answers) {
   const hidden: string[] = [];
   const wrong: string[] = [];
   for (const [question, answer] of right) {

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { z } from 'zod';
 import { attached } from '../../kit/attached.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
+import { extension, headersOf, requestOf } from '../../kit/wire.ts';
 import { expectWithin } from '../../kit/within.ts';
 import { type PostgresServer, startPostgres } from '../../postgres/server.ts';
 import { canMount, smallDisk } from './disk.ts';
@@ -57,30 +58,12 @@ interface Answered {
 
 async function post(url: string, name: string, input: object, takesTasks: boolean): Promise<Answered> {
   const started = performance.now();
-  const extensions = takesTasks ? { 'io.modelcontextprotocol/tasks': {} } : {};
+  const extensions = takesTasks ? { [extension]: {} } : {};
+  const params = { name, arguments: input };
   const response = await fetch(url, {
     method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': 'tools/call',
-      'mcp-name': name,
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: {
-        name,
-        arguments: input,
-        _meta: {
-          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-          'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-          'io.modelcontextprotocol/clientCapabilities': { extensions },
-        },
-      },
-    }),
+    headers: headersOf('tools/call', params),
+    body: JSON.stringify(requestOf(1, 'tools/call', params, { extensions })),
   });
   const text = await response.text();
   const json = text.startsWith('{')

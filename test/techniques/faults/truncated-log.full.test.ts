@@ -6,7 +6,7 @@ import type { TaskId } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { temporaryFile, temporaryFolder } from '../../kit/lifetime.ts';
 import { seededRandom, seedOfThisRun } from '../chaos/random.ts';
-import { copyOf, flipByte, tryToOpen } from './files.ts';
+import { copyOf, flipByte, orDamage } from './files.ts';
 import { type Acknowledged, lookFor, Other } from './other.ts';
 import { populate } from './population.ts';
 
@@ -70,7 +70,7 @@ describe.each(wrecks)('a log %s', (_, makeWreck) => {
     for (const [damage, act] of damagesOf(wreck.file)) {
       const file = copyOf(wreck.file, scratch);
       act(`${file}-wal`);
-      const database = await tryToOpen(file);
+      const database = await orDamage(openSqlite(file));
       if (database instanceof StoreCorrupt) {
         seen.refused++;
         expect(database.message, damage).toContain(file);
@@ -92,7 +92,7 @@ test('a file that is refused stays as it was found', async () => {
   const { file } = await wreckOf(temporaryFile(), (other) => other.do('work', 20, seed));
   truncateSync(`${file}-wal`, statSync(`${file}-wal`).size / 2);
   const before = [readFileSync(file), readFileSync(`${file}-wal`)];
-  expect(await tryToOpen(file)).toBeInstanceOf(StoreCorrupt);
+  expect(await orDamage(openSqlite(file))).toBeInstanceOf(StoreCorrupt);
   expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(before);
 });
 
@@ -100,7 +100,7 @@ test('with the whole log put back, all is there again', async () => {
   const { file, acknowledged } = await wreckOf(temporaryFile(), (other) => other.do('work', 20, seed));
   const damaged = copyOf(file);
   truncateSync(`${damaged}-wal`, headerBytes + 20 * frameBytes);
-  expect(await tryToOpen(damaged)).toBeInstanceOf(StoreCorrupt);
+  expect(await orDamage(openSqlite(damaged))).toBeInstanceOf(StoreCorrupt);
   const { store } = await openSqlite(copyOf(file, damaged));
   expect(await lookFor(acknowledged, store)).toEqual({ lost: [], reported: [] });
   await store.close();
@@ -110,7 +110,7 @@ test('to go on with what is left, the named files are deleted', async () => {
   // A fixed load: with a random one, all of the few tasks may have changed in the half that is cut off.
   const { file, acknowledged } = await wreckOf(temporaryFile(), (other) => other.do('work', 60, 7));
   truncateSync(`${file}-wal`, statSync(`${file}-wal`).size / 2);
-  await followTheRemedy(file, await tryToOpen(file));
+  await followTheRemedy(file, await orDamage(openSqlite(file)));
   const { store } = await openSqlite(file);
   const { lost } = await lookFor(acknowledged, store);
   expect(lost.length).toBeGreaterThan(0);
@@ -124,7 +124,7 @@ test('a log that is older than the file is named among the files to delete, and 
     await other.do('openAgain');
   });
   truncateSync(`${file}-wal`, headerBytes + 30 * frameBytes);
-  const refusal = await tryToOpen(file);
+  const refusal = await orDamage(openSqlite(file));
   expect((refusal as Error).message).toContain(`delete ${file}-wal and ${file}-instances`);
   await followTheRemedy(file, refusal);
   expect(existsSync(`${file}-wal`)).toBe(false);

@@ -10,7 +10,7 @@ import { draftOf } from './draft.ts';
 import { read } from './oracle.ts';
 import { type Header, type Loose, request, textOf } from './requests.ts';
 import { openScene, type Scene } from './scene.ts';
-import { Shooter } from './shots.ts';
+import { shooterAt } from './shots.ts';
 import { withoutTasks } from './stage.ts';
 import { StdioScene } from './stdio-scene.ts';
 import { rawRequest } from './wire.ts';
@@ -100,7 +100,7 @@ describe('a client that goes away', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const connections = () => new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
-    const shooter = new Shooter(port);
+    const shooter = shooterAt(port);
     return {
       port,
       shooter,
@@ -186,6 +186,6 @@ test('a body that is one byte too long is told so, and one that just fits is rea
 test('a line without end closes a stdio connection, and the server ends as it should', async () => {
   await using scene = await StdioScene.open();
   for (let megabytes = 0; megabytes < 12; megabytes++) scene.write(Buffer.alloc(2 ** 20, 'x'), '');
-  expect(await scene.exit).toEqual([0, null]);
+  expect(await scene.exit).toEqual({ code: 0, signal: null });
   expect(scene.strays).toEqual([]);
 });

@@ -15,6 +15,6 @@ test('ten thousand bad messages over one stdio connection are answered as each d
   const messages = 10_000;
   await using scene = await StdioScene.open();
   (await fire([scene], { messages, seed })).expectUnhurt(messages);
-  expect(await scene.end()).toEqual([0, null]);
+  expect(await scene.end()).toEqual({ code: 0, signal: null });
   expect(scene.strays).toEqual([]);
 });

@@ -88,7 +88,7 @@ export async function fire(fronts: readonly Front[], plan: Plan, server?: Server
   if (messages >= 1_000) await server?.ask('full');
   const tally = new Tally();
   const share = Math.min(perBatch, messages) / fronts.length;
-  const supplies = fronts.map((front) => new Supply(front.methods, seed, messages / fronts.length));
+  const supplies = fronts.map((front) => supplyOf(front.methods, seed, messages / fronts.length));
   const shoot = async (batch: string, bad: (supply: Supply, front: Front) => BadMessage[]) => {
     await Promise.all(fronts.map((front, n) => sendAll(tally, front, bad(supplies[n]!, front))));
     const damage = await Promise.all(fronts.map((front) => inTime(front.damage())));
@@ -124,35 +124,29 @@ async function inTime<T>(answered: Promise<T>): Promise<T> {
   return Promise.race([answered, promise]).finally(() => clearTimeout(timer));
 }
 
+type Supply = ReturnType<typeof supplyOf>;
+
 /**
  * First every flaw of every method once, or as many as half of the messages if that is too much, then whatever the seed
  * makes. One message of each requirement is always among them.
  */
-class Supply {
-  readonly #swept: BadMessage[];
-  readonly #random: Arbitrary<BadMessage>;
-  #seed: number;
-
-  constructor(methods: readonly Method[], seed: number, messages: number) {
-    this.#seed = seed;
-    this.#random = badMessages(methods);
-    const once = sweep(methods).flatMap((one, n) => drawn(one, 1, seed + n));
-    const [all = []] = drawn(fc.shuffledSubarray(once, { minLength: once.length }), 1, seed);
-    const byRow = new Map(all.flatMap((one) => one.rows.map((row) => [row, one])));
-    const count = all.length <= messages ? all.length : messages / 2;
-    this.#swept = [...new Set([...byRow.values(), ...all])].slice(0, count);
-  }
-
-  next(count: number): BadMessage[] {
-    const swept = this.#swept.splice(0, count);
-    return [...swept, ...this.of(this.#seed++, count - swept.length)];
-  }
+function supplyOf(methods: readonly Method[], firstSeed: number, messages: number) {
+  let nextSeed = firstSeed;
+  const random = badMessages(methods);
+  const once = sweep(methods).flatMap((one, n) => drawn(one, 1, firstSeed + n));
+  const [all = []] = drawn(fc.shuffledSubarray(once, { minLength: once.length }), 1, firstSeed);
+  const byRow = new Map(all.flatMap((one) => one.rows.map((row) => [row, one])));
+  const count = all.length <= messages ? all.length : messages / 2;
+  const left = [...new Set([...byRow.values(), ...all])].slice(0, count);
 
   /** Those that this very seed makes, each labelled with it. */
-  of(seed: number, count: number): BadMessage[] {
-    const messages = drawn(this.#random, count, seed);
-    return messages.map((one) => ({ ...one, label: `[seed ${seed}] ${one.label}` }));
-  }
+  const of = (seed: number, count: number): BadMessage[] =>
+    drawn(random, count, seed).map((one) => ({ ...one, label: `[seed ${seed}] ${one.label}` }));
+  const next = (count: number): BadMessage[] => {
+    const swept = left.splice(0, count);
+    return [...swept, ...of(nextSeed++, count - swept.length)];
+  };
+  return { of, next };
 }
 
 export function drawn<T>(what: Arbitrary<T>, count: number, seed: number): T[] {

@@ -12,7 +12,7 @@ import { methods } from './methods.ts';
 import { Mistakes } from './mistakes.ts';
 import { type Answer, read } from './oracle.ts';
 import type { Loose } from './requests.ts';
-import { Shooter } from './shots.ts';
+import { shooterAt } from './shots.ts';
 import { type Ask, askOver, setStage, withoutTasks } from './stage.ts';
 import { rawShots } from './wire.ts';
 
@@ -27,7 +27,7 @@ export async function openScene() {
   const onError = (error: Error) => mistakes.notice(error);
   const options = { port: 0, onError, largestBody, stopOn: [], grace: '1s' } as const;
   const server = await serveHttp(tasks, fixtureFactory(tasks), options);
-  const shooter = new Shooter(Number(new URL(server.url).port));
+  const shooter = shooterAt(Number(new URL(server.url).port));
   const stage = await setStage(askOver(shooter));
   const { staged } = stage;
   const [foreign = '', ...hidden] = await unseenTasks(tasks, askOver(shooter), staged.waiting.fan_out!);

@@ -10,8 +10,8 @@ import { methods } from './methods.ts';
 import type { Loose } from './requests.ts';
 import { tampered } from './scene.ts';
 import { type SessionDialect, sessionDialects } from './session-methods.ts';
-import { SessionScene, secondPage } from './session-scene.ts';
-import { Shooter } from './shots.ts';
+import { secondPage, sessionFront } from './session-scene.ts';
+import { type Shooter, shooterAt } from './shots.ts';
 import { askOver, setStage } from './stage.ts';
 import { HttpTalk, sessionOnAPipe } from './talk.ts';
 
@@ -25,7 +25,7 @@ export async function fireOverHttp(plan: Plan): Promise<Tally> {
   const sessions = await Promise.all(
     sessionDialects.map(async (dialect) => {
       const talk = await HttpTalk.open(server.url, dialect.drafts, owner, shooter);
-      return SessionScene.set(talk, dialect, unseen.ids, unseen.cursor);
+      return sessionFront(talk, dialect, unseen.ids, unseen.cursor);
     }),
   );
   const tally = await fire([...sessions, await laterFront(shooter, unseen.ids)], plan, server);
@@ -35,26 +35,19 @@ export async function fireOverHttp(plan: Plan): Promise<Tally> {
 
 export async function fireOverAPipe(dialect: SessionDialect, plan: Plan): Promise<Tally> {
   const server = await underFire('stdio');
-  const talk = await sessionOnAPipe(server.process, dialect.drafts);
+  const talk = await sessionOnAPipe(server, dialect.drafts);
   const nobody = 'a'.repeat(32);
-  const tally = await fire([await SessionScene.set(talk, dialect, [nobody], nobody)], plan, server);
+  const tally = await fire([await sessionFront(talk, dialect, [nobody], nobody)], plan, server);
   tally.problems.push(...talk.strays);
   return tally;
 }
 
 function underFire(face: 'http' | 'stdio'): Promise<ServerUnderLoad> {
-  return ServerUnderLoad.start({
-    face,
-    store: temporaryFile(),
-    hasEverything: true,
-    errors: 'kept if mistakes',
-    largestBody,
-    grace: '1s',
-  });
+  return ServerUnderLoad.start({ face, store: temporaryFile(), isUnderFire: true, largestBody, grace: '1s' });
 }
 
 function shooterOf({ url }: ServerUnderLoad, token: string): Shooter {
-  return new Shooter(Number(new URL(url).port), [['Authorization', `Bearer ${token}`]]);
+  return shooterAt(Number(new URL(url).port), [['Authorization', `Bearer ${token}`]]);
 }
 
 /** Of the revision without sessions. */

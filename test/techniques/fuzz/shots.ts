@@ -8,40 +8,21 @@ import type { Header, Loose } from './requests.ts';
 /** No answer takes longer, unless there is none. */
 const patienceMs = 30_000;
 
-export class Shooter {
-  readonly #port: number;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
+export type Shooter = ReturnType<typeof shooterAt>;
 
-  /** Headers that every request has, unless it has others of that name. */
-  readonly #always: readonly Header[];
-
-  constructor(port: number, always: readonly Header[] = []) {
-    this.#port = port;
-    this.#always = always;
-  }
-
-  /** As it should be sent. */
-  post(message: Loose): Promise<Answer> {
-    return this.send(draftOf(message));
-  }
+/** `always` are headers that every request has, unless it has others of that name. */
+export function shooterAt(port: number, always: readonly Header[] = []) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 });
 
   /** Through an HTTP client that lets every header pass. */
-  send(draft: Draft): Promise<Answer> {
+  function send(draft: Draft): Promise<Answer> {
     const body = bodyOf(draft);
-    const more = this.#always.filter(([name]) => !draft.headers.some(([one]) => one === name));
+    const more = always.filter(([name]) => !draft.headers.some(([one]) => one === name));
     const headers = [...draft.headers, ...more, ['Content-Length', String(body.length)]].flat();
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const { httpMethod: method, path } = draft;
-    const req = request(
-      { host: '127.0.0.1', port: this.#port, agent: this.#agent, method, path, headers, timeout: patienceMs },
-      (res) => {
-        res.on('error', () => resolve({ kind: 'closed' }));
-        received(res).then((answer) => {
-          if (!res.complete) req.destroy();
-          resolve(answer);
-        }, reject);
-      },
-    );
+    const options = { host: '127.0.0.1', port, agent, method, path, headers, timeout: patienceMs };
+    const req = request(options, (res) => received(res).then(resolve, () => resolve({ kind: 'closed' })));
     req.on('timeout', () => req.destroy(new Error('no answer')));
     req.on('error', (error: NodeJS.ErrnoException) =>
       error.code === undefined ? reject(error) : resolve({ kind: 'closed' }),
@@ -51,8 +32,8 @@ export class Shooter {
   }
 
   /** On a socket of its own. */
-  async sendRaw({ bytes, hangsUp }: Raw): Promise<Answer> {
-    const socket = connect(this.#port, '127.0.0.1');
+  async function sendRaw({ bytes, hangsUp }: Raw): Promise<Answer> {
+    const socket = connect(port, '127.0.0.1');
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const chunks: Buffer[] = [];
     socket.setTimeout(patienceMs, () => socket.destroy(new Error('no answer')));
@@ -68,24 +49,20 @@ export class Shooter {
     return promise;
   }
 
-  close(): void {
-    this.#agent.destroy();
-  }
+  /** As it should be sent. */
+  const post = (message: Loose) => send(draftOf(message));
+  return { post, send, sendRaw, close: () => agent.destroy() };
 }
 
-/** A stream is read up to its answer, everything else to its end. */
+/** A stream is read up to its answer and then cut, everything else to its end. */
 async function received(res: IncomingMessage): Promise<Answer> {
   const type = res.headers['content-type'] ?? '';
   const isStream = type.startsWith('text/event-stream');
-  const { promise, resolve } = Promise.withResolvers<void>();
   let text = '';
-  res.setEncoding('utf8');
-  res.on('data', (more: string) => {
+  for await (const more of res.setEncoding('utf8')) {
     text += more;
-    if (isStream && read({ type, text })) resolve();
-  });
-  res.on('end', resolve);
-  await promise;
+    if (isStream && read({ type, text })) break;
+  }
   const session = res.headers['mcp-session-id'] as string | undefined;
   return { kind: 'answered', status: res.statusCode ?? 0, type, text, ...(session && { session }) };
 }

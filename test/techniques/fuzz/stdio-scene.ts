@@ -1,8 +1,7 @@
 /** The fixture server as a child process, spoken to line by line. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { subscriptionIdKey } from '../../../src/protocol/dialects/2026-07-28/names.ts';
+import { type Exit, Program, sources } from '../../kit/process.ts';
 import type { Front } from './campaign.ts';
 import type { BadMessage, Method } from './draft.ts';
 import { type Facts, methods } from './methods.ts';
@@ -12,10 +11,8 @@ import { tampered } from './scene.ts';
 import { type Stage, setStage } from './stage.ts';
 import { PipeTalk, withOwnId } from './talk.ts';
 
-const program = fileURLToPath(new URL('../../fixture/main.ts', import.meta.url));
+const fixture = join(import.meta.dirname, '../../fixture/main.ts');
 const watcher = new URL('./report-prototypes.ts', import.meta.url).href;
-
-type Exit = readonly [code: number | null, signal: string | null];
 
 export class StdioScene extends PipeTalk implements Front, AsyncDisposable {
   readonly isPipe = true;
@@ -24,22 +21,21 @@ export class StdioScene extends PipeTalk implements Front, AsyncDisposable {
   #stage!: Stage;
   readonly news: Loose[] = [];
   readonly exit: Promise<Exit>;
-  readonly #process: ChildProcess;
+  readonly #program: Program;
   readonly #subscriptions = new Set<unknown>();
   /** Messages that were not answered in time, by their ids, and answers that came when nobody waited any more. */
   readonly #silent = new Map<unknown, BadMessage>();
   readonly #late: Loose[] = [];
 
-  private constructor(child: ChildProcess) {
-    super(child, () => this.ask('server/discover'));
-    this.#process = child;
-    this.exit = once(child, 'exit') as Promise<[number | null, string | null]>;
-    child.stderr!.resume();
+  private constructor(program: Program) {
+    super(program, () => this.ask('server/discover'));
+    this.#program = program;
+    this.exit = program.exit;
   }
 
   static async open(): Promise<StdioScene> {
-    const options = ['--conditions=holdfast-source', '--import', watcher, program];
-    const scene = new StdioScene(spawn(process.execPath, [...options, '--stdio', '--store', 'memory:']));
+    const command = sources('--import', watcher, fixture, '--stdio', '--store', 'memory:');
+    const scene = new StdioScene(new Program(command));
     scene.#stage = await setStage((method, params) => scene.ask(method, params));
     const { staged } = scene.#stage;
     // Nothing here is anybody else's; these do not exist.
@@ -50,13 +46,12 @@ export class StdioScene extends PipeTalk implements Front, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#process.exitCode === null) this.#process.kill('SIGKILL');
-    await this.exit;
+    await this.#program.kill();
   }
 
   /** Ends the input; the server is to end by itself. */
   async end(): Promise<Exit> {
-    this.#process.stdin!.end();
+    this.#program.child.stdin!.end();
     return this.exit;
   }
 

@@ -12,6 +12,6 @@ test('S2026-01 S2026-03 S2322-14 S2663-09 S2663-55 S2663-67 S2663-73 S2663-74 S2
   const tally = await fire([scene], { messages, seed });
   tally.expectUnhurt(messages);
   expect([...tally.rows].sort()).toEqual(task.name.match(/S\d+-\d+/g));
-  expect(await scene.end()).toEqual([0, null]);
+  expect(await scene.end()).toEqual({ code: 0, signal: null });
   expect(scene.strays).toEqual([]);
 });

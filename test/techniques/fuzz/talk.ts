@@ -1,8 +1,7 @@
 /** Right requests and bad messages to a server, and whatever comes back, over a pipe or in a session over HTTP. */
-import type { ChildProcess } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { flagging, opened } from '../../dialects/drafts/peer.ts';
 import { frames, type Peer } from '../../dialects/revision-2025-11-25/peer.ts';
+import type { Program } from '../../kit/process.ts';
 import { type BadMessage, bodyOf, draftOf } from './draft.ts';
 import { type Answer, answeredId, idOf, invalidRequest, parseError, read } from './oracle.ts';
 import type { Header, Loose } from './requests.ts';
@@ -133,21 +132,20 @@ export function onAPipe(bad: BadMessage): BadMessage {
 export class PipeTalk extends Talk {
   /** Lines that are not JSON-RPC. */
   readonly strays: string[] = [];
-  readonly #child: ChildProcess;
+  readonly #program: Program;
   readonly #gone: Promise<never>;
   /** A right request, after whose answer there will be none to what was sent before. */
   readonly #ping: () => Promise<unknown>;
 
-  constructor(child: ChildProcess, ping = (): Promise<unknown> => this.ask('ping')) {
+  constructor(program: Program, ping = (): Promise<unknown> => this.ask('ping')) {
     super();
-    this.#child = child;
+    this.#program = program;
     this.#ping = ping;
-    this.#gone = new Promise((_, reject) =>
-      child.once('exit', (code) => reject(new Error(`the server ended: ${code}`))),
-    );
+    this.#gone = program.exit.then(({ code }) => {
+      throw new Error(`the server ended: ${code}`);
+    });
     this.#gone.catch(() => {});
-    child.stdin!.on('error', () => {}); // It may have ended already.
-    createInterface({ input: child.stdout! }).on('line', (line) => {
+    program.lines.on('line', (line) => {
       const message = read({ text: line });
       if (message?.jsonrpc === '2.0') this.hear(message);
       else this.strays.push(line);
@@ -160,7 +158,7 @@ export class PipeTalk extends Talk {
   }
 
   write(line: Buffer, end = '\n'): void {
-    this.#child.stdin!.write(Buffer.concat([line, Buffer.from(end)]));
+    this.#program.child.stdin!.write(Buffer.concat([line, Buffer.from(end)]));
   }
 
   send({ draft, expected }: BadMessage): Promise<Answer> {
@@ -177,8 +175,8 @@ export class PipeTalk extends Talk {
   }
 }
 
-export async function sessionOnAPipe(child: ChildProcess, drafts: readonly string[]): Promise<PipeTalk> {
-  const talk = new PipeTalk(child);
+export async function sessionOnAPipe(program: Program, drafts: readonly string[]): Promise<PipeTalk> {
+  const talk = new PipeTalk(program);
   const clientInfo = { name: 'fuzz', version: '1' };
   const capabilities = flagging(...drafts);
   await talk.ask('initialize', { protocolVersion: '2025-11-25', clientInfo, capabilities });

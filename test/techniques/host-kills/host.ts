@@ -1,14 +1,7 @@
 /** A host that makes calls, takes up those of its earlier lives, and may be killed at any moment. */
-import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
-import {
-  connectTasks,
-  type HandleRecord,
-  type Handles,
-  sqliteHandles,
-  type TaskHandle,
-} from 'holdfast/client';
+import { connectTasks, type Handles, sqliteHandles, type TaskHandle } from 'holdfast/client';
 import { seededRandom } from '../chaos/random.ts';
 import { type Line, readLines, write } from './lines.ts';
 
@@ -33,22 +26,16 @@ export const tools = [
 
 /** Says what becomes durable, as soon as it is. */
 function telling(handles: Handles, say: (line: Line) => void): Handles {
-  const isNew = (before: HandleRecord | undefined, at: string) =>
-    !before || !Object.hasOwn(before.answers, at);
-  return {
-    save: (record) => {
-      const before = handles.get(record.id);
-      const added = Object.keys(record.answers).filter((at) => isNew(before, at));
-      for (const question of added) say({ type: 'recording', question });
-      handles.save(record);
-      for (const question of added) say({ type: 'recorded', question });
-      if (record.isDelivered && !before?.isDelivered) say({ type: 'marked', handle: record.id });
-    },
-    get: (id) => handles.get(id),
-    list: (query) => handles.list(query),
-    delete: (id) => handles.delete(id),
-    close: () => handles.close(),
+  const saved = handles.save.bind(handles);
+  const save: Handles['save'] = (record) => {
+    const before = handles.get(record.id);
+    const added = Object.keys(record.answers).filter((at) => !Object.hasOwn(before?.answers ?? {}, at));
+    for (const question of added) say({ type: 'recording', question });
+    saved(record);
+    for (const question of added) say({ type: 'recorded', question });
+    if (record.isDelivered && !before?.isDelivered) say({ type: 'marked', handle: record.id });
   };
+  return Object.assign(handles, { save });
 }
 
 async function main(options: HostOptions): Promise<void> {
@@ -101,4 +88,4 @@ async function main(options: HostOptions): Promise<void> {
   await tasks.close();
 }
 
-if (process.argv[2]) await main(JSON.parse(readFileSync(process.argv[2], 'utf8')));
+if (import.meta.main) await main(JSON.parse(process.argv[2]!));

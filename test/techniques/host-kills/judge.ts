@@ -10,20 +10,6 @@ export interface Case {
   readonly records: readonly HandleRecord[];
 }
 
-export interface Report {
-  readonly way: string;
-  readonly kills: number;
-  readonly calls: number;
-  readonly delivered: number;
-  readonly questions: number;
-  /** Put again because the host was killed before the answer was in the registry. */
-  readonly askedAgain: number;
-  /** Calls that a host was killed before it could send. */
-  readonly neverSent: number;
-  /** Outcomes that the host was killed over, and came back for. */
-  readonly late: number;
-}
-
 function ofType<T extends Line['type']>(lines: readonly Written[], type: T) {
   return lines.filter((line): line is Written & { readonly type: T } => line.type === type);
 }
@@ -68,7 +54,7 @@ function questions(lines: readonly Written[]): string[] {
   return problems;
 }
 
-export function reportOf({ way, kills, lines, records }: Case): Report {
+export function reportOf({ way, kills, lines, records }: Case) {
   const asked = ofType(lines, 'asked').map(({ question }) => question);
   return {
     way,
@@ -76,8 +62,11 @@ export function reportOf({ way, kills, lines, records }: Case): Report {
     calls: records.length,
     delivered: new Set(ofType(lines, 'delivered').map(({ handle }) => handle)).size,
     questions: new Set(asked).size,
+    // Put again because the host was killed before the answer was in the registry.
     askedAgain: asked.length - new Set(asked).size,
+    // Calls that a host was killed before it could send.
     neverSent: ofType(lines, 'calling').length - records.length,
+    // Outcomes that the host was killed over, and came back for.
     late: ofType(lines, 'delivered').filter(({ late }) => late).length,
   };
 }

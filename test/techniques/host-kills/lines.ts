@@ -1,5 +1,6 @@
 /** What a host writes down as it goes, in a file that survives it. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { whole } from '../../kit/child.ts';
 
 export type Line =
   | { readonly type: 'calling'; readonly tool: string }
@@ -25,13 +26,6 @@ export function write(file: string, line: Written): void {
 /** A host that is killed while it writes leaves half a line, which says nothing. */
 export function readLines(file: string): Written[] {
   if (!existsSync(file)) return [];
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .flatMap((text) => {
-      try {
-        return [JSON.parse(text) as Written];
-      } catch {
-        return [];
-      }
-    });
+  const texts = readFileSync(file, 'utf8').split('\n');
+  return texts.flatMap((text) => whole<Written>(text) ?? []);
 }

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { type ConnectTasksOptions, connectTasks, type TaskClient } from 'holdfast/client';
 import { expect, onTestFinished } from 'vitest';
-import { HostileServer, type Revision, type Says, type Wire } from './server.ts';
+import { HostileServer, type Revision, type Says, tasksOf2025, type Wire } from './server.ts';
 
 export interface Meeting {
   readonly server: HostileServer;
@@ -16,7 +16,6 @@ export interface Meeting {
 /** Fast enough for tests, and slow enough to be counted. */
 export const pace = { floorMs: 10, ceilingMs: 50, defaultMs: 20 };
 
-const tasksOf2025 = { tasks: { requests: { tools: { call: {} } }, list: {}, cancel: {} }, tools: {} };
 const tasksOf2026 = { extensions: { 'io.modelcontextprotocol/tasks': {} }, tools: {}, resources: {} };
 
 export async function meet(

@@ -11,6 +11,7 @@ export type Wire = Message;
 
 export interface Asked {
   readonly id: string | number | undefined;
+  /** `response` for an answer of the client, `GET` for whatever is not sent with POST. */
   readonly method: string;
   readonly params: Wire;
   readonly session: string | undefined;
@@ -38,6 +39,24 @@ export class Fault {
 
 export type Says = (asked: Asked) => Wire | Raw | Fault | undefined;
 
+export const tasksOf2025 = { tasks: { requests: { tools: { call: {} } }, list: {}, cancel: {} }, tools: {} };
+
+/** What it says unless it is told otherwise. */
+export function usual(revision: Revision, capabilities: Wire): Readonly<Record<string, Wire>> {
+  const tools = [{ name: 't', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }];
+  const serverInfo = { name: 'hostile', version: '1' };
+  return {
+    ...(revision === '2026-07-28' && { 'server/discover': discovered(capabilities) }),
+    initialize: { protocolVersion: '2025-11-25', capabilities, serverInfo },
+    'tools/list': complete({ tools }),
+    'tools/call': created(revision, 'root'),
+    'tasks/update': complete({}),
+    'tasks/cancel': complete({}),
+  };
+}
+
+const unknown = new Fault(-32601, 'Method not found');
+
 export class HostileServer {
   url = '';
   readonly asked: Asked[] = [];
@@ -45,17 +64,15 @@ export class HostileServer {
   /** The most requests that were open at the same time. */
   mostAtOnce = 0;
   #open = 0;
-  readonly #revision: Revision;
-  readonly #capabilities: Wire;
+  #sessions = 0;
+  readonly #usual: Readonly<Record<string, Wire>>;
   readonly #server = createServer((request, response) => {
     this.#take(request, response).catch(() => response.destroy());
   });
-  #sessions = 0;
 
   constructor(revision: Revision, says: Readonly<Record<string, Says>>, capabilities: Wire) {
-    this.#revision = revision;
-    this.#capabilities = capabilities;
     this.says = new Map(Object.entries(says));
+    this.#usual = usual(revision, capabilities);
   }
 
   async listen(): Promise<this> {
@@ -64,7 +81,7 @@ export class HostileServer {
   }
 
   count(method: string): number {
-    return this.asked.filter((asked) => asked.method === method).length;
+    return this.times(method).length;
   }
 
   times(method: string): number[] {
@@ -79,69 +96,33 @@ export class HostileServer {
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.setHeader('connection', 'close');
-    if (request.method !== 'POST') {
-      const said = request.method === 'GET' ? this.says.get('GET') : undefined;
-      const asked = this.#note(undefined, 'GET', {}, request);
-      const answer = said?.(asked);
-      if (answer instanceof Raw) return answer.write(response, asked);
-      return void response.writeHead(405).end();
+    const isPost = request.method === 'POST';
+    const body = Buffer.concat(await request.toArray()).toString();
+    const message: Wire = isPost ? JSON.parse(body) : { method: 'GET', params: {} };
+    const { id, method = 'response', params = message } = message;
+    const session = request.headers['mcp-session-id'] as string | undefined;
+    const asked = { id, method, params, session, before: this.count(method), at: performance.now() };
+    this.asked.push(asked);
+    if (!isPost) {
+      const answer = request.method === 'GET' ? this.says.get('GET')?.(asked) : undefined;
+      return answer instanceof Raw ? answer.write(response, asked) : void response.writeHead(405).end();
     }
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    const message = JSON.parse(body) as Wire;
-    const isRequest = 'method' in message && message.id !== undefined;
-    const asked = this.#note(message.id, message.method ?? 'response', message.params ?? message, request);
     this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#open);
     response.once('close', () => this.#open--);
-    if (!isRequest && !this.says.has(asked.method)) return void response.writeHead(202).end();
     this.answer(asked, response);
   }
 
   /** Says what there is to say. */
   answer(asked: Asked, response: ServerResponse): void {
-    const answer = this.#answer(asked);
+    const { id, method } = asked;
+    const said = this.says.get(method);
+    const answer = said ? said(asked) : (this.#usual[method] ?? unknown);
     if (answer instanceof Raw) return answer.write(response, asked);
-    if (asked.id === undefined || asked.method === 'response') return void response.writeHead(202).end();
-    if (asked.method === 'initialize') response.setHeader('mcp-session-id', `session-${++this.#sessions}`);
+    if (id === undefined || method === 'response') return void response.writeHead(202).end();
+    if (method === 'initialize') response.setHeader('mcp-session-id', `session-${++this.#sessions}`);
     response.setHeader('content-type', 'application/json');
-    const said = answer instanceof Fault ? { error: answer.error } : { result: answer ?? {} };
-    response.end(JSON.stringify({ jsonrpc: '2.0', id: asked.id, ...said }));
-  }
-
-  #note(id: Asked['id'], method: string, params: Wire, { headers }: IncomingMessage): Asked {
-    const session = headers['mcp-session-id'] as string | undefined;
-    const asked = { id, method, params, session, before: this.count(method), at: performance.now() };
-    this.asked.push(asked);
-    return asked;
-  }
-
-  #answer(asked: Asked): ReturnType<Says> {
-    const said = this.says.get(asked.method);
-    if (said) return said(asked);
-    switch (asked.method) {
-      case 'server/discover':
-        return this.#revision === '2026-07-28'
-          ? discovered(this.#capabilities)
-          : new Fault(-32601, 'Method not found');
-      case 'initialize':
-        return {
-          protocolVersion: '2025-11-25',
-          capabilities: this.#capabilities,
-          serverInfo: { name: 'hostile', version: '1' },
-        };
-      case 'tools/list':
-        return complete({
-          tools: [{ name: 't', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }],
-        });
-      case 'tools/call':
-        return created(this.#revision, 'root');
-      case 'tasks/update':
-      case 'tasks/cancel':
-        return complete({});
-      case 'subscriptions/listen':
-        return new Fault(-32601, 'Method not found');
-    }
-    return 'id' in asked && asked.id !== undefined ? new Fault(-32601, 'Method not found') : undefined;
+    const what = answer instanceof Fault ? { error: answer.error } : { result: answer ?? {} };
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, ...what }));
   }
 }
 
@@ -162,15 +143,7 @@ export function complete(result: Wire): Wire {
 /** A task as `tasks/get` shows it, in the words of both revisions. */
 export function task(taskId: string, status: string, more: Wire = {}): Wire {
   const at = '2026-08-01T00:00:00.000Z';
-  return complete({
-    taskId,
-    status,
-    createdAt: at,
-    lastUpdatedAt: at,
-    ttl: null,
-    ttlMs: null,
-    ...more,
-  });
+  return complete({ taskId, status, createdAt: at, lastUpdatedAt: at, ttl: null, ttlMs: null, ...more });
 }
 
 export function created(revision: Revision, taskId: string, more: Wire = {}): Wire {

@@ -1,41 +1,24 @@
 /** A server of 2025-11-25 on standard input and output that misbehaves as its first argument says. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-
-type Wire = Record<string, unknown> & { id?: string; method?: string };
+import { done, task, tasksOf2025, usual, type Wire } from './server.ts';
 
 const [, , way, memory] = process.argv as [string, string, string, string];
 const say = (message: unknown) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const lives = () => (existsSync(memory) ? readFileSync(memory, 'utf8').split('\n').length - 1 : 0);
 appendFileSync(memory, 'life\n');
 
-const shown = (status: string) => ({ taskId: 'root', status, createdAt: '2026-08-01T00:00:00Z', ttl: null });
-const done = { content: [{ type: 'text', text: 'done' }] };
+const answers = usual('2025-11-25', tasksOf2025);
+const retention = { ttl: way === 'drivels' || way === 'dozes' ? 300 : null, ttlMs: undefined };
 
-function answer({ method }: Wire): unknown {
-  switch (method) {
-    case 'initialize':
-      return {
-        protocolVersion: '2025-11-25',
-        capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } },
-        serverInfo: { name: 'hostile', version: '1' },
-      };
-    case 'tools/list':
-      return {
-        tools: [{ name: 't', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }],
-      };
-    case 'tools/call':
-      return { task: { ...shown('working'), ...((way === 'drivels' || way === 'dozes') && { ttl: 300 }) } };
-    case 'tasks/get':
-      if (way === 'drivels') return undefined;
-      if (way === 'dozes') return { ...shown('working'), ttl: 300 };
-      // Dies of every look but those of its third life.
-      if (way === 'dies' && lives() < 3) process.exit(1);
-      return shown('completed');
-    case 'tasks/result':
-      return done;
-  }
-  return {};
+function answer(method: string): Wire | undefined {
+  if (method === 'tools/call') return { task: task('root', 'working', retention) };
+  if (method === 'tasks/result') return done;
+  if (method !== 'tasks/get') return answers[method] ?? {};
+  if (way === 'drivels') return undefined;
+  // Dies of every look but those of its third life.
+  if (way === 'dies' && lives() < 3) process.exit(1);
+  return task('root', way === 'dozes' ? 'working' : 'completed', retention);
 }
 
 createInterface({ input: process.stdin }).on('line', (line) => {
@@ -46,7 +29,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     say({ jsonrpc: '2.0', id: 'hf-nobody', result: done });
     say({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: { taskId: ['root'] } });
   }
-  const result = answer(message);
+  const result = answer(message.method);
   if (result === undefined) process.stdout.write('Hello there!\n{"half":\n');
   else say({ jsonrpc: '2.0', id: message.id, result });
 });

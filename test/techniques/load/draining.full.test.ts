@@ -1,10 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { times } from '../../kit/lanes.ts';
 import { expectWithin } from '../../kit/within.ts';
-import { farewellTo } from './farewell.ts';
-import { times } from './lanes.ts';
 import { Peer } from './peer.ts';
 import type { Stream } from './stream.ts';
-import { ServerUnderLoad, waysToStop } from './under-load.ts';
+import { farewellTo, ServerUnderLoad, waysToStop } from './under-load.ts';
 
 test.each(Object.entries(waysToStop))(
   'S2026-09: on %s each of 200 streams gets the answer to its request in the middle of the news, and the process exits with 0',

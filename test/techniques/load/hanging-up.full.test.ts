@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { inLanes, times } from './lanes.ts';
+import { inLanes, times } from '../../kit/lanes.ts';
 import { Peer } from './peer.ts';
 import { ServerUnderLoad } from './under-load.ts';
 
 /** Hangs up on each of 500 requests a little later than on the one before, from at once to well after its answer. */
 async function hangUpOnMany(request: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
-  await inLanes(32, times(500), async (n) => {
+  await inLanes(times(500), 32, async (n) => {
     const caller = new AbortController();
     const answered = request(caller.signal).catch(() => {});
     await pause(n / 10);

@@ -4,6 +4,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { EventEmitter } from 'node:events';
 import type { Server, ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
+import { promisify } from 'node:util';
 
 export interface Holdings {
   /** `process.getActiveResourcesInfo()`, counted by kind. */
@@ -44,12 +45,9 @@ export async function holdings(): Promise<Holdings> {
   return {
     resources: counted(process.getActiveResourcesInfo()),
     timers: timers.size,
-    connections: httpServer ? await connectionsOf(httpServer) : 0,
+    connections: httpServer ? await promisify(httpServer.getConnections.bind(httpServer))() : 0,
     responses: responses.size,
-    listeners: {
-      ...listenersOf('process', process),
-      ...(httpServer && listenersOf('server', httpServer)),
-    },
+    listeners: counted([...listenersOf('process', process), ...listenersOf('server', httpServer)]),
   };
 }
 
@@ -66,16 +64,9 @@ export async function memory(): Promise<Memory> {
   return { bytes: heapUsed + arrayBuffers, unsent: Math.max(0, ...unsent) };
 }
 
-function connectionsOf(server: Server): Promise<number> {
-  return new Promise((resolve, reject) =>
-    server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
-  );
-}
-
-function listenersOf(name: string, emitter: EventEmitter): Record<string, number> {
-  return Object.fromEntries(
-    emitter.eventNames().map((event) => [`${name} ${String(event)}`, emitter.listenerCount(event)]),
-  );
+function listenersOf(name: string, emitter?: EventEmitter): string[] {
+  const events = emitter?.eventNames() ?? [];
+  return events.flatMap((event) => Array(emitter!.listenerCount(event)).fill(`${name} ${String(event)}`));
 }
 
 function counted(kinds: readonly string[]): Record<string, number> {

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { JsonObject } from '../../../src/model/json.ts';
-import { inLanes, times } from './lanes.ts';
+import { inLanes, times } from '../../kit/lanes.ts';
 import { Peer } from './peer.ts';
 import type { WireTask } from './protocol.ts';
 import type { ServerUnderLoad } from './under-load.ts';
@@ -33,13 +33,13 @@ export async function expectManyToLiveAndEnd(server: ServerUnderLoad, count: num
 async function callAll(peer: Peer, count: number): Promise<Called[]> {
   const started = performance.now();
   // These live for as long as nobody answers …
-  const asking = await inLanes(connections, times(count * 0.7), (n) => askName(peer, `Ada ${n}`));
-  const fans = await inLanes(connections, times(count * 0.02), () => fanOut(peer));
+  const asking = await inLanes(times(count * 0.7), connections, (n) => askName(peer, `Ada ${n}`));
+  const fans = await inLanes(times(count * 0.02), connections, () => fanOut(peer));
   // … and these must sleep until the last of them has been made, however slow the machine is.
   const perTask = (performance.now() - started) / (asking.length + fans.length);
   const naps = times(count - asking.length - fans.length);
   const napMs = Math.max(2_000, Math.ceil(4 * naps.length * perTask));
-  return [...asking, ...fans, ...(await inLanes(connections, naps, () => nap(peer, napMs)))];
+  return [...asking, ...fans, ...(await inLanes(naps, connections, () => nap(peer, napMs)))];
 }
 
 /** Looks at all of them, as often as they say, and answers those that ask, until each is done. */
@@ -47,7 +47,7 @@ async function seeThrough(peer: Peer, called: readonly Called[]): Promise<WireTa
   const ends = new Map<string, WireTask>();
   for (let left = called; left.length > 0; left = left.filter(({ taskId }) => !ends.has(taskId))) {
     const next = pause(1_000);
-    await inLanes(connections, left, async ({ taskId, answers }) => {
+    await inLanes(left, connections, async ({ taskId, answers }) => {
       const task = await peer.get(taskId);
       if (task.status === 'input_required') await peer.update(taskId, answers);
       else if (task.status !== 'working') ends.set(taskId, task);

@@ -1,14 +1,9 @@
 /** The words of 2026-07-28 and its Tasks extension that a client needs, written out once more: a second pair of eyes. */
 import type { JsonObject } from '../../../src/model/json.ts';
-import { extension } from '../../kit/wire.ts';
 
 export const subscriptionId = 'io.modelcontextprotocol/subscriptionId';
 export const idempotencyKey = 'dev.holdfast/idempotency-key';
-export const serverInfo = 'io.modelcontextprotocol/serverInfo';
-
-export function capabilitiesOf(takesTasks: boolean): JsonObject {
-  return { elicitation: { form: {} }, ...(takesTasks && { extensions: { [extension]: {} } }) };
-}
+const serverInfo = 'io.modelcontextprotocol/serverInfo';
 
 export interface WireTask extends JsonObject {
   readonly taskId: string;

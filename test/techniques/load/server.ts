@@ -14,25 +14,26 @@ import { chatter } from './chatter.ts';
 import { type Holdings, holdings, type Memory, memory } from './holdings.ts';
 
 export interface Settings {
-  readonly face: 'http' | 'stdio';
+  readonly face?: 'http' | 'stdio';
   /** `memory:` or a file. */
-  readonly store: string;
+  readonly store?: string;
   /** Tasks that run at the same time. */
-  readonly concurrency: number;
+  readonly concurrency?: number;
   /** How long open requests may take to end when it stops. */
-  readonly grace: Duration;
+  readonly grace?: Duration;
   /** How long it looks at a token, and makes a server of the SDK: both may have to ask somebody else. */
-  readonly lookMs: number;
+  readonly lookMs?: number;
   /** How long the store takes to read a task, as one that is not in the same process does. */
-  readonly readMs: number;
-  /** Whatever the fixture server can be asked for: drafts, resources, prompts, completions, log levels. */
-  readonly hasEverything: boolean;
+  readonly readMs?: number;
+  /**
+   * It has whatever the fixture server can be asked for: drafts, resources, prompts, completions, log levels. Of what
+   * goes wrong only mistakes of the program are kept, and nothing is printed.
+   */
+  readonly isUnderFire?: boolean;
   /** The limits that every server has by default; otherwise there are none. */
-  readonly hasLimits: boolean;
+  readonly hasLimits?: boolean;
   /** The largest body that it takes; otherwise the default. */
   readonly largestBody?: number;
-  /** What goes wrong is printed, or, where that is what callers are for, only mistakes of the program are kept. */
-  readonly errors: 'printed' | 'kept if mistakes';
 }
 
 export interface Held extends Holdings {
@@ -53,16 +54,17 @@ export interface Answers {
   stop(): Promise<void>;
 }
 
-export interface Asked {
-  readonly n: number;
-  readonly question: keyof Answers;
-}
-
-export type Said = { readonly ready: string } | { readonly n: number; readonly value: unknown };
-
 const settings = JSON.parse(process.argv[2]!) as Settings;
-const { face, store, concurrency, grace, lookMs, readMs, hasEverything } = settings;
-const mistakes = settings.errors === 'printed' ? undefined : new Mistakes();
+const {
+  face = 'http',
+  store = 'memory:',
+  concurrency = 64,
+  grace = '10s',
+  lookMs = 0,
+  readMs = 0,
+} = settings;
+const { isUnderFire = false, hasLimits, largestBody } = settings;
+const mistakes = isUnderFire ? new Mistakes() : undefined;
 const onError = (error: Error) => {
   if (mistakes) mistakes.notice(error);
   else console.error(error);
@@ -70,8 +72,8 @@ const onError = (error: Error) => {
 const tasks = createTasks({
   store: () => opened(),
   tools: [...fixtureTools, chatter],
-  ...(!settings.hasLimits && { limits: withoutLimits }),
-  ...(hasEverything && {
+  ...(!hasLimits && { limits: withoutLimits }),
+  ...(isUnderFire && {
     drafts: 'all',
     resources: fixtureResources,
     prompts: fixturePrompts,
@@ -79,7 +81,7 @@ const tasks = createTasks({
     longestRetention: '2s',
   }),
 });
-const toolsOfCallers = fixtureFactory(tasks, { conformance: hasEverything });
+const toolsOfCallers = fixtureFactory(tasks, { conformance: isUnderFire });
 const worker = await tasks.work({ concurrency });
 const requests = await tasks.requests();
 const served = face === 'http' ? await overHttp() : overStdio();
@@ -96,8 +98,10 @@ const answers: Answers = {
   full,
   stop: () => served.stop(),
 };
-process.on('message', async ({ n, question }: Asked) => say({ n, value: await answers[question]() }));
-say({ ready: served.url });
+process.on('message', async ({ n, question }: { n: number; question: keyof Answers }) =>
+  process.send!({ n, value: await answers[question]() }),
+);
+process.send!(served.url);
 await served.stopped;
 // The channel would keep the process alive.
 process.disconnect();
@@ -135,7 +139,7 @@ async function overHttp() {
     grace,
     auth: { verifier: { verifyAccessToken } },
     onError,
-    ...(settings.largestBody !== undefined && { largestBody: settings.largestBody }),
+    ...(largestBody !== undefined && { largestBody }),
   });
   return { url, stop, stopped, subscriptions: () => handler.subscriptions };
 }
@@ -143,8 +147,4 @@ async function overHttp() {
 function overStdio() {
   const { stop, stopped } = serveStdio(tasks, toolsOfCallers, { onError });
   return { url: 'stdio', stop, stopped, subscriptions: () => requests.watchers };
-}
-
-function say(said: Said): void {
-  process.send!(said);
 }

@@ -6,11 +6,10 @@ import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { slowReaderMs } from '../../../src/server/subscription.ts';
 import { fixtureFactory } from '../../fixture/server.ts';
+import { times } from '../../kit/lanes.ts';
 import { chatter } from './chatter.ts';
-import { farewellTo } from './farewell.ts';
-import { times } from './lanes.ts';
 import { isOf, StdioPeer } from './stdio-peer.ts';
-import { ServerUnderLoad, waysToStop } from './under-load.ts';
+import { farewellTo, ServerUnderLoad, waysToStop } from './under-load.ts';
 
 const mebibyte = 2 ** 20;
 

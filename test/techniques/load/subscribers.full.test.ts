@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { JsonObject } from '../../../src/model/json.ts';
-import { inLanes, times } from './lanes.ts';
+import { inLanes, times } from '../../kit/lanes.ts';
 import { Peer } from './peer.ts';
 import { progressOf, subscriptionId, taskIn, type WireTask } from './protocol.ts';
 import type { Stream } from './stream.ts';
@@ -25,7 +25,7 @@ test('S2026-06 S2026-07 S2026-08 S2663-66 S2663-68 S2663-70: each of 1,000 subsc
   const computing = await created(peer, 10, 'slow_compute', { seconds: 5 });
 
   const tasksOf = (n: number) => [fans[n % 10]!, names[n % 20]!, ...(n % 2 ? [computing[n % 10]!] : [])];
-  const streams = await inLanes(32, times(1_000).map(tasksOf), async (ids) => {
+  const streams = await inLanes(times(1_000).map(tasksOf), 32, async (ids) => {
     const stream = await peer.listen([foreign, ...ids, 'no such task', ...ids]);
     await stream.until(({ latest }) => ids.every((id) => latest.has(id)));
     return stream;
@@ -69,7 +69,7 @@ test('subscribers that listen to changes of the tools too are as many as others 
   const peer = new Peer(server.url);
   onTestFinished(() => peer.close());
   const { taskId } = await peer.call('ask_name');
-  const streams = await inLanes(32, times(1_100), () =>
+  const streams = await inLanes(times(1_100), 32, () =>
     peer.listen([taskId], undefined, { toolsListChanged: true }),
   );
   await Promise.all(streams.map((stream) => stream.until(({ latest }) => latest.has(taskId))));

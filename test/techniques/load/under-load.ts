@@ -1,40 +1,37 @@
 /** The parent's side of `server.ts`. */
+import { on, once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, vi } from 'vitest';
 import { untilEnd } from '../../kit/lifetime.ts';
 import { Program, sources } from '../../kit/process.ts';
 import { Peer } from './peer.ts';
-import type { Answers, Asked, Held, Said, Settings } from './server.ts';
+import { subscriptionId } from './protocol.ts';
+import type { Answers, Held, Settings } from './server.ts';
 
 export const waysToStop = {
   SIGTERM: (server: ServerUnderLoad) => void server.process.kill('SIGTERM'),
-  'stop()': (server: ServerUnderLoad) => void server.ask('stop'),
+  'stop()': (server: ServerUnderLoad) => void server.ask('stop').catch(() => {}),
 };
 
-const defaults: Settings = {
-  face: 'http',
-  store: 'memory:',
-  concurrency: 64,
-  grace: '10s',
-  lookMs: 0,
-  readMs: 0,
-  hasEverything: false,
-  hasLimits: false,
-  errors: 'printed',
-};
+/** The answer with which a server ends a subscription. */
+export function farewellTo(id: string | number): unknown {
+  const _meta = expect.objectContaining({ [subscriptionId]: id });
+  return { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta } };
+}
 
 export class ServerUnderLoad extends Program {
   url = '';
   readonly process = this.child;
   #asked = 0;
-  readonly #pending = new Map<number, (value: never) => void>();
-  readonly #ready = Promise.withResolvers<void>();
 
   /** Resolves when it takes requests. It ends with the test at the latest. */
-  static async start(settings: Partial<Settings> = {}): Promise<ServerUnderLoad> {
-    const server = untilEnd(new ServerUnderLoad({ ...defaults, ...settings }));
-    await server.#ready.promise;
+  static async start(settings: Settings = {}): Promise<ServerUnderLoad> {
+    const server = untilEnd(new ServerUnderLoad(settings));
+    const ended = server.exit.then(() => {
+      throw new Error(`The server ended before it was ready. ${server.complaints}`);
+    });
+    [server.url] = (await Promise.race([once(server.child, 'message'), ended])) as [string];
     return server;
   }
 
@@ -42,17 +39,6 @@ export class ServerUnderLoad extends Program {
     const flags = ['--expose-gc', '--disable-warning=ExperimentalWarning'];
     const program = join(import.meta.dirname, 'server.ts');
     super(sources(...flags, program, JSON.stringify(settings)), { stdio: ['pipe', 'pipe', 'pipe', 'ipc'] });
-    this.child.on('message', (said: Said) => {
-      if ('ready' in said) {
-        this.url = said.ready;
-        return this.#ready.resolve();
-      }
-      this.#pending.get(said.n)!(said.value as never);
-      this.#pending.delete(said.n);
-    });
-    this.child.on('exit', () =>
-      this.#ready.reject(new Error(`The server ended before it was ready. ${this.complaints}`)),
-    );
   }
 
   /** What it holds when nobody is connected and nothing runs, once everything that is made on first use is there. */
@@ -84,11 +70,11 @@ export class ServerUnderLoad extends Program {
     );
   }
 
-  ask<Q extends keyof Answers>(question: Q): ReturnType<Answers[Q]> {
-    const asked: Asked = { n: ++this.#asked, question };
-    const { promise, resolve } = Promise.withResolvers();
-    this.#pending.set(asked.n, resolve);
-    this.process.send(asked);
-    return promise as ReturnType<Answers[Q]>;
+  async ask<Q extends keyof Answers>(question: Q): Promise<Awaited<ReturnType<Answers[Q]>>> {
+    const n = ++this.#asked;
+    this.child.send({ n, question });
+    for await (const [said] of on(this.child, 'message', { close: ['exit'] }))
+      if (said.n === n) return said.value;
+    throw new Error(`The server ended: ${this.complaints}`);
   }
 }

@@ -1,8 +1,7 @@
 /** Runs cases in a process of its own. */
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Outcome } from 'holdfast';
+import { Program, sources } from '../../kit/process.ts';
 
 export interface Case {
   readonly value: string;
@@ -23,27 +22,22 @@ export interface Ending {
 }
 
 /** A process that hangs is ended: what is missing then shows. */
-const longestMs = 500_000;
+const options = { timeout: 500_000, killSignal: 'SIGKILL' } as const;
 
 export async function runCases(cases: readonly Case[], store = 'memory:'): Promise<Ending> {
-  const child = spawn(
-    process.execPath,
-    ['--conditions=holdfast-source', join(import.meta.dirname, 'process.ts')],
-    { stdio: ['pipe', 'pipe', 'pipe'], timeout: longestMs, killSignal: 'SIGKILL' },
-  );
-  let complaints = '';
-  child.stderr.on('data', (chunk) => {
-    complaints += chunk;
-  });
-  child.stdin.end(JSON.stringify({ store, cases }));
-  const ended: Ended[] = [];
-  let survived = false;
-  for await (const line of createInterface(child.stdout)) {
-    const told = JSON.parse(line);
-    if (told.over) survived = true;
-    else ended.push(told);
-  }
-  return { ended, survived, complaints: complaints.slice(0, 2_000) };
+  const program = new Program(sources(join(import.meta.dirname, 'process.ts')), options);
+  program.child.stdin!.end(JSON.stringify({ store, cases }));
+  await program.exit;
+  const told = program.output
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+  const survived = told.at(-1)?.over === true;
+  return {
+    ended: survived ? told.slice(0, -1) : told,
+    survived,
+    complaints: program.complaints.slice(0, 2_000),
+  };
 }
 
 /** What the task says went wrong; undefined if nothing did. */

@@ -3,32 +3,28 @@ import fc from 'fast-check';
 import type { Database } from '../../../src/engine/queue.ts';
 import type { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { Counts } from '../../kit/counts.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import { command } from './commands.ts';
 import { World } from './world.ts';
 
-const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const seed = seedOfThisRun();
 export const perRun = 250;
-
-interface Tally {
-  commands: number;
-  /** How often each event and each refusal was seen. */
-  readonly seen: Counts;
-}
 
 /** Runs random sequences of commands, and prints how to run the same ones again. */
 export async function driveRandomly(
   open: () => Promise<{ open: (clock: ManualClock) => Promise<Database>; remove: () => Promise<void> }>,
   connections: number,
   { runs, shrinks = true }: { readonly runs: number; readonly shrinks?: boolean },
-): Promise<Tally> {
+) {
   console.log(`seed ${seed}; to replay, set HOLDFAST_SEED=${seed}`);
-  const tally: Tally = { commands: 0, seen: new Counts() };
+  const tally = { commands: 0, /** How often each event and each refusal was seen. */ seen: new Counts() };
   const sequence = fc.array(command, { minLength: perRun, maxLength: perRun, size: 'max' });
   await fc.assert(
     fc.asyncProperty(sequence, async (commands) => {
       const place = await open();
-      const world = await World.open(place.open, connections, tally.seen);
+      const world = new World(place.open, tally.seen);
       try {
+        await world.open(connections);
         for (const one of commands) {
           await world.perform(one);
           tally.commands++;

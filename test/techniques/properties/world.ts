@@ -31,21 +31,15 @@ export class World {
   /** What was published can be read back, by every connection, from the moment it was heard of. */
   #readBack: Promise<void>[] = [];
 
-  private constructor(open: (clock: ManualClock) => Promise<Database>, seen: Counts) {
+  constructor(open: (clock: ManualClock) => Promise<Database>, seen: Counts) {
     this.#open = open;
     this.#seen = seen;
   }
 
-  /** `connections` databases over the same place, as several processes would open it. */
-  static async open(
-    open: (clock: ManualClock) => Promise<Database>,
-    connections: number,
-    seen: Counts,
-  ): Promise<World> {
-    const world = new World(open, seen);
-    for (let n = 0; n < connections; n++) world.#databases.push(await open(world.#clock));
-    world.#databases[0]!.store.subscribe((notice) => world.#hear(notice));
-    return world;
+  /** So many databases over the same place, as several processes would open it. */
+  async open(connections: number): Promise<void> {
+    for (let n = 0; n < connections; n++) this.#databases.push(await this.#open(this.#clock));
+    this.#databases[0]!.store.subscribe((notice) => this.#hear(notice));
   }
 
   async perform(command: Command): Promise<void> {
@@ -132,7 +126,12 @@ export class World {
       return;
     }
     assert.deepEqual(unleased(actual), unleased(expected));
-    if ('claim' in decision) this.#assertStanding(decision.claim);
+    if ('claim' in decision) {
+      // Nothing is accepted from a worker whose claim has been taken or given up.
+      const { phase, epoch, ...task } = this.#tasks.get(decision.claim.taskId)!;
+      assert.equal(epoch, decision.claim.epoch);
+      assert.ok(phase !== 'done' && 'holder' in task && task.holder);
+    }
     const after = applied(this.#tasks, expected);
     const broken = [...brokenByChange(this.#tasks, after, expected), ...brokenInvariants(after)];
     assert.deepEqual(broken, []);
@@ -140,13 +139,6 @@ export class World {
     for (const { task } of expected.writes)
       assert.deepEqual(unleased(await this.#anyDatabase().store.get(task.id)), unleased(task));
     for (const id of expected.removed) assert.equal(await this.#anyDatabase().store.get(id), undefined);
-  }
-
-  /** Nothing is accepted from a worker whose claim has been taken or given up. */
-  #assertStanding({ taskId, epoch }: Claim): void {
-    const task = this.#tasks.get(taskId)!;
-    assert.equal(task.epoch, epoch);
-    assert.ok(task.phase !== 'done' && task.holder);
   }
 
   #byTheRules(decision: Decision): Change | Refusal {

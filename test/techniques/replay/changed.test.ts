@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type HandlerByHand, onePassOf, toTheEnd } from './by-hand.ts';
+import { type HandlerByHand, onePassOf, toTheEnd } from './host.ts';
 import { changes, old } from './releases.ts';
 import { World } from './world.ts';
 

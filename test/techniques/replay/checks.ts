@@ -2,7 +2,7 @@
 import type { TaskId } from '../../../src/model/task.ts';
 import { Counts } from '../../kit/counts.ts';
 import { inLanes } from '../../kit/lanes.ts';
-import { Chance } from './chance.ts';
+import { hash, seededRandom } from '../../kit/random.ts';
 import { type Life, live, type Player, type Setting } from './life.ts';
 import { conductor, type Dangers, freePlayer, spectator } from './players.ts';
 import type { Program } from './program.ts';
@@ -34,20 +34,13 @@ export async function checkEach(
   return problems;
 }
 
-export interface Tally {
-  /** Programs, their passes, entries and commits, and the passes that ended in the middle. */
-  readonly counts: Counts;
-  /** Kinds of calls that were settled, and how often. */
-  readonly settled: Counts;
-  readonly problems: readonly Problem[];
-}
+export type Tally = Awaited<ReturnType<typeof checkLives>>;
 
-export async function checkLives(
-  checked: Checked,
-  programs: Iterable<Program>,
-  enough?: number,
-): Promise<Tally> {
-  const [counts, settled] = [new Counts(), new Counts()];
+export async function checkLives(checked: Checked, programs: Iterable<Program>, enough?: number) {
+  /** Programs, their passes, entries and commits, and the passes that ended in the middle. */
+  const counts = new Counts();
+  /** Kinds of calls that were settled, and how often. */
+  const settled = new Counts();
   const check = async (program: Program, problem: (check: string, what: string) => void) => {
     counts.add('programs');
     const play = async (name: string, world: World, player: Player): Promise<Life> => {
@@ -68,7 +61,7 @@ export async function checkLives(
     /** Interrupted or not, a handler is replayed to the same end by the journal that is left. */
     const freely = async (name: string, dangers: Dangers) => {
       const world = new World(program.seed);
-      const { story } = await play(name, world, freePlayer(new Chance(name, program.seed), dangers));
+      const { story } = await play(name, world, freePlayer(seededRandom(hash(name, program.seed)), dangers));
       if (!story) return;
       const { commits } = world;
       const replayed = await play(`${name}, replayed`, world, spectator);

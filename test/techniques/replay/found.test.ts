@@ -1,7 +1,7 @@
 /** What random handlers, and reading with them in mind, brought to light, each as briefly as it can be told. */
 import { expect, test } from 'vitest';
 import type { Pass } from '../../../src/engine/pass.ts';
-import { type HandlerByHand, onePassOf, toTheEnd } from './by-hand.ts';
+import { type HandlerByHand, onePassOf, toTheEnd } from './host.ts';
 import { World } from './world.ts';
 
 test('two calls that wait for the same event get values of their own, live as on replay', async () => {

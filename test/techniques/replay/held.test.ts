@@ -5,7 +5,7 @@ import type { TaskEvent } from '../../../src/model/event.ts';
 import type { TaskId } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { ManualClock } from '../../../src/testing.ts';
-import type { HandlerByHand } from './by-hand.ts';
+import type { HandlerByHand } from './host.ts';
 import { changes, old } from './releases.ts';
 
 const toolOf = (handler: HandlerByHand) =>

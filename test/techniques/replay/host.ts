@@ -3,33 +3,33 @@ import { advance } from '../../../src/engine/advance.ts';
 import type { Call } from '../../../src/engine/call.ts';
 import { compose, type Verdict } from '../../../src/engine/change.ts';
 import { type TaskContext, taskContext } from '../../../src/engine/context.ts';
-import type { Batch } from '../../../src/engine/journal.ts';
+import { type Batch, readJournal } from '../../../src/engine/journal.ts';
 import { unobservedPass } from '../../../src/engine/observer.ts';
-import type { Pass } from '../../../src/engine/pass.ts';
-import type { PassHost } from '../../../src/engine/pass-host.ts';
+import { Pass } from '../../../src/engine/pass.ts';
+import type { PassEnd, PassHost } from '../../../src/engine/pass-host.ts';
 import type { Claim } from '../../../src/engine/queue.ts';
 import * as rules from '../../../src/engine/transitions.ts';
 import { TaskMoved } from '../../../src/model/errors.ts';
+import type { Json } from '../../../src/model/json.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
 import { subtaskTool } from './tell.ts';
 import type { World } from './world.ts';
 
-/** How a commit ends: all is well; the worker died before it, or after it and before the answer arrived. */
-export type Fate = 'heard' | 'lost' | 'unheard';
+export type HandlerByHand = (task: TaskContext) => Promise<unknown>;
 
 export interface Manners {
   readonly lingerMs: number;
   /** How long the store takes. */
   pause(): Promise<void>;
-  /** Of a commit to the journal. */
-  fate(): Fate;
+  /** Of a commit to the journal: all is well; the worker died before it, or after it and before the answer arrived. */
+  fate(): 'heard' | 'lost' | 'unheard';
 }
 
 /** A worker with all the time in the world. */
 export const calm: Manners = { lingerMs: 0, pause: async () => {}, fate: () => 'heard' };
 
 /** The part of a host that is the same for all. */
-export const anyHost = {
+const anyHost = {
   lingerMs: 0,
   longestJournal: 10_000,
   mostOpenCalls: 10_000,
@@ -44,7 +44,7 @@ export const anyHost = {
 export function run(
   pass: Pass,
   task: Task,
-  handler: (task: TaskContext) => Promise<unknown>,
+  handler: HandlerByHand,
   cancel: (id: TaskId, reason?: string) => Promise<void> = async () => {},
 ): Pass['ended'] {
   const { signal } = new AbortController();
@@ -66,11 +66,6 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
   let seen = world.task;
   let isStale = false;
 
-  const sees = (task: Task): Task => {
-    isStale = false;
-    seen = task;
-    return seen;
-  };
   const lasting = async <T>(act: () => Promise<T>): Promise<T> => {
     activity.asked++;
     activity.underWay++;
@@ -92,7 +87,8 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
     await manners.pause();
     const fate = toJournal ? manners.fate() : 'heard';
     if (fate === 'lost') return dead();
-    sees(world.update(decide));
+    seen = world.update(decide);
+    isStale = false;
     if (fate === 'unheard') return dead();
     await manners.pause();
   };
@@ -123,7 +119,9 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
         const done = [...awaited.keys()]
           .map((id) => world.read(id))
           .flatMap((subtask) => (subtask?.phase === 'done' ? [[subtask.id, subtask.outcome] as const] : []));
-        return { task: sees(world.task), children: new Map(done), isAll: true };
+        seen = world.task;
+        isStale = false;
+        return { task: seen, children: new Map(done), isAll: true };
       }),
     park(until, batch, calls) {
       const { version } = seen;
@@ -150,4 +148,49 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
     },
   };
   return { host, activity };
+}
+
+// --- Passes of handlers written by hand, one at a time ----------------------------------------------------
+
+/** One pass of the task in this world. */
+export async function onePassOf(
+  world: World,
+  handler: HandlerByHand,
+  { diesAfter = Infinity, duringCommit }: { diesAfter?: number; duringCommit?: (pass: Pass) => void } = {},
+): Promise<PassEnd> {
+  const claim = world.claim('worker');
+  if (!claim) throw new Error('The task is parked.');
+  const last = world.commits + diesAfter;
+  const manners: Manners = {
+    ...calm,
+    pause: async () => duringCommit?.(pass),
+    fate: () => (world.commits + 1 >= last ? 'unheard' : 'heard'),
+  };
+  const { task } = world;
+  const { host, activity } = hostIn(world, claim, manners, () => pass.stop());
+  const pass = new Pass(world.journal(), task, host);
+  world.onChange = () => pass.poke();
+  const end = await run(pass, task, handler);
+  world.onChange = () => {};
+  if (activity.problems.length > 0) throw new Error(activity.problems.join('\n'));
+  return end;
+}
+
+/** Passes of the task in this world until its handler ends; while it is parked, the first thing that can happen does. */
+export async function toTheEnd(world: World, handler: HandlerByHand): Promise<PassEnd> {
+  for (;;) {
+    while (world.isParked) world.happenings()[0]!.happen();
+    const end = await onePassOf(world, handler);
+    if (end.type !== 'parked') return end;
+  }
+}
+
+/** Replays a whole journal: nothing may be done, and nothing be written. */
+export function replayOf(records: readonly Json[], task: Task, handler: HandlerByHand): Promise<PassEnd> {
+  const never = () => {
+    throw new Error('A replay of the whole journal asked for more.');
+  };
+  const asking = { now: () => task.createdAt, commit: never, look: never, park: never, schedule: never };
+  const pass = new Pass(readJournal(records), task, { ...anyHost, taskId: task.id, ...asking });
+  return run(pass, task, handler);
 }

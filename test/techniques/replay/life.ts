@@ -1,12 +1,12 @@
 /** The life of one task: pass after pass, with deaths and parking in between, until its handler ends. */
+import type { StepContext } from '../../../src/engine/call.ts';
 import type { Pass } from '../../../src/engine/pass.ts';
 import type { PassEnd } from '../../../src/engine/pass-host.ts';
 import type { Claim } from '../../../src/engine/queue.ts';
+import { Counts } from '../../kit/counts.ts';
 import { hostIn, type Manners, run } from './host.ts';
 import type { Program } from './program.ts';
-import { endOf } from './step-ends.ts';
-import { type Effects, type Story, Threw, tell, wrongValues } from './tell.ts';
-import { WorkBook } from './work-book.ts';
+import { type Effects, endOf, type Story, Threw, tell, wrongValues } from './tell.ts';
 import type { World } from './world.ts';
 
 /** Decides what takes how long, in what order things happen, and when workers die. */
@@ -39,14 +39,8 @@ export interface Running {
   giveUp(): void;
 }
 
-export interface Life {
-  readonly end: PassEnd | { readonly type: 'hanging' | 'endless' };
-  readonly story: Story | undefined;
-  readonly passes: number;
-  /** Passes that ended in the middle, because their worker died, stopped or was taken for dead. */
-  readonly deaths: number;
-  readonly problems: readonly string[];
-}
+export type Life = Awaited<ReturnType<typeof live>>;
+type End = PassEnd | { readonly type: 'hanging' | 'endless' };
 
 export interface Setting {
   readonly Pass: typeof Pass;
@@ -62,10 +56,11 @@ export interface Setting {
 /** A life with more passes than this has no end. */
 const maxPasses = 10_000;
 
-export async function live(setting: Setting): Promise<Life> {
+export async function live(setting: Setting) {
   const { world, player, stopIf } = setting;
-  const book = new WorkBook(world);
-  let end: Life['end'] = { type: 'endless' };
+  const book = workBook(world);
+  let end: End = { type: 'endless' };
+  /** Passes that ended in the middle, because their worker died, stopped or was taken for dead. */
   let deaths = 0;
   let passes = 0;
   while (passes < maxPasses) {
@@ -81,7 +76,7 @@ export async function live(setting: Setting): Promise<Life> {
   return { end, story, passes, deaths, problems: [...book.problems, ...(story ? wrongValues(story) : [])] };
 }
 
-function storyOf(end: Life['end']): Story | undefined {
+function storyOf(end: End): Story | undefined {
   if ('value' in end) return end.value as Story;
   return 'error' in end && end.error instanceof Threw ? end.error.story : undefined;
 }
@@ -89,10 +84,10 @@ function storyOf(end: Life['end']): Story | undefined {
 /** One pass under the claim that was just taken. A pass that was taken for dead counts as stopped. */
 async function onePass(
   { Pass, program, world, player, patienceMs = 300_000 }: Setting,
-  book: WorkBook,
+  book: ReturnType<typeof workBook>,
   claim: Claim,
-): Promise<Life['end']> {
-  const gone = Promise.withResolvers<Life['end']>();
+): Promise<End> {
+  const gone = Promise.withResolvers<End>();
   const giveUp = () => gone.resolve({ type: 'hanging' });
   const patience = setTimeout(giveUp, patienceMs);
   let isOver = false;
@@ -159,4 +154,50 @@ async function onePass(
     giveUp,
   });
   return over;
+}
+
+/** Keeps account of the work that passes begin: what is committed is never done again, the rest no oftener than need be. */
+function workBook({ recorded }: World) {
+  const problems: string[] = [];
+  const keys = new Map<string, string>();
+  const [runs, interruptions, looks] = [new Counts(), new Counts(), new Counts()];
+  /** Attempts in flight, and the positions of their calls. */
+  const inFlight = new Map<string, { readonly position: number; readonly attempt: number }>();
+  const isSettled = (position: number) => recorded.entries.some(({ call }) => call === position);
+  const failedAt = (position: number) => recorded.attempts.get(position)?.length ?? 0;
+  return {
+    problems,
+
+    /** An attempt at the step of this path begins. */
+    begins(path: string, { key, attempt }: StepContext): void {
+      const position = Number(key.split('/').at(-1));
+      const name = `${path} ${attempt}`;
+      const failed = failedAt(position);
+      if (isSettled(position)) problems.push(`A committed step ran again: ${name}`);
+      if (attempt !== failed + 1) problems.push(`Attempt ${attempt} was made after ${failed}: ${name}`);
+      const before = keys.get(path) ?? key;
+      if (before !== key) problems.push(`The key of a step changed from ${before} to ${key}: ${name}`);
+      keys.set(path, key);
+      const times = runs.add(name);
+      if (times > 1 + (interruptions.get(name) ?? 0))
+        problems.push(`An attempt was made ${times} times without an interruption: ${name}`);
+      inFlight.set(name, { position, attempt });
+    },
+
+    /** What a killed pass had in flight may be done once more; one that was asked to stop has nothing in flight. */
+    passStopped(killed: boolean): void {
+      for (const [name, { position, attempt }] of inFlight) {
+        if (isSettled(position) || attempt <= failedAt(position)) continue;
+        interruptions.add(name);
+        if (!killed) problems.push(`A pass that was asked to stop left work undone: ${name}`);
+      }
+      inFlight.clear();
+    },
+
+    /** What a poll sees: nothing at first, in one of three forms. */
+    look(path: string, until: number): unknown {
+      const count = looks.add(path);
+      return count < until ? [false, null, undefined][count % 3] : { path };
+    },
+  };
 }

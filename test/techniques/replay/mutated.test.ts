@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Pass } from '../../../src/engine/pass.ts';
-import { seedOfThisRun } from './chance.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import { howToRepeat } from './checks.ts';
 import { checkChanges, mutationKinds } from './mutations.ts';
 import { programs, withDistinctNames } from './program.ts';

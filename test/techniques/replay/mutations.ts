@@ -2,7 +2,7 @@
 
 import type { RecordedCall } from '../../../src/engine/journal.ts';
 import { Counts } from '../../kit/counts.ts';
-import { Chance } from './chance.ts';
+import { hash, type Random, seededRandom } from '../../kit/random.ts';
 import { type Checked, checkEach } from './checks.ts';
 import { live } from './life.ts';
 import { freePlayer } from './players.ts';
@@ -16,20 +16,20 @@ export async function checkChanges(checked: Checked, programs: Iterable<Program>
   /** Changes of what the handler had not come to yet. */
   let harmless = 0;
   const check = async (program: Program, report: (check: string, what: string) => void) => {
-    const chance = new Chance('changes', program.seed);
+    const random = seededRandom(hash('changes', program.seed));
     const world = new World(program.seed);
-    const commits = 1 + chance.below(6);
+    const commits = 1 + random.below(6);
     const isLast = () => world.commits + 1 >= commits;
-    const player = { ...freePlayer(chance), fate: () => (isLast() ? 'unheard' : 'heard') } as const;
+    const player = { ...freePlayer(random), fate: () => (isLast() ? 'unheard' : 'heard') } as const;
     const begun = await live({ ...checked, program, world, player, stopIf: () => world.commits >= commits });
     if (begun.end.type !== 'stopped') return;
 
     for (let n = 0; n < 4; n++) {
-      const mutation = mutated(program, chance);
+      const mutation = mutated(program, random);
       if (!mutation) continue;
       const future = world.copy();
       const onward = (handler: Program) => {
-        const freely = freePlayer(new Chance('onward', chance.below(2 ** 32)), { atCommit: 0.2 });
+        const freely = freePlayer(seededRandom(hash('onward', random.below(2 ** 32))), { atCommit: 0.2 });
         return live({ ...checked, program: handler, world: future, player: freely });
       };
       const isRecorded = mutation.shows(world.recorded.calls);
@@ -60,66 +60,47 @@ export async function checkChanges(checked: Checked, programs: Iterable<Program>
 
 export const mutationKinds = ['added before', 'added beside', 'removed', 'renamed', 'swapped'] as const;
 
-interface Mutation {
-  readonly kind: (typeof mutationKinds)[number];
-  readonly program: Program;
-  /** The calls that are no longer where they were, by the ends of their names. */
-  readonly touched: readonly string[];
-  /** Whether the handler had come that far when this was recorded. */
-  shows(recorded: readonly RecordedCall[]): boolean;
-}
+/** A node, what a new release has instead of it, and the calls that are no longer where they were. */
+type Difference = readonly [old: Node, replacement: Node, ...touched: readonly Node[]];
 
-/** A change of one kind that a new release brings, of one call that has a name. Undefined if the program has none of the kind that is needed. */
-function mutated(program: Program, chance: Chance): Mutation | undefined {
-  const kind = chance.oneOf(mutationKinds);
+/** A change of one kind of one call that has a name. Undefined if the program has no place for one. */
+function mutated(program: Program, random: Random) {
+  const kind = random.oneOf(mutationKinds);
   const nodes = nodesOf(program.root);
-  const by = (old: Node, replacement: Node, ...touched: readonly Node[]): Mutation => {
-    // The names of a program's calls end with the place of their node.
-    const endings = touched.map(({ id }) => `.${id}`);
-    return {
-      kind,
-      program: { ...program, root: replaced(program.root, old, replacement) },
-      touched: endings,
-      shows: (recorded) => recorded.some(({ name }) => name.endsWith(endings[0]!)),
-    };
-  };
-  if (kind === 'renamed' || kind === 'removed') {
-    const named = nodes.filter(hasName);
-    if (named.length === 0) return undefined;
-    const node = chance.oneOf(named);
-    return by(
-      node,
-      kind === 'removed' ? { kind: 'gone', id: node.id } : { ...node, name: `${node.name} anew` },
-      node,
-    );
-  }
-  const places = nodes.filter((node) => 'parts' in node).flatMap((parent) => placesIn(parent, kind));
-  if (places.length === 0) return undefined;
-  const { parent, index } = chance.oneOf(places);
-  const node = parent.parts[index]!;
-  if (kind === 'swapped') {
-    const next = parent.parts[index + 1]!;
-    return by(parent, { ...parent, parts: parent.parts.with(index, next).with(index + 1, node) }, node, next);
-  }
   const id = 1 + Math.max(...nodes.map((one) => one.id));
   const plain = { gives: 'text', failures: 0, attempts: 1, delay: 0, error: 'plain' } as const;
   const added: Node = { kind: 'step', name: 'new', ...plain, id };
-  const position = kind === 'added before' ? index : index + 1;
-  return by(parent, { ...parent, parts: parent.parts.toSpliced(position, 0, added) }, node, added);
+  const possible = nodes.flatMap((node) => differencesAt(node, kind, added));
+  if (possible.length === 0) return undefined;
+  const [old, replacement, ...nodesTouched] = random.oneOf(possible);
+  // The names of a program's calls end with the place of their node.
+  const touched = nodesTouched.map((node) => `.${node.id}`);
+  return {
+    kind,
+    program: { ...program, root: replaced(program.root, old, replacement) },
+    touched,
+    /** Whether the handler had come that far when this was recorded. */
+    shows: (recorded: readonly RecordedCall[]) => recorded.some(({ name }) => name.endsWith(touched[0]!)),
+  };
 }
 
-type Parent = Extract<Node, { parts: readonly Node[] }>;
-
 /** Where a change can be seen for certain once the call that is there was recorded. */
-function placesIn(parent: Parent, kind: 'added before' | 'added beside' | 'swapped') {
-  const inTurn = parent.kind === 'sequence' || parent.kind === 'generator';
-  return parent.parts
-    .map((node, index) => ({ parent, index, node, next: parent.parts[index + 1] }))
-    .filter(({ node, next }) => {
-      if (!hasName(node)) return false;
-      if (kind === 'added beside') return !inTurn;
-      return kind === 'added before' || (next !== undefined && hasName(next));
-    });
+function differencesAt(node: Node, kind: (typeof mutationKinds)[number], added: Node): Difference[] {
+  if (kind === 'removed' && hasName(node)) return [[node, { kind: 'gone', id: node.id }, node]];
+  if (kind === 'renamed' && hasName(node)) return [[node, { ...node, name: `${node.name} anew` }, node]];
+  if (kind === 'removed' || kind === 'renamed' || !('parts' in node)) return [];
+  const { parts } = node;
+  const inTurn = node.kind === 'sequence' || node.kind === 'generator';
+  return parts.flatMap((part, index): Difference[] => {
+    const next = parts[index + 1];
+    if (!hasName(part) || (kind === 'added beside' && inTurn)) return [];
+    if (kind !== 'swapped') {
+      const position = kind === 'added before' ? index : index + 1;
+      return [[node, { ...node, parts: parts.toSpliced(position, 0, added) }, part, added]];
+    }
+    if (!next || !hasName(next)) return [];
+    return [[node, { ...node, parts: parts.with(index, next).with(index + 1, part) }, part, next]];
+  });
 }
 
 function nodesOf(node: Node): Node[] {

@@ -1,7 +1,7 @@
 /** Parks many passes and prints what is left of them. Run with --expose-gc. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { inLanes } from '../../kit/lanes.ts';
-import { onePassOf } from './by-hand.ts';
+import { onePassOf } from './host.ts';
 import { World } from './world.ts';
 
 const passes = 10_000;

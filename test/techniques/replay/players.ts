@@ -1,6 +1,6 @@
 /** Those who decide what takes how long, in what order things happen, and when workers die. */
 import { setTimeout as timer, setImmediate as turnOfTheLoop } from 'node:timers/promises';
-import { Chance, hash } from './chance.ts';
+import { hash, type Random, seededRandom } from '../../kit/random.ts';
 import { calm } from './host.ts';
 import type { Player, Running } from './life.ts';
 import type { Happening, World } from './world.ts';
@@ -28,7 +28,7 @@ const hopeless = 1_000;
  * after every commit lives through the same order as one that is left in peace.
  */
 export function conductor(seed: number, diesAfterEveryCommit: boolean): Player {
-  const chance = new Chance('conductor', seed);
+  const random = seededRandom(hash('conductor', seed));
   const work = new Map<string, () => void>();
 
   const stir = (world: World): boolean => {
@@ -45,7 +45,7 @@ export function conductor(seed: number, diesAfterEveryCommit: boolean): Player {
     polls: false,
     fate: () => (diesAfterEveryCommit ? 'unheard' : 'heard'),
     async pause() {
-      if (chance.of(0.3)) await turnOfTheLoop();
+      if (random.chance(0.3)) await turnOfTheLoop();
     },
     async work(key, act) {
       await new Promise<void>((resolve) => work.set(key, resolve));
@@ -57,7 +57,7 @@ export function conductor(seed: number, diesAfterEveryCommit: boolean): Player {
         await rest(running);
         if (running.isOver()) return work.clear();
         // Left alone, a pass that only waits parks; whether it does must make no difference.
-        const waits = work.size === 0 && chance.of(0.3);
+        const waits = work.size === 0 && random.chance(0.3);
         if (!waits && stir(running.world)) idle = 0;
         else idle++;
         if (idle > 0) await Promise.race([running.over, timer(briefMs)]);
@@ -83,59 +83,48 @@ export interface Dangers {
 }
 
 /** Plays the world at random: everything may take any time, and any number of things may complete at once. */
-export function freePlayer(chance: Chance, { atCommit = 0, between = 0 }: Dangers = {}): Player {
+export function freePlayer(random: Random, { atCommit = 0, between = 0 }: Dangers = {}): Player {
   /** How likely something happens, whenever it might. */
-  const pace = chance.oneOf([0.05, 0.3, 0.9]);
+  const pace = random.oneOf([0.05, 0.3, 0.9]);
 
   const stir = (world: World): boolean => {
     const happenings = world.happenings();
-    if (happenings.length > 0) chance.oneOf(happenings).happen();
+    if (happenings.length > 0) random.oneOf(happenings).happen();
     return happenings.length > 0;
   };
-  const strike = ({ kill, lose, pass }: Running) => chance.oneOf([kill, lose, () => pass.yield()])();
+  /** Waits for a time that is random below a bound. */
+  const waits = {
+    async turns(bound: number): Promise<void> {
+      for (let left = random.below(bound); left > 0; left--) await null;
+    },
+    async immediates(bound: number): Promise<void> {
+      for (let left = 1 + random.below(bound); left > 0; left--) await turnOfTheLoop();
+    },
+    timer: (bound: number): Promise<void> => timer(random.below(bound)),
+  };
+  const strike = ({ kill, lose, pass }: Running) => random.oneOf([kill, lose, () => pass.yield()])();
 
   return {
     polls: true,
-    lingerMs: chance.oneOf([0, 0, 1, 3]),
+    lingerMs: random.oneOf([0, 0, 1, 3]),
     stir,
     work(_, act) {
-      switch (chance.weighted({ atOnce: 3, turns: 5, immediate: 6, timer: 6 })) {
-        case 'atOnce':
-          return act();
-        case 'turns':
-          return turns(chance.below(12)).then(act);
-        case 'immediate':
-          return immediates(1 + chance.below(4)).then(act);
-        case 'timer':
-          return timer(chance.below(3)).then(act);
-      }
+      const wait = random.weighted({ atOnce: 3, turns: 5, immediates: 6, timer: 6 });
+      if (wait === 'atOnce') return act();
+      return waits[wait]({ turns: 12, immediates: 4, timer: 3 }[wait]).then(act);
     },
     pause() {
-      switch (chance.weighted({ turns: 5, immediate: 3, timer: 2 })) {
-        case 'turns':
-          return turns(chance.below(3));
-        case 'immediate':
-          return immediates(1);
-        case 'timer':
-          return timer(chance.below(2));
-      }
+      const wait = random.weighted({ turns: 5, immediates: 3, timer: 2 });
+      return waits[wait]({ turns: 3, immediates: 1, timer: 2 }[wait]);
     },
-    fate: () => (chance.of(atCommit) ? chance.oneOf(['lost', 'unheard', 'unheard']) : 'heard'),
+    fate: () => (random.chance(atCommit) ? random.oneOf(['lost', 'unheard', 'unheard']) : 'heard'),
     async accompany(running) {
       while (!running.isOver()) {
-        await (chance.of(0.7) ? immediates(1 + chance.below(3)) : timer(1));
+        await (random.chance(0.7) ? waits.immediates(3) : timer(1));
         if (running.isOver()) return;
-        if (chance.of(between)) strike(running);
-        else if (chance.of(pace)) stir(running.world);
+        if (random.chance(between)) strike(running);
+        else if (random.chance(pace)) stir(running.world);
       }
     },
   };
-}
-
-async function turns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await null;
-}
-
-async function immediates(count: number): Promise<void> {
-  for (let n = 0; n < count; n++) await turnOfTheLoop();
 }

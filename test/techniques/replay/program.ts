@@ -2,7 +2,7 @@
  * Random handlers, as trees. A tree says what a handler does between and around its calls: everything that plain
  * JavaScript offers to run things beside and after one another, and every call that `task` has.
  */
-import { Chance } from './chance.ts';
+import { hash, type Random, seededRandom } from '../../kit/random.ts';
 
 /** A call on `task`. */
 type Call = ReturnType<typeof randomCall>;
@@ -39,19 +39,17 @@ export interface Program {
 }
 
 export function randomProgram(seed: number, names: Program['names'] = 'equal'): Program {
-  return { seed, names, root: new Growth(new Chance('program', seed), 32).root(5) };
+  return { seed, names, root: growth(seededRandom(hash('program', seed)), 32).root(5) };
 }
 
 export const withDistinctNames = (seed: number): Program => randomProgram(seed, 'distinct');
 
 /** Timers outside steps, each with nothing open beside it. */
 export function withTimers(seed: number): Program {
-  const chance = new Chance('timers', seed);
-  const growth = new Growth(chance, 14);
-  const parts: Node[] = [];
-  for (let n = 0; n < 3; n++)
-    parts.push(growth.node({ kind: 'timer', ms: chance.below(3) }), growth.closed(2));
-  return { seed, names: 'equal', root: growth.node({ kind: 'sequence', parts }) };
+  const random = seededRandom(hash('timers', seed));
+  const { node, closed } = growth(random, 14);
+  const parts = Array.from({ length: 3 }, () => [node({ kind: 'timer', ms: random.below(3) }), closed(2)]);
+  return { seed, names: 'equal', root: node({ kind: 'sequence', parts: parts.flat() }) };
 }
 
 export function* programs(
@@ -62,114 +60,101 @@ export function* programs(
   for (let n = 0; n < count; n++) yield make(firstSeed + n);
 }
 
-function randomCall(chance: Chance) {
-  const kind = chance.weighted({ step: 55, ask: 10, sleep: 9, event: 8, until: 7, subtask: 11 });
-  const timeout: { readonly timeout?: number } = chance.of(0.3) ? { timeout: 1 + chance.below(60) } : {};
+function randomCall(random: Random) {
+  const kind = random.weighted({ step: 55, ask: 10, sleep: 9, event: 8, until: 7, subtask: 11 });
+  const timeout: { readonly timeout?: number } = random.chance(0.3) ? { timeout: 1 + random.below(60) } : {};
   switch (kind) {
     case 'step': {
-      const attempts = chance.of(0.3) ? 2 + chance.below(2) : 1;
+      const attempts = random.chance(0.3) ? 2 + random.below(2) : 1;
       return {
         kind,
-        name: chance.oneOf(['a', 'b', 'c']) as string,
-        gives: chance.oneOf(['nothing', 'null', 'text', 'number', 'list', 'object']),
+        name: random.oneOf(['a', 'b', 'c']) as string,
+        gives: random.oneOf(['nothing', 'null', 'text', 'number', 'list', 'object']),
         /** So many attempts fail before one succeeds. */
-        failures: chance.of(attempts > 1 ? 0.6 : 0.2) ? 1 + chance.below(attempts) : 0,
+        failures: random.chance(attempts > 1 ? 0.6 : 0.2) ? 1 + random.below(attempts) : 0,
         attempts,
-        delay: chance.oneOf([0, 11]) as number,
-        error: chance.oneOf(['plain', 'typed', 'final', 'protocol', 'text', 'not JSON']),
+        delay: random.oneOf([0, 11]) as number,
+        error: random.oneOf(['plain', 'typed', 'final', 'protocol', 'text', 'not JSON']),
       };
     }
     case 'ask': {
-      const form = chance.oneOf(['form', 'slow form', 'url', 'sampling', 'roots']);
-      return { kind, name: chance.oneOf(['p', 'q']) as string, form, ...timeout };
+      const form = random.oneOf(['form', 'slow form', 'url', 'sampling', 'roots']);
+      return { kind, name: random.oneOf(['p', 'q']) as string, form, ...timeout };
     }
     case 'sleep':
-      return { kind, ms: chance.below(60), until: chance.of(0.3) };
+      return { kind, ms: random.below(60), until: random.chance(0.3) };
     case 'event':
-      return { kind, name: chance.oneOf(['x', 'y', 'z']) as string, ...timeout };
+      return { kind, name: random.oneOf(['x', 'y', 'z']) as string, ...timeout };
     case 'until':
-      return { kind, name: chance.oneOf(['a', 'u']) as string, looks: 1 + chance.below(3), ...timeout };
+      return { kind, name: random.oneOf(['a', 'u']) as string, looks: 1 + random.below(3), ...timeout };
     case 'subtask':
-      return { kind, next: chance.oneOf(['result', 'result', 'two results', 'cancel', 'nothing']) };
+      return { kind, next: random.oneOf(['result', 'result', 'two results', 'cancel', 'nothing']) };
   }
 }
 
-function randomPure(chance: Chance) {
+function randomPure(random: Random) {
   return {
     kind: 'pure' as const,
-    how: chance.oneOf(['await', 'thenable', 'tick', 'microtask', 'nested', 'stream', 'web stream']),
-    turns: chance.of(0.3) ? chance.below(40) : 1 + chance.below(5),
+    how: random.oneOf(['await', 'thenable', 'tick', 'microtask', 'nested', 'stream', 'web stream']),
+    turns: random.chance(0.3) ? random.below(40) : 1 + random.below(5),
   };
 }
 
-class Growth {
-  readonly #chance: Chance;
-  /** Nodes that may still grow. */
-  #budget: number;
-  #ids = 0;
+/** Grows trees of so many nodes at most. */
+function growth(random: Random, budget: number) {
+  let left = budget;
+  let ids = 0;
+  const node = (one: Leaf | Branch): Node => ({ ...one, id: ids++ });
+  const several = (part: () => Node) => Array.from({ length: 2 + random.below(3) }, part);
 
-  constructor(chance: Chance, budget: number) {
-    this.#chance = chance;
-    this.#budget = budget;
-  }
+  const root = (depth: number): Node => node(branch(() => any(depth - 1)));
 
-  node(node: Leaf | Branch): Node {
-    return { ...node, id: this.#ids++ };
-  }
+  const any = (depth: number): Node => {
+    if (left-- <= 0) return node({ kind: 'pure', how: 'await', turns: 1 });
+    return depth === 0 || random.chance(0.2) ? node(leaf()) : root(depth);
+  };
 
-  root(depth: number): Node {
-    return this.node(this.#branch(() => this.#any(depth - 1)));
-  }
+  const leaf = (): Leaf => {
+    const kind = random.weighted({ call: 78, pure: 14, now: 2, throw: 4, return: 2 });
+    if (kind === 'call') return randomCall(random);
+    return kind === 'pure' ? randomPure(random) : { kind };
+  };
 
-  /** Leaves nothing open when it is over: no losers of a race, nothing that dangles, no event that came too late. */
-  closed(depth: number): Node {
-    const part = () => this.closed(depth - 1);
-    const kind = depth === 0 || this.#budget-- <= 0 ? 'leaf' : this.#chance.oneOf(['leaf', 'many', 'try']);
-    if (kind === 'many') return this.node({ kind: 'allSettled', parts: this.#several(part) });
-    if (kind === 'try') return this.node({ kind: 'try', body: part(), rescue: part() });
-    const leaf = randomCall(this.#chance);
-    if (leaf.kind === 'subtask') return this.node({ ...leaf, next: 'result' });
-    return this.node(leaf.kind === 'event' ? { kind: 'event', name: leaf.name } : leaf);
-  }
-
-  #any(depth: number): Node {
-    if (this.#budget-- <= 0) return this.node({ kind: 'pure', how: 'await', turns: 1 });
-    return depth === 0 || this.#chance.of(0.2) ? this.node(this.#leaf()) : this.root(depth);
-  }
-
-  #leaf(): Leaf {
-    const kind = this.#chance.weighted({ call: 78, pure: 14, now: 2, throw: 4, return: 2 });
-    if (kind === 'call') return randomCall(this.#chance);
-    return kind === 'pure' ? randomPure(this.#chance) : { kind };
-  }
-
-  #branch(part: () => Node): Branch {
-    const chance = this.#chance;
+  const branch = (part: () => Node): Branch => {
     const inParts = { sequence: 26, all: 8, allSettled: 8, race: 8, any: 8 };
-    const kind = chance.weighted({ ...inParts, loop: 9, try: 15, dangle: 5, generator: 6, if: 7 });
+    const kind = random.weighted({ ...inParts, loop: 9, try: 15, dangle: 5, generator: 6, if: 7 });
     switch (kind) {
       case 'loop': {
         const body = part();
         // Some journals are longer than what is replayed in one turn of the event loop.
-        const isLong = body.kind === 'step' && chance.of(0.05);
-        const times = isLong ? 60 + chance.below(60) : 2 + chance.below(2);
-        return { kind, times, together: chance.of(0.5), body };
+        const isLong = body.kind === 'step' && random.chance(0.05);
+        const times = isLong ? 60 + random.below(60) : 2 + random.below(2);
+        return { kind, times, together: random.chance(0.5), body };
       }
       case 'try': {
         const body = part();
-        const rescue = chance.of(0.7) && { rescue: part() };
-        return { kind, body, ...rescue, ...(chance.of(0.5) && { finally: part() }) };
+        const rescue = random.chance(0.7) && { rescue: part() };
+        return { kind, body, ...rescue, ...(random.chance(0.5) && { finally: part() }) };
       }
       case 'dangle':
         return { kind, body: part() };
       case 'if':
         return { kind, condition: part(), yes: part(), no: part() };
       default:
-        return { kind, parts: this.#several(part) };
+        return { kind, parts: several(part) };
     }
-  }
+  };
 
-  #several(part: () => Node): Node[] {
-    return Array.from({ length: 2 + this.#chance.below(3) }, part);
-  }
+  /** Leaves nothing open when it is over: no losers of a race, nothing that dangles, no event that came too late. */
+  const closed = (depth: number): Node => {
+    const part = () => closed(depth - 1);
+    const kind = depth === 0 || left-- <= 0 ? 'leaf' : random.oneOf(['leaf', 'many', 'try']);
+    if (kind === 'many') return node({ kind: 'allSettled', parts: several(part) });
+    if (kind === 'try') return node({ kind: 'try', body: part(), rescue: part() });
+    const call = randomCall(random);
+    if (call.kind === 'subtask') return node({ ...call, next: 'result' });
+    return node(call.kind === 'event' ? { kind: 'event', name: call.name } : call);
+  };
+
+  return { node, root, closed };
 }

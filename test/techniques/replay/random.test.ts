@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Pass } from '../../../src/engine/pass.ts';
-import { seedOfThisRun } from './chance.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import { allKinds, checkLives, summary } from './checks.ts';
 import { programs, withTimers } from './program.ts';
 

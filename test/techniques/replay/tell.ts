@@ -5,15 +5,16 @@
  */
 import { Readable } from 'node:stream';
 import { ReadableStream } from 'node:stream/web';
+import { isDeepStrictEqual } from 'node:util';
 import type { StepContext } from '../../../src/engine/call.ts';
 import type { TaskContext } from '../../../src/engine/context.ts';
-import { ProtocolError } from '../../../src/engine/recorded-error.ts';
+import { ProtocolError, TerminalError } from '../../../src/engine/recorded-error.ts';
 import type { Schema } from '../../../src/engine/schema.ts';
 import { type DurableTool, durableTool } from '../../../src/engine/tool.ts';
+import { HoldfastError } from '../../../src/model/errors.ts';
 import type { TaskId } from '../../../src/model/task.ts';
-import { hash } from './chance.ts';
+import { hash } from '../../kit/random.ts';
 import type { Node, Program, Pure } from './program.ts';
-import { fails, givenBy, isFailureOf, type Step, text } from './step-ends.ts';
 
 /** How a handler ended, and everything that it noticed on the way. */
 export interface Story {
@@ -33,6 +34,7 @@ export class Threw extends Error {
   }
 }
 
+type Step = Extract<Node, { kind: 'step' }>;
 type Some<K extends Node['kind']> = Extract<Node, { kind: K }>;
 
 /** What steps and polls do, and who answers: the part of a handler that is not pure. */
@@ -125,25 +127,27 @@ export async function tell({ names, root }: Program, task: TaskContext, effects:
     }
   };
 
-  async function* generate(parts: readonly Node[], path: string): AsyncGenerator<number> {
-    try {
-      for (const part of parts) yield await run(part, path);
-    } finally {
-      note(`${path} closed`);
-    }
-  }
-
   /** The value is a number that depends on everything below the node. */
   const run = async (node: Node, above: string): Promise<number> => {
     const path = `${above}.${node.id}`;
     effects.begins?.();
-    const inTurn = async (nodes: readonly Node[], paths: (index: number) => string = () => path) => {
-      let sum = 0;
-      for (const [index, part] of nodes.entries()) sum += await run(part, paths(index));
-      return sum;
-    };
-    const together = (nodes: readonly Node[], paths: (index: number) => string = () => path) =>
-      nodes.map((part, index) => run(part, paths(index)));
+    const again = (body: Node) => (_: unknown, round: number) => () => run(body, `${path}#${round}`);
+    /** What it runs one after the other, or side by side. */
+    const branches =
+      node.kind === 'loop'
+        ? Array.from({ length: node.times }, again(node.body))
+        : 'parts' in node
+          ? node.parts.map((part) => () => run(part, path))
+          : [];
+    const together = () => branches.map((branch) => branch());
+    async function* generate(): AsyncGenerator<number> {
+      try {
+        for (const branch of branches) yield await branch();
+      } finally {
+        note(`${path} closed`);
+      }
+    }
+    let sum = 0;
     switch (node.kind) {
       case 'pure':
         await pureWait(node);
@@ -163,24 +167,27 @@ export async function tell({ names, root }: Program, task: TaskContext, effects:
       case 'gone':
         return 0;
       case 'sequence':
-        return inTurn(node.parts);
       case 'all':
-        return total(await Promise.all(together(node.parts)));
+      case 'loop':
+        if (node.kind === 'all' || (node.kind === 'loop' && node.together))
+          return total(await Promise.all(together()));
+        for (const branch of branches) sum += await branch();
+        return sum;
+      case 'generator':
+        for await (const value of generate()) {
+          sum += value;
+          if (value % 7 === 3) break;
+        }
+        return sum;
       case 'allSettled': {
-        const ends = await Promise.allSettled(together(node.parts));
+        const ends = await Promise.allSettled(together());
         return total(ends.map((end) => (end.status === 'fulfilled' ? end.value : 5)));
       }
       case 'race':
       case 'any': {
-        const branches = together(node.parts);
-        const first = await (node.kind === 'race' ? Promise.race(branches) : Promise.any(branches));
+        const first = await (node.kind === 'race' ? Promise.race(together()) : Promise.any(together()));
         note(`${path} won by ${first}`);
         return first;
-      }
-      case 'loop': {
-        const rounds = Array<Node>(node.times).fill(node.body);
-        const paths = (round: number) => `${path}#${round}`;
-        return node.together ? total(await Promise.all(together(rounds, paths))) : inTurn(rounds, paths);
       }
       case 'try':
         try {
@@ -199,14 +206,6 @@ export async function tell({ names, root }: Program, task: TaskContext, effects:
           (error) => note(`${path} threw ${text(error)}`),
         );
         return 2;
-      case 'generator': {
-        let sum = 0;
-        for await (const value of generate(node.parts, path)) {
-          sum += value;
-          if (value % 7 === 3) break;
-        }
-        return sum;
-      }
       case 'if': {
         const value = await run(node.condition, path);
         return run((value + log.length) % 2 === 0 ? node.yes : node.no, path);
@@ -286,4 +285,57 @@ function total(numbers: readonly number[]): number {
 function spoil(value: unknown): void {
   if (Array.isArray(value)) value.push('spoilt');
   else if (typeof value === 'object' && value !== null) Object.assign(value, { spoilt: true });
+}
+
+// --- How steps end: with values and errors that tell which step they came from ----------------------------
+
+const values: Readonly<Record<Step['gives'], (path: string) => unknown>> = {
+  nothing: () => undefined,
+  null: () => null,
+  text: (path) => path,
+  number: (path) => hash(path),
+  list: (path) => [path, hash(path), null],
+  object: (path) => ({ path, more: { list: [true, path] } }),
+};
+
+/** What a failing attempt throws, or returns although it is not JSON. */
+const errors: Readonly<Record<Step['error'], (path: string) => unknown>> = {
+  plain: (path) => new Error(path),
+  typed: (path) => new TypeError(path),
+  final: (path) => new TerminalError(path),
+  protocol: (path) => new ProtocolError(-32_000, path, { path }),
+  text: (path) => path,
+  'not JSON': (path) => ({ path, big: 1n }),
+};
+
+/** What the step gives, if it succeeds. */
+function givenBy({ gives }: Step, path: string): unknown {
+  return values[gives](path);
+}
+
+/** Lets one attempt at a step end as the program says. */
+export function endOf(step: Step, path: string, attempt: number): unknown {
+  if (attempt > step.failures) return givenBy(step, path);
+  const error = errors[step.error](path);
+  if (step.error === 'not JSON') return error;
+  throw error;
+}
+
+/** Whether its last attempt fails. */
+function fails({ failures, attempts, error }: Step): boolean {
+  return failures > 0 && (failures >= attempts || error === 'final' || error === 'not JSON');
+}
+
+/** Whether this is the very error that the handler must get: of a class that it can tell apart, if we made that. */
+function isFailureOf({ error }: Step, path: string, thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  if (error === 'not JSON') return thrown.name === 'NotJson' && thrown.message.includes('"big"');
+  const made = error === 'text' ? new Error(path) : (errors[error](path) as Error);
+  const isOurs = made instanceof HoldfastError;
+  return text(thrown) === text(made) && (!isOurs || isDeepStrictEqual(thrown, made));
+}
+
+function text(value: unknown): string {
+  if (value instanceof Error) return `${value.name} ${value.message}`;
+  return JSON.stringify(value) ?? 'nothing';
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
-import { seedOfThisRun } from './chance.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import type { Problem } from './checks.ts';
 import { type Weakness, weakenedPass, weaknesses } from './weakened.ts';
 

@@ -9,14 +9,13 @@ import { createTasks, durableTool, type TaskId } from '../../../src/index.ts';
 import { openInputs } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { ManualClock } from '../../../src/testing.ts';
-import { replayOf } from './by-hand.ts';
-import { Chance, seedOfThisRun } from './chance.ts';
+import { hash, seededRandom, seedOfThisRun } from '../../kit/random.ts';
 import { howToRepeat } from './checks.ts';
+import { replayOf } from './host.ts';
 import { mortalDatabase } from './mortal-database.ts';
 import { freePlayer } from './players.ts';
 import { randomProgram } from './program.ts';
-import { endOf } from './step-ends.ts';
-import { type Effects, subtaskTool, Threw, tell, wrong } from './tell.ts';
+import { type Effects, endOf, subtaskTool, Threw, tell, wrong } from './tell.ts';
 import { someAnswer } from './world.ts';
 
 const seed = seedOfThisRun();
@@ -31,8 +30,8 @@ test('random handlers on a real store survive workers that die at random, and re
   timeout: 240_000,
 }, async () => {
   console.log(howToRepeat(seed));
-  const chance = new Chance('worker', seed);
-  const player = freePlayer(chance);
+  const random = seededRandom(hash('worker', seed));
+  const player = freePlayer(random);
   const clock = new ManualClock();
   const database = await openSqlite('memory:', { clock });
   const problems: string[] = [];
@@ -55,7 +54,7 @@ test('random handlers on a real store survive workers that die at random, and re
         if (settled.has(key)) problems.push(`A committed step ran again: ${path} of ${task.id}`);
         return player.work(path, () => endOf(step, path, attempt));
       },
-      look: (path) => player.work(path, () => (chance.of(0.5) ? { path } : false)),
+      look: (path) => player.work(path, () => (random.chance(0.5) ? { path } : false)),
       expects: (event) => expected.push([task.id, event]),
       ordinalOf(id) {
         if (!started.includes(id)) started.push(id);
@@ -78,7 +77,7 @@ test('random handlers on a real store survive workers that die at random, and re
   const tools = [tool, subtaskTool];
   const tasks = createTasks({ store: database, tools, clock });
   const worker = () => {
-    const mortal = mortalDatabase(database, 5 + chance.below(longestLife - 5), remember);
+    const mortal = mortalDatabase(database, 5 + random.below(longestLife - 5), remember);
     const settings = { ...workerDefaults, concurrency: atOnce, leaseMs, lingerMs: 0 };
     return { mortal, worker: new Worker(mortal, clock, tools, settings) };
   };
@@ -100,16 +99,16 @@ test('random handlers on a real store survive workers that die at random, and re
         clock.advance(1_000);
         await pause(1);
       }
-    } else if (chance.of(0.02)) {
+    } else if (random.chance(0.02)) {
       await current.worker.stop();
       current = worker();
     }
-    clock.advance(chance.below(5));
+    clock.advance(random.below(5));
     for (const [id, event] of expected.splice(0)) await tasks.complete(id, event, { event }).catch(() => {});
     for (const [id, program] of living) {
       const task = (await tasks.get(id))!;
-      for (const { key, request } of chance.of(0.3) ? openInputs(task) : [])
-        await tasks.answer(id, { [key]: someAnswer(request, chance.below(1_000)) });
+      for (const { key, request } of random.chance(0.3) ? openInputs(task) : [])
+        await tasks.answer(id, { [key]: someAnswer(request, random.below(1_000)) });
       if (task.phase !== 'done') continue;
       living.delete(id);
       passes += task.epoch;

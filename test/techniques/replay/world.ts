@@ -13,7 +13,7 @@ import type { Json } from '../../../src/model/json.ts';
 import type { Failed, Outcome } from '../../../src/model/outcome.ts';
 import { type ActiveTask, openInputs, type Task, type TaskId } from '../../../src/model/task.ts';
 import { aTask } from '../../../src/testing/fixtures.ts';
-import { hash } from './chance.ts';
+import { hash } from '../../kit/random.ts';
 
 /** Something that may happen next, from outside. Its name is the same whenever the same thing may happen. */
 export interface Happening {
@@ -203,17 +203,15 @@ function copied<T>(value: T): T {
   return JSON.parse(JSON.stringify(value));
 }
 
-export function someAnswer(request: InputRequest, number: number): InputResponse {
-  switch (request.kind) {
-    case 'form':
-      return number % 3 === 0 ? { action: 'decline' } : { action: 'accept', content: { n: number % 50 } };
-    case 'url':
-      return { action: number % 2 === 0 ? 'accept' : 'cancel' };
-    case 'sampling':
-      return { role: 'assistant', model: 'm', content: { type: 'text', text: `${number}` } };
-    case 'roots':
-      return { roots: [{ uri: `file:///${number}` }] };
-  }
+const answers: Readonly<Record<InputRequest['kind'], (number: number) => InputResponse>> = {
+  form: (n) => (n % 3 === 0 ? { action: 'decline' } : { action: 'accept', content: { n: n % 50 } }),
+  url: (n) => ({ action: n % 2 === 0 ? 'accept' : 'cancel' }),
+  sampling: (n) => ({ role: 'assistant', model: 'm', content: { type: 'text', text: `${n}` } }),
+  roots: (n) => ({ roots: [{ uri: `file:///${n}` }] }),
+};
+
+export function someAnswer({ kind }: InputRequest, number: number): InputResponse {
+  return answers[kind](number);
 }
 
 function someOutcome(ordinal: number, number: number): Outcome {

@@ -4,7 +4,7 @@ import type { Outcome, WorkOptions } from '../../../src/index.ts';
 import { until } from '../../kit/until.ts';
 import { assertsBounds, expectWithin } from '../../kit/within.ts';
 import { Scene, type StoreName, type Worker } from './scene.ts';
-import { Supervisor } from './supervisor.ts';
+import { supervise } from './supervisor.ts';
 
 export interface PoisonLane {
   readonly work: WorkOptions;
@@ -36,7 +36,7 @@ export function poisonTests(store: StoreName, lane: PoisonLane): void {
       const [deadly] = await scene.create('deadly');
       const good = await scene.create('steady', 2);
       const [blocking] = await scene.create('blocking');
-      const supervisor = new Supervisor(scene, 1, blockedMs);
+      const supervisor = supervise(scene, 1, blockedMs);
       try {
         const outcomes = await scene.outcomes([deadly!, blocking!, ...good], endsWithinMs);
         for (const id of good) expect(outcomes.get(id)).toMatchObject({ kind: 'result', isError: false });
@@ -50,7 +50,7 @@ export function poisonTests(store: StoreName, lane: PoisonLane): void {
         expect([...(await scene.returned(later)).values()]).not.toContain(undefined);
 
         supervisor.stop();
-        const [worker] = supervisor.workers;
+        const [worker] = supervisor.workers();
         expectWithin(graceMs + closingMs, await closingTime(worker!));
       } finally {
         supervisor.stop();
@@ -78,9 +78,9 @@ export function poisonTests(store: StoreName, lane: PoisonLane): void {
       'of three workers a %s task takes down at most one at a time',
       async (bad) => {
         await using scene = await Scene.on(store, settings);
-        const supervisor = new Supervisor(scene, 3, blockedMs);
+        const supervisor = supervise(scene, 3, blockedMs);
         try {
-          await Promise.all(supervisor.workers.map(({ ready }) => ready));
+          await Promise.all(supervisor.workers().map(({ ready }) => ready));
           const [id] = await scene.create(bad);
           const good = await scene.create('steady', 6);
           const outcomes = await scene.outcomes([id!, ...good], endsWithinMs);
@@ -88,7 +88,7 @@ export function poisonTests(store: StoreName, lane: PoisonLane): void {
           for (const [index, { at }] of begun.slice(1).entries())
             expect(at - begun[index]!.at).toBeGreaterThan(restMs);
           // Whether a process is back after the rest depends on the machine.
-          if (assertsBounds) expect(supervisor.overlaps).toEqual([]);
+          if (assertsBounds) expect(supervisor.overlaps()).toEqual([]);
           expect(outcomes.get(id!)).toMatchObject({ kind: 'failure' });
           for (const one of good) expect(outcomes.get(one)).toMatchObject({ kind: 'result', isError: false });
         } finally {
@@ -102,8 +102,7 @@ export function poisonTests(store: StoreName, lane: PoisonLane): void {
 /** What `close` takes in a worker, in milliseconds. */
 async function closingTime(worker: Worker): Promise<number> {
   await worker.ready;
-  worker.tell({ order: 'close' });
-  return worker.closed;
+  return worker.do('close');
 }
 
 function messageOf(outcome: Outcome | undefined): string {

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openStore } from '../../../scripts/chaos/cluster/store.ts';
 import { createTasks, type LogEntry, type Outcome, type TaskId, type Tasks } from '../../../src/index.ts';
-import { Child } from '../../kit/child.ts';
+import { Commanded } from '../../kit/child.ts';
 import { temporaryFolder } from '../../kit/lifetime.ts';
 import { until } from '../../kit/until.ts';
 import { freshDatabase } from '../../postgres/database.ts';
 import { type Returned, readLines, releaseFile, type StepLine } from './step-lines.ts';
 import { stallTools } from './tools.ts';
-import type { Order, Said, WorkerSettings } from './worker.ts';
+import type { Commands, Said, WorkerSettings } from './worker.ts';
 
 export type StoreName = 'SQLite' | 'Postgres';
 export type SceneSettings = Pick<WorkerSettings, 'work' | 'deathsAllowed' | 'clockMs'>;
@@ -20,25 +20,18 @@ const preload = import.meta.resolve('../chaos/movable-clock.ts');
 const patienceMs = 60_000;
 const mostHeld = 60;
 
-export class Worker extends Child<Said> {
+export class Worker extends Commanded<Commands, Said> {
   readonly log: LogEntry[] = [];
   readonly #ready = Promise.withResolvers<void>();
-  readonly #closed = Promise.withResolvers<number>();
   readonly ready = this.#ready.promise;
-  readonly closed = this.#closed.promise;
 
   constructor(settings: WorkerSettings, heard: (said: Said) => void = () => {}) {
     const hear = (said: Said) => {
       if (said.kind === 'ready') this.#ready.resolve();
-      if (said.kind === 'closed') this.#closed.resolve(said.ms);
       if (said.kind === 'log') this.log.push(said.entry);
       heard(said);
     };
     super('techniques/stalls/worker.ts', settings, hear, { imports: [preload] });
-  }
-
-  override tell(order: Order): void {
-    super.tell(order);
   }
 
   /** Stops the process with SIGSTOP for so long. */
@@ -50,12 +43,8 @@ export class Worker extends Child<Said> {
 
   /** Stops its event loop for so long, and nothing else of the process. */
   async blockFor(ms: number): Promise<void> {
-    this.tell({ order: 'block', ms });
+    void this.do('block', ms);
     await pause(ms);
-  }
-
-  moveClock(ms: number): void {
-    this.tell({ order: 'clock', ms });
   }
 }
 
@@ -63,26 +52,23 @@ export class Scene implements AsyncDisposable {
   readonly tasks: Tasks;
   readonly tools: ReturnType<typeof stallTools>;
   readonly workers: Worker[] = [];
-  readonly #folder: string;
-  readonly #store: string;
-  readonly #settings: SceneSettings;
+  readonly #settings: WorkerSettings;
   readonly #remove: () => Promise<void>;
 
-  private constructor(folder: string, store: string, settings: SceneSettings, remove: () => Promise<void>) {
-    this.#folder = folder;
-    this.#store = store;
+  private constructor(settings: WorkerSettings, remove: () => Promise<void>) {
     this.#settings = settings;
     this.#remove = remove;
-    this.tools = stallTools(this.#toolSettings);
-    this.tasks = createTasks({ store: () => openStore(store), tools: Object.values(this.tools) });
+    this.tools = stallTools(settings);
+    this.tasks = createTasks({ store: () => openStore(settings.store), tools: Object.values(this.tools) });
   }
 
   static async on(name: StoreName, settings: SceneSettings): Promise<Scene> {
-    const folder = temporaryFolder();
-    mkdirSync(join(folder, 'steps'));
+    const base = temporaryFolder();
+    const folder = join(base, 'steps');
+    mkdirSync(folder);
     const database = name === 'Postgres' ? await freshDatabase() : undefined;
-    const store = database?.url ?? `sqlite:${join(folder, 'tasks.db')}`;
-    return new Scene(folder, store, settings, async () => database?.remove());
+    const store = database?.url ?? `sqlite:${join(base, 'tasks.db')}`;
+    return new Scene({ ...settings, folder, store }, async () => database?.remove());
   }
 
   /** Starts so many workers, and resolves when all of them work. */
@@ -93,8 +79,7 @@ export class Scene implements AsyncDisposable {
   }
 
   worker(heard?: (said: Said) => void, more: Partial<SceneSettings> = {}): Worker {
-    const settings = { ...this.#toolSettings, ...this.#settings, ...more, store: this.#store };
-    const worker = new Worker(settings, heard);
+    const worker = new Worker({ ...this.#settings, ...more }, heard);
     this.workers.push(worker);
     return worker;
   }
@@ -120,11 +105,11 @@ export class Scene implements AsyncDisposable {
 
   /** Lets the steps of `hold` end. */
   release(): void {
-    writeFileSync(releaseFile(join(this.#folder, 'steps')), '');
+    writeFileSync(releaseFile(this.#settings.folder), '');
   }
 
   lines(): StepLine[] {
-    return readLines(join(this.#folder, 'steps'));
+    return readLines(this.#settings.folder);
   }
 
   /** How each task ended; undefined for one that is not done in time. */
@@ -135,8 +120,8 @@ export class Scene implements AsyncDisposable {
   }
 
   /** What each task returned; undefined for one that did not end with a result in time. */
-  async returned(ids: readonly TaskId[], withinMs = patienceMs): Promise<Map<TaskId, Returned | undefined>> {
-    const outcomes = await this.outcomes(ids, withinMs);
+  async returned(ids: readonly TaskId[]): Promise<Map<TaskId, Returned | undefined>> {
+    const outcomes = await this.outcomes(ids);
     return new Map([...outcomes].map(([id, outcome]) => [id, returnedIn(outcome)]));
   }
 
@@ -155,11 +140,6 @@ export class Scene implements AsyncDisposable {
     await Promise.all(this.workers.map((worker) => worker.kill()));
     await this.tasks.close();
     await this.#remove();
-  }
-
-  get #toolSettings() {
-    const { deathsAllowed } = this.#settings;
-    return { folder: join(this.#folder, 'steps'), ...(deathsAllowed !== undefined && { deathsAllowed }) };
   }
 }
 

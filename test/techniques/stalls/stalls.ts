@@ -20,8 +20,6 @@ export interface Lane {
 
 const hourMs = 3_600_000;
 const crew = 3;
-/** How soon tasks end that nothing holds up; generous, because the machine may be busy. */
-const soonMs = 60_000;
 
 /**
  * Between stalls, in leases. A stall puts the timers of a process in step, so the pause after it decides which of them
@@ -53,7 +51,7 @@ export function stallTests(
     title: `${list.map((hours) => `${hours > 0 ? '+' : ''}${hours}`).join(', ')} h`,
     jump: async (workers: readonly Worker[]) => {
       for (const hours of list) {
-        for (const worker of workers) worker.moveClock(hours * hourMs);
+        for (const worker of workers) void worker.do('moveClock', hours * hourMs);
         await pause(1.5 * leaseMs);
       }
     },
@@ -62,71 +60,52 @@ export function stallTests(
   const severalLeases = () => pause(3.5 * leaseMs);
 
   describe(`on ${store}`, { timeout }, () => {
+    /** Workers hold tasks, something happens to the workers, and several leases later all is judged. */
+    const happens = (
+      title: string,
+      size: number,
+      act: (workers: readonly Worker[]) => Promise<void>,
+      judge: (scene: Scene, held: readonly TaskId[], first: Worker) => Promise<void> = expectAllKept,
+    ) =>
+      test(title, async () => {
+        await using scene = await Scene.on(store, { work });
+        const workers = await scene.start(size);
+        const held = await (size === 1 ? holdSeveral(scene) : scene.holdOneInEach(workers));
+        await act(workers);
+        await severalLeases();
+        await judge(scene, held, workers[0]!);
+      });
+
     describe('a worker that is alone', () => {
       for (const { title, stall } of stalls)
-        test(`and ${title} keeps its steps and its claims`, async () => {
-          await using scene = await Scene.on(store, { work });
-          const [worker] = await scene.start(1);
-          const held = await holdSeveral(scene);
-          await stall(worker!);
-          await severalLeases();
-          await expectAllKept(scene, held);
-        });
-
+        happens(`and ${title} keeps its steps and its claims`, 1, ([only]) => stall(only!));
       for (const { title, jump } of moves)
-        test(`and whose clock is off by ${title} keeps its steps and its claims`, async () => {
-          await using scene = await Scene.on(store, { work });
-          const workers = await scene.start(1);
-          const held = await holdSeveral(scene);
-          await jump(workers);
-          await severalLeases();
-          await expectAllKept(scene, held);
-        });
+        happens(`and whose clock is off by ${title} keeps its steps and its claims`, 1, jump);
     });
 
     if (isBrief) return;
 
     describe('of three workers', () => {
-      for (const { title, stall } of stalls)
-        test(`one ${title}: the others take no task but its own`, async () => {
-          await using scene = await Scene.on(store, { work });
-          const workers = await scene.start(crew);
-          const held = await scene.holdOneInEach(workers);
-          await stall(workers[0]!);
-          await severalLeases();
-          await expectTakenOnlyFrom(scene, held, workers[0]!);
-        });
-
-      for (const { title, jump } of moves)
-        test(`one whose clock is off by ${title} takes no task and loses none`, async () => {
-          await using scene = await Scene.on(store, { work });
-          const workers = await scene.start(crew);
-          const held = await scene.holdOneInEach(workers);
-          await jump(workers.slice(0, 1));
-          await severalLeases();
-          await expectAllKept(scene, held);
-        });
-
-      for (const { title, jump } of moves)
-        test(`each keeps its tasks when the clocks of all are off by ${title}`, async () => {
-          await using scene = await Scene.on(store, { work });
-          const workers = await scene.start(crew);
-          const held = await scene.holdOneInEach(workers);
-          await jump(workers);
-          await severalLeases();
-          await expectAllKept(scene, held);
-        });
+      for (const { title, stall } of stalls) {
+        const first = ([worker]: readonly Worker[]) => stall(worker!);
+        happens(`one ${title}: the others take no task but its own`, crew, first, expectTakenOnlyFrom);
+      }
+      for (const { title, jump } of moves) {
+        const first = (workers: readonly Worker[]) => jump(workers.slice(0, 1));
+        happens(`one whose clock is off by ${title} takes no task and loses none`, crew, first);
+        happens(`each keeps its tasks when the clocks of all are off by ${title}`, crew, jump);
+      }
     });
 
     test('a worker whose clock is behind by an hour runs tasks that are ready at once', async () => {
       await using scene = await Scene.on(store, { work });
       const ready = await scene.create('quick', 3);
       const [worker] = await scene.start(1, { clockMs: -hourMs });
-      const first = await scene.returned(ready, soonMs);
+      const first = await scene.returned(ready);
       expect(stepProblems(scene.lines(), first)).toEqual([]);
-      worker!.moveClock(-2 * hourMs);
+      await worker!.do('moveClock', -2 * hourMs);
       const later = await scene.create('quick', 3);
-      const returned = await scene.returned(later, soonMs);
+      const returned = await scene.returned(later);
       expect(stepProblems(scene.lines(), returned)).toEqual([]);
     });
   });
@@ -147,9 +126,9 @@ async function expectAllKept(scene: Scene, held: readonly TaskId[]): Promise<voi
 
 async function expectTakenOnlyFrom(scene: Scene, held: readonly TaskId[], stalled?: Worker): Promise<void> {
   const later = await scene.create('quick', 2);
-  const created = await scene.returned(later, soonMs);
+  const created = await scene.returned(later);
   scene.release();
-  const returned = await scene.returned(held, soonMs);
+  const returned = await scene.returned(held);
   const lines = scene.lines();
   const pids = new Set(stalled ? [stalled.pid] : []);
   expect(stepProblems(lines, new Map([...created, ...returned]), pids)).toEqual([]);

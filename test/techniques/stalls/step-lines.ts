@@ -1,5 +1,5 @@
 /** What steps write outside the store when they begin and end: the evidence of the tests in this folder. */
-import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TaskId } from '../../../src/index.ts';
 
@@ -31,10 +31,6 @@ export function readLines(folder: string): StepLine[] {
 /** Steps that hold their task end when this file is there. */
 export function releaseFile(folder: string): string {
   return join(folder, 'released');
-}
-
-export function isReleased(folder: string): boolean {
-  return existsSync(releaseFile(folder));
 }
 
 /** What a task returned: the pass whose attempt at the step was committed. */

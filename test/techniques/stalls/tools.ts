@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type DurableTool, durableTool } from '../../../src/index.ts';
-import { isReleased, writeLine } from './step-lines.ts';
+import { releaseFile, writeLine } from './step-lines.ts';
 
 export interface ToolSettings {
   /** Where steps write their lines. */
@@ -28,7 +29,7 @@ export function stallTools({ folder, deathsAllowed }: ToolSettings) {
   return {
     /** Runs until it is released. */
     hold: tool('hold', async () => {
-      while (!isReleased(folder)) await pause(50);
+      while (!existsSync(releaseFile(folder))) await pause(50);
     }),
     quick: tool('quick', () => {}),
     steady: tool('steady', () => pause(2_000)),

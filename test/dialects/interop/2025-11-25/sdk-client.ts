@@ -1,5 +1,5 @@
 /**
- * The client of the SDK's first generation (`@modelcontextprotocol/sdk`), which has the tasks of 2025-11-25 under
+ * The client of the SDK's first generation (`@modelcontextprotocol/sdk` 1.x), which has the tasks of 2025-11-25 under
  * `experimental.tasks`, on any transport.
  */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -26,20 +26,14 @@ export interface Question {
   readonly signal: AbortSignal;
 }
 
-export interface SdkClient extends AsyncDisposable {
-  readonly client: Client;
-  readonly tasks: Client['experimental']['tasks'];
-  readonly asked: readonly Question[];
-  readonly sent: readonly JSONRPCMessage[];
-  readonly received: readonly JSONRPCMessage[];
-}
-
 export type Answer = (question: Question) => ElicitResult | Promise<ElicitResult>;
+export type SdkClient = Awaited<ReturnType<typeof connectSdkClient>>;
+type Input = Record<string, unknown>;
 
 const yes: Answer = () => ({ action: 'accept', content: { confirm: true } });
 
 /** Answers yes to everything, unless told otherwise; its model says nothing but "tides". */
-export async function connectSdkClient(transport: object, answer: Answer = yes): Promise<SdkClient> {
+export async function connectSdkClient(transport: object, answer: Answer = yes) {
   const client = new Client(
     { name: 'holdfast-interop', version: '1.0.0' },
     { capabilities: { elicitation: { form: {} }, sampling: {} } },
@@ -56,79 +50,58 @@ export async function connectSdkClient(transport: object, answer: Answer = yes):
     content: { type: 'text' as const, text: 'tides' },
   }));
   // Its own classes do not fit its own interface where optional properties are exact.
-  const traffic = recorded(transport as Transport);
-  await client.connect(transport as Transport);
-  // From the list it knows which tools to call as tasks.
-  await client.listTools();
-  return {
-    client,
-    tasks: client.experimental.tasks,
-    asked,
-    ...traffic,
-    [Symbol.asyncDispose]: () => client.close(),
-  };
-}
-
-function recorded(transport: Transport): { sent: JSONRPCMessage[]; received: JSONRPCMessage[] } {
-  const [sent, received]: JSONRPCMessage[][] = [[], []];
-  const send = transport.send.bind(transport);
-  transport.send = (message, options) => {
-    sent!.push(message);
+  const recorded = transport as Transport;
+  const sent: JSONRPCMessage[] = [];
+  const received: JSONRPCMessage[] = [];
+  const send = recorded.send.bind(recorded);
+  recorded.send = (message, options) => {
+    sent.push(message);
     return send(message, options);
   };
-  // The client calls whoever was there before it.
-  transport.onmessage = (message) => received!.push(message);
-  return { sent: sent!, received: received! };
-}
+  // The client calls the handler that was there before it.
+  recorded.onmessage = (message) => received.push(message);
+  await client.connect(recorded);
+  // From the list it knows which tools to call as tasks.
+  await client.listTools();
+  const { tasks } = client.experimental;
+  return {
+    client,
+    tasks,
+    asked: asked as readonly Question[],
+    sent,
+    received,
+    [Symbol.asyncDispose]: () => client.close(),
 
-/** What a stream of `callToolStream` came to. */
-export interface Called {
-  readonly taskId: string | undefined;
-  /** What each message was about: a created task, a status, and at the end a result or an error. */
-  readonly story: readonly string[];
-  readonly result: CallToolResult | undefined;
-  readonly error: McpError | undefined;
-}
+    /**
+     * Calls a tool the way the SDK recommends, to the end of the stream. The story is what each message was about: a
+     * created task, a status, and at the end a result or an error.
+     */
+    async call(
+      name: string,
+      input: Input = {},
+      { onTask, ...options }: RequestOptions & { onTask?: (taskId: string) => void } = {},
+    ) {
+      const story: string[] = [];
+      let [taskId, result, error]: [string?, CallToolResult?, McpError?] = [];
+      const called = { name, arguments: input };
+      for await (const message of tasks.callToolStream(called, CallToolResultSchema, options)) {
+        story.push(message.type === 'taskStatus' ? message.task.status : message.type);
+        if (message.type === 'taskCreated') {
+          taskId = message.task.taskId;
+          onTask?.(taskId);
+        } else if (message.type === 'result') result = message.result;
+        else if (message.type === 'error') error = message.error;
+      }
+      return { taskId, story, result, error };
+    },
 
-/** Calls a tool the way the SDK recommends, to the end of the stream. */
-export async function callTool(
-  { tasks }: SdkClient,
-  name: string,
-  input: Record<string, unknown> = {},
-  { onTask, ...options }: RequestOptions & { onTask?: (taskId: string) => void } = {},
-): Promise<Called> {
-  const story: string[] = [];
-  let [taskId, result, error]: [string?, CallToolResult?, McpError?] = [];
-  for await (const message of tasks.callToolStream(
-    { name, arguments: input },
-    CallToolResultSchema,
-    options,
-  )) {
-    story.push(message.type === 'taskStatus' ? message.task.status : message.type);
-    if (message.type === 'taskCreated') {
-      taskId = message.task.taskId;
-      onTask?.(taskId);
-    } else if (message.type === 'result') result = message.result;
-    else if (message.type === 'error') error = message.error;
-  }
-  return { taskId, story, result, error };
-}
+    /** Starts a task and leaves it alone. */
+    async start(name: string, input: Input = {}): Promise<string> {
+      const request = { method: 'tools/call' as const, params: { name, arguments: input } };
+      return (await client.request(request, CreateTaskResultSchema, { task: {} })).task.taskId;
+    },
 
-/** Starts a task and leaves it alone. */
-export async function start(
-  { client }: SdkClient,
-  name: string,
-  input: Record<string, unknown> = {},
-): Promise<string> {
-  const request = { method: 'tools/call' as const, params: { name, arguments: input } };
-  const { task } = await client.request(request, CreateTaskResultSchema, { task: {} });
-  return task.taskId;
-}
-
-export function resultOf(
-  { tasks }: SdkClient,
-  taskId: string,
-  options?: RequestOptions,
-): Promise<CallToolResult> {
-  return tasks.getTaskResult(taskId, CallToolResultSchema, options);
+    result: (taskId: string, options?: RequestOptions): Promise<CallToolResult> =>
+      tasks.getTaskResult(taskId, CallToolResultSchema, options),
+  };
 }

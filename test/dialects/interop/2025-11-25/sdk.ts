@@ -1,19 +1,23 @@
 /**
- * The SDK's first generation with tasks, over HTTP and over stdio. Two things about it:
+ * The SDK's first generation with tasks, over HTTP and over stdio. Three things about it:
  *
  *   - its stream tells of a task that failed in its own words and drops the result, although 2025-11-25 counts every
  *     error result as a failure; `getTaskResult` still has what the tool said;
  *   - it puts the options of the call into every poll as well, so that each `tasks/get` asks for a task and for progress
- *     under a token of its own.
+ *     under a token of its own;
+ *   - it does not notice that the stream of a request has broken: the request stays open until its time-out (a minute,
+ *     unless told otherwise). Whoever asks again is served.
  */
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { type JSONRPCMessage, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { type Cases, casesOf, type InteropCase, says, spinning } from '../case.ts';
+import { type ElicitResult, type JSONRPCMessage, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { until } from '../../../kit/until.ts';
+import { type Cases, casesOf, type InteropCases, says, spinning } from '../case.ts';
+import { resumeElsewhere } from '../client-process.ts';
 import { stdioFixture } from '../fixture.ts';
 import type { World } from '../world.ts';
-import { callTool, connectSdkClient, relatedTask, resultOf, type SdkClient, start } from './sdk-client.ts';
+import { connectSdkClient, type Question, relatedTask, type SdkClient } from './sdk-client.ts';
 
 /** One param of every message with that method. */
 function paramsOf(messages: readonly JSONRPCMessage[], method: string, name: string): unknown[] {
@@ -29,8 +33,7 @@ function messages({ asked }: SdkClient): string[] {
 const overBoth: Cases<SdkClient> = {
   async 'a task tells of its progress under the token of the call, and has a result'(client) {
     const progress: number[] = [];
-    const { taskId, story, result } = await callTool(
-      client,
+    const { taskId, story, result } = await client.call(
       'slow_compute',
       { seconds: 0.5, label: 'tides' },
       { onprogress: ({ progress: done }) => progress.push(done) },
@@ -44,7 +47,7 @@ const overBoth: Cases<SdkClient> = {
     deepEqual([...tokens], [call!.progressToken]);
   },
   async 'a question of a task is answered'(client) {
-    const { taskId, result } = await callTool(client, 'confirm_delete', { filename: 'notes.txt' });
+    const { taskId, result } = await client.call('confirm_delete', { filename: 'notes.txt' });
     says(result, 'deleted notes.txt');
     deepEqual(
       client.asked.map((question) => [question.message, question.taskId]),
@@ -53,31 +56,31 @@ const overBoth: Cases<SdkClient> = {
   },
   async 'the questions of subtasks are asked in the name of the task that the client knows'(client) {
     const input = { children: 2, depth: 2, delayMs: 0, ask: true };
-    const { taskId, result } = await callTool(client, 'fan_out', input);
+    const { taskId, result } = await client.call('fan_out', input);
     says(result, 'parent (parent 1.1 1.2) (parent 2.1 2.2)');
     deepEqual(messages(client), ['Go on with 1.1?', 'Go on with 1.2?', 'Go on with 2.1?', 'Go on with 2.2?']);
     deepEqual([...new Set(client.asked.map((question) => question.taskId))], [taskId]);
   },
   async "a task asks the client's model"(client) {
-    says((await callTool(client, 'sample', { prompt: 'What moves the sea?' })).result, 'tides');
+    says((await client.call('sample', { prompt: 'What moves the sea?' })).result, 'tides');
   },
   async 'an error result is a failed task: the stream has no result, getTaskResult has'(client) {
-    const { taskId, story, result, error } = await callTool(client, 'failing_job');
+    const { taskId, story, result, error } = await client.call('failing_job');
     deepEqual([story.at(-2), story.at(-1), result], ['failed', 'error', undefined]);
     match(error!.message, new RegExp(`Task ${taskId} failed$`));
     equal((await client.tasks.getTask(taskId!)).statusMessage, 'The job failed, as it always does.');
-    const payload = await resultOf(client, taskId!);
+    const payload = await client.result(taskId!);
     says(payload, 'The job failed, as it always does.');
     equal(payload.isError, true);
   },
   async 'a running task is cancelled once, and its work stops'(client, world) {
     const { input, stopped } = spinning(world);
     const created = Promise.withResolvers<string>();
-    const called = callTool(client, 'spin', input, { onTask: created.resolve });
+    const called = client.call('spin', input, { onTask: created.resolve });
     const taskId = await created.promise;
     // Work is begun in the order in which it came: the other is running when this is done.
-    await resultOf(client, await start(client, 'slow_compute', { seconds: 0.1 }));
-    const waiting = rejects(resultOf(client, taskId), { code: -32603 });
+    await client.result(await client.start('slow_compute', { seconds: 0.1 }));
+    const waiting = rejects(client.result(taskId), { code: -32603 });
     equal((await client.tasks.cancelTask(taskId)).status, 'cancelled');
     await waiting;
     await stopped();
@@ -90,12 +93,12 @@ const overBoth: Cases<SdkClient> = {
 
 const overHttp: Cases<SdkClient> = {
   async 'a plain tool is answered without a task'(client) {
-    const { story, result } = await callTool(client, 'greet', { name: 'Ada' });
+    const { story, result } = await client.call('greet', { name: 'Ada' });
     deepEqual(story, ['result']);
     says(result, 'Hello, Ada!');
   },
   async 'two questions of a task are answered'(client) {
-    const { result } = await callTool(client, 'multi_input');
+    const { result } = await client.call('multi_input');
     const answer = { action: 'accept', content: { confirm: true } };
     says(result, JSON.stringify([answer, answer]));
     deepEqual(messages(client), ['Confirm first?', 'Confirm second?']);
@@ -108,10 +111,10 @@ const overHttp: Cases<SdkClient> = {
     await rejects(client.request(plain, ResultSchema, { task: {} }), { code: -32601 });
   },
   async 'a task that breaks the protocol is failed, and getTaskResult has its error'(client) {
-    const { taskId, story } = await callTool(client, 'protocol_error_job');
+    const { taskId, story } = await client.call('protocol_error_job');
     deepEqual([story.at(-2), story.at(-1)], ['failed', 'error']);
     const message = 'MCP error -32603: The job broke the protocol, as it always does.';
-    await rejects(resultOf(client, taskId!), { code: -32603, message });
+    await rejects(client.result(taskId!), { code: -32603, message });
   },
   async 'callers that cannot be told apart are neither promised nor given a list'({ client, tasks }) {
     const { list, cancel } = client.getServerCapabilities()!.tasks!;
@@ -123,19 +126,112 @@ const overHttp: Cases<SdkClient> = {
 /** Where there is one owner, or callers are told apart. */
 const lists: Cases<SdkClient> = {
   async 'the tasks of an owner are listed page by page, each once'(client) {
-    const made = await Promise.all(Array.from({ length: 60 }, () => start(client, 'big', { bytes: 1 })));
-    const pages = [];
-    let cursor: string | undefined;
-    do {
-      const page = await client.tasks.listTasks(cursor);
-      pages.push(page.tasks.map(({ taskId }) => taskId));
-      cursor = page.nextCursor;
-    } while (cursor !== undefined);
+    const made = await Promise.all(Array.from({ length: 60 }, () => client.start('big', { bytes: 1 })));
+    const pages = [await client.tasks.listTasks()];
+    for (let cursor = pages[0]!.nextCursor; cursor !== undefined; cursor = pages.at(-1)!.nextCursor)
+      pages.push(await client.tasks.listTasks(cursor));
     ok(pages.length > 1, `There were ${pages.length} pages.`);
-    const listed = pages.flat();
-    deepEqual([listed.length, new Set(listed).size], [made.length, made.length]);
-    ok(made.every((taskId) => listed.includes(taskId)));
+    const listed = pages.flatMap((page) => page.tasks.map(({ taskId }) => taskId));
+    deepEqual(listed.sort(), made.sort());
     await rejects(client.tasks.listTasks('elsewhere'), { code: -32602 });
+  },
+};
+
+// --- Tasks outlive the client that started them, and the server: so does the session, under the same id ----
+
+/** A person who answers when the case says so, to a client that keeps its session while the server is replaced. */
+async function connectPatient(url: URL) {
+  /** What the server has heard: the methods of requests, and `answer` for each answer. */
+  const heard: string[] = [];
+  const transport = new StreamableHTTPClientTransport(url, {
+    // A restarted server takes longer than the two attempts that are made by default.
+    reconnectionOptions: {
+      initialReconnectionDelay: 100,
+      maxReconnectionDelay: 100,
+      reconnectionDelayGrowFactor: 1,
+      maxRetries: 200,
+    },
+    fetch: async (input, init) => {
+      const response = await fetch(input, init);
+      if (typeof init?.body === 'string') heard.push(JSON.parse(init.body).method ?? 'answer');
+      return response;
+    },
+  });
+  const questions: (Question & { answer(answer: ElicitResult): void })[] = [];
+  const client = await connectSdkClient(transport, (question) => {
+    const { promise, resolve } = Promise.withResolvers<ElicitResult>();
+    questions.push({ ...question, answer: resolve });
+    return promise;
+  });
+  return { ...client, transport, questions, heard };
+}
+
+const yes: ElicitResult = { action: 'accept', content: { confirm: true } };
+
+const resuming: InteropCases = {
+  async 'SDK 1 in a second process: a task is looked at and waited for by its id'(world) {
+    const url = await world.url;
+    const client = await connectSdkClient(new StreamableHTTPClientTransport(url));
+    const taskId = await client.start('slow_compute', { seconds: 1.5, label: 'tides' });
+    await client[Symbol.asyncDispose]();
+    const resumed = await resumeElsewhere(url, 'SDK 1', taskId);
+    // Whether it is still running depends on how long a process takes to start.
+    ok(['working', 'completed'].includes(resumed.status!), `It is ${resumed.status}.`);
+    says(resumed, 'done tides');
+  },
+  async 'SDK 1 in a second process: a question that the first was asked is asked again, and answered'(world) {
+    const url = await world.url;
+    const first = await connectPatient(url);
+    const taskId = await first.start('confirm_delete', { filename: 'notes.txt' });
+    await until(() => first.questions.length === 1);
+    await first[Symbol.asyncDispose]();
+    const resumed = await resumeElsewhere(url, 'SDK 1', taskId);
+    deepEqual(resumed.asked, ['Delete notes.txt?']);
+    says(resumed, 'deleted notes.txt');
+  },
+  async 'SDK 1 over HTTP: a server killed under a blocked result is replaced, and asks its question once more'(
+    world,
+  ) {
+    await using server = await world.lasting();
+    await using client = await connectPatient(server.url);
+    const { transport, questions, heard } = client;
+    const { sessionId } = transport;
+    const taskId = await client.start('confirm_delete', { filename: 'notes.txt' });
+    const blocked = rejects(client.result(taskId, { timeout: 3_000 }), { code: -32001 });
+    await until(() => questions.length === 1 && heard.includes('tasks/result'));
+
+    await server.kill();
+    await server.start();
+    await blocked;
+    const result = client.result(taskId);
+    await until(() => questions.length === 2);
+    questions[1]!.answer(yes);
+    says(await result, 'deleted notes.txt');
+    equal(questions.length, 2);
+    deepEqual([...new Set(questions.map(({ message }) => message))], ['Delete notes.txt?']);
+    equal(transport.sessionId, sessionId);
+    equal(heard.filter((method) => method === 'initialize').length, 1);
+  },
+  async 'SDK 1 over HTTP: an answer to a question of a killed server is not taken for one to another question'(
+    world,
+  ) {
+    await using server = await world.lasting();
+    await using client = await connectPatient(server.url);
+    const { questions, heard } = client;
+    await client.start('confirm_delete', { filename: 'old.txt' });
+    await until(() => questions.length === 1);
+    const taskId = await client.start('confirm_delete', { filename: 'precious.txt' });
+    await until(() => questions.length === 2);
+
+    await server.kill();
+    await server.start();
+    const result = client.result(taskId);
+    await until(() => questions.length === 3);
+    deepEqual([questions[0]!.message, questions[2]!.message], ['Delete old.txt?', 'Delete precious.txt?']);
+    questions[0]!.answer(yes);
+    await until(() => heard.includes('answer'));
+    questions[2]!.answer({ action: 'decline' });
+    says(await result, 'kept precious.txt');
   },
 };
 
@@ -148,8 +244,9 @@ const httpWithToken = async (world: World) => {
 
 const stdio = () => connectSdkClient(new StdioClientTransport(stdioFixture));
 
-export const sdk: readonly InteropCase[] = [
+export const sdk: InteropCases = {
+  ...resuming,
   ...casesOf('SDK 1 over HTTP', http, { ...overBoth, ...overHttp }),
   ...casesOf('SDK 1 over HTTP with a token', httpWithToken, lists),
   ...casesOf('SDK 1 over stdio', stdio, { ...overBoth, ...lists }),
-];
+};

@@ -1,6 +1,7 @@
 /** Servers of others behind the gateway, called by clients of others: every pair does everything. */
 import { equal, match, ok, rejects } from 'node:assert/strict';
-import { casesOf, type InteropCase, oneByOne, textOf } from '../case.ts';
+import { textOf } from '../../../gateway/stage.ts';
+import { casesOf, type InteropCases, oneByOne } from '../case.ts';
 import type { World } from '../world.ts';
 import { kinds, type Peer } from './clients.ts';
 import { type Doing, openGateway, type Upstream, upstreams } from './upstreams.ts';
@@ -41,21 +42,18 @@ const cases: Readonly<Record<string, (peer: Peer, upstream: Upstream) => Promise
 const notOfMcpdo = ['progress', 'a call is cancelled', 'a protocol error'];
 
 /** One by one for each upstream: where several calls are in flight, it is not certain which of them asks. */
-export const gateway: readonly InteropCase[] = Object.entries(cases).flatMap(([what, run]) =>
-  Object.entries(kinds)
-    .filter(([kind]) => kind !== 'mcpdo' || !notOfMcpdo.includes(what))
-    .flatMap(([kind, connect]) =>
-      upstreams.flatMap((upstream) => {
-        const connected = async (world: World) => {
-          const { url } = await world.shared('gateway', () => openGateway(world.folder()));
-          return connect(url, world, upstream.title);
-        };
-        return oneByOne(
-          upstream.title,
-          casesOf(`${upstream.title} behind the gateway, ${kind}`, connected, {
-            [what]: (peer) => run(peer, upstream),
-          }),
-        );
-      }),
-    ),
-);
+export const gateway: InteropCases = {};
+for (const [what, run] of Object.entries(cases))
+  for (const [kind, connect] of Object.entries(kinds))
+    for (const upstream of kind === 'mcpdo' && notOfMcpdo.includes(what) ? [] : upstreams) {
+      const { title } = upstream;
+      const connected = async (world: World) => {
+        const { url } = await world.shared('gateway', () => openGateway(world.folder()));
+        return connect(url, world, title);
+      };
+      const one = { [what]: (peer: Peer) => run(peer, upstream) };
+      Object.assign(
+        gateway,
+        oneByOne(title, casesOf(`${title} behind the gateway, ${kind}`, connected, one)),
+      );
+    }

@@ -6,4 +6,4 @@ import { gateway } from './cases.ts';
 const world = new World();
 afterAll(() => world[Symbol.asyncDispose]());
 
-for (const { title, run } of gateway) test.concurrent(title, () => run(world));
+for (const [title, run] of Object.entries(gateway)) test.concurrent(title, () => run(world));

@@ -1,12 +1,11 @@
 /** The servers of others behind the gateway, each with the same things to do under names of its own. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gatewayProcess } from '../../../gateway/processes.ts';
 import { everything, toyWith } from '../../../gateway/stage.ts';
+import { freePort } from '../../../kit/port.ts';
+import { Program } from '../../../kit/process.ts';
 
 export interface Doing {
   readonly tool: string;
@@ -15,40 +14,31 @@ export interface Doing {
   readonly says: RegExp;
 }
 
-export interface Upstream {
+export interface Upstream
+  extends Readonly<
+    Record<'plain' | 'long' | 'asking' | 'failing' | 'counting' | 'telling' | 'endless', Doing>
+  > {
   readonly title: string;
-  readonly plain: Doing;
-  readonly long: Doing;
-  readonly asking: Doing;
-  readonly failing: Doing;
-  /** Tells how far it is by numbers. */
-  readonly counting: Doing;
-  /** … and by its status, for those who hear of nothing else. */
-  readonly telling: Doing;
-  /** Goes on for a minute. */
-  readonly endless: Doing;
 }
 
+/** Some things count how far they are, others tell it by their status; an endless one goes on for a minute. */
 function everythingAs(title: string, prefix: string): Upstream {
-  const long = {
-    tool: `${prefix}_trigger-long-running-operation`,
-    input: { duration: 1, steps: 4 },
-    says: /completed/,
-  };
+  const doing = (tool: string, says: RegExp, input: Doing['input'] = {}): Doing => ({
+    tool: `${prefix}_${tool}`,
+    input,
+    says,
+  });
+  const lasting = (duration: number, steps: number) =>
+    doing('trigger-long-running-operation', /completed/, { duration, steps });
   return {
     title,
-    plain: { tool: `${prefix}_echo`, input: { message: 'tides' }, says: /^Echo: tides$/ },
-    long,
-    asking: { tool: `${prefix}_trigger-elicitation-request`, says: /Name: Ada/ },
-    failing: { tool: `${prefix}_get-sum`, input: { a: 'one', b: 2 }, says: /Invalid|expected number/i },
-    counting: long,
-    telling: {
-      ...long,
-      tool: `${prefix}_simulate-research-query`,
-      input: { topic: 'tides' },
-      says: /Research Report/,
-    },
-    endless: { ...long, input: { duration: 60, steps: 60 } },
+    plain: doing('echo', /^Echo: tides$/, { message: 'tides' }),
+    long: lasting(1, 4),
+    asking: doing('trigger-elicitation-request', /Name: Ada/),
+    failing: doing('get-sum', /Invalid|expected number/i, { a: 'one', b: 2 }),
+    counting: lasting(1, 4),
+    telling: doing('simulate-research-query', /Research Report/, { topic: 'tides' }),
+    endless: lasting(60, 60),
   };
 }
 
@@ -71,11 +61,10 @@ export async function openGateway(folder: string): Promise<AsyncDisposable & { r
   const port = await freePort();
   const bindHere = pathToFileURL(join(import.meta.dirname, 'bind-here.mjs')).href;
   const [main] = everything.args;
-  const http = spawn(process.execPath, ['--import', bindHere, main!, 'streamableHttp'], {
+  const http = new Program([process.execPath, '--import', bindHere, main!, 'streamableHttp'], {
     env: { ...process.env, PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'pipe'],
   });
-  await once(http.stderr, 'data');
+  await once(http.child.stderr!, 'data');
   const mcpServers = {
     stdio: everything,
     http: { url: `http://127.0.0.1:${port}/mcp` },
@@ -86,15 +75,7 @@ export async function openGateway(folder: string): Promise<AsyncDisposable & { r
     url: gateway.url,
     async [Symbol.asyncDispose]() {
       await gateway.kill('SIGTERM');
-      const ended = once(http, 'exit');
-      http.kill('SIGKILL');
-      await ended;
+      await http.kill();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  await using server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
 }
