@@ -1,4 +1,7 @@
-/** What the test files have in common: servers that start with the first test that needs them, and tests with a client each. */
+/**
+ * What the test files of `npm run interop` have in common: servers that start with the first test that needs them, and
+ * tests with a client each.
+ */
 import { deepEqual } from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
