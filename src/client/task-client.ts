@@ -21,20 +21,13 @@ import type { HandleRecord } from './handles.ts';
 import { Ledger, toolOf } from './ledger.ts';
 import { Listening } from './listening.ts';
 import { listedTasks } from './listing.ts';
+import { LiveCalls, overWith } from './live-calls.ts';
 import type { CallOptions, ConnectTasksOptions, Hosting } from './options.ts';
 import { PushedQuestions } from './pushed-questions.ts';
 import type { CallToolResult, GetPromptResult, ReadResourceResult } from './reply.ts';
 import { checkedResult } from './reply.ts';
 
 export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } from './options.ts';
-
-/** A call that is under way here. */
-interface LiveCall {
-  readonly handle: Handle;
-  readonly over: AbortController;
-  /** Resolves when nothing of it is under way any more. */
-  readonly left: Promise<unknown>;
-}
 
 export class TaskClient implements AsyncDisposable {
   readonly #options: ConnectTasksOptions;
@@ -45,7 +38,7 @@ export class TaskClient implements AsyncDisposable {
   readonly #questions: PushedQuestions;
   readonly #pace: Pace;
   readonly #gate = new Gate(mostAtOnce);
-  readonly #live = new Map<string, LiveCall>();
+  readonly #live = new LiveCalls();
   readonly #closed = new AbortController();
   readonly #unreachableForMs: number;
   readonly #largestResult: number;
@@ -159,10 +152,8 @@ export class TaskClient implements AsyncDisposable {
 
   /** Takes a handle up again, in whichever process it was made. */
   async resume(id: string, options: Pick<CallOptions, 'answer'> = {}): Promise<TaskHandle> {
-    // Whoever was detached from a call may come back before its old handle is through.
-    for (let live = this.#live.get(id); live; live = this.#live.get(id))
-      if (live.over.signal.aborted) await live.left;
-      else return live.handle;
+    const live = await this.#live.handleOf(id);
+    if (live) return live;
     const record = this.#ledger.get(id);
     if (!record) throw new TaskLost(id, 'there is no such handle here.');
     this.#ledger.log(record, 'resumed');
@@ -183,7 +174,7 @@ export class TaskClient implements AsyncDisposable {
   /** Stops waiting for everything; tasks go on, and handles stay. */
   async close(): Promise<void> {
     this.#closed.abort();
-    for (const { over } of this.#live.values()) over.abort();
+    this.#live.detachAll();
     this.#questions.close();
     this.#listening.close();
     await this.#hosting?.close();
@@ -274,7 +265,7 @@ export class TaskClient implements AsyncDisposable {
         this.#live.delete(record.id);
         this.#failed(handle, record, over.signal.aborted ? new Detached() : error);
       });
-    this.#live.set(record.id, { handle, over, left });
+    this.#live.add(record.id, { handle, over, left });
     return handle;
   }
 
@@ -333,7 +324,7 @@ export class TaskClient implements AsyncDisposable {
         this.#calls.forget(record);
         this.#ledger.release(tasks);
       });
-    this.#live.set(record.id, { handle, over, left });
+    this.#live.add(record.id, { handle, over, left });
     return handle;
   }
 
@@ -397,14 +388,6 @@ interface Beginning {
 }
 
 type Begun = { readonly result: JsonObject } | (Beginning & { readonly record: HandleRecord });
-
-/** Ends with the signal of a caller, and leaves nothing behind on it. */
-function overWith(signal: AbortSignal | undefined): AbortController {
-  const over = new AbortController();
-  if (signal?.aborted) over.abort(signal.reason);
-  signal?.addEventListener('abort', () => over.abort(signal.reason), { once: true, signal: over.signal });
-  return over;
-}
 
 function endingOf(error: unknown): Ending {
   if (error instanceof Gone) return error.ending;

@@ -1,5 +1,4 @@
 /** The fixture server as a process of its own, with every dialect on, on a port of its choice. */
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ServerProcess } from '../../kit/server-process.ts';
 
@@ -11,8 +10,8 @@ export function fixtureArguments(...options: string[]): string[] {
   return [...node, main, '--drafts', ...options];
 }
 
-/** Lets the many processes of a run share what Node compiled: they start in half the time. */
-export const compileCache = { NODE_COMPILE_CACHE: join(tmpdir(), 'holdfast-compile-cache') };
+/** For processes that do not inherit the environment: what Node compiled is shared, so they start in half the time. */
+export const compileCache = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE! };
 
 /** For clients that start their server themselves. */
 export const stdioFixture = {

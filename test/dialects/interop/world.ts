@@ -1,60 +1,64 @@
-/** What the cases share. Everything that a case leaves running is ended with the world. */
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+/**
+ * What the test files of `npm run interop` have in common: servers that start with the first test that needs them, and
+ * tests with a client each.
+ */
+import { deepEqual } from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Fixture, startFixture } from './fixture.ts';
+import { afterAll, test } from 'vitest';
+import { temporaryFolder } from '../../kit/lifetime.ts';
+import { until } from '../../kit/until.ts';
+import { startFixture } from './fixture.ts';
 
-export class World implements AsyncDisposable {
-  readonly #root = mkdtempSync(join(tmpdir(), 'holdfast-interop-'));
-  readonly #owned: Promise<AsyncDisposable>[] = [];
-  readonly #shared = new Map<string, Promise<AsyncDisposable>>();
-  readonly #turns = new Map<string, Promise<void>>();
+const root = temporaryFolder();
 
-  /** Of a fixture server that stays for the whole run, with its tasks in memory. */
-  get url(): Promise<URL> {
-    return this.shared('fixture', () => startFixture()).then(({ url }) => url);
-  }
+/** A folder that nobody else uses. */
+export const folder = () => mkdtempSync(join(root, 'case-'));
 
-  /** A server that tells its callers apart, and what every request of one of them must carry. */
-  async guarded(owner: 'ada' | 'bob') {
-    const tokens = 'token-of-ada=ada,token-of-bob=bob';
-    const { url } = await this.shared('guarded', () => startFixture('--tokens', tokens));
-    return { url, requestInit: { headers: { authorization: `Bearer token-of-${owner}` } } };
-  }
+/** Opened by the first test of a file that needs it, and closed when all have ended. */
+export function shared<T extends AsyncDisposable>(open: () => Promise<T>): () => Promise<T> {
+  let opened: Promise<T> | undefined;
+  afterAll(async () => (await opened)?.[Symbol.asyncDispose]());
+  return () => (opened ??= open());
+}
 
-  /** A server of one case, which can be killed and started again on its store. */
-  lasting(): Promise<Fixture> {
-    return this.own(startFixture('--store', `sqlite:${join(this.folder(), 'tasks.db')}`));
-  }
+const fixture = shared(() => startFixture());
+const guardedFixture = shared(() => startFixture('--tokens', 'token-of-ada=ada,token-of-bob=bob'));
 
-  /** A folder that nobody else uses. */
-  folder(): string {
-    return mkdtempSync(join(this.#root, 'case-'));
-  }
+/** Of a fixture server with its tasks in memory. */
+export const fixtureUrl = async () => (await fixture()).url;
 
-  /** Opened by the first that needs it, for all. */
-  shared<T extends AsyncDisposable>(name: string, open: () => Promise<T>): Promise<T> {
-    if (!this.#shared.has(name)) this.#shared.set(name, this.own(open()));
-    return this.#shared.get(name) as Promise<T>;
-  }
+/** A server that tells its callers apart, and what every request of one of them must carry. */
+export async function guarded(owner: 'ada' | 'bob') {
+  const { url } = await guardedFixture();
+  return { url, requestInit: { headers: { authorization: `Bearer token-of-${owner}` } } };
+}
 
-  /** Runs it when those before it under the same name are over. */
-  inTurn(name: string, run: () => Promise<void>): Promise<void> {
-    const before = this.#turns.get(name) ?? Promise.resolve();
-    const turn = before.catch(() => {}).then(run);
-    this.#turns.set(name, turn);
-    return turn;
-  }
+/** A server of one test, which can be killed and started again on its store. */
+export const lasting = () => startFixture('--store', `sqlite:${join(folder(), 'tasks.db')}`);
 
-  own<T extends AsyncDisposable>(resource: Promise<T>): Promise<T> {
-    this.#owned.push(resource);
-    return resource;
-  }
+/** Registers tests of one kind of client, each with a client of its own. */
+export const testsOf =
+  <C extends AsyncDisposable>(kind: string, connect: () => Promise<C>) =>
+  (title: string, run: (client: C) => Promise<void>): void =>
+    test.concurrent(`${kind}: ${title}`, async () => {
+      await using client = await connect();
+      await run(client);
+    });
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    // What could not be started need not be ended.
-    await Promise.allSettled(this.#owned.map(async (resource) => (await resource)[Symbol.asyncDispose]()));
-    await rm(this.#root, { recursive: true });
-  }
+/** The result of a tool has this text and no other content. */
+export function says(result: unknown, text: string): void {
+  deepEqual((result as { content?: unknown }).content, [{ type: 'text', text }]);
+}
+
+/** The complete lines of a file that a tool writes; none as long as it does not exist. */
+export function linesOf(file: string): string[] {
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
+}
+
+/** The input of a tool that works until it is stopped, and a way to wait for that. */
+export function spinning() {
+  const file = join(folder(), 'spun');
+  const stopped = () => until(() => linesOf(file).includes('stopped'));
+  return { input: { seconds: 600, file }, stopped };
 }

@@ -130,12 +130,13 @@ test('S2025-53 S2025-55 S2025-58: the result of a task is what the plain call gi
 });
 
 test('S2025-54: asked for its result, a task that is not done lets wait, however many wait', async () => {
-  const { peer, tasks } = await served();
-  const taskId = await peer.start('nap', { ms: 400 });
+  const { peer, tasks } = await served({ workers: false });
+  const taskId = await peer.start('nap', { ms: 1 });
   const waiting = Array.from({ length: 20 }, () => peer.request('tasks/result', { taskId }));
   const requests = await tasks.requests();
   await expect.poll(() => requests.watchers).toBeGreaterThanOrEqual(20);
   expect((await peer.get(taskId)).result.status).toBe('working');
+  await tasks.work();
   for (const { result } of await Promise.all(waiting)) expect(result.content[0].text).toBe('woke');
   await expect.poll(() => requests.watchers).toBe(0);
 });

@@ -22,7 +22,7 @@ test('S2026-06 S2026-07 S2026-08 S2663-66 S2663-68 S2663-70: each of 1,000 subsc
   const names = await created(peer, 20, 'ask_name');
   await Promise.all([...fans, ...names].map((id) => shows(peer, id, 'input_required')));
   await shows(stranger, foreign, 'input_required');
-  const computing = await created(peer, 10, 'slow_compute', { seconds: 5 });
+  const computing = await created(peer, 10, 'slow_compute', { seconds: 15 });
 
   const tasksOf = (n: number) => [fans[n % 10]!, names[n % 20]!, ...(n % 2 ? [computing[n % 10]!] : [])];
   const streams = await inLanes(times(1_000).map(tasksOf), 32, async (ids) => {

@@ -6,10 +6,9 @@ import { resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { z } from 'zod';
 import { connectSdkClient } from '../2025-11-25/sdk-client.ts';
-import { connectMcpdo } from '../command-lines.ts';
-import { connectPlain } from '../plain.ts';
+import type { CommandLine } from '../command-line.ts';
+import { connectPlain } from '../plain-client.ts';
 import { connectTasksClient, type Revision } from '../tasks-client.ts';
-import type { World } from '../world.ts';
 import type { Doing, Upstream } from './upstreams.ts';
 
 type Result = Record<string, unknown>;
@@ -86,13 +85,13 @@ async function sdk1(url: URL): Promise<Peer> {
   };
 }
 
-async function mcpdo(url: URL, world: World, user: string): Promise<Peer> {
-  const made = await connectMcpdo(world, url, user);
-  const { run } = made;
+async function mcpdo(_url: URL, connected: () => Promise<CommandLine>): Promise<Peer> {
+  const { run } = await connected();
   const asked: unknown[] = [];
   return {
-    ...made,
     asked,
+    // The connection stays for the next: each command is a process already.
+    async [Symbol.asyncDispose]() {},
     tools: async () => (await run('tools/list')).answer,
     async call({ tool, input = {} }) {
       const { answer } = await run('tools/call', tool, JSON.stringify(input));
@@ -122,7 +121,7 @@ async function withoutTasks(url: URL): Promise<Peer> {
   };
 }
 
-type Connect = (url: URL, world: World, user: string) => Promise<Peer>;
+type Connect = (url: URL, mcpdo: () => Promise<CommandLine>) => Promise<Peer>;
 
 export const kinds: Readonly<Record<string, Connect>> = {
   'ext-tasks on 2026-07-28': (url) => extTasks(url, '2026-07-28'),

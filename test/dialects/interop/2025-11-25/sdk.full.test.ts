@@ -12,11 +12,11 @@ import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { type ElicitResult, type JSONRPCMessage, ResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { test } from 'vitest';
 import { until } from '../../../kit/until.ts';
-import { type Cases, casesOf, type InteropCases, says, spinning } from '../case.ts';
 import { resumeElsewhere } from '../client-process.ts';
 import { stdioFixture } from '../fixture.ts';
-import type { World } from '../world.ts';
+import { fixtureUrl, guarded, lasting, says, spinning, testsOf } from '../world.ts';
 import { connectSdkClient, type Question, relatedTask, type SdkClient } from './sdk-client.ts';
 
 /** One param of every message with that method. */
@@ -30,8 +30,17 @@ function messages({ asked }: SdkClient): string[] {
   return asked.map(({ message }) => message).sort();
 }
 
-const overBoth: Cases<SdkClient> = {
-  async 'a task tells of its progress under the token of the call, and has a result'(client) {
+const overHttp = testsOf('SDK 1 over HTTP', async () =>
+  connectSdkClient(new StreamableHTTPClientTransport(await fixtureUrl())),
+);
+const withToken = testsOf('SDK 1 over HTTP with a token', async () => {
+  const { url, requestInit } = await guarded('ada');
+  return connectSdkClient(new StreamableHTTPClientTransport(url, { requestInit }));
+});
+const overStdio = testsOf('SDK 1 over stdio', () => connectSdkClient(new StdioClientTransport(stdioFixture)));
+
+for (const over of [overHttp, overStdio]) {
+  over('a task tells of its progress under the token of the call, and has a result', async (client) => {
     const progress: number[] = [];
     const { taskId, story, result } = await client.call(
       'slow_compute',
@@ -45,26 +54,38 @@ const overBoth: Cases<SdkClient> = {
     const tokens = new Set(paramsOf(client.received, 'notifications/progress', 'progressToken'));
     const [call] = paramsOf(client.sent, 'tools/call', '_meta') as { progressToken: number }[];
     deepEqual([...tokens], [call!.progressToken]);
-  },
-  async 'a question of a task is answered'(client) {
+  });
+
+  over('a question of a task is answered', async (client) => {
     const { taskId, result } = await client.call('confirm_delete', { filename: 'notes.txt' });
     says(result, 'deleted notes.txt');
     deepEqual(
       client.asked.map((question) => [question.message, question.taskId]),
       [['Delete notes.txt?', taskId]],
     );
-  },
-  async 'the questions of subtasks are asked in the name of the task that the client knows'(client) {
-    const input = { children: 2, depth: 2, delayMs: 0, ask: true };
-    const { taskId, result } = await client.call('fan_out', input);
-    says(result, 'parent (parent 1.1 1.2) (parent 2.1 2.2)');
-    deepEqual(messages(client), ['Go on with 1.1?', 'Go on with 1.2?', 'Go on with 2.1?', 'Go on with 2.2?']);
-    deepEqual([...new Set(client.asked.map((question) => question.taskId))], [taskId]);
-  },
-  async "a task asks the client's model"(client) {
+  });
+
+  over(
+    'the questions of subtasks are asked in the name of the task that the client knows',
+    async (client) => {
+      const input = { children: 2, depth: 2, delayMs: 0, ask: true };
+      const { taskId, result } = await client.call('fan_out', input);
+      says(result, 'parent (parent 1.1 1.2) (parent 2.1 2.2)');
+      deepEqual(messages(client), [
+        'Go on with 1.1?',
+        'Go on with 1.2?',
+        'Go on with 2.1?',
+        'Go on with 2.2?',
+      ]);
+      deepEqual([...new Set(client.asked.map((question) => question.taskId))], [taskId]);
+    },
+  );
+
+  over("a task asks the client's model", async (client) => {
     says((await client.call('sample', { prompt: 'What moves the sea?' })).result, 'tides');
-  },
-  async 'an error result is a failed task: the stream has no result, getTaskResult has'(client) {
+  });
+
+  over('an error result is a failed task: the stream has no result, getTaskResult has', async (client) => {
     const { taskId, story, result, error } = await client.call('failing_job');
     deepEqual([story.at(-2), story.at(-1), result], ['failed', 'error', undefined]);
     match(error!.message, new RegExp(`Task ${taskId} failed$`));
@@ -72,9 +93,10 @@ const overBoth: Cases<SdkClient> = {
     const payload = await client.result(taskId!);
     says(payload, 'The job failed, as it always does.');
     equal(payload.isError, true);
-  },
-  async 'a running task is cancelled once, and its work stops'(client, world) {
-    const { input, stopped } = spinning(world);
+  });
+
+  over('a running task is cancelled once, and its work stops', async (client) => {
+    const { input, stopped } = spinning();
     const created = Promise.withResolvers<string>();
     const called = client.call('spin', input, { onTask: created.resolve });
     const taskId = await created.promise;
@@ -88,44 +110,52 @@ const overBoth: Cases<SdkClient> = {
     deepEqual([story.at(-2), story.at(-1)], ['cancelled', 'error']);
     match(error!.message, /was cancelled$/);
     await rejects(client.tasks.cancelTask(taskId), { code: -32602 });
-  },
-};
+  });
+}
 
-const overHttp: Cases<SdkClient> = {
-  async 'a plain tool is answered without a task'(client) {
-    const { story, result } = await client.call('greet', { name: 'Ada' });
-    deepEqual(story, ['result']);
-    says(result, 'Hello, Ada!');
-  },
-  async 'two questions of a task are answered'(client) {
-    const { result } = await client.call('multi_input');
-    const answer = { action: 'accept', content: { confirm: true } };
-    says(result, JSON.stringify([answer, answer]));
-    deepEqual(messages(client), ['Confirm first?', 'Confirm second?']);
-  },
-  async 'a tool for tasks only is not called without one, by the client or by the server'({ client }) {
+overHttp('a plain tool is answered without a task', async (client) => {
+  const { story, result } = await client.call('greet', { name: 'Ada' });
+  deepEqual(story, ['result']);
+  says(result, 'Hello, Ada!');
+});
+
+overHttp('two questions of a task are answered', async (client) => {
+  const { result } = await client.call('multi_input');
+  const answer = { action: 'accept', content: { confirm: true } };
+  says(result, JSON.stringify([answer, answer]));
+  deepEqual(messages(client), ['Confirm first?', 'Confirm second?']);
+});
+
+overHttp(
+  'a tool for tasks only is not called without one, by the client or by the server',
+  async ({ client }) => {
     await rejects(client.callTool({ name: 'failing_job' }), { code: -32600 });
     const request = { method: 'tools/call' as const, params: { name: 'failing_job' } };
     await rejects(client.request(request, ResultSchema), { code: -32601 });
     const plain = { method: 'tools/call' as const, params: { name: 'greet', arguments: { name: 'Ada' } } };
     await rejects(client.request(plain, ResultSchema, { task: {} }), { code: -32601 });
   },
-  async 'a task that breaks the protocol is failed, and getTaskResult has its error'(client) {
-    const { taskId, story } = await client.call('protocol_error_job');
-    deepEqual([story.at(-2), story.at(-1)], ['failed', 'error']);
-    const message = 'MCP error -32603: The job broke the protocol, as it always does.';
-    await rejects(client.result(taskId!), { code: -32603, message });
-  },
-  async 'callers that cannot be told apart are neither promised nor given a list'({ client, tasks }) {
+);
+
+overHttp('a task that breaks the protocol is failed, and getTaskResult has its error', async (client) => {
+  const { taskId, story } = await client.call('protocol_error_job');
+  deepEqual([story.at(-2), story.at(-1)], ['failed', 'error']);
+  const message = 'MCP error -32603: The job broke the protocol, as it always does.';
+  await rejects(client.result(taskId!), { code: -32603, message });
+});
+
+overHttp(
+  'callers that cannot be told apart are neither promised nor given a list',
+  async ({ client, tasks }) => {
     const { list, cancel } = client.getServerCapabilities()!.tasks!;
     deepEqual([list, cancel], [undefined, {}]);
     await rejects(tasks.listTasks(), { code: -32601 });
   },
-};
+);
 
-/** Where there is one owner, or callers are told apart. */
-const lists: Cases<SdkClient> = {
-  async 'the tasks of an owner are listed page by page, each once'(client) {
+// Where there is one owner, or callers are told apart.
+for (const listing of [withToken, overStdio])
+  listing('the tasks of an owner are listed page by page, each once', async (client) => {
     const made = await Promise.all(Array.from({ length: 60 }, () => client.start('big', { bytes: 1 })));
     const pages = [await client.tasks.listTasks()];
     for (let cursor = pages[0]!.nextCursor; cursor !== undefined; cursor = pages.at(-1)!.nextCursor)
@@ -134,8 +164,7 @@ const lists: Cases<SdkClient> = {
     const listed = pages.flatMap((page) => page.tasks.map(({ taskId }) => taskId));
     deepEqual(listed.sort(), made.sort());
     await rejects(client.tasks.listTasks('elsewhere'), { code: -32602 });
-  },
-};
+  });
 
 // --- Tasks outlive the client that started them, and the server: so does the session, under the same id ----
 
@@ -168,85 +197,66 @@ async function connectPatient(url: URL) {
 
 const yes: ElicitResult = { action: 'accept', content: { confirm: true } };
 
-const resuming: InteropCases = {
-  async 'SDK 1 in a second process: a task is looked at and waited for by its id'(world) {
-    const url = await world.url;
-    const client = await connectSdkClient(new StreamableHTTPClientTransport(url));
-    const taskId = await client.start('slow_compute', { seconds: 1.5, label: 'tides' });
-    await client[Symbol.asyncDispose]();
-    const resumed = await resumeElsewhere(url, 'SDK 1', taskId);
-    // Whether it is still running depends on how long a process takes to start.
-    ok(['working', 'completed'].includes(resumed.status!), `It is ${resumed.status}.`);
-    says(resumed, 'done tides');
-  },
-  async 'SDK 1 in a second process: a question that the first was asked is asked again, and answered'(world) {
-    const url = await world.url;
-    const first = await connectPatient(url);
-    const taskId = await first.start('confirm_delete', { filename: 'notes.txt' });
-    await until(() => first.questions.length === 1);
-    await first[Symbol.asyncDispose]();
-    const resumed = await resumeElsewhere(url, 'SDK 1', taskId);
-    deepEqual(resumed.asked, ['Delete notes.txt?']);
-    says(resumed, 'deleted notes.txt');
-  },
-  async 'SDK 1 over HTTP: a server killed under a blocked result is replaced, and asks its question once more'(
-    world,
-  ) {
-    await using server = await world.lasting();
-    await using client = await connectPatient(server.url);
-    const { transport, questions, heard } = client;
-    const { sessionId } = transport;
-    const taskId = await client.start('confirm_delete', { filename: 'notes.txt' });
-    const blocked = rejects(client.result(taskId, { timeout: 3_000 }), { code: -32001 });
-    await until(() => questions.length === 1 && heard.includes('tasks/result'));
+test.concurrent('SDK 1 in a second process: a task is looked at and waited for by its id', async () => {
+  const url = await fixtureUrl();
+  const client = await connectSdkClient(new StreamableHTTPClientTransport(url));
+  const taskId = await client.start('slow_compute', { seconds: 1.5, label: 'tides' });
+  await client[Symbol.asyncDispose]();
+  const resumed = await resumeElsewhere(url, 'SDK 1', taskId);
+  // Whether it is still running depends on how long a process takes to start.
+  ok(['working', 'completed'].includes(resumed.status!), `It is ${resumed.status}.`);
+  says(resumed, 'done tides');
+});
 
-    await server.kill();
-    await server.start();
-    await blocked;
-    const result = client.result(taskId);
-    await until(() => questions.length === 2);
-    questions[1]!.answer(yes);
-    says(await result, 'deleted notes.txt');
-    equal(questions.length, 2);
-    deepEqual([...new Set(questions.map(({ message }) => message))], ['Delete notes.txt?']);
-    equal(transport.sessionId, sessionId);
-    equal(heard.filter((method) => method === 'initialize').length, 1);
-  },
-  async 'SDK 1 over HTTP: an answer to a question of a killed server is not taken for one to another question'(
-    world,
-  ) {
-    await using server = await world.lasting();
-    await using client = await connectPatient(server.url);
-    const { questions, heard } = client;
-    await client.start('confirm_delete', { filename: 'old.txt' });
-    await until(() => questions.length === 1);
-    const taskId = await client.start('confirm_delete', { filename: 'precious.txt' });
-    await until(() => questions.length === 2);
+test.concurrent('SDK 1 in a second process: a question that the first was asked is asked again, and answered', async () => {
+  const url = await fixtureUrl();
+  const first = await connectPatient(url);
+  const taskId = await first.start('confirm_delete', { filename: 'notes.txt' });
+  await until(() => first.questions.length === 1);
+  await first[Symbol.asyncDispose]();
+  const resumed = await resumeElsewhere(url, 'SDK 1', taskId);
+  deepEqual(resumed.asked, ['Delete notes.txt?']);
+  says(resumed, 'deleted notes.txt');
+});
 
-    await server.kill();
-    await server.start();
-    const result = client.result(taskId);
-    await until(() => questions.length === 3);
-    deepEqual([questions[0]!.message, questions[2]!.message], ['Delete old.txt?', 'Delete precious.txt?']);
-    questions[0]!.answer(yes);
-    await until(() => heard.includes('answer'));
-    questions[2]!.answer({ action: 'decline' });
-    says(await result, 'kept precious.txt');
-  },
-};
+test.concurrent('SDK 1 over HTTP: a server killed under a blocked result is replaced, and asks its question once more', async () => {
+  await using server = await lasting();
+  await using client = await connectPatient(server.url);
+  const { transport, questions, heard } = client;
+  const { sessionId } = transport;
+  const taskId = await client.start('confirm_delete', { filename: 'notes.txt' });
+  const blocked = rejects(client.result(taskId, { timeout: 3_000 }), { code: -32001 });
+  await until(() => questions.length === 1 && heard.includes('tasks/result'));
 
-const http = async (world: World) => connectSdkClient(new StreamableHTTPClientTransport(await world.url));
+  await server.kill();
+  await server.start();
+  await blocked;
+  const result = client.result(taskId);
+  await until(() => questions.length === 2);
+  questions[1]!.answer(yes);
+  says(await result, 'deleted notes.txt');
+  equal(questions.length, 2);
+  deepEqual([...new Set(questions.map(({ message }) => message))], ['Delete notes.txt?']);
+  equal(transport.sessionId, sessionId);
+  equal(heard.filter((method) => method === 'initialize').length, 1);
+});
 
-const httpWithToken = async (world: World) => {
-  const { url, requestInit } = await world.guarded('ada');
-  return connectSdkClient(new StreamableHTTPClientTransport(url, { requestInit }));
-};
+test.concurrent('SDK 1 over HTTP: an answer to a question of a killed server is not taken for one to another question', async () => {
+  await using server = await lasting();
+  await using client = await connectPatient(server.url);
+  const { questions, heard } = client;
+  await client.start('confirm_delete', { filename: 'old.txt' });
+  await until(() => questions.length === 1);
+  const taskId = await client.start('confirm_delete', { filename: 'precious.txt' });
+  await until(() => questions.length === 2);
 
-const stdio = () => connectSdkClient(new StdioClientTransport(stdioFixture));
-
-export const sdk: InteropCases = {
-  ...resuming,
-  ...casesOf('SDK 1 over HTTP', http, { ...overBoth, ...overHttp }),
-  ...casesOf('SDK 1 over HTTP with a token', httpWithToken, lists),
-  ...casesOf('SDK 1 over stdio', stdio, { ...overBoth, ...lists }),
-};
+  await server.kill();
+  await server.start();
+  const result = client.result(taskId);
+  await until(() => questions.length === 3);
+  deepEqual([questions[0]!.message, questions[2]!.message], ['Delete old.txt?', 'Delete precious.txt?']);
+  questions[0]!.answer(yes);
+  await until(() => heard.includes('answer'));
+  questions[2]!.answer({ action: 'decline' });
+  says(await result, 'kept precious.txt');
+});

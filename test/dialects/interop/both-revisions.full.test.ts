@@ -9,12 +9,11 @@ import { taskId as idOf } from '@modelcontextprotocol/ext-tasks/core';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { until } from '../../kit/until.ts';
 import { type Answer, connectSdkClient } from './2025-11-25/sdk-client.ts';
-import { type Cases, casesOf, type InteropCases, says, spinning } from './case.ts';
 import { connectTasksClient } from './tasks-client.ts';
-import type { World } from './world.ts';
+import { guarded, says, spinning, testsOf } from './world.ts';
 
-const connect = (owner: 'ada' | 'bob', answer?: Answer) => async (world: World) => {
-  const { url, requestInit } = await world.guarded(owner);
+const connect = (owner: 'ada' | 'bob', answer?: Answer) => async () => {
+  const { url, requestInit } = await guarded(owner);
   const older = await connectSdkClient(new OlderTransport(url, { requestInit }), answer);
   const transport = new StreamableHTTPClientTransport(url, { requestInit });
   const later = await connectTasksClient(transport, '2026-07-28');
@@ -30,15 +29,17 @@ const connect = (owner: 'ada' | 'bob', answer?: Answer) => async (world: World) 
   };
 };
 
-type Clients = Awaited<ReturnType<ReturnType<typeof connect>>>;
-
 const never = new Promise<never>(() => {});
 
-const withoutAnswers: Cases<Clients> = {
-  async 'a question of an older task is answered with the later, and taken back from the older'({
-    older,
-    known,
-  }) {
+const withoutAnswers = testsOf(
+  'both revisions',
+  connect('bob', () => never),
+);
+const withAnswers = testsOf('both revisions', connect('bob'));
+
+withoutAnswers(
+  'a question of an older task is answered with the later, and taken back from the older',
+  async ({ older, known }) => {
     const created = Promise.withResolvers<string>();
     const filename = 'notes.txt';
     const called = older.call('confirm_delete', { filename }, { onTask: created.resolve });
@@ -49,12 +50,12 @@ const withoutAnswers: Cases<Clients> = {
     says((await called).result, 'kept notes.txt');
     await until(() => older.asked[0]!.signal.aborted);
   },
-};
+);
 
-const withAnswers: Cases<Clients> = {
-  async 'an older task is cancelled with the later, and a later one with the older'(clients, world) {
-    const { older, later, known } = clients;
-    const [one, other] = [spinning(world), spinning(world)];
+withAnswers(
+  'an older task is cancelled with the later, and a later one with the older',
+  async ({ older, later, known }) => {
+    const [one, other] = [spinning(), spinning()];
     const taskId = await older.start('spin', one.input);
     const otherId = await later.detached('spin', other.input);
     // Work is begun in the order in which it came: both are running when this is done.
@@ -65,7 +66,11 @@ const withAnswers: Cases<Clients> = {
     equal((await known(otherId).snapshot()).status, 'cancelled');
     await Promise.all([one.stopped(), other.stopped()]);
   },
-  async 'a question of a later task is answered with the older, and both see the result'({ older, later }) {
+);
+
+withAnswers(
+  'a question of a later task is answered with the older, and both see the result',
+  async ({ older, later }) => {
     const taskId = await later.detached('confirm_delete', { filename: 'notes.txt' });
     const news = await later.listen(taskId);
     await news.of('input_required');
@@ -75,29 +80,25 @@ const withAnswers: Cases<Clients> = {
     says((await news.of('completed')).result, 'deleted notes.txt');
     await news.close();
   },
-  async 'an error result is a failure to the older, and completes the task to the later'({ older, known }) {
+);
+
+withAnswers(
+  'an error result is a failure to the older, and completes the task to the later',
+  async ({ older, known }) => {
     const { taskId, story } = await older.call('failing_job');
     equal(story.at(-2), 'failed');
     const outcome = await known(taskId!).result();
     ok(outcome.status === 'completed');
     deepEqual([outcome.result.isError, (await older.result(taskId!)).isError], [true, true]);
   },
-  async 'the tasks of one owner are unknown to another with either'({ older, later }, world) {
-    await using ada = await connect('ada')(world);
-    for (const taskId of [await older.start('nap', { ms: 1 }), await later.detached('nap', { ms: 1 })]) {
-      await rejects(ada.older.tasks.getTask(taskId), { code: -32602 });
-      await rejects(ada.older.result(taskId), { code: -32602 });
-      await rejects(ada.known(taskId).snapshot(), { code: -32602 });
-      equal((await older.tasks.getTask(taskId)).taskId, taskId);
-    }
-  },
-};
+);
 
-export const bothRevisions: InteropCases = {
-  ...casesOf(
-    'both revisions',
-    connect('bob', () => never),
-    withoutAnswers,
-  ),
-  ...casesOf('both revisions', connect('bob'), withAnswers),
-};
+withAnswers('the tasks of one owner are unknown to another with either', async ({ older, later }) => {
+  await using ada = await connect('ada')();
+  for (const taskId of [await older.start('nap', { ms: 1 }), await later.detached('nap', { ms: 1 })]) {
+    await rejects(ada.older.tasks.getTask(taskId), { code: -32602 });
+    await rejects(ada.older.result(taskId), { code: -32602 });
+    await rejects(ada.known(taskId).snapshot(), { code: -32602 });
+    equal((await older.tasks.getTask(taskId)).taskId, taskId);
+  }
+});
