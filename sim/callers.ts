@@ -20,7 +20,8 @@ export type Speech = (typeof speeches)[number];
 
 const manners = { wait: 45, cancel: 15, 'come back': 15, 'call twice': 15, crash: 10 } as const;
 export type Manner = keyof typeof manners;
-export const mannerKinds = Object.keys(manners) as Manner[];
+/** What the simulation counts of calls. */
+export const callKinds: readonly string[] = [...Object.keys(manners), ...speeches];
 
 interface Call {
   readonly program: Program;

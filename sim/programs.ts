@@ -86,14 +86,14 @@ export type Expected = { readonly result: string } | { readonly fails: true };
 export function expectedOf({ name, parts }: Program): Expected {
   const values: string[] = [];
   for (const part of parts) {
-    const value = valueOf(name, part);
+    const value = givenBy(name, part);
     if (value === undefined) return { fails: true };
     values.push(value);
   }
   return { result: values.join(' ') };
 }
 
-function valueOf(name: string, node: Node): string | undefined {
+function givenBy(name: string, node: Node): string | undefined {
   switch (node.do) {
     case 'step':
       return node.value;
@@ -108,7 +108,7 @@ function valueOf(name: string, node: Node): string | undefined {
       return 'result' in child ? `(${child.result})` : '(failed)';
     }
     case 'all': {
-      const values = node.parts.map((part) => valueOf(name, part));
+      const values = node.parts.map((part) => givenBy(name, part));
       return values.includes(undefined) ? undefined : `[${values.join(' ')}]`;
     }
     case 'throw':

@@ -44,7 +44,10 @@ export class Random {
   weighted<T extends string>(weights: Readonly<Record<T, number>>): T {
     const entries = Object.entries(weights) as [T, number][];
     let left = this.fraction() * entries.reduce((sum, [, weight]) => sum + weight, 0);
-    for (const [name, weight] of entries) if ((left -= weight) < 0) return name;
+    for (const [name, weight] of entries) {
+      left -= weight;
+      if (left < 0) return name;
+    }
     return entries.at(-1)![0];
   }
 

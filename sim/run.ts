@@ -17,6 +17,8 @@ export interface Outcome {
   readonly commits: number;
   readonly hash: string;
   readonly faults: readonly Fault[];
+  /** Those of them that did not happen. */
+  readonly leftOut: ReadonlySet<number>;
   /** How often each fault and each kind of call occurred. */
   readonly counts: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
@@ -80,7 +82,8 @@ export async function simulate(seed: number, leaveOut: ReadonlySet<number> = new
     witness.complain(`uncaught: ${(error as Error).stack}`);
   }
   witness.judge();
-  for (const { open } of callers) for (const name of open) witness.complain(`${name}: its caller still waits`);
+  for (const { open } of callers)
+    for (const name of open) witness.complain(`${name}: its caller still waits`);
   database.close();
   const { commits, hash, violations, trace } = witness;
   return {
@@ -88,6 +91,7 @@ export async function simulate(seed: number, leaveOut: ReadonlySet<number> = new
     commits,
     hash,
     faults,
+    leftOut: leaveOut,
     counts,
     violations,
     trace,

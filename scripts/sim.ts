@@ -1,0 +1,107 @@
+/** `npm run sim`: simulated processes, faults and callers on virtual time, judged from outside. */
+import '../sim/stage.ts';
+import { parseArgs } from 'node:util';
+import { callKinds } from '../sim/callers.ts';
+import { faultKinds, told } from '../sim/faults.ts';
+import { type Outcome, simulate } from '../sim/run.ts';
+import { shrunk } from '../sim/shrink.ts';
+
+const help = `Simulates servers, callers and faults; the same seed always gives the same run.
+
+  npm run sim                     50 seeds, from a new one on
+  npm run sim -- --seeds N        N seeds
+  npm run sim -- --minutes M      as many seeds as there is time for
+  npm run sim -- --seed S         one seed, with its hash; --trace prints all that happened
+  npm run sim -- --from S         begins with seed S
+
+The last line is \`sim: N seeds, N commits, N violations\`. It fails if there are violations, or if a kind of fault or
+of call never occurred.`;
+
+/** So many seeds must have met every kind of fault and call. */
+const enoughForAll = 50;
+
+function wholeNumber(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text)) wrong(`--${name} takes a whole number, not "${text}".`);
+  return Number(text);
+}
+
+function wrong(sentence: string): never {
+  console.error(`${sentence}\n\n${help}`);
+  process.exit(2);
+}
+
+function options() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        seeds: { type: 'string' },
+        seed: { type: 'string' },
+        from: { type: 'string' },
+        minutes: { type: 'string' },
+        trace: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+    return values;
+  } catch (error) {
+    return wrong((error as Error).message);
+  }
+}
+
+const hrtime = process.hrtime.bigint;
+const begun = hrtime();
+const given = options();
+if (given.help) {
+  console.log(help);
+  process.exit();
+}
+const one = wholeNumber('seed', given.seed);
+const minutes = wholeNumber('minutes', given.minutes);
+const from = one ?? wholeNumber('from', given.from) ?? Number(begun % 1_000_000_000n);
+const most =
+  one === undefined ? (wholeNumber('seeds', given.seeds) ?? (minutes === undefined ? 50 : Infinity)) : 1;
+const isOver = () => minutes !== undefined && Number(hrtime() - begun) / 60e9 >= minutes;
+
+const occurred = new Map<string, number>();
+const sizes: { commits: number[]; faults: number[] } = { commits: [], faults: [] };
+let commits = 0;
+let violations = 0;
+let seeds = 0;
+
+for (let seed = from; seeds < most && !isOver(); seed++, seeds++) {
+  const outcome = await simulate(seed);
+  commits += outcome.commits;
+  violations += outcome.violations.length;
+  sizes.commits.push(outcome.commits);
+  sizes.faults.push(outcome.faults.length);
+  for (const [what, times] of Object.entries(outcome.counts))
+    occurred.set(what, (occurred.get(what) ?? 0) + times);
+  if (given.trace) console.log(outcome.trace.join('\n'));
+  if (outcome.violations.length > 0) await tell(outcome);
+  if (one !== undefined) console.log(`seed ${seed}: ${outcome.commits} commits, hash ${outcome.hash}`);
+}
+
+const missing =
+  seeds < enoughForAll ? [] : [...faultKinds, ...callKinds].filter((kind) => !occurred.has(kind));
+for (const kind of missing) console.log(`never occurred: ${kind}`);
+console.log([...occurred].map(([what, times]) => `${what} ${times}`).join(', '));
+console.log(`in the median seed ${median(sizes.commits)} commits and ${median(sizes.faults)} faults`);
+console.log(`sim: ${seeds} seeds, ${commits} commits, ${violations} violations`);
+process.exit(violations + missing.length === 0 ? 0 : 1);
+
+async function tell(outcome: Outcome): Promise<void> {
+  const { seed } = outcome;
+  console.log(`seed ${seed} fails; \`npm run sim -- --seed ${seed} --trace\` shows it again`);
+  for (const violation of outcome.violations.slice(0, 10)) console.log(`  ${violation}`);
+  const { faults, leftOut, trace } = await shrunk(outcome);
+  console.log('  with these faults alone:');
+  for (const [n, fault] of faults.entries()) if (!leftOut.has(n)) console.log(`    ${told(fault)}`);
+  const first = trace.findIndex((line) => line.includes('VIOLATION'));
+  console.log('  before it:');
+  for (const line of trace.slice(Math.max(0, first - 25), first + 1)) console.log(`    ${line}`);
+}
+
+function median(numbers: readonly number[]): number {
+  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
+}
