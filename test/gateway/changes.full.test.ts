@@ -1,7 +1,6 @@
 /** What upstreams list changes at any time, also while they are asked for it. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { TaskFailed } from '../../src/requestor/errors.ts';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { eventually } from '../serving/eventually.ts';
 import { notes, openGateway } from './stage.ts';
@@ -32,7 +31,7 @@ test('an upstream that comes back with more than it had is shown with it', async
   await using stage = await openGateway({ mcpServers: { raw: raw('--starts', file) } });
   await using client = await connectOurClient(stage.url, { isModern: true });
   await expect(client.tasks.request('prompts/list', {})).rejects.toThrow();
-  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toThrow(TaskFailed);
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toThrow('not known');
   await eventually(() => client.tasks.request('prompts/list', {}).catch(() => undefined)).toMatchObject({
     prompts: [{ name: 'greet' }],
   });
