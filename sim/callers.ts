@@ -63,7 +63,9 @@ export class Caller {
   start(calls: number): void {
     for (let n = 0; n < calls; n++) {
       const program = randomProgram(this.#random, `${this.#name}${n}`);
-      const manner = this.#random.weighted(manners);
+      const drawn = this.#random.weighted(manners);
+      // A host that dies loses its session, and in SEP-1686 its tasks with it.
+      const manner = drawn === 'crash' && this.#speech === 'sep-1686' ? 'wait' : drawn;
       const call: Call = { program, manner, key: `key of ${program.name} 0123456789`, isOver: false };
       this.#calls.push(call);
       const { outside } = this.#fleet.world;
@@ -71,6 +73,7 @@ export class Caller {
         () => {
           this.#count(manner);
           this.#count(this.#speech);
+          this.#fleet.witness.note(`${program.name} is called in ${this.#speech}: ${manner}`);
           this.#see(call);
           if (manner === 'crash') outside.setTimer(() => this.#crash(), this.#random.between(1, 10_000));
         },
@@ -129,7 +132,11 @@ export class Caller {
         return;
       }
       // Nothing was promised: it never got through.
-      if (!witness.hasPlayed(program.name)) return this.#toTheEnd(call);
+      if (!witness.hasPlayed(program.name)) {
+        this.#handles.delete(handle.id);
+        await pause(1_000);
+        return this.#toTheEnd(call);
+      }
       throw error;
     }
     const expected = expectedOf(program);
@@ -188,6 +195,7 @@ export class Caller {
       handles: this.#handles,
       server: 'simulated',
       answer: async (question) => {
+        this.#fleet.witness.note(`${this.#name} is asked "${'message' in question ? question.message : question.kind}"`);
         await pause(this.#random.between(1, 10_000));
         if (question.kind !== 'form') throw new Error(`Nobody asks ${question.kind}.`);
         // Not the key: it travels in other forms in some dialects.

@@ -73,7 +73,9 @@ export class Fleet {
     server.process.kill();
     server.tasks = server.handler = undefined;
     server.killAt = undefined;
-    this.world.outside.setTimer(() => this.#restart(server, releases), downMs);
+    this.world.fromOutside(() => {
+      this.world.outside.setTimer(() => this.#restart(server, releases), downMs);
+    });
   }
 
   /** Ends one of the servers in good order, and starts it with other handlers; after so long it is as before. */

@@ -30,6 +30,7 @@ export class Network {
   readonly #hosts = new Map<string, () => readonly Server[]>();
   readonly counts = { requests: 0, lost: 0, doubled: 0, cut: 0, refused: 0 };
   weather: Weather = { ...calm };
+  onRequest: ((what: string) => void) | undefined;
 
   constructor(random: Random) {
     this.#random = random;
@@ -54,11 +55,13 @@ export class Network {
     this.counts.requests++;
     const servers = this.#hosts.get(new URL(asked.url).host)?.() ?? [];
     const server = servers.length > 0 ? this.#random.pick(servers) : undefined;
+    this.onRequest?.(`${client.name} asks ${server?.process.name}: ${asked.method} ${body?.slice(0, 160) ?? ''}`);
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const failed = (why: string) => reject(new TypeError('fetch failed', { cause: new Error(why) }));
     const connection = new Connection(client, server?.process, () => this.#delay(), resolve, failed);
     signal?.addEventListener('abort', () => {
       reject(signal.reason);
+      this.onRequest?.(`${client.name} leaves ${body?.slice(0, 60) ?? asked.method}`);
       connection.leave(signal.reason);
     });
     if (!server || server.process.isDead) {

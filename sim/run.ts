@@ -36,6 +36,7 @@ export async function simulate(seed: number, leaveOut: ReadonlySet<number> = new
   const witness = new Witness(world, database);
   const network = new Network(world.random());
   const fleet = new Fleet({ world, database, network, witness });
+  if (process.env.WIRE) network.onRequest = (what) => witness.note(what);
   const plan = world.random();
   const counts: Record<string, number> = {};
   const count = (what: string) => (counts[what] = (counts[what] ?? 0) + 1);

@@ -13,6 +13,9 @@ const real = { setImmediate: globalThis.setImmediate };
 /** What one process sends another does not carry the sender's context along. */
 const outsideOfAll = AsyncLocalStorage.snapshot();
 
+/** More than any sound run takes. */
+const mostTurns = 60_000;
+
 /** When the simulation begins, for those who ask what day it is. */
 const beginning = Date.UTC(2027, 0, 1);
 
@@ -51,6 +54,14 @@ export class World {
     return process;
   }
 
+  /** Acts as nobody in the world does. */
+  fromOutside(act: () => void): void {
+    const { current } = this;
+    this.current = this.outside;
+    act();
+    this.current = current;
+  }
+
   /** Ends the run. */
   fail(error: unknown): void {
     this.#problem ??= error instanceof Error ? error : new Error(String(error));
@@ -79,7 +90,7 @@ export class World {
         this.time = Math.max(this.time, next);
         continue;
       }
-      this.turns++;
+      if (++this.turns > mostTurns) throw new Error(`Nothing came to an end in ${mostTurns} turns.`);
       this.current = runnable.length === 1 ? runnable[0]! : this.#order.pick(runnable);
       this.current.turn();
     }
@@ -200,7 +211,10 @@ export class SimProcess {
     this.#round = [];
     this.#nextRound = [];
     this.timers.clear();
-    for (const act of this.atDeath.splice(0)) act();
+    // What follows from its death is not its own doing.
+    this.world.fromOutside(() => {
+      for (const act of this.atDeath.splice(0)) act();
+    });
   }
 
   /** Stands still for so long, as a process that is stopped or a machine that sleeps. */
