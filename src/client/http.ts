@@ -13,6 +13,14 @@ const defaultLargest = 64 * 1024 * 1024;
 const soonestMs = 250;
 const latestMs = 60_000;
 
+/** Without end: where this stream is the only way for questions, a task whose server was away would never be answered. */
+const reconnectionOptions = {
+  initialReconnectionDelay: 1_000,
+  maxReconnectionDelay: 30_000,
+  reconnectionDelayGrowFactor: 1.5,
+  maxRetries: Number.POSITIVE_INFINITY,
+};
+
 /** A session that was opened earlier, perhaps by another process. */
 export interface KnownSession {
   readonly sessionId: string;
@@ -28,6 +36,7 @@ export function httpTransport(
   return new StreamableHTTPClientTransport(url, {
     ...session,
     fetch: mindful(fetchWithin(largestAnswer), largestAnswer),
+    reconnectionOptions,
     // A server may say when to come back, though neither at once again and again nor never.
     reconnectionScheduler: (reconnect, delay) => {
       const timer = runtime.setTimeout(reconnect, Math.min(Math.max(delay, soonestMs), latestMs));
