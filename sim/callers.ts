@@ -195,7 +195,9 @@ export class Caller {
       handles: this.#handles,
       server: 'simulated',
       answer: async (question) => {
-        this.#fleet.witness.note(`${this.#name} is asked "${'message' in question ? question.message : question.kind}"`);
+        this.#fleet.witness.note(
+          `${this.#name} is asked "${'message' in question ? question.message : question.kind}"`,
+        );
         await pause(this.#random.between(1, 10_000));
         if (question.kind !== 'form') throw new Error(`Nobody asks ${question.kind}.`);
         // Not the key: it travels in other forms in some dialects.

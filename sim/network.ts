@@ -55,7 +55,9 @@ export class Network {
     this.counts.requests++;
     const servers = this.#hosts.get(new URL(asked.url).host)?.() ?? [];
     const server = servers.length > 0 ? this.#random.pick(servers) : undefined;
-    this.onRequest?.(`${client.name} asks ${server?.process.name}: ${asked.method} ${body?.slice(0, 160) ?? ''}`);
+    this.onRequest?.(
+      `${client.name} asks ${server?.process.name}: ${asked.method} ${body?.slice(0, 160) ?? ''}`,
+    );
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const failed = (why: string) => reject(new TypeError('fetch failed', { cause: new Error(why) }));
     const connection = new Connection(client, server?.process, () => this.#delay(), resolve, failed);

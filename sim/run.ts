@@ -58,15 +58,16 @@ export async function simulate(seed: number, leaveOut: ReadonlySet<number> = new
       }, fault.at);
   world.outside.setTimer(
     () => {
-      for (const { id, program, event } of witness.takeEvents()) {
-        const server = fleet.servers.find(({ process, tasks }) => tasks && !process.isDead);
-        if (!server) return;
-        server.process.receive(() => {
+      const server = fleet.servers.find(({ process, tasks }) => tasks && !process.isDead);
+      for (const awaited of witness.awaitedEvents)
+        server?.process.receive(() => {
           count('event');
-          const again = () => witness.awaitsEvent(id, program, event);
-          server.tasks?.complete(id, event, eventOf(program, event)).catch(again);
+          const { id, program, event } = awaited;
+          server.tasks?.complete(id, event, eventOf(program, event)).then(
+            () => witness.eventCame(awaited),
+            (error) => witness.note(`${program}: event ${event} did not come: ${error}`),
+          );
         }, 1);
-      }
     },
     2_000,
     true,

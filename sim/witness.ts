@@ -13,6 +13,13 @@ import type { SimDatabase } from './database.ts';
 import { type Expected, expectedOf, type Program } from './programs.ts';
 import type { SimProcess, World } from './world.ts';
 
+/** An event that a task waits for, in the program that it plays. */
+export interface AwaitedEvent {
+  readonly id: TaskId;
+  readonly program: string;
+  readonly event: string;
+}
+
 /** Whoever claims under this name, and until when others had to believe that it lives. */
 interface Claim {
   readonly epoch: number;
@@ -247,11 +254,13 @@ export class Witness {
     this.#events.set(`${id} ${event}`, { id, program, event });
   }
 
-  /** Events that tasks wait for, or have waited for. */
-  takeEvents() {
-    const events = [...this.#events.values()];
-    this.#events.clear();
-    return events;
+  /** Events that tasks wait for, and that nobody has said have come. */
+  get awaitedEvents(): readonly AwaitedEvent[] {
+    return [...this.#events.values()];
+  }
+
+  eventCame({ id, event }: AwaitedEvent): void {
+    this.#events.delete(`${id} ${event}`);
   }
 
   // --- Feeds ----------------------------------------------------------------------------------------------
