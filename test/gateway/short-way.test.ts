@@ -17,6 +17,8 @@ describe.each([
     client = await connectSdk(stage.url, mode);
     expect(client.getNegotiatedProtocolVersion()).toBe(revision);
     await client.listTools();
+    // Soon after it has started, the server asks for folders, for no call in particular: this one is asked.
+    await client.callTool({ name: 'trigger-long-running-operation', arguments: { duration: 2, steps: 1 } });
   });
   afterAll(async () => {
     await client?.close();
