@@ -3,6 +3,7 @@ import '../sim/stage.ts';
 import { parseArgs } from 'node:util';
 import { callKinds } from '../sim/callers.ts';
 import { faultKinds, told } from '../sim/faults.ts';
+import { actKinds } from '../sim/insiders.ts';
 import { type Outcome, simulate } from '../sim/run.ts';
 import { shrunk } from '../sim/shrink.ts';
 
@@ -83,7 +84,9 @@ for (let seed = from; seeds < most && !isOver(); seed++, seeds++) {
 }
 
 const missing =
-  seeds < enoughForAll ? [] : [...faultKinds, ...callKinds].filter((kind) => !occurred.has(kind));
+  seeds < enoughForAll
+    ? []
+    : [...faultKinds, ...callKinds, ...actKinds].filter((kind) => !occurred.has(kind));
 for (const kind of missing) console.log(`never occurred: ${kind}`);
 console.log([...occurred].map(([what, times]) => `${what} ${times}`).join(', '));
 console.log(`in the median seed ${median(sizes.commits)} commits and ${median(sizes.faults)} faults`);

@@ -4,6 +4,7 @@ import { Caller, speeches } from './callers.ts';
 import { SimDatabase } from './database.ts';
 import { type Fault, faultsEndAt, inject, planOf } from './faults.ts';
 import { Fleet, type OwnerName } from './fleet.ts';
+import { Insiders } from './insiders.ts';
 import { Network } from './network.ts';
 import { eventOf } from './programs.ts';
 import { enter } from './stage.ts';
@@ -48,6 +49,7 @@ export async function simulate(seed: number, leaveOut: ReadonlySet<number> = new
     return new Caller(fleet, `caller${n}-`, owner, plan.pick(speeches), count);
   });
   for (const caller of callers) caller.start(plan.between(3, 6));
+  new Insiders(fleet, count).start(plan.between(10, 20));
   const faults = planOf(world.random(), size);
   for (const [n, fault] of faults.entries())
     if (!leaveOut.has(n))

@@ -326,6 +326,10 @@ export class Witness {
     return this.#known.get(id)?.version ?? 0;
   }
 
+  programOf(id: TaskId): string | undefined {
+    return this.#programs.get(id);
+  }
+
   /** Whether a task plays this program, or has played it. */
   hasPlayed(program: string): boolean {
     return this.#expected.has(program);
