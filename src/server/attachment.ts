@@ -83,11 +83,15 @@ export class Attachment {
       transport.send = (message, options) => send(ids.outgoing(this.#corrected(message)), options);
       await connect(transport);
       const { onmessage, onclose } = transport;
+      const strangeAnswer = (message: object, bearer: Bearer) => {
+        const place = ids.placeElsewhere('id' in message && !('method' in message) && message.id);
+        return place && this.#strangeAnswer(message, place, bearer);
+      };
+      binding.strangeAnswers.set(transport, strangeAnswer);
       transport.onmessage = (message, extra) => {
         const known = ids.incoming(message);
         if (!known) {
-          const place = ids.placeElsewhere('id' in message && message.id);
-          if (place) void this.#strangeAnswer(message, place, extra as Extra).catch(() => {});
+          void strangeAnswer(message, bearerOf(extra as Extra))?.catch(() => {});
           return;
         }
         this.#short.answer(known, {
@@ -311,9 +315,9 @@ export class Attachment {
   }
 
   /** An answer to a question that another process may have put in this session. */
-  async #strangeAnswer(message: object, place: QuestionPlace, extra: Extra | undefined): Promise<void> {
+  async #strangeAnswer(message: object, place: QuestionPlace, bearer: Bearer): Promise<void> {
     const { requests } = await this.binding.served();
-    const caller = this.#sessionCaller(bearerOf(extra), 'tasks/result', undefined);
+    const caller = this.#sessionCaller(bearer, 'tasks/result', undefined);
     await answeredElsewhere(requests, caller, place, message);
   }
 

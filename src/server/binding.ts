@@ -107,6 +107,11 @@ export class Binding {
   readonly standaloneStreams = new WeakMap<object, StandaloneStream>();
   /** The connections of 2025-11-25, by their transport. */
   readonly connections = new WeakMap<object, () => Promise<Connection>>();
+  /** … and what stores a message of theirs, if it answers a question that another process put; undefined if not. */
+  readonly strangeAnswers = new WeakMap<
+    object,
+    (message: object, bearer: Bearer) => Promise<void> | undefined
+  >();
   readonly #draftsWithoutNames: Drafts;
   readonly #windowMs: number;
   readonly #anonymousRetentionMs: number;

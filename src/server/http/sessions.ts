@@ -90,6 +90,13 @@ export class HttpSessions {
     await this.#noteUse(id, session, levelIn(body));
     const direct = isRightRevision(request) ? await this.#direct(session, received) : undefined;
     if (direct) return direct;
+    // Accepted only when it is stored: nobody asks again as long as the stream of the question stands.
+    const storing =
+      isJsonObject(body) && this.#binding.strangeAnswers.get(session.transport)?.(body, authInfo);
+    if (storing) {
+      await storing;
+      return new Response(null, { status: 202 });
+    }
     const response = await session.transport.handleRequest(request, {
       ...(body !== undefined && { parsedBody: body }),
       ...(authInfo && { authInfo }),

@@ -1,4 +1,7 @@
+import { openSqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
+import { StoreBusy } from '../../../src/engine/store-errors.ts';
+import { withCommands } from '../../../src/engine/with-commands.ts';
 import { storeFrom } from '../../fixture/server.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { type Message, Peer, relatedTask, served } from './peer.ts';
@@ -104,6 +107,39 @@ test('a client that refuses to ask anybody counts as a person who turned away', 
       break;
     }
     await peer.post({ id: message.id, error: { code: -32603, message: 'Nobody here.' } });
+  }
+});
+
+test('an answer that another server gets is accepted once it is stored, and not before', async () => {
+  const file = temporaryFile();
+  const { peer } = await served({ store: storeFrom(`sqlite:${file}`) });
+  let isBusy = true;
+  const other = await served({
+    workers: false,
+    store: async () => {
+      const database = await openSqlite(file);
+      const { store } = database;
+      return withCommands(database, {
+        create: (bearing, decide) => store.create(bearing, decide),
+        update: async (reach, id, decide) => {
+          if (isBusy) throw new StoreBusy(file, 'it is locked', 'Try again.');
+          return store.update(reach, id, decide);
+        },
+      });
+    },
+  });
+  other.peer.sessionId = peer.sessionId;
+  const taskId = await peer.start('ask_name');
+  for await (const message of peer.result(taskId)) {
+    if (message.method === 'elicitation/create') {
+      expect((await other.peer.answer(message.id, yes)).status).toBe(503);
+      isBusy = false;
+      expect((await other.peer.answer(message.id, yes)).status).toBe(202);
+    }
+    if (message.result) {
+      expect(message.result.content[0].text).toBe('Hello, Ada!');
+      break;
+    }
   }
 });
 

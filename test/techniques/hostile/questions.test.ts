@@ -186,7 +186,7 @@ describe('a question of an unknown kind ends the call, and leaves its task for w
     const { says, refusals } = insisting('root', 'working');
     const { tasks, server } = await meet('2025-11-25', says);
     const handle = await tasks.call('t');
-    await expect.poll(() => refusals).toHaveLength(1);
+    await expect.poll(() => refusals.length).toBeGreaterThan(0);
     const polls = server.count('tasks/get');
     await expect.poll(() => server.count('tasks/get')).toBeGreaterThan(polls + 5);
     server.says.set('tasks/get', () => completed('root')).set('tasks/result', () => done);
