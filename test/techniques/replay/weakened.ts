@@ -22,7 +22,7 @@ const added = '\n    this.#open.add(call);';
 const completed = '\n      this.#completed.push({ call: call.position, ...settlement });';
 const passBegins = '\nexport class Pass {';
 const settleOneByOne = `
-      setImmediate(() => {
+      runtime.setImmediate(() => {
         held ||= this.#finished !== undefined`;
 
 export const weaknesses: readonly Weakness[] = [
@@ -37,12 +37,12 @@ export const weaknesses: readonly Weakness[] = [
   },
   {
     name: 'entries settle in one go, with nothing drained in between',
-    changes: { [settleOneByOne]: settleOneByOne.replace('setImmediate', 'queueMicrotask') },
+    changes: { [settleOneByOne]: settleOneByOne.replace('runtime.setImmediate', 'queueMicrotask') },
   },
   {
     name: 'the drain between two entries is a fixed number of microtasks',
     changes: {
-      [settleOneByOne]: settleOneByOne.replace('setImmediate(', 'afterTurns((n + 1) * 30, '),
+      [settleOneByOne]: settleOneByOne.replace('runtime.setImmediate(', 'afterTurns((n + 1) * 30, '),
       [passBegins]: `
 function afterTurns(turns: number, act: () => void): void {
   if (turns === 0) act();
@@ -65,7 +65,7 @@ ${passBegins}`,
     changes: {
       'else if (batch.entries.length > 0) this.#replay();': `else if (batch.entries.length > 0) {
           for (const _ of batch.entries) this.#settle(this.#journal.entries[this.#settled]!);
-          setImmediate(() => this.#next());
+          runtime.setImmediate(() => this.#next());
         }`,
     },
   },
