@@ -21,8 +21,8 @@ test('the same seed gives the same run in another process', async () => {
 });
 
 test('what was promised holds in every seed', async () => {
-  const { code, lines } = await simulated('--from', '1', '--seeds', '10');
-  expect(lines.at(-1), lines.join('\n')).toMatch(/^sim: 10 seeds, \d+ commits, 0 violations$/);
+  const { code, lines } = await simulated('--from', '1', '--seeds', '8');
+  expect(lines.at(-1), lines.join('\n')).toMatch(/^sim: 8 seeds, \d+ commits, 0 violations$/);
   expect(code).toBe(0);
 });
 
