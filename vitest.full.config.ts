@@ -8,7 +8,5 @@ export default defineConfig({
     ...quick.test,
     env: { ...quick.test?.env, HOLDFAST_LANE: 'full' },
     exclude: ['**/*.long.test.ts', '**/node_modules/**'],
-    // Its files wait more than they work: with two at a time the cores are idle for almost half of the run.
-    maxWorkers: 3,
   },
 });
