@@ -71,7 +71,7 @@ let violations = 0;
 let seeds = 0;
 
 for (let seed = from; seeds < most && !isOver(); seed++, seeds++) {
-  const outcome = await simulate(seed);
+  const outcome = await simulate(seed, { isTraced: given.trace ?? false });
   commits += outcome.commits;
   violations += outcome.violations.length;
   sizes.commits.push(outcome.commits);

@@ -5,7 +5,7 @@
 import type { Database } from '../src/engine/queue.ts';
 import { systemClock } from '../src/model/clock.ts';
 import { type Connection, connect } from '../src/stores/sqlite/driver.ts';
-import type { Instance } from '../src/stores/sqlite/instances.ts';
+import { type Instance, soleInstance } from '../src/stores/sqlite/instances.ts';
 import { joinSqlite } from '../src/stores/sqlite/open.ts';
 import { migrate } from '../src/stores/sqlite/schema.ts';
 import type { SimProcess } from './world.ts';
@@ -47,18 +47,12 @@ export class SimDatabase {
       // Not at once: it may be in the middle of something.
       member.world.outside.setTimer(() => db.isOpen && db.close(), 1);
     });
-    const alive = (other: string) => this.#members.has(other);
     const instance: Instance = {
+      ...soleInstance(),
       name,
-      isAlive: alive,
+      isAlive: (other) => this.#members.has(other),
       others: () => [...this.#members.keys()].filter((other) => other !== name),
       mark: () => this.#tellOthers(name),
-      highestMark: () => 0,
-      dead: () => [],
-      buryDead: () => {},
-      startMaking: () => {},
-      isBeingMade: () => true,
-      finishMaking: () => {},
       leave,
     };
     const database = joinSqlite({

@@ -4,6 +4,7 @@ import { Caller, speeches } from './callers.ts';
 import { SimDatabase } from './database.ts';
 import { type Fault, faultsEndAt, inject, planOf } from './faults.ts';
 import { Fleet, type OwnerName } from './fleet.ts';
+import { escaped } from './globals.ts';
 import { Insiders } from './insiders.ts';
 import { Network } from './network.ts';
 import { eventOf } from './programs.ts';
@@ -28,8 +29,17 @@ export interface Outcome {
   readonly turns: number;
 }
 
-/** `leaveOut`: the faults, by their place in the plan, that do not happen. */
-export async function simulate(seed: number, leaveOut: ReadonlySet<number> = new Set()): Promise<Outcome> {
+export interface SimulationOptions {
+  /** The faults, by their place in the plan, that do not happen. */
+  readonly leaveOut?: ReadonlySet<number>;
+  /** Notes every request, too. */
+  readonly isTraced?: boolean;
+}
+
+export async function simulate(
+  seed: number,
+  { leaveOut = new Set(), isTraced = false }: SimulationOptions = {},
+): Promise<Outcome> {
   const world = new World(seed);
   enter(world);
   useRuntime(world.runtime);
@@ -37,7 +47,7 @@ export async function simulate(seed: number, leaveOut: ReadonlySet<number> = new
   const witness = new Witness(world, database);
   const network = new Network(world.random());
   const fleet = new Fleet({ world, database, network, witness });
-  if (process.env.WIRE) network.onRequest = (what) => witness.note(what);
+  if (isTraced) network.onRequest = (what) => witness.note(what);
   const plan = world.random();
   const counts: Record<string, number> = {};
   const count = (what: string) => (counts[what] = (counts[what] ?? 0) + 1);
@@ -86,6 +96,7 @@ export async function simulate(seed: number, leaveOut: ReadonlySet<number> = new
     witness.complain(`uncaught: ${(error as Error).stack}`);
   }
   witness.judge();
+  for (const kind of escaped()) witness.complain(`something ran outside of the simulation: ${kind}`);
   for (const { open } of callers)
     for (const name of open) witness.complain(`${name}: its caller still waits`);
   database.close();

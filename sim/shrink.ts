@@ -5,7 +5,7 @@ export async function shrunk(failed: Outcome): Promise<Outcome> {
   const leftOut = new Set<number>();
   let smallest = failed;
   for (const n of failed.faults.keys()) {
-    const tried = await simulate(failed.seed, new Set([...leftOut, n]));
+    const tried = await simulate(failed.seed, { leaveOut: new Set([...leftOut, n]) });
     if (tried.violations.length === 0) continue;
     leftOut.add(n);
     smallest = tried;

@@ -66,7 +66,6 @@ export class Witness {
   readonly #looks = new Map<string, number>();
   /** Attempts at steps that run, by task and process. */
   readonly #inFlight = new Map<string, number>();
-  readonly #damaged = new Set<TaskId>();
   #position = 0;
   commits = 0;
 
@@ -107,7 +106,7 @@ export class Witness {
     for (const root of touched) this.#checkTree(root);
   }
 
-  #see({ taskId, rootId, version, at, events }: CommitNotice): void {
+  #see({ taskId, version, at, events }: CommitNotice): void {
     const line = `${this.nameOf(taskId)} v${version} ${JSON.stringify(events)}`.replace(/~\d+/g, '');
     this.#hash.update(`${this.#world.time} ${at} ${taskId} ${line}\n`);
     this.note(line);
@@ -131,7 +130,6 @@ export class Witness {
     if (before && task.epoch < before.epoch)
       this.complain(`${this.nameOf(taskId)}: went back to an older claim`);
     this.tasks.set(taskId, task);
-    void rootId;
     if (task.phase === 'done') this.#judgeEnd(task, known);
   }
 
@@ -279,8 +277,6 @@ export class Witness {
   /** What is stored of this task cannot be read for a while. */
   damaged(id: TaskId, isDamaged: boolean): void {
     this.note(`${this.nameOf(id)}: its record is ${isDamaged ? 'damaged' : 'restored'}`);
-    if (isDamaged) this.#damaged.add(id);
-    else this.#damaged.delete(id);
   }
 
   // --- Promises -------------------------------------------------------------------------------------------
