@@ -12,7 +12,7 @@ import { ProgramTransport } from '../client/program.ts';
 import { TaskClient } from '../client/task-client.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { runtime } from '../model/runtime.ts';
+import { pause, runtime } from '../model/runtime.ts';
 import type { Target } from './config.ts';
 import { UpstreamUnreachable } from './endings.ts';
 import { carryingCall, namingCalls } from './logs.ts';
@@ -150,7 +150,7 @@ export class UpstreamConnection {
   async #revive(): Promise<void> {
     const { signal } = this.#closed;
     for (let failures = 0; !signal.aborted; failures++) {
-      if (this.#agreement) await pause(this.#listedAt + betweenListsMs - runtime.monotonic(), signal);
+      if (this.#agreement) await rest(this.#listedAt + betweenListsMs - runtime.monotonic(), signal);
       this.#isOutOfDate = false;
       this.#attempt = this.#connectAndList();
       try {
@@ -164,7 +164,7 @@ export class UpstreamConnection {
         this.#endsWhenAsked = false;
         if (problem !== this.#problem && !signal.aborted) this.#parts.events.failed(problem);
         this.#problem = problem;
-        await pause(Math.min(restMs.first * 2 ** failures, restMs.longest), signal);
+        await rest(Math.min(restMs.first * 2 ** failures, restMs.longest), signal);
       }
     }
   }
@@ -296,15 +296,7 @@ function worded(error: unknown, complaint: string | undefined): string {
   return complaint ? `${why} (it said: ${complaint}).` : `${why}.`;
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      runtime.clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = runtime.setTimeout(end, Math.max(0, ms));
-    if (signal.aborted) end();
-    else signal.addEventListener('abort', end);
-  });
+/** So long, or until the signal ends it. */
+function rest(ms: number, signal: AbortSignal): Promise<void> {
+  return pause(ms, signal).catch(() => {});
 }
