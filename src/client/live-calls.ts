@@ -19,7 +19,7 @@ export class LiveCalls {
     this.#calls.delete(id);
   }
 
-  /** Whoever was detached from a call may come back before its old handle is through: that one is of no use any more. */
+  /** A detached handle gives no result. Who resumes its call waits until it has ended, and then gets a new one. */
   async handleOf(id: string): Promise<Handle | undefined> {
     for (let live = this.#calls.get(id); live; live = this.#calls.get(id)) {
       if (!live.over.signal.aborted) return live.handle;

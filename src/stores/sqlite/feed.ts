@@ -35,7 +35,7 @@ export function watchLog(file: string): Watch {
 export class Feed {
   readonly #sql: ReturnType<Connection['prepare']>;
   readonly #rows: Rows;
-  /** Undefined where there is no other process. */
+  /** Undefined if this process is the only one that can write. */
   readonly #watch: Watch | undefined;
   readonly #listeners = new Set<(commit: CommitNotice) => void>();
   readonly #stirred = new Set<() => void>();
