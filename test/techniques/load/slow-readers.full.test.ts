@@ -51,7 +51,7 @@ test('a reader that takes nothing for 30 seconds loses its connection, and other
   // Nobody's patience runs out until this clock is put forward, and nothing else here waits for it.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
-  const { taskId } = await peer.call('chatter', { times: 1_600, bytes: 10_000 });
+  const { taskId } = await peer.call('chatter', { times: 1_000, bytes: 100_000 });
   const stuck = await stoppedReading(peer, taskId);
   const reader = await peer.listen([taskId]);
   await isTold(reader, taskId);
