@@ -7,10 +7,10 @@ import { type Requests, requestLeaseMs, type TaskTree } from '../engine/requests
 import type { CommitNotice } from '../engine/store.ts';
 import type { Caller } from '../hosting/caller.ts';
 import { actorOf, noteReadIn } from '../hosting/recording.ts';
-import { BadAnswer } from '../model/errors.ts';
+import { BadAnswer, Refusal, Unavailable } from '../model/errors.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { runtime, type Timer } from '../model/runtime.ts';
+import { pause, runtime, type Timer } from '../model/runtime.ts';
 import type { TaskId } from '../model/task.ts';
 import { type CollapsedQuestion, questionsOf } from '../protocol/collapse.ts';
 import { toInputRequest } from '../protocol/dialects/2026-07-28/input.ts';
@@ -123,7 +123,8 @@ export class Follower {
         if (top.root.phase === 'done' && this.#results.size === 0) return this.stop();
       }
     } catch {
-      // A store that cannot be read now is read with the next news.
+      // A store that cannot be used now is used later, with or without news.
+      this.#lookLater();
     } finally {
       // In the same turn in which the loop saw that there was nothing more, or a call in between would be lost.
       this.#isLooking = false;
@@ -185,21 +186,27 @@ export class Follower {
     );
     const open = new Map(questions.map((question) => [idOf(question), question]));
     for (const [id, live] of this.#live) if (!open.has(id)) live.abort();
-    let refused = false;
+    let isElsewhere = false;
     for (const [id, question] of open) {
       const channel = this.#channel();
       if (this.#live.has(id) || !channel) continue;
       const abort = new AbortController();
       this.#live.set(id, abort);
-      if (await this.#requests.deliver(question.taskId, question.ownKey, channel.name)) {
-        void this.#put(id, question, channel, abort.signal);
-      } else {
-        this.#live.delete(id);
-        refused = true;
+      let isOurs = false;
+      try {
+        isOurs = await this.#requests.deliver(question.taskId, question.ownKey, channel.name);
+      } finally {
+        if (!isOurs) this.#live.delete(id);
       }
+      if (isOurs) void this.#put(id, question, channel, abort.signal);
+      else isElsewhere = true;
     }
+    if (isElsewhere) this.#lookLater();
+  }
+
+  #lookLater(): void {
     runtime.clearTimeout(this.#timer);
-    this.#timer = refused ? runtime.setTimeout(() => this.look(), lookAgainMs) : undefined;
+    if (!this.#isStopped) this.#timer = runtime.setTimeout(() => this.look(), lookAgainMs);
   }
 
   #channel(): Channel | undefined {
@@ -219,11 +226,7 @@ export class Follower {
         signal: AbortSignal.any([taken, channel.closed]),
         standalone: () => this.#standalone.channel(),
       });
-      await this.#requests.answer(
-        this.#rootId,
-        new Map([[taskId, { [ownKey]: answer }]]),
-        actorOf(this.#listener),
-      );
+      await this.#keep(question, answer as InputResponse, taken);
     } catch (error) {
       await this.#unanswered(question, channel, taken, error).catch(() => {});
     } finally {
@@ -231,6 +234,22 @@ export class Follower {
       this.#live.delete(id);
       if (!this.#isStopped) this.look();
     }
+  }
+
+  /** Nobody should have to answer twice because the store could not be used at that moment. */
+  async #keep(
+    { taskId, ownKey }: CollapsedQuestion,
+    answer: InputResponse,
+    taken: AbortSignal,
+  ): Promise<void> {
+    for (;;)
+      try {
+        const answers = new Map([[taskId, { [ownKey]: answer }]]);
+        return await this.#requests.answer(this.#rootId, answers, actorOf(this.#listener));
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error;
+        await pause(lookAgainMs, taken);
+      }
   }
 
   async #unanswered(
@@ -249,15 +268,13 @@ export class Follower {
         ? this.#requests.undeliver(taskId, ownKey, channel.name)
         : this.#requests.withdraw(taskId, ownKey);
     }
+    // The question is there no longer, or the store cannot say.
+    if (error instanceof Refusal || error instanceof Unavailable)
+      return this.#requests.undeliver(taskId, ownKey, channel.name);
     // The client refused: it cannot ask anybody, or nobody wanted to be asked.
     const isForm = question.request.kind === 'form' || question.request.kind === 'url';
     if (!isForm) return this.#requests.withdraw(taskId, ownKey);
-    const cancelled: InputResponse = { action: 'cancel' };
-    await this.#requests.answer(
-      this.#rootId,
-      new Map([[taskId, { [ownKey]: cancelled }]]),
-      actorOf(this.#listener),
-    );
+    await this.#keep(question, { action: 'cancel' }, taken);
   }
 
   #wire(

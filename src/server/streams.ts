@@ -55,14 +55,20 @@ export class Streams {
   /** The stream of a request that waits: questions may go out on it. */
   of({ mcpReq, http }: ServerContext): Channel {
     const request = http?.req as { signal?: AbortSignal } | undefined;
-    const signals = [this.#closed, ...(request?.signal ? [request.signal] : [])];
+    const lost = new AbortController();
+    const signals = [this.#closed, lost.signal, ...(request?.signal ? [request.signal] : [])];
+    /** The transport throws bare errors, and only if it cannot write: what the client says has a class. */
+    const sent = (answer: Promise<unknown>) =>
+      (answer as Promise<JsonObject>).catch((error: unknown) => {
+        if ((error as object).constructor === Error) lost.abort(error);
+        throw error;
+      });
     return {
       name: newId(),
       closed: AbortSignal.any(signals),
-      ask: (question, signal) =>
-        mcpReq.send(question as never, { signal, timeout: noTimeout }) as unknown as Promise<JsonObject>,
+      ask: (question, signal) => sent(mcpReq.send(question as never, { signal, timeout: noTimeout })),
       request: (question, signal) =>
-        mcpReq.send(question as never, anything, { signal, timeout: noTimeout }) as Promise<JsonObject>,
+        sent(mcpReq.send(question as never, anything, { signal, timeout: noTimeout })),
     };
   }
 

@@ -2,6 +2,8 @@ import { openSqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
 import { StoreBusy } from '../../../src/engine/store-errors.ts';
 import { withCommands } from '../../../src/engine/with-commands.ts';
+import { Refusal } from '../../../src/model/errors.ts';
+import type { TaskEvent } from '../../../src/model/event.ts';
 import { storeFrom } from '../../fixture/server.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { type Message, Peer, relatedTask, served } from './peer.ts';
@@ -108,6 +110,58 @@ test('a client that refuses to ask anybody counts as a person who turned away', 
     }
     await peer.post({ id: message.id, error: { code: -32603, message: 'Nobody here.' } });
   }
+});
+
+/** A store that is busy once at each of these events. */
+const busyAt =
+  (...types: TaskEvent['type'][]) =>
+  async () => {
+    const database = await openSqlite('memory:');
+    const { store } = database;
+    return withCommands(database, {
+      create: (bearing, decide) => store.create(bearing, decide),
+      update: (reach, id, decide) =>
+        store.update(reach, id, (scope) => {
+          const change = decide(scope);
+          const events = change instanceof Refusal ? [] : change.writes.flatMap((write) => write.events);
+          const index = types.findIndex((type) => events.some((event) => event.type === type));
+          if (index < 0) return change;
+          types.splice(index, 1);
+          throw new StoreBusy('memory:', 'it is locked', 'Try again.');
+        }),
+    });
+  };
+
+test.for([
+  ['delivering', 'a question that could not be put at first'],
+  ['answered', 'an answer that could not be stored at first'],
+] as const)('a store that is busy at "%s" loses nothing: %s', async ([type]) => {
+  const { peer } = await served({ store: busyAt(type) });
+  const taskId = await peer.start('ask_name');
+  for await (const message of peer.result(taskId)) {
+    if (message.method === 'elicitation/create') await peer.answer(message.id, yes);
+    if (message.result) {
+      expect(message.result.content[0].text).toBe('Hello, Ada!');
+      break;
+    }
+  }
+});
+
+test('a stream that cannot be written to is not a client that refuses: it is asked elsewhere', async () => {
+  const { peer, tasks } = await served({ workers: false });
+  const stream = peer.standalone();
+  const asked = next(stream, 'elicitation/create');
+  const taskId = await peer.start('ask_name');
+  // A request that arrives twice: the second takes the place of the first, whose stream is open but has no writer.
+  const twice = { id: 'twice', method: 'tasks/result', params: { taskId } };
+  const cut = new AbortController();
+  await peer.post(twice);
+  await peer.post(twice, cut.signal);
+  cut.abort();
+  await tasks.work();
+  await peer.answer((await asked).id, yes);
+  expect(await tasks.outcome(taskId)).toMatchObject({ value: { content: [{ text: 'Hello, Ada!' }] } });
+  await stream.return(undefined);
 });
 
 test('an answer that another server gets is accepted once it is stored, and not before', async () => {
