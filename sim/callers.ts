@@ -10,6 +10,7 @@ import {
 } from '../src/client.ts';
 import type { JsonObject } from '../src/model/json.ts';
 import { pause } from '../src/model/runtime.ts';
+import { RemoteError } from '../src/requestor/errors.ts';
 import { type Fleet, type OwnerName, tokens } from './fleet.ts';
 import { answerTo, expectedOf, type Program, randomProgram } from './programs.ts';
 import type { Random } from './random.ts';
@@ -119,7 +120,8 @@ export class Caller {
     }
     if (manner === 'call twice' && this.#speech !== 'sep-1686') {
       const other = await this.#insist(program.name, (tasks) => this.#call(tasks, call));
-      if (other.taskId !== handle.taskId)
+      // Either may be under way still.
+      if (handle.taskId !== undefined && other.taskId !== undefined && other.taskId !== handle.taskId)
         witness.complain(`${program.name}: called twice with one key, it is two tasks`);
     }
     let result: JsonObject;
@@ -129,6 +131,11 @@ export class Caller {
       if (error instanceof TaskCancelled) {
         if (manner !== 'cancel')
           witness.complain(`${program.name}: its caller was told that it is cancelled`);
+        return;
+      }
+      // Where the name of a task is the caller's, an error is an answer to the call, and nothing was promised.
+      if (error instanceof RemoteError && this.#speech === 'sep-1686') {
+        witness.isGivenUp(program.name, `its caller was told ${error}`);
         return;
       }
       // Nothing was promised: it never got through.

@@ -82,8 +82,8 @@ export function inject(fault: Fault, fleet: Fleet): void {
     case 'stall':
       return process.stall(ms);
     case 'clock jump': {
-      const hours = (draw - 0.5) * 4;
-      process.clockOffsetMs += hours * 3_600_000;
+      // What is put off by a clock that is ahead stays put off when it is right again.
+      process.clockOffsetMs += (draw - 0.5) * 4 * minute;
       return void later(() => (process.clockOffsetMs = 0));
     }
     case 'drift':

@@ -1,7 +1,7 @@
 /** The database as a process with bad luck sees it: busy, full, slow, or done without a word. */
 import type { Claim, Database, Queue } from '../src/engine/queue.ts';
 import type { Store } from '../src/engine/store.ts';
-import { StoreBusy, StoreError, StoreFull } from '../src/engine/store-errors.ts';
+import { StoreBusy, StoreFull, StoreSilent } from '../src/engine/store-errors.ts';
 import { pause } from '../src/model/runtime.ts';
 
 export interface StoreState {
@@ -26,7 +26,7 @@ export function faulty(
     const value = await act();
     if (state.losesAnswers > 0) {
       state.losesAnswers--;
-      throw new StoreError(place, 'the answer was lost', 'Look whether it was done.');
+      throw new StoreSilent(5_000, true);
     }
     return value;
   };

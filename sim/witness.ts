@@ -34,6 +34,7 @@ interface Known {
   /** The furthest part of its program that began. */
   furthest: number;
   deaths: number;
+  isDone: boolean;
   isRemoved: boolean;
 }
 
@@ -53,6 +54,7 @@ export class Witness {
   readonly #expected = new Map<string, Expected>();
   readonly #programs = new Map<TaskId, string>();
   readonly #cancelled = new Set<string>();
+  readonly #givenUp = new Set<string>();
   readonly #acknowledged: {
     readonly id: TaskId;
     readonly what: string;
@@ -110,23 +112,30 @@ export class Witness {
     const line = `${this.nameOf(taskId)} v${version} ${JSON.stringify(events)}`.replace(/~\d+/g, '');
     this.#hash.update(`${this.#world.time} ${at} ${taskId} ${line}\n`);
     this.note(line);
-    const known = this.#known.get(taskId) ?? { version: 0, furthest: -1, deaths: 0, isRemoved: false };
+    const known = this.#known.get(taskId) ?? {
+      version: 0,
+      furthest: -1,
+      deaths: 0,
+      isDone: false,
+      isRemoved: false,
+    };
     this.#known.set(taskId, known);
     if (version !== known.version + 1)
       this.complain(`${this.nameOf(taskId)}: version ${version} follows version ${known.version}`);
+    const isRemoval = events.some(({ type }) => type === 'removed');
+    if (known.isDone && !isRemoval) this.complain(`${this.nameOf(taskId)}: changed after it was done`);
     if (known.isRemoved) this.complain(`${this.nameOf(taskId)}: changed after it was removed`);
     known.version = version;
     const before = this.tasks.get(taskId);
-    if (events.some(({ type }) => type === 'removed')) {
+    if (isRemoval) {
       known.isRemoved = true;
-      if (before && before.phase !== 'done') this.complain(`${this.nameOf(taskId)}: was purged alive`);
+      if (!known.isDone) this.complain(`${this.nameOf(taskId)}: was purged alive`);
       this.tasks.delete(taskId);
       return;
     }
     for (const event of events) this.#follow(taskId, known, event);
     const task = this.#rows.get(taskId);
     if (!task) return;
-    if (before?.phase === 'done') this.complain(`${this.nameOf(taskId)}: changed after it was done`);
     if (before && task.epoch < before.epoch)
       this.complain(`${this.nameOf(taskId)}: went back to an older claim`);
     this.tasks.set(taskId, task);
@@ -145,6 +154,7 @@ export class Witness {
       if (claim) this.#judgeTakeOver(id, claim, 'a resting task');
       delete known.claim;
     } else if (endsClaim.has(event.type)) delete known.claim;
+    if (event.type === 'finished') known.isDone = true;
   }
 
   /** A live task is claimed again only after a kill, a release, or a silence as long as the lease. */
@@ -293,6 +303,19 @@ export class Witness {
     this.#cancelled.add(program);
   }
 
+  /** Nobody waits for what plays this program, and what it asks is answered by nobody. */
+  isGivenUp(program: string, why: string): void {
+    this.note(`${program}: ${why}`);
+    this.#givenUp.add(program);
+  }
+
+  /** The tasks that should end, and have not. */
+  get unfinished(): readonly Task[] {
+    return [...this.tasks.values()].filter(
+      ({ phase, rootId }) => phase !== 'done' && !this.#givenUp.has(this.#programs.get(rootId) ?? ''),
+    );
+  }
+
   /** At the end, when nothing disturbs any more. */
   judge(): void {
     this.committed();
@@ -309,8 +332,8 @@ export class Witness {
             this.complain(
               `${this.nameOf(id)}: ${process.name} heard of version ${version} last, of ${this.versionOf(id)}`,
             );
-    for (const task of this.tasks.values())
-      if (task.phase !== 'done') this.complain(`${this.nameOf(task.id)}: has not ended (${stateOf(task)})`);
+    for (const task of this.unfinished)
+      this.complain(`${this.nameOf(task.id)}: has not ended (${stateOf(task)})`);
   }
 
   nameOf(id: TaskId): string {

@@ -1,6 +1,6 @@
 /** A transport to a server's URL that minds what the SDK's own leaves out: how large an answer may get, and Retry-After. */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { runtime } from '../model/runtime.ts';
+import { pause, runtime } from '../model/runtime.ts';
 import { ConnectionLost, MalformedAnswer } from '../requestor/errors.ts';
 
 export interface HttpOptions {
@@ -13,13 +13,9 @@ const defaultLargest = 64 * 1024 * 1024;
 const soonestMs = 250;
 const latestMs = 60_000;
 
-/** Without end: where this stream is the only way for questions, a task whose server was away would never be answered. */
-const reconnectionOptions = {
-  initialReconnectionDelay: 1_000,
-  maxReconnectionDelay: 30_000,
-  reconnectionDelayGrowFactor: 1.5,
-  maxRetries: Number.POSITIVE_INFINITY,
-};
+/** Between two tries to open the stream that belongs to no request. */
+const firstTryMs = 1_000;
+const longestTryMs = 30_000;
 
 /** A session that was opened earlier, perhaps by another process. */
 export interface KnownSession {
@@ -36,7 +32,6 @@ export function httpTransport(
   return new StreamableHTTPClientTransport(url, {
     ...session,
     fetch: mindful(fetchWithin(largestAnswer), largestAnswer),
-    reconnectionOptions,
     // A server may say when to come back, though neither at once again and again nor never.
     reconnectionScheduler: (reconnect, delay) => {
       const timer = runtime.setTimeout(reconnect, Math.min(Math.max(delay, soonestMs), latestMs));
@@ -58,7 +53,7 @@ function mindful(
   largest: number,
 ): (url: string | URL, init?: RequestInit) => Promise<Response> {
   return async (url, init) => {
-    const response = await send(url, init);
+    const response = isStandalone(init) ? await insist(() => send(url, init), init) : await send(url, init);
     const retryAfterMs = retryAfter(response.headers.get('retry-after'));
     if ((response.status === 429 || response.status === 503) && retryAfterMs !== undefined) {
       await response.body?.cancel();
@@ -76,6 +71,28 @@ function mindful(
       headers,
     });
   };
+}
+
+/** The stream that belongs to no request. */
+function isStandalone({ method, headers }: RequestInit = {}): boolean {
+  return method === 'GET' && (new Headers(headers).get('accept')?.includes('text/event-stream') ?? false);
+}
+
+/**
+ * Where this stream is the only way for questions, a task whose server was away would never be answered. The SDK opens
+ * it once, and again only after it was open.
+ */
+async function insist(open: () => Promise<Response>, { signal }: RequestInit = {}): Promise<Response> {
+  for (let restMs = firstTryMs; ; restMs = Math.min(restMs * 1.5, longestTryMs)) {
+    try {
+      const response = await open();
+      if (response.status < 500) return response;
+      await response.body?.cancel();
+    } catch (error) {
+      if (signal?.aborted) throw error;
+    }
+    await pause(restMs, signal ?? undefined);
+  }
 }
 
 /** Counts bytes; in a stream of events each event by itself. */

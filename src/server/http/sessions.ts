@@ -44,6 +44,8 @@ interface Live {
   readonly standalone: StandaloneStream;
   /** Requests that are being answered, streams included. */
   inUse: number;
+  /** The ids of requests that are being answered by the SDK. */
+  readonly underWay: Set<unknown>;
   seenAt: number;
   savedAt: number;
 }
@@ -97,6 +99,9 @@ export class HttpSessions {
       await storing;
       return new Response(null, { status: 202 });
     }
+    // A client that asks for the stream again has lost the one before, whether that is known here or not.
+    if (request.method === 'GET') session.transport.closeStandaloneSSEStream();
+    if (isDuplicate(session, received)) return refusal(409, 'A request with this id is under way already.');
     const response = await session.transport.handleRequest(request, {
       ...(body !== undefined && { parsedBody: body }),
       ...(authInfo && { authInfo }),
@@ -251,7 +256,16 @@ export class HttpSessions {
       onclose?.();
     };
     const now = runtime.now();
-    return { owner, opening, transport, standalone, inUse: 0, seenAt: now, savedAt: now };
+    return {
+      owner,
+      opening,
+      transport,
+      standalone,
+      inUse: 0,
+      underWay: new Set(),
+      seenAt: now,
+      savedAt: now,
+    };
   }
 
   // --- Use ------------------------------------------------------------------------------------------------
@@ -321,6 +335,19 @@ export class HttpSessions {
     const { requests } = await this.#binding.served();
     await requests.sessions.forget(now - forgottenMs);
   }
+}
+
+/**
+ * Where a request arrives twice, the second would take the stream of the first: what the server asks on it would go to
+ * nobody.
+ */
+function isDuplicate({ underWay }: Live, { body, signal }: SessionRequest): boolean {
+  if (!isJsonObject(body) || body.id === undefined || body.method === undefined) return false;
+  if (underWay.has(body.id)) return true;
+  if (signal.aborted) return false;
+  underWay.add(body.id);
+  signal.addEventListener('abort', () => underWay.delete(body.id), { once: true });
+  return false;
 }
 
 /** What names a revision that there is none of is the SDK's to refuse. */

@@ -6,7 +6,7 @@ import { Refusal } from '../../../src/model/errors.ts';
 import type { TaskEvent } from '../../../src/model/event.ts';
 import { storeFrom } from '../../fixture/server.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
-import { type Message, Peer, relatedTask, served } from './peer.ts';
+import { frames, type Message, Peer, relatedTask, served } from './peer.ts';
 
 const yes = { action: 'accept', content: { name: 'Ada' } };
 
@@ -147,21 +147,31 @@ test.for([
   }
 });
 
-test('a stream that cannot be written to is not a client that refuses: it is asked elsewhere', async () => {
+test('a client that opens its stream again is asked there, though the server takes the old one to be open', async () => {
+  const { peer } = await served();
+  const old = peer.standalone();
+  const told = old.next();
+  await peer.start('ask_name');
+  await told;
+  const again = peer.standalone();
+  const { id } = await next(again, 'elicitation/create');
+  await peer.answer(id, yes);
+  for await (const message of old) expect(message.method).not.toBe('elicitation/create');
+  await again.return(undefined);
+});
+
+test('a request that arrives twice is answered once, and its stream stays its own', async () => {
   const { peer, tasks } = await served({ workers: false });
-  const stream = peer.standalone();
-  const asked = next(stream, 'elicitation/create');
   const taskId = await peer.start('ask_name');
-  // A request that arrives twice: the second takes the place of the first, whose stream is open but has no writer.
   const twice = { id: 'twice', method: 'tasks/result', params: { taskId } };
-  const cut = new AbortController();
-  await peer.post(twice);
-  await peer.post(twice, cut.signal);
-  cut.abort();
+  const stream = frames(await peer.post(twice));
+  expect((await peer.post(twice)).status).toBe(409);
   await tasks.work();
-  await peer.answer((await asked).id, yes);
-  expect(await tasks.outcome(taskId)).toMatchObject({ value: { content: [{ text: 'Hello, Ada!' }] } });
-  await stream.return(undefined);
+  const { id } = await next(stream, 'elicitation/create');
+  await peer.answer(id, yes);
+  const { value } = await stream.next();
+  expect(value!.result.content[0].text).toBe('Hello, Ada!');
+  expect((await peer.post(twice)).status).toBe(200);
 });
 
 test('an answer that another server gets is accepted once it is stored, and not before', async () => {
