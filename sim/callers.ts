@@ -78,7 +78,7 @@ export class Caller {
           this.#see(call);
           if (manner === 'crash') outside.setTimer(() => this.#crash(), this.#random.between(1, 10_000));
         },
-        this.#random.between(100, 40_000),
+        this.#random.between(100, 20_000),
       );
     }
   }

@@ -17,6 +17,8 @@ let databases = 0;
 interface Member {
   readonly process: SimProcess;
   readonly heard: Set<() => void>;
+  /** It is about to notice. */
+  isStirred: boolean;
   readonly feed: { readonly lateMs: number; readonly repeats: boolean };
 }
 
@@ -39,7 +41,7 @@ export class SimDatabase {
     const db = connect(this.#location);
     const name = `${member.name}.${++this.#opened}~${databases}`;
     const heard = new Set<() => void>();
-    this.#members.set(name, { process: member, heard, feed });
+    this.#members.set(name, { process: member, heard, feed, isStirred: false });
     this.#everyone.set(name, member);
     const leave = () => this.#members.delete(name);
     member.atDeath.push(() => {
@@ -86,9 +88,17 @@ export class SimDatabase {
 
   /** Other processes notice a commit after a while. */
   #tellOthers(writer: string): void {
-    for (const [name, { process, heard, feed }] of this.#members) {
-      if (name === writer) continue;
-      for (const tell of heard) process.receive(tell, feed.lateMs + process.random.between(1, 20));
+    for (const [name, member] of this.#members) {
+      if (name === writer || member.isStirred) continue;
+      const { process, heard, feed } = member;
+      member.isStirred = true;
+      process.receive(
+        () => {
+          member.isStirred = false;
+          for (const tell of heard) tell();
+        },
+        feed.lateMs + process.random.between(1, 20),
+      );
     }
   }
 }

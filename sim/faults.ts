@@ -39,7 +39,7 @@ export interface Fault {
   readonly draw: number;
 }
 
-export const faultsEndAt = minute;
+export const faultsEndAt = minute / 2;
 
 export function planOf(random: Random, servers: number): Fault[] {
   const count = random.between(5, 14);
@@ -48,7 +48,7 @@ export function planOf(random: Random, servers: number): Fault[] {
     return {
       kind,
       at: random.between(1, faultsEndAt),
-      ms: kind === 'stall' ? longTail(random) : random.between(100, 10_000),
+      ms: kind === 'stall' ? longTail(random) : random.between(100, 6_000),
       server: random.between(0, servers - 1),
       draw: random.fraction(),
     };
@@ -58,7 +58,7 @@ export function planOf(random: Random, servers: number): Fault[] {
 
 /** Around the lease, and far beyond it. */
 function longTail(random: Random): number {
-  return random.chance(0.3) ? random.between(9_000, 40_000) : random.between(100, 10_000);
+  return random.chance(0.3) ? random.between(9_000, 30_000) : random.between(100, 8_000);
 }
 
 export function told({ kind, at, ms, server }: Fault): string {

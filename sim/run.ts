@@ -41,6 +41,8 @@ export async function simulate(
   seed: number,
   { leaveOut = new Set(), isTraced = false }: SimulationOptions = {},
 ): Promise<Outcome> {
+  // Stacks cost more than all that is simulated around them.
+  Error.stackTraceLimit = isTraced ? 30 : 3;
   const world = new World(seed);
   enter(world);
   useRuntime(world.runtime);

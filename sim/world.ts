@@ -8,6 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import type { Runtime, Timer } from '../src/model/runtime.ts';
 import { Random } from './random.ts';
+import { Timers } from './timers.ts';
 
 const real = { setImmediate: globalThis.setImmediate };
 /** What one process sends another does not carry the sender's context along. */
@@ -52,6 +53,11 @@ export class World {
     const process = new SimProcess(this, name, this.random());
     this.#processes.push(process);
     return process;
+  }
+
+  /** Nothing of it will ever run again. */
+  bury(process: SimProcess): void {
+    this.#processes.splice(this.#processes.indexOf(process), 1);
   }
 
   /** Acts as nobody in the world does. */
@@ -122,6 +128,9 @@ export class SimTimer implements Timer {
   readonly isRepeated: boolean;
   readonly act: () => void;
   at = 0;
+  /** Of two that are due at the same time the one that was set first comes first. */
+  order = 0;
+  isSet = false;
 
   constructor(process: SimProcess, act: () => void, ms: number, isRepeated: boolean) {
     this.#process = process;
@@ -133,13 +142,12 @@ export class SimTimer implements Timer {
   }
 
   refresh(): this {
-    this.at = this.#process.world.time + this.#ms;
-    this.#process.timers.add(this);
+    this.#process.timers.set(this, this.#process.world.time + this.#ms);
     return this;
   }
 
   clear(): void {
-    this.#process.timers.delete(this);
+    this.#process.timers.clear(this);
   }
 
   close(): this {
@@ -168,7 +176,7 @@ export class SimProcess {
   readonly world: World;
   readonly name: string;
   readonly random: Random;
-  readonly timers = new Set<SimTimer>();
+  readonly timers = new Timers<SimTimer>();
   /** Called when it is killed, in the order in which they were added. */
   readonly atDeath: (() => void)[] = [];
   /** The immediates of this round of the loop, and of the next one. */
@@ -210,7 +218,8 @@ export class SimProcess {
     this.#isDead = true;
     this.#round = [];
     this.#nextRound = [];
-    this.timers.clear();
+    this.timers.clearAll();
+    this.world.bury(this);
     // What follows from its death is not its own doing.
     this.world.fromOutside(() => {
       for (const act of this.atDeath.splice(0)) act();
@@ -250,9 +259,8 @@ export class SimProcess {
   /** When it can run next, if nobody else wakes it. */
   get nextAt(): number {
     if (this.#isDead) return Number.POSITIVE_INFINITY;
-    let next = this.#round.length + this.#nextRound.length > 0 ? 0 : Number.POSITIVE_INFINITY;
-    for (const { at } of this.timers) if (at < next) next = at;
-    return Math.max(next, this.#stalledUntil);
+    const hasMore = this.#round.length + this.#nextRound.length > 0;
+    return Math.max(hasMore ? 0 : (this.timers.first?.at ?? Number.POSITIVE_INFINITY), this.#stalledUntil);
   }
 
   /** One callback. A round of immediates is run to its end before any timer. */
@@ -280,9 +288,7 @@ export class SimProcess {
   }
 
   #due(): SimTimer | undefined {
-    let first: SimTimer | undefined;
-    for (const timer of this.timers)
-      if (timer.at <= this.world.time && (!first || timer.at < first.at)) first = timer;
-    return first;
+    const { first } = this.timers;
+    return first && first.at <= this.world.time ? first : undefined;
   }
 }
