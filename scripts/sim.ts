@@ -1,11 +1,10 @@
 /** `npm run sim`: simulated processes, faults and callers on virtual time, judged from outside. */
-import '../sim/stage.ts';
 import { parseArgs } from 'node:util';
 import { callKinds } from '../sim/callers.ts';
+import { Crew } from '../sim/crew.ts';
 import { faultKinds, told } from '../sim/faults.ts';
 import { actKinds } from '../sim/insiders.ts';
-import { type Outcome, simulate } from '../sim/run.ts';
-import { shrunk } from '../sim/shrink.ts';
+import type { Simulated } from '../sim/worker.ts';
 
 const help = `Simulates servers, callers and faults; the same seed always gives the same run.
 
@@ -14,6 +13,7 @@ const help = `Simulates servers, callers and faults; the same seed always gives 
   npm run sim -- --minutes M      as many seeds as there is time for
   npm run sim -- --seed S         one seed, with its hash; --trace prints all that happened
   npm run sim -- --from S         begins with seed S
+  npm run sim -- --stop           ends with the first seed that fails
 
 The last line is \`sim: N seeds, N commits, N violations\`. It fails if there are violations, or if a kind of fault or
 of call never occurred.`;
@@ -40,6 +40,7 @@ function options() {
         seed: { type: 'string' },
         from: { type: 'string' },
         minutes: { type: 'string' },
+        stop: { type: 'boolean' },
         trace: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
@@ -50,8 +51,7 @@ function options() {
   }
 }
 
-const hrtime = process.hrtime.bigint;
-const begun = hrtime();
+const begun = performance.now();
 const given = options();
 if (given.help) {
   console.log(help);
@@ -59,29 +59,23 @@ if (given.help) {
 }
 const one = wholeNumber('seed', given.seed);
 const minutes = wholeNumber('minutes', given.minutes);
-const from = one ?? wholeNumber('from', given.from) ?? Number(begun % 1_000_000_000n);
+const from = one ?? wholeNumber('from', given.from) ?? Math.floor(Math.random() * 1e9);
 const most =
   one === undefined ? (wholeNumber('seeds', given.seeds) ?? (minutes === undefined ? 50 : Infinity)) : 1;
-const isOver = () => minutes !== undefined && Number(hrtime() - begun) / 60e9 >= minutes;
 
 const occurred = new Map<string, number>();
 const sizes: { commits: number[]; faults: number[] } = { commits: [], faults: [] };
 let commits = 0;
 let violations = 0;
 let seeds = 0;
+let next = from;
 
-for (let seed = from; seeds < most && !isOver(); seed++, seeds++) {
-  const outcome = await simulate(seed, { isTraced: given.trace ?? false });
-  commits += outcome.commits;
-  violations += outcome.violations.length;
-  sizes.commits.push(outcome.commits);
-  sizes.faults.push(outcome.faults.length);
-  for (const [what, times] of Object.entries(outcome.counts))
-    occurred.set(what, (occurred.get(what) ?? 0) + times);
-  if (given.trace) console.log(outcome.trace.join('\n'));
-  if (outcome.violations.length > 0) await tell(outcome);
-  if (one !== undefined) console.log(`seed ${seed}: ${outcome.commits} commits, hash ${outcome.hash}`);
-}
+const isOver = () =>
+  (minutes !== undefined && (performance.now() - begun) / 60_000 >= minutes) ||
+  (given.stop === true && violations > 0);
+
+const crew = new Crew(given.trace ?? false);
+await crew.simulate(() => (next < from + most && !isOver() ? next++ : undefined), judge);
 
 const missing =
   seeds < enoughForAll
@@ -93,11 +87,23 @@ console.log(`in the median seed ${median(sizes.commits)} commits and ${median(si
 console.log(`sim: ${seeds} seeds, ${commits} commits, ${violations} violations`);
 process.exit(violations + missing.length === 0 ? 0 : 1);
 
-async function tell(outcome: Outcome): Promise<void> {
-  const { seed } = outcome;
+function judge({ outcome, smallest }: Simulated): void {
+  seeds++;
+  commits += outcome.commits;
+  violations += outcome.violations.length;
+  sizes.commits.push(outcome.commits);
+  sizes.faults.push(outcome.faults.length);
+  for (const [what, times] of Object.entries(outcome.counts))
+    occurred.set(what, (occurred.get(what) ?? 0) + times);
+  if (given.trace) console.log(outcome.trace.join('\n'));
+  if (smallest) tell({ outcome, smallest });
+  if (one !== undefined) console.log(`seed ${one}: ${outcome.commits} commits, hash ${outcome.hash}`);
+}
+
+function tell({ outcome: { seed, violations }, smallest }: Required<Simulated>): void {
   console.log(`seed ${seed} fails; \`npm run sim -- --seed ${seed} --trace\` shows it again`);
-  for (const violation of outcome.violations.slice(0, 10)) console.log(`  ${violation}`);
-  const { faults, leftOut, trace } = await shrunk(outcome);
+  for (const violation of violations.slice(0, 10)) console.log(`  ${violation}`);
+  const { faults, leftOut, trace } = smallest;
   console.log('  with these faults alone:');
   for (const [n, fault] of faults.entries()) if (!leftOut.has(n)) console.log(`    ${told(fault)}`);
   const first = trace.findIndex((line) => line.includes('VIOLATION'));

@@ -92,13 +92,10 @@ export class SimDatabase {
       if (name === writer || member.isStirred) continue;
       const { process, heard, feed } = member;
       member.isStirred = true;
-      process.receive(
-        () => {
-          member.isStirred = false;
-          for (const tell of heard) tell();
-        },
-        feed.lateMs + process.random.between(1, 20),
-      );
+      process.receive(() => {
+        member.isStirred = false;
+        for (const tell of heard) tell();
+      }, feed.lateMs + process.random.between(1, 20));
     }
   }
 }

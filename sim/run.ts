@@ -61,7 +61,7 @@ export async function simulate(
     const owner: OwnerName = n % 2 === 0 ? 'ada' : 'bob';
     return new Caller(fleet, `caller${n}-`, owner, plan.pick(speeches), count);
   });
-  for (const caller of callers) caller.start(plan.between(3, 6));
+  for (const caller of callers) caller.start(plan.between(3, 7));
   new Insiders(fleet, count).start(plan.between(10, 20));
   const faults = planOf(world.random(), size);
   for (const [n, fault] of faults.entries())

@@ -1,0 +1,55 @@
+/** As many processes as there are cores, each of which simulates one seed after the other. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
+import type { Order, Simulated } from './worker.ts';
+
+const program = new URL('worker.ts', import.meta.url);
+
+export class Crew {
+  readonly #isTraced: boolean;
+
+  constructor(isTraced: boolean) {
+    this.#isTraced = isTraced;
+  }
+
+  /** Until there is no next seed. What came of them is told in the order of the seeds. */
+  async simulate(next: () => number | undefined, tell: (simulated: Simulated) => void): Promise<void> {
+    const waiting = new Map<number, Simulated | undefined>();
+    const inOrder = () => {
+      for (const [seed, simulated] of waiting) {
+        if (!simulated) return;
+        waiting.delete(seed);
+        tell(simulated);
+      }
+    };
+    const work = async () => {
+      let child: ChildProcess | undefined;
+      for (let seed = next(); seed !== undefined; seed = next()) {
+        child ??= fork(program, { execArgv: process.execArgv, serialization: 'advanced' });
+        waiting.set(seed, undefined);
+        waiting.set(seed, await this.#one(child, seed));
+        inOrder();
+      }
+      child?.disconnect();
+    };
+    await Promise.all(Array.from({ length: availableParallelism() }, work));
+  }
+
+  async #one(child: ChildProcess, seed: number): Promise<Simulated> {
+    const order: Order = { seed, isTraced: this.#isTraced };
+    child.send(order);
+    const over = new AbortController();
+    const { signal } = over;
+    const died = once(child, 'exit', { signal }).then(() => {
+      throw new Error(`Seed ${seed} ended the process that simulated it.`);
+    });
+    try {
+      const [simulated] = await Promise.race([once(child, 'message', { signal }), died]);
+      return simulated;
+    } finally {
+      died.catch(() => {});
+      over.abort();
+    }
+  }
+}
