@@ -1,11 +1,13 @@
 /** The servers of a simulation: each a process with its own tasks, worker and HTTP face, on one database. */
 import { McpServer } from '@modelcontextprotocol/server';
 import { type CrashPoint, onCrashPoint } from '../src/engine/crash-point.ts';
+import type { Database } from '../src/engine/queue.ts';
 import { createTasks, type Tasks } from '../src/index.ts';
 import { McpHandler, staticTokens } from '../src/server.ts';
 import type { SimDatabase } from './database.ts';
 import { faulty, type StoreState } from './faulty.ts';
 import { player, type Release } from './handler.ts';
+import { type Holdings, holdingsOf, leftOver } from './holdings.ts';
 import type { Network } from './network.ts';
 import type { Random } from './random.ts';
 import { leaseMs, type Witness } from './witness.ts';
@@ -28,6 +30,9 @@ export interface SimServer {
   handler: McpHandler | undefined;
   killAt: CrashPoint | undefined;
   downMs: number;
+  /** What holds something in this process, and how much it held before there was any work. */
+  holders: object | undefined;
+  atRest: Holdings | undefined;
 }
 
 export class Fleet {
@@ -37,6 +42,8 @@ export class Fleet {
   readonly witness: Witness;
   readonly servers: SimServer[] = [];
   readonly #random: Random;
+  /** To look at what a process holds takes longer than to simulate it: it is done in some seeds only. */
+  readonly #isWeighed: boolean;
   #starts = 0;
 
   constructor(parts: { world: World; database: SimDatabase; network: Network; witness: Witness }) {
@@ -45,6 +52,7 @@ export class Fleet {
     this.network = parts.network;
     this.witness = parts.witness;
     this.#random = parts.world.random();
+    this.#isWeighed = parts.world.seed % 10 === 0;
     onCrashPoint((point) => this.#reached(point));
   }
 
@@ -58,6 +66,8 @@ export class Fleet {
         handler: undefined,
         killAt: undefined,
         downMs: 0,
+        holders: undefined,
+        atRest: undefined,
       };
       this.servers.push(server);
       this.#boot(server, usualReleases);
@@ -71,7 +81,7 @@ export class Fleet {
     if (server.process.isDead) return;
     this.witness.note(`${server.process.name} is killed`);
     server.process.kill();
-    server.tasks = server.handler = undefined;
+    server.tasks = server.handler = server.holders = undefined;
     server.killAt = undefined;
     this.world.fromOutside(() => {
       this.world.outside.setTimer(() => this.#restart(server, releases), downMs);
@@ -98,6 +108,14 @@ export class Fleet {
       write.run(row.body, row.seq);
       this.witness.damaged(row.id, false);
     }, ms);
+  }
+
+  /** Once nothing is left to do, nothing is held for it. */
+  weigh(): void {
+    for (const { process, holders, atRest } of this.servers)
+      if (holders && atRest)
+        for (const held of leftOver(atRest, holdingsOf(holders)))
+          this.witness.complain(`${process.name}: ${held}`);
   }
 
   #alive(): SimServer[] {
@@ -129,9 +147,11 @@ export class Fleet {
   #boot(server: SimServer, releases: readonly Release[]): void {
     const { process } = server;
     const boot = async () => {
+      let opened: Database | undefined;
       const tasks = createTasks({
         store: async () => {
           const database = this.database.open(process, server.feed);
+          opened = database;
           const { name } = database.queue;
           return faulty(database, server.state, (claims) =>
             this.witness.renewed(
@@ -158,6 +178,9 @@ export class Fleet {
         },
         { auth },
       );
+      if (!this.#isWeighed) return;
+      server.holders = { tasks, handler: server.handler, database: opened, requests: await tasks.requests() };
+      server.atRest = holdingsOf(server.holders);
     };
     process.receive(() => {
       boot().catch((error) => {

@@ -100,7 +100,7 @@ export class Network {
   async #carry(connection: Connection, answered: Promise<Response>): Promise<void> {
     try {
       const { status, headers, body } = await answered;
-      if (this.#isCut(connection)) return void body?.cancel();
+      if (connection.left.aborted || this.#isCut(connection)) return void body?.cancel();
       connection.begin(status, [...headers], body !== null);
       const reader = body?.getReader();
       connection.left.addEventListener('abort', () => void reader?.cancel().catch(() => {}));

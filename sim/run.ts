@@ -103,6 +103,7 @@ export async function simulate(
     witness.complain(`uncaught: ${(error as Error).stack}`);
   }
   witness.judge();
+  fleet.weigh();
   for (const kind of escaped()) witness.complain(`something ran outside of the simulation: ${kind}`);
   for (const { open } of callers)
     for (const name of open) witness.complain(`${name}: its caller still waits`);
