@@ -10,6 +10,7 @@ import {
 } from '../src/client.ts';
 import type { JsonObject } from '../src/model/json.ts';
 import { pause } from '../src/model/runtime.ts';
+import type { TaskId } from '../src/model/task.ts';
 import { RemoteError } from '../src/requestor/errors.ts';
 import { type Fleet, type OwnerName, tokens } from './fleet.ts';
 import { answerTo, expectedOf, type Program, randomProgram } from './programs.ts';
@@ -23,6 +24,8 @@ const manners = { wait: 45, cancel: 15, 'come back': 15, 'call twice': 15, crash
 export type Manner = keyof typeof manners;
 /** What the simulation counts of calls. */
 export const callKinds: readonly string[] = [...Object.keys(manners), ...speeches];
+
+const live = new Set(['submitted', 'working', 'input_required', 'unknown']);
 
 interface Call {
   readonly program: Program;
@@ -113,6 +116,8 @@ export class Caller {
     const { program, manner } = call;
     const { witness } = this.#fleet;
     const handle = await this.#begin(call);
+    // How it ends is told by its result.
+    this.#follow(handle, program.name).catch(() => {});
     if (manner === 'cancel') {
       await pause(this.#random.between(1, 20_000));
       witness.mayCancel(program.name);
@@ -138,8 +143,10 @@ export class Caller {
         witness.isGivenUp(program.name, `its caller was told ${error}`);
         return;
       }
-      // Nothing was promised: it never got through.
-      if (!witness.hasPlayed(program.name)) {
+      // Nothing was promised: it never got through, or the caller is told to try again.
+      const isBusy = error instanceof RemoteError && error.message.includes('store is not available');
+      if (isBusy || !witness.hasPlayed(program.name)) {
+        witness.note(`${program.name}: its caller was told ${error}`);
         this.#handles.delete(handle.id);
         await pause(1_000);
         return this.#toTheEnd(call);
@@ -150,6 +157,22 @@ export class Caller {
     const text = (result.content as readonly { text: string }[])[0]?.text;
     if ('fails' in expected ? !result.isError : text !== expected.result)
       witness.complain(`${program.name}: its caller got ${text} instead of ${JSON.stringify(expected)}`);
+  }
+
+  /** What a host shows of it: a task that has ended stays so, and has really ended. */
+  async #follow(handle: TaskHandle, program: string): Promise<void> {
+    const { witness } = this.#fleet;
+    const ended = new Map<TaskId, string>();
+    for await (const update of handle.updates()) {
+      if (update.type !== 'status') continue;
+      const { taskId, status } = update.task;
+      const before = ended.get(taskId) ?? status;
+      if (status !== before) witness.complain(`${program}: its caller saw ${status} after ${before}`);
+      if (live.has(status)) continue;
+      ended.set(taskId, status);
+      const task = witness.tasks.get(taskId);
+      if (task && task.phase !== 'done') witness.complain(`${program}: its caller saw ${status} too early`);
+    }
   }
 
   /** The handle of a call that was begun before, or of a new one. */

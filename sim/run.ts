@@ -10,6 +10,7 @@ import { Insiders } from './insiders.ts';
 import { Network } from './network.ts';
 import { eventOf } from './programs.ts';
 import { enter } from './stage.ts';
+import { Stranger } from './stranger.ts';
 import { Witness } from './witness.ts';
 import { World } from './world.ts';
 
@@ -63,6 +64,7 @@ export async function simulate(
   });
   for (const caller of callers) caller.start(plan.between(3, 7));
   new Insiders(fleet, count).start(plan.between(10, 20));
+  new Stranger(fleet, count).start(plan.between(3, 8));
   const faults = planOf(world.random(), size);
   for (const [n, fault] of faults.entries())
     if (!leaveOut.has(n))
