@@ -71,6 +71,10 @@ export class Screen {
     }
   }
 
+  get columns(): number {
+    return this.#columns;
+  }
+
   /** As terminals do that break lines anew when they become narrower or wider; a screen that was taken is cut. */
   resize(columns: number): void {
     const page = this.#page;

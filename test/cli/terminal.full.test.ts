@@ -176,10 +176,10 @@ test.concurrent('40 columns are enough: what is too wide is cut, by what it take
 test.concurrent('a terminal that becomes narrower or wider is drawn anew', async ({ expect }) => {
   const terminal = new Home().open(['call', shared.url, 'haul'], { columns: 80 });
   await terminal.shows(/桟橋/);
-  terminal.resize(40);
+  await terminal.resize(40);
   await terminal.shows(/haul ██░░░░ 3.*…$/);
   await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/40-columns.txt');
-  terminal.resize(100);
+  await terminal.resize(100);
   await terminal.shows(/もうすぐです。$/);
   await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/100-columns.txt');
   terminal.types(ctrlC);

@@ -1,7 +1,8 @@
 /** The command as somebody runs it: at a pseudo-terminal, or in a pipe. Each has a home of its own. */
 import { execFileSync, type SpawnOptions } from 'node:child_process';
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { atEnd, temporaryFolder as folderOfFile } from '../kit/lifetime.ts';
 import { Program } from '../kit/process.ts';
 import { Screen } from './screen.ts';
@@ -103,11 +104,17 @@ export class Piped extends InOwnGroup {
   }
 }
 
+/** Nothing writes it but us: what came before it has been shown. */
+const mark = '\x05';
+/** In which a command that hears of a new width draws for it. */
+const drawnMs = 1_000;
+
 /** A real pseudo-terminal, which `script` of util-linux opens, and a screen that shows what is written to it. */
 export class Terminal extends InOwnGroup {
   readonly ended: Promise<number | null>;
   readonly screen: Screen;
   #device: string | undefined;
+  #onMark: (() => void) | undefined;
 
   constructor(
     command: readonly string[],
@@ -125,10 +132,11 @@ export class Terminal extends InOwnGroup {
 
   /** The first line is the name of the device, and not of the command. */
   #show(text: string): void {
-    if (this.#device !== undefined) return this.screen.write(text);
-    const end = text.indexOf('\n');
-    this.#device = text.slice(0, end).trim();
-    this.screen.write(text.slice(end + 1));
+    const shown = text.replaceAll(mark, '');
+    const end = this.#device === undefined ? shown.indexOf('\n') : -1;
+    this.#device ??= shown.slice(0, end).trim();
+    this.screen.write(shown.slice(end + 1));
+    if (text.includes(mark)) this.#onMark?.();
   }
 
   /** Waits until it can be seen. */
@@ -140,9 +148,18 @@ export class Terminal extends InOwnGroup {
     this.child.stdin!.write(keys);
   }
 
-  /** Right after something was drawn: what is drawn for the old width after this would spoil the screen. */
-  resize(columns: number): void {
-    this.screen.resize(columns);
+  /**
+   * What is drawn for one width spoils a screen of a narrower one. So a screen grows before the terminal does, and
+   * shrinks after it, once all that was drawn until then has been shown.
+   */
+  async resize(columns: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onMark = resolve;
+    if (columns > this.screen.columns) this.screen.resize(columns);
     execFileSync('stty', ['-F', this.#device!, 'cols', String(columns)]);
+    await pause(drawnMs);
+    writeFileSync(this.#device!, mark);
+    await promise;
+    this.screen.resize(columns);
   }
 }

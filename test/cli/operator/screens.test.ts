@@ -145,7 +145,7 @@ test.concurrent('whoever leaves does not wait for a server that does not answer'
 test.concurrent('a live view is drawn anew when the terminal becomes narrower', async ({ expect }) => {
   const terminal = open(['watch'], { columns: 80, rows: 30 });
   await terminal.shows(/130 completed/);
-  terminal.resize(40);
+  await terminal.resize(40);
   await terminal.shows(/last hour {2}✔ 130 {2}✖/);
   expect(terminal.screen.hasBrokenLines).toBe(false);
   terminal.types('\x03');

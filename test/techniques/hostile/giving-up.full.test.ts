@@ -76,7 +76,7 @@ describe.each(revisions)('on %s', (revision) => {
   test.each(failing)(
     'a server that %s is given up once the ttl of the create result has passed',
     async (_, get) => {
-      const call = await calling(revision, 400, get, { requestTimeout: 300, unreachableFor: '10m' });
+      const call = await calling(revision, 400, get, { requestTimeout: 2_000, unreachableFor: '10m' });
       const error = await errorOf(call.handle);
       expect(error).toBeInstanceOf(TaskOverdue);
       expect(error.message).toMatch(
@@ -87,7 +87,7 @@ describe.each(revisions)('on %s', (revision) => {
   );
 
   test.each(failing)('a server that %s is given up as unreachable if there is no ttl', async (_, get) => {
-    const call = await calling(revision, null, get, { requestTimeout: 300, unreachableFor: 700 });
+    const call = await calling(revision, null, get, { requestTimeout: 2_000, unreachableFor: 700 });
     const error = await errorOf(call.handle);
     expect(error).toBeInstanceOf(ServerUnreachable);
     await expectResumable(call);
@@ -295,7 +295,7 @@ describe('a clock that is set while a call waits', () => {
 
 test('a server that opens every session but the end of its handshake is given up', async () => {
   const call = await calling('2025-11-25', 400, () => noSession, {
-    requestTimeout: 300,
+    requestTimeout: 2_000,
     unreachableFor: '10m',
   });
   call.server.says.set('notifications/initialized', () => silence);
