@@ -68,6 +68,10 @@ export class Witness {
   readonly #looks = new Map<string, number>();
   /** Attempts at steps that run, by task and process. */
   readonly #inFlight = new Map<string, number>();
+  /** The last attempt that began of each step. */
+  readonly #attempts = new Map<string, number>();
+  /** Questions that were answered or withdrawn. */
+  readonly #settled = new Set<string>();
   #position = 0;
   commits = 0;
 
@@ -155,6 +159,10 @@ export class Witness {
       delete known.claim;
     } else if (endsClaim.has(event.type)) delete known.claim;
     if (event.type === 'finished') known.isDone = true;
+    if (event.type !== 'answered' && event.type !== 'withdrawn') return;
+    const question = `${id} ${event.key}`;
+    if (this.#settled.has(question)) this.complain(`${this.nameOf(id)}: ${event.key} was settled twice`);
+    this.#settled.add(question);
   }
 
   /** A live task is claimed again only after a kill, a release, or a silence as long as the lease. */
@@ -165,7 +173,7 @@ export class Witness {
         return this.complain(`${this.nameOf(id)}: ${holder} claimed a task whose step it runs`);
     if (!process || process.isDead) return;
     const silentMs = this.#world.time - renewedAt;
-    if (silentMs < leaseMs)
+    if (silentMs < claimMs)
       this.complain(`${this.nameOf(id)}: ${by} took it from ${holder}, silent for ${silentMs} ms only`);
   }
 
@@ -246,6 +254,9 @@ export class Witness {
     }
     if (part < known.furthest) this.complain(`${what}: began again after what follows it`);
     known.furthest = Math.max(known.furthest, part);
+    const last = this.#attempts.get(`${id} ${step}`) ?? 1;
+    if (attempt < last) this.complain(`${what}: began again after attempt ${last}`);
+    this.#attempts.set(`${id} ${step}`, attempt);
     const running = `${id} ${this.#world.current.name}`;
     this.#inFlight.set(running, (this.#inFlight.get(running) ?? 0) + 1);
     return () => void this.#inFlight.set(running, this.#inFlight.get(running)! - 1);
@@ -357,6 +368,9 @@ export class Witness {
 
 /** How long the workers' leases are: short, because what waits for them to expire costs a simulation time. */
 export const leaseMs = 3_000;
+
+/** Others wait three leases before they take a task from a process that is alive; a clock may be two percent too fast. */
+const claimMs = leaseMs * 3 * 0.97;
 
 function stateOf(task: Task): string {
   const open = task.inputs.filter(({ state }) => state === 'open').map(({ key }) => key);
