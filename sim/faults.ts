@@ -122,7 +122,7 @@ export function inject(fault: Fault, fleet: Fleet): void {
       fleet.network.weather.cut = 0.15;
       return void later(() => (fleet.network.weather.cut = 0));
     case 'changed handler':
-      return fleet.deploy(server, [{ version: 'one', isChanged: true }, { version: 'two' }], ms);
+      return fleet.deploy(server, [{ version: 'two' }, { version: 'one', isChanged: true }], ms);
     case 'removed version':
       return fleet.deploy(server, [{ version: 'two' }], ms);
   }

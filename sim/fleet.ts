@@ -13,7 +13,8 @@ import type { Random } from './random.ts';
 import { leaseMs, type Witness } from './witness.ts';
 import type { SimProcess, World } from './world.ts';
 
-export const usualReleases: readonly Release[] = [{ version: 'one' }, { version: 'two' }];
+/** New calls get the last one. */
+export const usualReleases: readonly Release[] = [{ version: 'two' }, { version: 'one' }];
 
 /** Who may call, and with which token. */
 export const tokens = {
@@ -161,7 +162,9 @@ export class Fleet {
             ),
           );
         },
-        tools: releases.map((release) => player(this.witness, release)),
+        tools: releases.map((release) =>
+          player(this.witness, release, () => this.kill(server, 500, releases)),
+        ),
         drafts: ['sep-1686', 'sep-2229', 'sep-2268', 'sep-2339'],
       });
       await tasks.work({ concurrency: this.#random.between(2, 6), lease: leaseMs, watchdog: 'off' });

@@ -16,11 +16,17 @@ export interface Release {
   readonly isChanged?: boolean;
 }
 
-export function player(witness: Witness, { version, isChanged = false }: Release): DurableTool<typeof Input> {
+/** `die` ends the process that it is called in. */
+export function player(
+  witness: Witness,
+  { version, isChanged = false }: Release,
+  die: () => void,
+): DurableTool<typeof Input> {
   const options = { version, task: 'always', inputSchema: Input, deadline: '6h', retention: '12h' } as const;
   const tool: DurableTool<typeof Input> = durableTool('play', options, async ({ program }, task) => {
-    if (isChanged) await task.step('changed', () => 'changed');
-    witness.plays(task.id, program as unknown as Program);
+    // Only of what others began: what it begins itself, others can go on with.
+    if (isChanged && witness.hasRecorded(task.id)) await task.step('changed', () => 'changed');
+    witness.plays(task.id, program as unknown as Program, version);
     return play(program as unknown as Program, task);
   });
 
@@ -47,9 +53,15 @@ export function player(witness: Witness, { version, isChanged = false }: Release
           },
           { retry: { attempts, delay: '1s' } },
         );
-      case 'sleep':
+      case 'sleep': {
+        const woke = witness.sleeps(task.id, node.name, node.ms);
         await task.sleep(node.ms);
+        woke();
         return 'sleep';
+      }
+      case 'poison':
+        if (witness.mayDie(task.id, node.name, node.deaths)) die();
+        return 'poison';
       case 'ask': {
         const answer = await task.ask(node.key, { message: `${name} asks ${node.key}`, schema: Answer });
         return answer.action === 'accept' ? answer.content.answer : answer.action;

@@ -13,13 +13,15 @@ export type Node =
       readonly ms: number;
       readonly fails: number;
     }
-  | { readonly do: 'sleep'; readonly ms: number }
+  | { readonly do: 'sleep'; readonly name: string; readonly ms: number }
   | { readonly do: 'ask'; readonly key: string }
   | { readonly do: 'event'; readonly name: string }
   | { readonly do: 'until'; readonly name: string; readonly looks: number }
   | { readonly do: 'subtask'; readonly program: Program }
   | { readonly do: 'all'; readonly parts: readonly Node[] }
   | { readonly do: 'report'; readonly done: number }
+  /** Ends its process, so many times. */
+  | { readonly do: 'poison'; readonly name: string; readonly deaths: number }
   /** Whatever JavaScript lets one throw. */
   | { readonly do: 'throw'; readonly what: Thrown };
 
@@ -47,6 +49,7 @@ export function randomProgram(random: Random, name: string, depth = 2): Program 
       all: inner > 0 ? 8 : 0,
       report: 8,
       throw: 3,
+      poison: 1,
     });
     switch (kind) {
       case 'step': {
@@ -56,7 +59,7 @@ export function randomProgram(random: Random, name: string, depth = 2): Program 
         return { do: kind, name: step, value: `${name}/${step}`, ms, fails };
       }
       case 'sleep':
-        return { do: kind, ms: random.between(1, 10_000) };
+        return { do: kind, name: `z${++keys.steps}`, ms: random.between(1, 10_000) };
       case 'ask':
         return { do: kind, key: `q${++keys.asked}` };
       case 'event':
@@ -71,6 +74,8 @@ export function randomProgram(random: Random, name: string, depth = 2): Program 
         return { do: kind, done: ++keys.steps };
       case 'throw':
         return { do: kind, what: random.pick(thrown) };
+      case 'poison':
+        return { do: kind, name: `p${++keys.steps}`, deaths: random.between(1, 2) };
     }
   };
   return { name, parts: Array.from({ length: random.between(1, 4) }, () => leaf(depth)) };

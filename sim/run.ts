@@ -66,6 +66,7 @@ export async function simulate(
   new Insiders(fleet, count).start(plan.between(10, 20));
   new Stranger(fleet, count).start(plan.between(3, 8));
   const faults = planOf(world.random(), size);
+  witness.areClocksRight = !faults.some(({ kind }) => kind === 'clock jump' || kind === 'drift');
   for (const [n, fault] of faults.entries())
     if (!leaveOut.has(n))
       world.outside.setTimer(() => {

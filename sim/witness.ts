@@ -34,6 +34,7 @@ interface Known {
   /** The furthest part of its program that began. */
   furthest: number;
   deaths: number;
+  hasRecorded: boolean;
   isDone: boolean;
   isRemoved: boolean;
 }
@@ -66,6 +67,10 @@ export class Witness {
   >();
   readonly #heard = new Map<SimProcess, Map<TaskId, number>>();
   readonly #looks = new Map<string, number>();
+  /** When each sleep began. */
+  readonly #sleeps = new Map<string, number>();
+  /** No clock of any process is set or drifts. */
+  areClocksRight = true;
   /** Attempts at steps that run, by task and process. */
   readonly #inFlight = new Map<string, number>();
   /** The last attempt that began of each step. */
@@ -120,6 +125,7 @@ export class Witness {
       version: 0,
       furthest: -1,
       deaths: 0,
+      hasRecorded: false,
       isDone: false,
       isRemoved: false,
     };
@@ -158,6 +164,7 @@ export class Witness {
       if (claim) this.#judgeTakeOver(id, claim, 'a resting task');
       delete known.claim;
     } else if (endsClaim.has(event.type)) delete known.claim;
+    if (event.type === 'recorded') known.hasRecorded = true;
     if (event.type === 'finished') known.isDone = true;
     if (event.type !== 'answered' && event.type !== 'withdrawn') return;
     const question = `${id} ${event.key}`;
@@ -233,7 +240,11 @@ export class Witness {
   // --- Handlers -------------------------------------------------------------------------------------------
 
   /** A program begins, or begins again, as this task. */
-  plays(id: TaskId, program: Program): void {
+  plays(id: TaskId, program: Program, version: string): void {
+    if (this.#world.current.isDead) return;
+    const task = this.tasks.get(id);
+    if (task && task.toolVersion !== version)
+      this.complain(`${this.nameOf(id)}: of version ${task.toolVersion}, played by ${version}`);
     this.#programs.set(id, program.name);
     if (!this.#expected.has(program.name)) this.#expected.set(program.name, expectedOf(program));
   }
@@ -260,6 +271,29 @@ export class Witness {
     const running = `${id} ${this.#world.current.name}`;
     this.#inFlight.set(running, (this.#inFlight.get(running) ?? 0) + 1);
     return () => void this.#inFlight.set(running, this.#inFlight.get(running)! - 1);
+  }
+
+  hasRecorded(id: TaskId): boolean {
+    return this.#known.get(id)?.hasRecorded ?? false;
+  }
+
+  /** A sleep begins, or begins again. The returned function tells that it is over. */
+  sleeps(id: TaskId, name: string, ms: number): () => void {
+    const key = `${id} ${name}`;
+    const begun = this.#sleeps.get(key) ?? this.#world.time;
+    if (!this.#world.current.isDead) this.#sleeps.set(key, begun);
+    return () => {
+      if (this.areClocksRight && this.#world.time - begun < ms && !this.#world.current.isDead)
+        this.complain(`${this.nameOf(id)}: slept ${this.#world.time - begun} ms instead of ${ms}`);
+    };
+  }
+
+  /** Whether a task is to end its process once more. */
+  mayDie(id: TaskId, name: string, deaths: number): boolean {
+    if (this.#world.current.isDead) return false;
+    const died = this.look(id, name);
+    if (died <= deaths) this.note(`${this.nameOf(id)} ends its process`);
+    return died <= deaths;
   }
 
   /** How often something outside was looked at. */
