@@ -6,7 +6,7 @@ import { createTasks, type Tasks } from '../src/index.ts';
 import { McpHandler, staticTokens } from '../src/server.ts';
 import type { SimDatabase } from './database.ts';
 import { faulty, type StoreState } from './faulty.ts';
-import { player, type Release } from './handler.ts';
+import { hurry, player, type Release } from './handler.ts';
 import { type Holdings, holdingsOf, leftOver } from './holdings.ts';
 import type { Network } from './network.ts';
 import type { Random } from './random.ts';
@@ -30,6 +30,8 @@ export interface SimServer {
   readonly feed: { lateMs: number; repeats: boolean };
   tasks: Tasks | undefined;
   handler: McpHandler | undefined;
+  /** What it is to run, from its next start on. */
+  releases: readonly Release[];
   killAt: CrashPoint | undefined;
   downMs: number;
   /** What holds something in this process, and how much it held before there was any work. */
@@ -66,34 +68,39 @@ export class Fleet {
         feed: { lateMs: 0, repeats: false },
         tasks: undefined,
         handler: undefined,
+        releases: usualReleases,
         killAt: undefined,
         downMs: 0,
         holders: undefined,
         atRest: undefined,
       };
       this.servers.push(server);
-      this.#boot(server, usualReleases);
+      this.#boot(server);
     }
     this.network.balance('localhost', () =>
       this.#alive().map(({ process, handler }) => ({ process, handler: handler!.fetch })),
     );
   }
 
-  kill(server: SimServer, downMs: number, releases = usualReleases): void {
+  kill(server: SimServer, downMs: number): void {
     if (server.process.isDead) return;
     this.witness.note(`${server.process.name} is killed`);
     server.process.kill();
     server.tasks = server.handler = server.holders = undefined;
     server.killAt = undefined;
     this.world.fromOutside(() => {
-      this.world.outside.setTimer(() => this.#restart(server, releases), downMs);
+      this.world.outside.setTimer(() => this.#restart(server), downMs);
     });
   }
 
   /** Ends one of the servers in good order, and starts it with other handlers; after so long it is as before. */
   deploy(server: SimServer, releases: readonly Release[], ms: number): void {
-    this.#replace(server, releases);
-    this.world.outside.setTimer(() => this.#replace(server, usualReleases), ms);
+    server.releases = releases;
+    this.#replace(server);
+    this.world.outside.setTimer(() => {
+      server.releases = usualReleases;
+      this.#replace(server);
+    }, ms);
   }
 
   /** Damages what is stored of a task, and restores it after so long. */
@@ -124,7 +131,7 @@ export class Fleet {
     return this.servers.filter(({ process, handler }) => !process.isDead && handler);
   }
 
-  #replace(server: SimServer, releases: readonly Release[]): void {
+  #replace(server: SimServer): void {
     const { process, tasks } = server;
     if (process.isDead || !tasks) return;
     this.witness.note(`${process.name} is replaced`);
@@ -133,21 +140,21 @@ export class Fleet {
       void tasks
         .close()
         .catch(() => {})
-        .then(() => process.receive(() => this.kill(server, 1, releases), 1));
+        .then(() => process.receive(() => this.kill(server, 1), 1));
     }, 1);
   }
 
-  #restart(server: SimServer, releases: readonly Release[]): void {
+  #restart(server: SimServer): void {
     const offset = server.process.clockOffsetMs;
     server.process = this.world.process(
       `${server.process.name.split("'")[0]}${"'".repeat((++this.#starts % 9) + 1)}`,
     );
     server.process.clockOffsetMs = offset;
-    this.#boot(server, releases);
+    this.#boot(server);
   }
 
-  #boot(server: SimServer, releases: readonly Release[]): void {
-    const { process } = server;
+  #boot(server: SimServer): void {
+    const { process, releases } = server;
     const boot = async () => {
       let opened: Database | undefined;
       const tasks = createTasks({
@@ -162,9 +169,10 @@ export class Fleet {
             ),
           );
         },
-        tools: releases.map((release) =>
-          player(this.witness, release, () => this.kill(server, 500, releases)),
-        ),
+        tools: [
+          hurry,
+          ...releases.map((release) => player(this.witness, release, () => this.kill(server, 500))),
+        ],
         drafts: ['sep-1686', 'sep-2229', 'sep-2268', 'sep-2339'],
       });
       await tasks.work({ concurrency: this.#random.between(2, 6), lease: leaseMs, watchdog: 'off' });
@@ -182,6 +190,8 @@ export class Fleet {
         },
         { auth },
       );
+      // While it started, it was told to run something else.
+      if (server.releases !== releases) this.#replace(server);
       if (!this.#isWeighed) return;
       server.holders = { tasks, handler: server.handler, database: opened, requests: await tasks.requests() };
       server.atRest = holdingsOf(server.holders);
@@ -189,7 +199,7 @@ export class Fleet {
     process.receive(() => {
       boot().catch((error) => {
         this.witness.note(`${process.name} could not start: ${error}`);
-        this.kill(server, 1_000, releases);
+        this.kill(server, 1_000);
       });
     }, 1);
   }

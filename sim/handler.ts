@@ -10,6 +10,15 @@ const Input = z.object({
 });
 const Answer = z.object({ answer: z.string() });
 
+/** How long a task may take that waits for what never comes. */
+export const hurryMs = 10_000;
+
+export const hurry = durableTool(
+  'hurry',
+  { task: 'always', inputSchema: z.object({}), deadline: hurryMs, retention: '12h' },
+  async (_, task) => void (await task.event('never')),
+);
+
 export interface Release {
   readonly version: string;
   /** A handler that is not the one its version was: it makes one call more. */
@@ -54,25 +63,29 @@ export function player(
           { retry: { attempts, delay: '1s' } },
         );
       case 'sleep': {
-        const woke = witness.sleeps(task.id, node.name, node.ms);
+        const woke = witness.surroundings.sleeps(task.id, node.name, node.ms);
         await task.sleep(node.ms);
         woke();
         return 'sleep';
       }
       case 'poison':
-        if (witness.mayDie(task.id, node.name, node.deaths)) die();
+        if (witness.surroundings.mayDie(task.id, node.name, node.deaths)) die();
         return 'poison';
       case 'ask': {
         const answer = await task.ask(node.key, { message: `${name} asks ${node.key}`, schema: Answer });
         return answer.action === 'accept' ? answer.content.answer : answer.action;
       }
       case 'event':
-        witness.awaitsEvent(task.id, name, node.name);
+        witness.surroundings.awaitsEvent(task.id, name, node.name);
         return task.event<string>(node.name);
       case 'until':
-        return task.until(node.name, () => witness.look(task.id, node.name) >= node.looks && node.name, {
-          every: '3s',
-        });
+        return task.until(
+          node.name,
+          () => witness.surroundings.look(task.id, node.name) >= node.looks && node.name,
+          {
+            every: '3s',
+          },
+        );
       case 'subtask': {
         const subtask = await task.start(tool, { program: node.program as never });
         try {

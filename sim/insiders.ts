@@ -11,7 +11,7 @@ import { answerTo, expectedOf, type Program, randomProgram } from './programs.ts
 import type { Random } from './random.ts';
 
 const owner = 'insider';
-const acts = { create: 40, 'create again': 10, cancel: 6, retry: 8, purge: 8, look: 10 } as const;
+const acts = { create: 40, hurry: 5, 'create again': 10, cancel: 6, retry: 8, purge: 8, look: 10 } as const;
 type Act = keyof typeof acts;
 export const actKinds: readonly string[] = Object.keys(acts);
 
@@ -58,6 +58,11 @@ export class Insiders {
         this.#made.push(made);
         return this.#inside(act, (server) => this.#create(server, made));
       }
+      case 'hurry':
+        return this.#inside(act, async ({ tasks }) => {
+          const { id } = await tasks!.create('hurry', {}, { owner });
+          witness.acknowledged(id, 'was made by an insider');
+        });
       case 'create again':
         if (this.#made.length === 0) return;
         return this.#inside(act, (server) => this.#create(server, this.#random.pick(this.#made)));

@@ -77,15 +77,15 @@ export async function simulate(
   world.outside.setTimer(
     () => {
       const server = fleet.servers.find(({ process, tasks }) => tasks && !process.isDead);
-      for (const awaited of witness.awaitedEvents)
+      for (const awaited of witness.surroundings.awaitedEvents)
         server?.process.receive(() => {
           count('event');
           const { id, program, event } = awaited;
           server.tasks?.complete(id, event, eventOf(program, event)).then(
-            () => witness.eventCame(awaited),
+            () => witness.surroundings.eventCame(awaited),
             (error) => {
               witness.note(`${program}: event ${event} did not come: ${error}`);
-              if (error instanceof Refusal) witness.eventCame(awaited);
+              if (error instanceof Refusal) witness.surroundings.eventCame(awaited);
             },
           );
         }, 1);

@@ -10,15 +10,10 @@ import { plainCells } from '../src/stores/sqlite/cells.ts';
 import { Rows } from '../src/stores/sqlite/rows.ts';
 import { brokenInvariants } from '../src/testing/invariants.ts';
 import type { SimDatabase } from './database.ts';
+import { hurryMs } from './handler.ts';
 import { type Expected, expectedOf, type Program } from './programs.ts';
+import { Surroundings } from './surroundings.ts';
 import type { SimProcess, World } from './world.ts';
-
-/** An event that a task waits for, in the program that it plays. */
-export interface AwaitedEvent {
-  readonly id: TaskId;
-  readonly program: string;
-  readonly event: string;
-}
 
 /** Whoever claims under this name, and until when others had to believe that it lives. */
 interface Claim {
@@ -45,6 +40,7 @@ export class Witness {
   readonly violations: string[] = [];
   readonly trace: string[] = [];
   readonly #world: World;
+  readonly surroundings: Surroundings;
   readonly #database: SimDatabase;
   readonly #rows: Rows;
   readonly #hash = createHash('sha256');
@@ -61,14 +57,7 @@ export class Witness {
     readonly what: string;
     readonly holds: (task: Task) => boolean;
   }[] = [];
-  readonly #events = new Map<
-    string,
-    { readonly id: TaskId; readonly program: string; readonly event: string }
-  >();
   readonly #heard = new Map<SimProcess, Map<TaskId, number>>();
-  readonly #looks = new Map<string, number>();
-  /** When each sleep began. */
-  readonly #sleeps = new Map<string, number>();
   /** No clock of any process is set or drifts. */
   areClocksRight = true;
   /** Attempts at steps that run, by task and process. */
@@ -82,6 +71,7 @@ export class Witness {
 
   constructor(world: World, database: SimDatabase) {
     this.#world = world;
+    this.surroundings = new Surroundings(world, this);
     this.#database = database;
     this.#rows = new Rows(
       database.outside,
@@ -199,6 +189,7 @@ export class Witness {
 
   #judgeEnd(task: Task, { deaths }: Known): void {
     if (task.phase !== 'done') return;
+    if (task.tool === 'hurry') return this.#judgeHurry(task);
     const name = this.#programs.get(task.id);
     const expected = name === undefined ? undefined : this.#expected.get(name);
     if (!expected) return;
@@ -225,6 +216,15 @@ export class Witness {
       default:
         complain(`ended as ${outcome.kind}`);
     }
+  }
+
+  /** It ends at its deadline, unless somebody cancels it, and not before. */
+  #judgeHurry({ id, outcome, createdAt, finishedAt }: Task & { phase: 'done' }): void {
+    if (outcome.kind === 'cancelled') return;
+    if (outcome.kind !== 'failure') this.complain(`${this.nameOf(id)}: ended as ${outcome.kind}`);
+    const ms = finishedAt - createdAt;
+    if (this.areClocksRight && ms < hurryMs)
+      this.complain(`${this.nameOf(id)}: met its deadline of ${hurryMs} ms after ${ms} ms`);
   }
 
   #isCancelled(task: Task): boolean {
@@ -275,45 +275,6 @@ export class Witness {
 
   hasRecorded(id: TaskId): boolean {
     return this.#known.get(id)?.hasRecorded ?? false;
-  }
-
-  /** A sleep begins, or begins again. The returned function tells that it is over. */
-  sleeps(id: TaskId, name: string, ms: number): () => void {
-    const key = `${id} ${name}`;
-    const begun = this.#sleeps.get(key) ?? this.#world.time;
-    if (!this.#world.current.isDead) this.#sleeps.set(key, begun);
-    return () => {
-      if (this.areClocksRight && this.#world.time - begun < ms && !this.#world.current.isDead)
-        this.complain(`${this.nameOf(id)}: slept ${this.#world.time - begun} ms instead of ${ms}`);
-    };
-  }
-
-  /** Whether a task is to end its process once more. */
-  mayDie(id: TaskId, name: string, deaths: number): boolean {
-    if (this.#world.current.isDead) return false;
-    const died = this.look(id, name);
-    if (died <= deaths) this.note(`${this.nameOf(id)} ends its process`);
-    return died <= deaths;
-  }
-
-  /** How often something outside was looked at. */
-  look(id: TaskId, name: string): number {
-    const looks = (this.#looks.get(`${id} ${name}`) ?? 0) + 1;
-    this.#looks.set(`${id} ${name}`, looks);
-    return looks;
-  }
-
-  awaitsEvent(id: TaskId, program: string, event: string): void {
-    this.#events.set(`${id} ${event}`, { id, program, event });
-  }
-
-  /** Events that tasks wait for, and that nobody has said have come. */
-  get awaitedEvents(): readonly AwaitedEvent[] {
-    return [...this.#events.values()];
-  }
-
-  eventCame({ id, event }: AwaitedEvent): void {
-    this.#events.delete(`${id} ${event}`);
   }
 
   // --- Feeds ----------------------------------------------------------------------------------------------
