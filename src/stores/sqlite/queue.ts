@@ -91,7 +91,7 @@ export class SqliteQueue implements Queue {
     this.#forgetAlone = parts.db.prepare('update tasks set alone = null where alone is not null');
     this.#isolate = parts.db.prepare(`
       update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
-        and not exists (select 1 from tasks where alone is not null)`);
+        and not exists (select 1 from tasks as other where other.alone is not null and other.seq <> tasks.seq)`);
     this.#waiting = parts.db.prepare(`
       select count(*) as waiting from (select 1 from tasks where waiting is not null limit ?)`);
   }
