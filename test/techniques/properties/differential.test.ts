@@ -1,0 +1,185 @@
+/**
+ * The same commands, one after the other, on every store. After each command the stores must have returned the same,
+ * and in the end everything that can be read through their ports must be the same.
+ *
+ * Left out, because it differs by nature: sizes in bytes, when a lease ends (each store goes by its own clock; here none
+ * expires), names of processes (they are put into the same words), cursors, secrets, and the order of offers and orphans,
+ * which the port does not promise.
+ */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Change, onBehalfOf, type Verdict } from '../../../src/engine/change.ts';
+import { claimTasks } from '../../../src/engine/claims.ts';
+import { idFrom } from '../../../src/model/id.ts';
+import type { Task, TaskId } from '../../../src/model/task.ts';
+import { applied } from '../../../src/testing/invariants.ts';
+import { ManualClock } from '../../../src/testing/manual-clock.ts';
+import { Counts } from '../../kit/counts.ts';
+import { type Random, seededRandom, seedOfThisRun } from '../../kit/random.ts';
+import {
+  type Command,
+  command,
+  type Decision,
+  decisionOf,
+  leapOf,
+  leaseMs,
+  type VersionedClaim,
+} from './commands.ts';
+import { everything } from './drive.ts';
+import { portCommand, portCommands } from './port-commands.ts';
+import { allOf, readAll, readTask, tools } from './reading.ts';
+import { onAll, openSides, orRefusal, type Side } from './sides.ts';
+
+const perRun = 200;
+/** So many commands create tasks before others look for one. */
+const first = 10;
+const runs = { quick: 3, long: 300 }[process.env.HOLDFAST_LANE!] ?? 30;
+
+/** What the commands refer to. All sides agree on it, or the test has failed. */
+class Course {
+  readonly #sides: readonly Side[];
+  readonly #clock: ManualClock;
+  readonly #random: Random;
+  readonly #seen: Counts;
+  #tasks: Map<TaskId, Task> = new Map();
+  readonly #claims: VersionedClaim[] = [];
+  readonly #removed: TaskId[] = [];
+  #commits = 0;
+  #commands = 0;
+
+  constructor(sides: readonly Side[], clock: ManualClock, random: Random, seen: Counts) {
+    this.#sides = sides;
+    this.#clock = clock;
+    this.#random = random;
+    this.#seen = seen;
+  }
+
+  async perform(one: Command): Promise<void> {
+    const what = `command ${++this.#commands}, ${JSON.stringify(one)}`;
+    if (one.name === 'move clock') return this.#clock.advance(leapOf(one));
+    if (one.name === 'work') return this.#work(what, one);
+    const port = portCommands[one.name];
+    if (!port) return this.#decide(what, one);
+    const given = { ...one, now: this.#clock.now(), tasks: this.#all(), claims: this.#claims };
+    await onAll(this.#sides, what, ({ database }) => port.act(database, given));
+  }
+
+  /** Compares all that can be read, and what a subscriber received. */
+  async compareAll(): Promise<void> {
+    const ids = [...this.#tasks.keys(), ...new Set(this.#removed)];
+    for (const id of ids) {
+      await onAll(this.#sides, `task ${id}`, ({ reader }) => reader.store.get(id), { isWhole: true });
+      await onAll(this.#sides, `all of task ${id}`, ({ reader }) => readTask(reader, id));
+    }
+    await onAll(this.#sides, 'all tasks', ({ reader }) => readAll(reader, this.#clock.now()));
+    await onAll(this.#sides, 'what a subscriber received', async (side) => {
+      await side.heard(this.#commits);
+      return [...side.notices].sort(([one], [other]) => (one < other ? -1 : 1));
+    });
+  }
+
+  async #decide(what: string, one: Command): Promise<void> {
+    const fresh = this.#freshId();
+    const verdicts = await onAll(this.#sides, what, async (side) => {
+      const subjects = {
+        now: this.#clock.now(),
+        tasks: this.#all(),
+        claims: this.#claims,
+        holder: side.holders[one.m % 2]!,
+      };
+      const decision = one.name === 'crash' ? undefined : decisionOf(one, subjects, fresh);
+      return decision && orRefusal(() => carryOut(side, decision, one));
+    });
+    const verdict = verdicts[0];
+    if (verdict && 'refusal' in verdict) this.#seen.add(String(verdict.refusal).split(':')[0]!);
+    else if (verdict) this.#remember(verdict);
+  }
+
+  /** A worker takes all that is ready, and gives some of it back. */
+  async #work(what: string, { n }: Command): Promise<void> {
+    const request = { tools: tools[n % 3]!, limit: allOf, leaseMs, now: () => this.#clock.now() };
+    const [claimed] = await onAll(this.#sides, what, async ({ database }) => {
+      const taken = await claimTasks(database, request);
+      return taken.sort((a, b) => (a.task.id < b.task.id ? -1 : 1));
+    });
+    for (const { task, claim } of claimed!) {
+      this.#tasks.set(task.id, task);
+      this.#claims.push({ ...claim, version: task.version });
+      this.#commits++;
+      this.#seen.add('offered');
+    }
+    for (let times = 0; times < claimed!.length; times++)
+      if ((n >> times) % 2 === 0)
+        await this.#decide(`${what}, then`, { name: 'release', n: n + times, m: n });
+  }
+
+  #remember(change: Change): void {
+    this.#tasks = applied(this.#tasks, change);
+    this.#removed.push(...change.removed);
+    this.#commits += change.writes.length + change.removed.length;
+    for (const _ of change.removed) this.#seen.add('removed');
+    for (const { task, events } of change.writes)
+      for (const { type } of events) {
+        this.#seen.add(type);
+        if (type === 'claimed')
+          this.#claims.push({ taskId: task.id, epoch: task.epoch, version: task.version });
+      }
+  }
+
+  /** Sometimes that of a task that was removed: whoever names its tasks may use a name again. */
+  #freshId(): TaskId {
+    const again = this.#random.oneOf(this.#removed.filter((id) => !this.#tasks.has(id)).concat(''));
+    const id = idFrom(Buffer.from(Array.from({ length: 20 }, () => this.#random.below(256))));
+    return again !== '' && this.#random.chance(0.1) ? again : id;
+  }
+
+  #all(): Task[] {
+    return [...this.#tasks.values()];
+  }
+}
+
+function carryOut({ database }: Side, decision: Decision, { n }: Command): Promise<Change> {
+  const by = n % 3 === 0 ? { by: 'caller' as const, dialect: '2025-11-25', session: `s${n % 2}` } : undefined;
+  if ('bearing' in decision)
+    return database.store.create(decision.bearing, (existing) => onBehalfOf(by, decision.decide(existing)));
+  const decide = decision.decide as (subject: unknown) => Verdict;
+  return database.store.update(decision.reach, decision.id, (subject) => onBehalfOf(by, decide(subject)));
+}
+
+function exactly<T>(length: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T[]> {
+  return fc.array(arbitrary, { minLength: length, maxLength: length, size: 'max' });
+}
+
+test('the same commands give the same answers and the same rows in memory, in a SQLite file and on Postgres', async () => {
+  const seed = seedOfThisRun();
+  console.log(`seed ${seed}; to replay, set HOLDFAST_SEED=${seed}`);
+  const seen = new Counts();
+  let commands = 0;
+  const one = fc.oneof({ weight: 3, arbitrary: command }, { weight: 1, arbitrary: portCommand });
+  const create = fc.record({ name: fc.constant('create'), n: fc.nat(1_000_000), m: fc.nat(1_000_000) });
+  const sequence = fc
+    .tuple(exactly(first, create), exactly(perRun - first, one))
+    .map(([creations, others]) => [...creations, ...others]);
+  await fc.assert(
+    fc.asyncProperty(sequence, fc.nat(), async (some, chance) => {
+      const clock = new ManualClock();
+      const sides = await openSides(clock);
+      const course = new Course(sides, clock, seededRandom(chance), seen);
+      try {
+        for (const next of some) {
+          await course.perform(next);
+          commands++;
+        }
+        await course.compareAll();
+        await course.perform({ name: 'work', n: 0, m: 0 });
+      } finally {
+        await Promise.all(sides.map((side) => side.close()));
+      }
+    }),
+    { seed, numRuns: runs, endOnFailure: true },
+  );
+  console.log(`${commands} commands: ${seen}`);
+  expect(commands).toBe(runs * perRun);
+  // A short run may miss a rare one.
+  if (runs > 100) expect([...seen.keys()]).toEqual(expect.arrayContaining(everything));
+}, 1_800_000);

@@ -1,0 +1,118 @@
+/** The stores that must not differ: in memory, in a SQLite file and on Postgres, each opened for one sequence. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { audited } from '../../../src/engine/audited.ts';
+import type { Database } from '../../../src/engine/queue.ts';
+import type { CommitNotice } from '../../../src/engine/store.ts';
+import { Refusal } from '../../../src/model/errors.ts';
+import type { Json } from '../../../src/model/json.ts';
+import type { TaskId } from '../../../src/model/task.ts';
+import { openPostgres } from '../../../src/postgres.ts';
+import { openSqlite } from '../../../src/sqlite.ts';
+import type { ManualClock } from '../../../src/testing/manual-clock.ts';
+import { freshDatabase } from '../../postgres/database.ts';
+import { type Comparing, comparable } from './comparable.ts';
+
+export interface Side {
+  readonly name: string;
+  /** Takes the commands. */
+  readonly database: Database;
+  /** Reads in the end, where another process can open the same store: what was written must be all there is. */
+  readonly reader: Database;
+  /** Two processes that live, under the names by which this store knows them. */
+  readonly holders: readonly [string, string];
+  /** The commits that a subscriber received, per task. */
+  readonly notices: ReadonlyMap<TaskId, CommitNotice[]>;
+  /** Waits until a subscriber received so many. */
+  heard(count: number): Promise<void>;
+  /** What this store returned, in words that all stores share. */
+  plain<T>(value: T, how?: Comparing): T;
+  close(): Promise<void>;
+}
+
+export function openSides(clock: ManualClock): Promise<Side[]> {
+  return Promise.all([inMemory(clock), inFile(clock), onPostgres(clock)]);
+}
+
+async function inMemory(clock: ManualClock): Promise<Side> {
+  return sideOf('memory', { database: await openSqlite('memory:', { clock }), remove: async () => {} });
+}
+
+async function inFile(clock: ManualClock): Promise<Side> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+  const openFile = () => openSqlite(join(folder, 'tasks.db'), { clock });
+  const remove = () => rm(folder, { recursive: true });
+  return sideOf('SQLite', { database: await openFile(), reader: await openFile(), remove });
+}
+
+async function onPostgres(clock: ManualClock): Promise<Side> {
+  const { url, remove } = await freshDatabase();
+  const openDatabase = () => openPostgres(url, { clock, connections: 5 });
+  return sideOf('Postgres', { database: await openDatabase(), reader: await openDatabase(), remove });
+}
+
+interface Opened {
+  readonly database: Database;
+  readonly reader?: Database;
+  readonly remove: () => Promise<unknown>;
+}
+
+function sideOf(name: string, { database, reader = database, remove }: Opened): Side {
+  // The store in memory has one process, and takes any other name for that of a living one.
+  const second = reader === database ? 'another' : reader.queue.name;
+  const holders: [string, string] = [database.queue.name, second];
+  const names = new Map(holders.map((holder, n) => [holder, `process ${n}`]));
+  const notices = new Map<TaskId, CommitNotice[]>();
+  let count = 0;
+  database.store.subscribe((notice) => {
+    notices.set(notice.taskId, [...(notices.get(notice.taskId) ?? []), notice]);
+    count++;
+  });
+  return {
+    name,
+    database: audited(database),
+    reader,
+    holders,
+    notices,
+    heard: (expected) =>
+      expect.poll(() => count, { message: `commits heard of from ${name}` }).toBe(expected),
+    plain: (value, how) => comparable(value, { ...how, names }),
+    async close() {
+      if (reader !== database) await reader.close();
+      await database.close();
+      await remove();
+    },
+  };
+}
+
+/** What a refusal says stands for it. Anything else that is thrown is a failure of the test. */
+export async function orRefusal<T>(act: () => Promise<T>): Promise<T | { readonly refusal: Json }> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof Refusal) return { refusal: String(error) };
+    throw error;
+  }
+}
+
+/** Does the same on all sides. What they return must be the same, too. */
+export async function onAll<T>(
+  sides: readonly Side[],
+  what: string,
+  act: (side: Side) => Promise<T>,
+  how?: Comparing,
+): Promise<T[]> {
+  const answers = await Promise.all(sides.map(act));
+  const [first, ...others] = answers.map((answer, n) => sides[n]!.plain(answer, how));
+  for (const [n, other] of others.entries())
+    try {
+      assert.deepEqual(other, first);
+    } catch (error) {
+      const difference = (error as Error).message.slice(0, 3_000);
+      throw new Error(`${what}: ${sides[n + 1]!.name} differs from ${sides[0]!.name}. ${difference}`);
+    }
+  return answers;
+}
