@@ -276,6 +276,16 @@ export function testQueue(options: SuiteOptions): void {
     assert.deepEqual(await backlog(10), { ready: 3, readySince: since + 10, waiting: 0 });
   });
 
+  check('the backlog finds the longest ready, however many are counted before it', async (bench) => {
+    const { database, clock } = bench;
+    const since = clock.now();
+    await create(database, clock, { owner: 'zoe' });
+    clock.advance(10);
+    for (let n = 0; n < 3; n++) await create(database, clock);
+    const backlog = await database.queue.backlog(tools, 2);
+    assert.deepEqual(backlog, { ready: 2, readySince: since, waiting: 0 });
+  });
+
   check('a done task is never offered again', async ({ database, clock }) => {
     const id = await create(database, clock);
     await claim(database, clock);
