@@ -52,10 +52,7 @@ export const portCommands: Readonly<Record<string, PortCommand>> = {
   },
   backlog: {
     weight: 2,
-    act: async ({ queue }, { n }) => {
-      const { ready, waiting } = await queue.backlog(of(tools, n)!, 2);
-      return { ready, waiting, all: await queue.backlog(of(tools, n)!, allOf) };
-    },
+    act: ({ queue }, { n, m }) => queue.backlog(of(tools, n)!, m % 2 === 0 ? 2 : allOf),
   },
   'save session': {
     weight: 4,
@@ -84,7 +81,7 @@ export const portCommands: Readonly<Record<string, PortCommand>> = {
   },
   'prune the audit log': {
     weight: 1,
-    act: ({ audit }, { m, now }) => audit.prune(now - 60_000 - (m % 120_000), allOf),
+    act: ({ audit }, { m, now }) => audit.prune(now - (m % 240_000), allOf),
   },
   'read the audit log': {
     weight: 2,
