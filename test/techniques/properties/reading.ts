@@ -33,18 +33,19 @@ export async function pagesOf<T>(
 
 /** What is known of one task, there or not. */
 export async function readTask({ store, survey }: Database, id: TaskId) {
-  const commits = await store.commitsOf(id, 0, allOf);
-  return {
-    family: await store.family(id),
-    asking: await store.asking(id),
-    childIds: await store.childIds(id),
-    ofOwner: await Promise.all([...owners, 'mallory'].map((owner) => store.get(id, owner))),
-    commits,
-    someCommits: await store.commitsOf(id, 2, 3),
-    journal: await store.journal(id),
-    history: await survey.history(id, { afterVersion: 0, limit: 1_000 }),
-    someHistory: await survey.history(id, { afterVersion: 1, limit: 2 }),
-  };
+  const [family, asking, childIds, commits, someCommits, journal, history, someHistory, ...ofOwner] =
+    await Promise.all([
+      store.family(id),
+      store.asking(id),
+      store.childIds(id),
+      store.commitsOf(id, 0, allOf),
+      store.commitsOf(id, 2, 3),
+      store.journal(id),
+      survey.history(id, { afterVersion: 0, limit: 1_000 }),
+      survey.history(id, { afterVersion: 1, limit: 2 }),
+      ...[...owners, 'mallory'].map((owner) => store.get(id, owner)),
+    ]);
+  return { family, asking, childIds, commits, someCommits, journal, history, someHistory, ofOwner };
 }
 
 /** What is known of all tasks. The moments of `due` decide its order, and equal ones may come in any. */
