@@ -28,7 +28,7 @@ import {
 import { everything } from './drive.ts';
 import { portCommand, portCommands } from './port-commands.ts';
 import { allOf, readAll, readTask, tools } from './reading.ts';
-import { onAll, openSides, orRefusal, type Side } from './sides.ts';
+import { compare, onAll, openSides, orRefusal, type Side } from './sides.ts';
 
 const perRun = 200;
 /** So many commands create tasks, without idempotency keys, before others look for one. */
@@ -75,7 +75,13 @@ class Course {
       await onAll(this.#sides, `all of task ${id}`, ({ reader }) => readTask(reader, id));
     };
     await Promise.all(ids.map(ofEach));
-    await onAll(this.#sides, 'all tasks', ({ reader }) => readAll(reader, this.#clock.now()));
+    const all = await Promise.all(this.#sides.map(({ reader }) => readAll(reader, this.#clock.now())));
+    for (const part of Object.keys(all[0]!) as (keyof (typeof all)[0])[])
+      compare(
+        this.#sides,
+        part,
+        all.map((one) => one[part]),
+      );
     await onAll(this.#sides, 'what a subscriber received', async (side) => {
       await side.heard(this.#commits);
       return [...side.notices].sort(([one], [other]) => (one < other ? -1 : 1));

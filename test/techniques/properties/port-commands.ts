@@ -41,8 +41,10 @@ export const portCommands: Readonly<Record<string, PortCommand>> = {
     weight: 4,
     act: async ({ queue }, { n, tasks, claims }) => {
       const held = tasks.filter((task) => task.phase !== 'done' && task.holder);
-      const task = n % 4 === 0 ? undefined : of(held, n);
-      const claim = task ? { taskId: task.id, epoch: task.epoch } : of(claims, n);
+      const task = of(held, n);
+      // Every third time under a claim that is lost, whether the task is held or not.
+      const isLost = n % 3 === 0;
+      const claim = task ? { taskId: task.id, epoch: task.epoch - (isLost ? 1 : 0) } : of(claims, n);
       return claim && queue.isolate({ taskId: claim.taskId, epoch: claim.epoch });
     },
   },

@@ -106,6 +106,17 @@ export async function onAll<T>(
   how?: Comparing,
 ): Promise<T[]> {
   const answers = await Promise.all(sides.map(act));
+  compare(sides, what, answers, how);
+  return answers;
+}
+
+/** One answer of each side. */
+export function compare(
+  sides: readonly Side[],
+  what: string,
+  answers: readonly unknown[],
+  how?: Comparing,
+): void {
   const [first, ...others] = answers.map((answer, n) => sides[n]!.plain(answer, how));
   for (const [n, other] of others.entries())
     try {
@@ -114,5 +125,4 @@ export async function onAll<T>(
       const difference = (error as Error).message.slice(0, 3_000);
       throw new Error(`${what}: ${sides[n + 1]!.name} differs from ${sides[0]!.name}. ${difference}`);
     }
-  return answers;
 }
