@@ -58,9 +58,9 @@ interface Kind {
 }
 
 export const of = <T>(items: readonly T[], n: number): T | undefined => items[n % Math.max(1, items.length)];
-/** Longer than any sequence: whether a lease has expired is judged by each store's own clock. */
+/** No lease expires: each store measures leases with its own clock. */
 export const leaseMs = 365 * 24 * 3_600_000;
-/** Longer than a row may be: stores keep such a result apart. */
+/** Stores keep a result of this length in a row of its own. */
 const largeText = 'x'.repeat(300_000);
 
 const form: InputRequest = {
@@ -153,7 +153,7 @@ function create({ n, m, now, holder, fresh: id }: Given): Decision {
   return { bearing, decide: (existing?: Task) => rules.create(existing, request, now, claimant) };
 }
 
-/** Makes the call of a finished task again, under an id that is known before; every third time it is taken already. */
+/** Reruns a finished task as a new one under a given id; every third time a task has that id already. */
 function rerun({ n, m, now, tasks, fresh }: Given): Decision | undefined {
   const done = of(tasks.filter(isDone), n);
   if (!done) return undefined;
@@ -195,7 +195,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   park: onClaim(5, 'task', (task, claim, { n, now, claims }) => {
     const seenVersion = n % 6 === 0 ? task.version - 1 : task.version;
     const made = claims.find(({ taskId, epoch }) => taskId === claim.taskId && epoch === claim.epoch);
-    // A commit that also created its task is not a claim alone, and is never left out of a history.
+    // A commit that also created its task must stay in the history.
     const claimedVersion = made && made.version > 1 ? made.version : undefined;
     const until = n % 2 === 0 ? null : now + (n % 5_000);
     return rules.park(task, claim, { seenVersion, until, claimedVersion }, now);

@@ -1,10 +1,13 @@
 /**
- * The same commands, one after the other, on every store. After each command the stores must have returned the same,
- * and in the end everything that can be read through their ports must be the same.
+ * Runs the same sequence of commands on every store. Each command must return the same on all of them, and after the last
+ * one everything that can be read through their ports must be equal. All stores use one clock and the same task ids.
  *
- * Left out, because it differs by nature: sizes in bytes, when a lease ends (each store goes by its own clock; here none
- * expires), names of processes (they are put into the same words), cursors, secrets, and the order of offers and orphans,
- * which the port does not promise.
+ * Some things differ by nature and are not compared:
+ *   - sizes in bytes, secrets and cursors;
+ *   - when a lease ends, because each store measures leases with its own clock; no lease expires here;
+ *   - names of processes: they are replaced by the same words on every store;
+ *   - where a page ends: pages are read to the last one and joined;
+ *   - the order of offers and orphans, and of tasks that came due at the same moment: the ports promise none.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -35,7 +38,7 @@ const perRun = 200;
 const first = 25;
 const runs = { quick: 3, long: 300 }[process.env.HOLDFAST_LANE!] ?? 30;
 
-/** What the commands refer to. All sides agree on it, or the test has failed. */
+/** One sequence, and the tasks and claims that its commands refer to. All stores agree on those, or the test fails. */
 class Course {
   readonly #sides: readonly Side[];
   readonly #clock: ManualClock;
@@ -56,7 +59,7 @@ class Course {
 
   async perform(one: Command): Promise<void> {
     const what = `command ${++this.#commands}, ${JSON.stringify(one)}`;
-    // Often nothing is as old as anything else: only then an order can be wrong.
+    // Different moments, so that a wrong order shows; sometimes equal ones.
     this.#clock.advance((one.n + one.m) % 5);
     if (one.name === 'move clock') return this.#clock.advance(leapOf(one));
     if (one.name === 'work') return this.#work(what, one);
@@ -83,7 +86,7 @@ class Course {
         all.map((one) => one[part]),
       );
     await onAll(this.#sides, 'what a subscriber received', async (side) => {
-      await side.heard(this.#commits);
+      await side.received(this.#commits);
       return [...side.notices].sort(([one], [other]) => (one < other ? -1 : 1));
     });
   }
@@ -136,7 +139,7 @@ class Course {
       }
   }
 
-  /** Sometimes that of a task that was removed: whoever names its tasks may use a name again. */
+  /** Sometimes the id of a removed task: a client that chooses ids may use one again. */
   #freshId(): TaskId {
     const again = this.#random.oneOf(this.#removed.filter((id) => !this.#tasks.has(id)).concat(''));
     const id = idFrom(Buffer.from(Array.from({ length: 20 }, () => this.#random.below(256))));
@@ -187,6 +190,7 @@ test('the same commands give the same answers and the same rows in memory, in a 
         await Promise.all(sides.map((side) => side.close()));
       }
     }),
+    // The error names the command and the stores; to shrink the sequence would take minutes.
     { seed, numRuns: runs, endOnFailure: true },
   );
   console.log(`${commands} commands: ${seen}`);

@@ -1,7 +1,7 @@
 /**
- * Random commands on all that a database has besides the tasks themselves, and reads along the way. What is returned is
- * compared. Where a port does not promise an order, what it returns is sorted; where a limit would then decide which of
- * several equals are meant, the limit is larger than what there is.
+ * Random commands on the queue, the sessions and the audit log, and queries between them. Their results are compared.
+ * Where a port promises no order, the result is sorted, and the limit is larger than what there is: otherwise a store
+ * could choose among equals.
  */
 import fc from 'fast-check';
 import type { AuditEntry } from '../../../src/engine/audit.ts';
@@ -42,7 +42,7 @@ export const portCommands: Readonly<Record<string, PortCommand>> = {
     act: async ({ queue }, { n, tasks, claims }) => {
       const held = tasks.filter((task) => task.phase !== 'done' && task.holder);
       const task = of(held, n);
-      // Every third time under a claim that is lost, whether the task is held or not.
+      // Every third time under a claim that is lost.
       const isLost = n % 3 === 0;
       const claim = task ? { taskId: task.id, epoch: task.epoch - (isLost ? 1 : 0) } : of(claims, n);
       return claim && queue.isolate({ taskId: claim.taskId, epoch: claim.epoch });

@@ -10,7 +10,7 @@ export const owners: readonly string[] = ['alice', 'bob'];
 
 const first: ToolVersion = { tool: 'publish_report', version: '1' };
 const second: ToolVersion = { tool: 'summarise', version: '1' };
-/** What different workers know. */
+/** The tools of different workers. */
 export const tools: readonly (readonly ToolVersion[])[] = [[first, second], [first], [second], []];
 
 interface PageOf<T> {
@@ -18,7 +18,7 @@ interface PageOf<T> {
   readonly nextCursor: string | undefined;
 }
 
-/** All pages, one after the other: where a page ends early is up to the store, and cursors are its own. */
+/** The items of all pages. Where a page ends is up to the store, and so is the form of its cursors. */
 export async function pagesOf<T>(
   read: (cursor: { readonly cursor?: string }) => Promise<PageOf<T>>,
 ): Promise<T[]> {
@@ -31,7 +31,7 @@ export async function pagesOf<T>(
   }
 }
 
-/** What is known of one task, there or not. */
+/** Everything about one task, which may have been removed. */
 export async function readTask({ store, survey }: Database, id: TaskId) {
   const [family, asking, childIds, commits, someCommits, journal, history, someHistory, ...ofOwner] =
     await Promise.all([
@@ -48,7 +48,7 @@ export async function readTask({ store, survey }: Database, id: TaskId) {
   return { family, asking, childIds, commits, someCommits, journal, history, someHistory, ofOwner };
 }
 
-/** What is known of all tasks. The moments of `due` decide its order, and equal ones may come in any. */
+/** Everything else. `due` is ordered by moment; tasks of the same moment may come in any order. */
 export async function readAll({ store, queue, survey, sessions, audit }: Database, now: number) {
   const listed = (owner: string, limit: number) =>
     pagesOf(async (cursor) => {

@@ -1,4 +1,4 @@
-/** The stores that must not differ: in memory, in a SQLite file and on Postgres, each opened for one sequence. */
+/** The stores that are compared: in memory, in a SQLite file and on Postgres, each opened for one sequence. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,17 +18,17 @@ import { type Comparing, comparable } from './comparable.ts';
 
 export interface Side {
   readonly name: string;
-  /** Takes the commands. */
+  /** Receives the commands. */
   readonly database: Database;
-  /** Reads in the end, where another process can open the same store: what was written must be all there is. */
+  /** Reads after the last command: the same store, opened a second time if it can be, so that no cache answers. */
   readonly reader: Database;
-  /** Two processes that live, under the names by which this store knows them. */
+  /** The names of two live processes in this store. */
   readonly holders: readonly [string, string];
   /** The commits that a subscriber received, per task. */
   readonly notices: ReadonlyMap<TaskId, CommitNotice[]>;
   /** Waits until a subscriber received so many. */
-  heard(count: number): Promise<void>;
-  /** What this store returned, in words that all stores share. */
+  received(count: number): Promise<void>;
+  /** A value that this store returned, without what differs by nature. */
   plain<T>(value: T, how?: Comparing): T;
   close(): Promise<void>;
 }
@@ -61,13 +61,13 @@ interface Opened {
 }
 
 function sideOf(name: string, { database, reader = database, remove }: Opened): Side {
-  // The store in memory has one process, and takes any other name for that of a living one.
+  // The store in memory has one process, and regards every name as that of a live one.
   const second = reader === database ? 'another' : reader.queue.name;
   const holders: [string, string] = [database.queue.name, second];
   const names = new Map(holders.map((holder, n) => [holder, `process ${n}`]));
   const notices = new Map<TaskId, CommitNotice[]>();
   let count = 0;
-  database.store.subscribe((notice) => {
+  reader.store.subscribe((notice) => {
     notices.set(notice.taskId, [...(notices.get(notice.taskId) ?? []), notice]);
     count++;
   });
@@ -77,8 +77,7 @@ function sideOf(name: string, { database, reader = database, remove }: Opened): 
     reader,
     holders,
     notices,
-    heard: (expected) =>
-      expect.poll(() => count, { message: `commits heard of from ${name}` }).toBe(expected),
+    received: (expected) => expect.poll(() => count, { message: `commits from ${name}` }).toBe(expected),
     plain: (value, how) => comparable(value, { ...how, names }),
     async close() {
       if (reader !== database) await reader.close();
@@ -88,7 +87,7 @@ function sideOf(name: string, { database, reader = database, remove }: Opened): 
   };
 }
 
-/** What a refusal says stands for it. Anything else that is thrown is a failure of the test. */
+/** Refusals are compared by class and message. Any other error fails the test. */
 export async function orRefusal<T>(act: () => Promise<T>): Promise<T | { readonly refusal: Json }> {
   try {
     return await act();
@@ -98,7 +97,7 @@ export async function orRefusal<T>(act: () => Promise<T>): Promise<T | { readonl
   }
 }
 
-/** Does the same on all sides. What they return must be the same, too. */
+/** Does the same on all sides, and compares what they return. */
 export async function onAll<T>(
   sides: readonly Side[],
   what: string,
@@ -110,7 +109,7 @@ export async function onAll<T>(
   return answers;
 }
 
-/** One answer of each side. */
+/** Compares one answer of each side. */
 export function compare(
   sides: readonly Side[],
   what: string,
