@@ -99,6 +99,14 @@ export function testQueue(options: SuiteOptions): void {
     },
   );
 
+  check('a claim that is renewed twice at once is not lost', async ({ database, clock }) => {
+    await create(database, clock);
+    const [held] = await claim(database, clock);
+    const lost = { ...held!.claim, epoch: 9 };
+    const claims = [held!.claim, lost, held!.claim];
+    assert.deepEqual(await database.queue.renew(claims, leaseMs), [lost]);
+  });
+
   check('whether a lease has expired is no matter of the wall clock', async ({ database, clock }) => {
     await create(database, clock);
     await claim(database, clock);
@@ -178,6 +186,7 @@ export function testQueue(options: SuiteOptions): void {
     const [first, second] = await claim(database, clock, { limit: 2 });
     const { queue } = database;
     assert.equal(await queue.isolate(first!.claim), true);
+    assert.equal(await queue.isolate(first!.claim), true, 'a task that has it already keeps it');
     assert.equal(await queue.isolate(second!.claim), false);
     assert.equal(await queue.isolate({ ...first!.claim, epoch: 9 }), false);
     await database.store.update('task', made[0]!, (task) => rules.release(task, first!.claim, clock.now()));
@@ -265,6 +274,16 @@ export function testQueue(options: SuiteOptions): void {
     assert.deepEqual(await backlog(10), { ready: 3, readySince: since + 10, waiting: 1 });
     await database.store.update('family', task.id, (family) => rules.cancel(family, clock.now()));
     assert.deepEqual(await backlog(10), { ready: 3, readySince: since + 10, waiting: 0 });
+  });
+
+  check('the backlog finds the longest ready, however many are counted before it', async (bench) => {
+    const { database, clock } = bench;
+    const since = clock.now();
+    await create(database, clock, { owner: 'zoe' });
+    clock.advance(10);
+    for (let n = 0; n < 3; n++) await create(database, clock);
+    const backlog = await database.queue.backlog(tools, 2);
+    assert.deepEqual(backlog, { ready: 2, readySince: since, waiting: 0 });
   });
 
   check('a done task is never offered again', async ({ database, clock }) => {

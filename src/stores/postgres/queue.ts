@@ -87,15 +87,15 @@ export class PostgresQueue implements Queue {
 
   async renew(claims: readonly Claim[], leaseMs: number): Promise<Claim[]> {
     if (claims.length === 0) return [];
-    const rows = await this.#parts.connections.query<{ place: number }>(this.#sql.renew, [
+    const rows = await this.#parts.connections.query<{ id: string; epoch: number }>(this.#sql.renew, [
       claims.map(({ taskId }) => stored(taskId)),
       claims.map(({ epoch }) => epoch),
       leaseMs,
     ]);
-    const kept = new Set(rows.map(({ place }) => place - 1));
+    const kept = new Map(rows.map(({ id, epoch }) => [named(id), epoch]));
     // Their rows are others now, on top of whatever somebody else may have written there.
     for (const { taskId } of claims) this.#parts.known.delete(taskId);
-    return claims.filter((_, index) => !kept.has(index));
+    return claims.filter(({ taskId, epoch }) => kept.get(taskId) !== epoch);
   }
 
   async isolate({ taskId, epoch }: Claim): Promise<boolean> {
@@ -256,15 +256,13 @@ function statements(schema: string) {
         and not exists (select 1 from ${kinds} where ${ofKind})
       limit $4`,
     renew: `
-      with claims as (
-        select * from unnest($1::text[], $2::integer[]) with ordinality as v (id, epoch, place)),
-      held as (
-        select t.seq, claims.place from claims
+      with held as (
+        select t.seq from unnest($1::text[], $2::integer[]) as claims (id, epoch)
         join ${tasks} t on t.id = claims.id and t.epoch = claims.epoch
         where t.holder is not null order by t.seq for update of t)
       update ${tasks} t set lease_until = ${serverNow} + $3, job = null, deserted = false
       from held where t.seq = held.seq
-      returning held.place`,
+      returning t.id, t.epoch`,
     // A dead holder must not keep other suspects waiting, even if no worker can take over its task.
     forgetAlone: `
       update ${tasks} set alone = null where alone and (holder is null or deserted or holder = any($1::text[]))`,

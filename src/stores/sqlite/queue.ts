@@ -13,6 +13,8 @@ import { Turns } from './turns.ts';
 const lookForDeadMs = 300;
 /** Leases that run out, and anything a watcher missed. */
 const netMs = 1_000;
+/** So many owners are asked for their longest ready task. */
+const mostOwners = 1_000;
 
 interface HolderRow extends HeldRow {
   readonly holder: string;
@@ -36,6 +38,7 @@ export class SqliteQueue implements Queue {
   readonly #orphaned: ReturnType<Connection['prepare']>;
   readonly #next: ReturnType<Connection['prepare']>;
   readonly #unclaimed: ReturnType<Connection['prepare']>;
+  readonly #unclaimedSince: ReturnType<Connection['prepare']>;
   readonly #waiting: ReturnType<Connection['prepare']>;
   readonly #listeners = new Set<() => void>();
   /** Holders seen alive at the last look. */
@@ -74,15 +77,24 @@ export class SqliteQueue implements Queue {
     this.#next = parts.db.prepare(`
       select min(wake_at) as wake_at from tasks indexed by tasks_sleeping
       where tool = ? and tool_version = ? and ready is null and holder is null and wake_at > ?`);
+    const inTurn = `from tasks indexed by tasks_in_turn
+      where tool = ?1 and tool_version = ?2 and ready is not null and holder is null`;
+    const due = `from tasks indexed by tasks_sleeping
+      where tool = ?1 and tool_version = ?2 and ready is null and holder is null
+        and wake_at is not null and wake_at <= ?3`;
     this.#unclaimed = parts.db.prepare(`
-      select count(*) as ready, min(wake_at) as since from (
-        select * from (
-          select wake_at from tasks indexed by tasks_in_turn
-          where tool = ? and tool_version = ? and ready is not null and holder is null limit ?)
+      select count(*) as ready from (
+        select * from (select 1 ${inTurn} limit ?4) union all select 1 ${due} limit ?4)`);
+    // Ready tasks are in order for each owner only: one look-up finds the next owner, another its longest ready task.
+    this.#unclaimedSince = parts.db.prepare(`
+      with recursive owners (owner) as (
+        select min(owner) ${inTurn}
         union all
-        select wake_at from tasks indexed by tasks_sleeping
-        where tool = ? and tool_version = ? and ready is null and holder is null
-          and wake_at is not null and wake_at <= ? limit ?)`);
+        select (select min(owner) ${inTurn} and owner > owners.owner) from owners where owners.owner is not null
+        limit ?4)
+      select min(since) as since from (
+        select (select min(wake_at) ${inTurn} and owner = owners.owner) as since from owners
+        union all select min(wake_at) ${due})`);
     // It changes with every renewal, even if the clock stands still or goes back: that is how others see it.
     this.#renew = parts.db.prepare(`
       update tasks set lease_until = max(lease_until + 1, ?), lease_ms = ?
@@ -91,7 +103,7 @@ export class SqliteQueue implements Queue {
     this.#forgetAlone = parts.db.prepare('update tasks set alone = null where alone is not null');
     this.#isolate = parts.db.prepare(`
       update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
-        and not exists (select 1 from tasks where alone is not null)`);
+        and not exists (select 1 from tasks as other where other.alone is not null and other.seq <> tasks.seq)`);
     this.#waiting = parts.db.prepare(`
       select count(*) as waiting from (select 1 from tasks where waiting is not null limit ?)`);
   }
@@ -138,18 +150,17 @@ export class SqliteQueue implements Queue {
   async backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog> {
     try {
       const now = this.#clock.now();
-      const rows = tools.map(
-        ({ tool, version }) =>
-          this.#unclaimed.get(tool, version, most, tool, version, now, most) as {
-            ready: number;
-            since: number | null;
-          },
+      const ready = tools.map(
+        ({ tool, version }) => this.#unclaimed.get(tool, version, now, most)?.ready as number,
       );
-      const moments = rows.flatMap(({ since }) => since ?? []);
+      const moments = tools.flatMap(
+        ({ tool, version }) =>
+          (this.#unclaimedSince.get(tool, version, now, mostOwners)?.since as number | null) ?? [],
+      );
       return {
         ready: Math.min(
           most,
-          rows.reduce((sum, row) => sum + row.ready, 0),
+          ready.reduce((sum, count) => sum + count, 0),
         ),
         readySince: moments.length > 0 ? Math.min(...moments) : null,
         waiting: (this.#waiting.get(most) as { waiting: number }).waiting,

@@ -6,12 +6,12 @@
 import fc from 'fast-check';
 import type { Verdict } from '../../../src/engine/change.ts';
 import type { Claim } from '../../../src/engine/queue.ts';
-import type { Reach } from '../../../src/engine/store.ts';
+import type { Reach, Store } from '../../../src/engine/store.ts';
 import * as rules from '../../../src/engine/transitions.ts';
 import { newId } from '../../../src/model/id.ts';
 import type { InputRequest, InputResponse } from '../../../src/model/input.ts';
 import type { Failed } from '../../../src/model/outcome.ts';
-import type { NewTask, Task, TaskId } from '../../../src/model/task.ts';
+import type { Task, TaskId } from '../../../src/model/task.ts';
 import { aTask } from '../../../src/testing/fixtures.ts';
 
 /** The numbers decide everything that the name leaves open. */
@@ -21,18 +21,25 @@ export interface Command {
   readonly m: number;
 }
 
+export interface VersionedClaim extends Claim {
+  readonly version: number;
+}
+
 /** What commands may refer to. */
 export interface Subjects {
   readonly now: number;
   readonly tasks: readonly Task[];
-  /** Every claim ever made: most of them are lost by now. */
-  readonly claims: readonly Claim[];
+  /** Every claim ever made, with the version that it gave its task: most of them are lost by now. */
+  readonly claims: readonly VersionedClaim[];
   readonly holder: string;
 }
 
 /** A command, ready to be put to the rules and to a store: where it looks, and what it decides. */
 export type Decision =
-  | { readonly request: NewTask; readonly decide: (existing: Task | undefined) => Verdict }
+  | {
+      readonly bearing: Parameters<Store['create']>[0];
+      readonly decide: (existing: Task | undefined) => Verdict;
+    }
   | {
       readonly reach: keyof Reach;
       readonly id: string;
@@ -51,7 +58,10 @@ interface Kind {
 }
 
 export const of = <T>(items: readonly T[], n: number): T | undefined => items[n % Math.max(1, items.length)];
-const leaseMs = 15_000;
+/** No lease expires: each store measures leases with its own clock. */
+export const leaseMs = 365 * 24 * 3_600_000;
+/** Stores keep a result of this length in a row of its own. */
+const largeText = 'x'.repeat(300_000);
 
 const form: InputRequest = {
   kind: 'form',
@@ -69,6 +79,8 @@ const failures: readonly Failed[] = [
   { kind: 'failure', message: 'The disk caught fire.', code: -32603 },
   { kind: 'lost', message: 'Nobody knows.' },
 ];
+
+export const words: readonly string[] = ['at', 'Grün', '100 %', 'a_b', 'nul \u0000', "it's", '\\ and 😀'];
 
 const isAlive = ({ phase }: Task) => phase !== 'done';
 const isDone = ({ phase }: Task) => phase === 'done';
@@ -124,6 +136,7 @@ function create({ n, m, now, holder, fresh: id }: Given): Decision {
   const key = m % 5 === 0 ? undefined : `k${1 + (m % 3)}`;
   const request = aTask({
     id,
+    toolVersion: m % 11 === 0 ? '2' : '1',
     owner: (m >> 3) % 2 === 0 ? 'alice' : 'bob',
     arguments: { n },
     deadlineMs: n % 3 === 0 ? null : (n % 100) * 2_000,
@@ -135,11 +148,24 @@ function create({ n, m, now, holder, fresh: id }: Given): Decision {
     ...(key !== undefined && { idempotency: { key, argumentsDigest: String(n % 2) } }),
   });
   const claimant = n % 4 === 0 ? { name: holder, leaseMs } : undefined;
-  return { request, decide: (existing?: Task) => rules.create(existing, request, now, claimant) };
+  const { owner, tool } = request;
+  const bearing = key === undefined ? undefined : { owner, tool, key };
+  return { bearing, decide: (existing?: Task) => rules.create(existing, request, now, claimant) };
+}
+
+/** Reruns a finished task as a new one under a given id; every third time a task has that id already. */
+function rerun({ n, m, now, tasks, fresh }: Given): Decision | undefined {
+  const done = of(tasks.filter(isDone), n);
+  if (!done) return undefined;
+  const id = n % 3 === 0 ? of(tasks, m)!.id : fresh;
+  const { owner, tool, origin } = done;
+  const request = aTask({ id, owner, tool, origin: { ...origin, retryOf: done.id }, arguments: { n } });
+  return { bearing: { id }, decide: (existing?: Task) => rules.create(existing, request, now) };
 }
 
 const kinds: Readonly<Record<string, Kind>> = {
   create: { weight: 6, decision: create },
+  rerun: { weight: 2, decision: rerun },
   claim: onTask(14, 'task', isAwake, (task, { n, now, holder }) => {
     const freed = n % 3 === 0 && task.phase !== 'done' ? task.holder : undefined;
     return rules.claim(task, { name: holder, leaseMs }, now, freed);
@@ -149,9 +175,14 @@ const kinds: Readonly<Record<string, Kind>> = {
     return rules.startChild(task, claim, request, now, [{ started: id }]);
   }),
   record: onClaim(6, 'task', (task, claim, { n, now }) => rules.record(task, claim, [{ n }], now)),
-  report: onClaim(3, 'task', (task, claim, { n, now }) =>
-    rules.report(task, claim, n % 5 === 0 ? {} : { message: `at ${n}`, progress: { done: n } }, now),
-  ),
+  report: onClaim(3, 'task', (task, claim, { n, m, now }) => {
+    const said = {
+      message: `${of(words, m)} ${n}`,
+      progress: { done: n },
+      ...(m % 3 === 0 && { pollMs: m }),
+    };
+    return rules.report(task, claim, n % 5 === 0 ? {} : said, now);
+  }),
   ask: onClaim(8, 'task', (task, claim, { n, now }) =>
     rules.ask(task, claim, { key: `q${n % 2}`, request: n % 7 === 0 ? { kind: 'roots' } : form }, now),
   ),
@@ -161,20 +192,34 @@ const kinds: Readonly<Record<string, Kind>> = {
   withdraw: onTask(2, 'task', isWaiting, (task, { n, now }) =>
     rules.withdraw(task, [`q${n % 2}`, `q${n % 2}~2`], now),
   ),
-  park: onClaim(5, 'task', (task, claim, { n, now }) => {
+  park: onClaim(5, 'task', (task, claim, { n, now, claims }) => {
     const seenVersion = n % 6 === 0 ? task.version - 1 : task.version;
-    return rules.park(task, claim, { seenVersion, until: n % 2 === 0 ? null : now + (n % 5_000) }, now);
+    const made = claims.find(({ taskId, epoch }) => taskId === claim.taskId && epoch === claim.epoch);
+    // A commit that also created its task must stay in the history.
+    const claimedVersion = made && made.version > 1 ? made.version : undefined;
+    const until = n % 2 === 0 ? null : now + (n % 5_000);
+    return rules.park(task, claim, { seenVersion, until, claimedVersion }, now);
   }),
-  release: onClaim(2, 'task', (task, claim, { now }) => rules.release(task, claim, now)),
-  complete: onClaim(6, 'lineage', (lineage, claim, { n, now }) =>
-    rules.complete(lineage, claim, { kind: 'result', isError: false, value: { n } }, now),
+  'set aside': onClaim(2, 'task', (task, claim, { n, now }) =>
+    rules.setAside(task, claim, { message: 'No handler knows its steps.', until: now + (n % 5_000) }, now),
   ),
+  'note that it is alone': onClaim(1, 'task', (task, claim, { now }) => rules.isolate(task, claim, now)),
+  explain: onTask(1, 'task', isAwake, (task, { now }) => rules.explain(task, 'No worker knows it.', now)),
+  'complete an event': onTask(3, 'task', isAlive, (task, { n, now }) =>
+    rules.completeEvent(task, `e${n % 3}`, { n }, now),
+  ),
+  release: onClaim(2, 'task', (task, claim, { now }) => rules.release(task, claim, now)),
+  complete: onClaim(6, 'lineage', (lineage, claim, { n, m, now }) => {
+    const value = m % 23 === 0 ? { n, text: largeText } : { n };
+    return rules.complete(lineage, claim, { kind: 'result', isError: false, value }, now);
+  }),
   fail: onClaim(2, 'family', (family, claim, { n, now }) => rules.fail(family, claim, of(failures, n)!, now)),
   cancel: onTask(1, 'family', isAlive, (family, { n, now }) =>
     rules.cancel(family, now, n % 2 === 0 ? undefined : 'No more.'),
   ),
   'pass the deadline': onTask(2, 'family', isAlive, (family, { now }) => rules.passDeadline(family, now)),
   purge: onTask(3, 'family', isDone, (family, { now }) => rules.purge(family, now)),
+  remove: onTask(1, 'family', isSometimesDone, (family, { now }) => rules.remove(family, now)),
   'crowd out': onTask(1, 'family', isSometimesDone, (family, { n, now }) =>
     rules.crowdOut(family, now - (n % 30_000), now),
   ),
@@ -183,7 +228,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   ),
   publish: onTask(2, 'task', isUnpublished, (task, { now }) => rules.publish(task, now)),
   discard: onTask(2, 'family', isUnpublishedAndDone, (family, { now }) => rules.discard(family, now)),
-  deliver: onTask(4, 'task', isWaiting, (task, { m, now, holder }) => {
+  deliver: onTask(6, 'task', isWaiting, (task, { m, now, holder }) => {
     const delivery = { by: m % 7 === 0 ? 'someone' : holder, stream: `s${m % 3}`, until: now + (m % 9_000) };
     return rules.deliver(task, `q${m % 2}`, delivery, now, m % 5 === 0 ? 'someone' : undefined);
   }),
@@ -193,6 +238,10 @@ const kinds: Readonly<Record<string, Kind>> = {
     const stream = m % 4 === 0 ? 'another' : (delivery?.stream ?? 'none');
     return rules.undeliver(task, carried?.key ?? 'q0', delivery?.by ?? 'someone', stream, now);
   }),
+  entrust: onTask(2, 'task', isWaiting, (task, { n, m, now }) => {
+    const entrusted = n % 3 === 0 ? undefined : { taskId: `client's ${m % 3}`, dialect: '2025-11-25' };
+    return rules.entrust(task, `q${m % 2}`, entrusted, now);
+  }),
   'answer the tree': onTask(4, 'family', hasSubtasks, (family, given) => {
     const tasks = [family.task, ...family.descendants];
     const answers = new Map(tasks.map((task) => [task.id, someAnswers(task, given)]));
@@ -200,8 +249,12 @@ const kinds: Readonly<Record<string, Kind>> = {
   }),
 };
 
-export function decisionOf(command: Command, subjects: Subjects): Decision | undefined {
-  return kinds[command.name]!.decision({ ...command, ...subjects, fresh: newId() });
+export function decisionOf(
+  command: Command,
+  subjects: Subjects,
+  fresh: TaskId = newId(),
+): Decision | undefined {
+  return kinds[command.name]!.decision({ ...command, ...subjects, fresh });
 }
 
 /** Mostly a small step forward; now and then a leap past every deadline, or back. */

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Change, Family, Lineage, Verdict } from '../../../src/engine/change.ts';
-import type { Claim, Database } from '../../../src/engine/queue.ts';
+import type { Database } from '../../../src/engine/queue.ts';
 import type { CommitNotice, Due, Reach } from '../../../src/engine/store.ts';
 import { Refusal, TaskNotFound } from '../../../src/model/errors.ts';
 import type { Json } from '../../../src/model/json.ts';
@@ -12,7 +12,10 @@ import type { Task, TaskId } from '../../../src/model/task.ts';
 import { applied, brokenByChange, brokenInvariants } from '../../../src/testing/invariants.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
 import type { Counts } from '../../kit/counts.ts';
-import { type Command, type Decision, decisionOf, leapOf, of } from './commands.ts';
+import { type Command, type Decision, decisionOf, leapOf, of, type VersionedClaim } from './commands.ts';
+import { comparable } from './comparable.ts';
+
+const whole = { isWhole: true };
 
 export class World {
   readonly #clock = new ManualClock();
@@ -23,7 +26,7 @@ export class World {
   #databases: Database[] = [];
   #tasks: Map<TaskId, Task> = new Map();
   #journals = new Map<TaskId, Json[]>();
-  #claims: Claim[] = [];
+  #claims: VersionedClaim[] = [];
   readonly #abandoned: Database[] = [];
   /** The versions of each task that a subscriber has heard of, in the order it heard of them. */
   readonly #heard = new Map<TaskId, number[]>();
@@ -64,8 +67,8 @@ export class World {
   async compareAll(): Promise<void> {
     const { store } = this.#anyDatabase();
     for (const task of this.#all()) {
-      assert.deepEqual(unleased(await store.get(task.id)), unleased(task));
-      assert.deepEqual(unleased(await store.family(task.id)), unleased(this.#reach('family', task.id)));
+      assert.deepEqual(comparable(await store.get(task.id), whole), comparable(task, whole));
+      assert.deepEqual(comparable(await store.family(task.id)), comparable(this.#reach('family', task.id)));
       assert.deepEqual(await store.journal(task.id), this.#journals.get(task.id));
     }
     for (const owner of ['alice', 'bob']) {
@@ -77,7 +80,7 @@ export class World {
       }
       const isListed = (task: Task) => task.owner === owner && !task.parentId && !task.unpublished;
       const roots = this.#all().filter(isListed);
-      assert.deepEqual(unleased(listed), unleased(roots.toReversed()));
+      assert.deepEqual(comparable(listed), comparable(roots.toReversed()));
     }
     const now = this.#clock.now();
     const due = async (what: Due, at: number, isDue: (task: Task) => unknown) => {
@@ -125,7 +128,7 @@ export class World {
       this.#seen.add((actual as Error).name);
       return;
     }
-    assert.deepEqual(unleased(actual), unleased(expected));
+    assert.deepEqual(comparable(actual), comparable(expected));
     if ('claim' in decision) {
       // Nothing is accepted from a worker whose claim has been taken or given up.
       const { phase, epoch, ...task } = this.#tasks.get(decision.claim.taskId)!;
@@ -137,16 +140,21 @@ export class World {
     assert.deepEqual(broken, []);
     this.#remember(expected, after);
     for (const { task } of expected.writes)
-      assert.deepEqual(unleased(await this.#anyDatabase().store.get(task.id)), unleased(task));
+      assert.deepEqual(comparable(await this.#anyDatabase().store.get(task.id)), comparable(task));
     for (const id of expected.removed) assert.equal(await this.#anyDatabase().store.get(id), undefined);
   }
 
   #byTheRules(decision: Decision): Change | Refusal {
-    if ('request' in decision) {
-      const { owner, tool, idempotency } = decision.request;
+    if ('bearing' in decision) {
+      const { bearing } = decision;
       const isSame = (task: Task) =>
-        task.idempotency?.key === idempotency?.key && task.owner === owner && task.tool === tool;
-      return decision.decide(idempotency && this.#all().find(isSame));
+        bearing !== undefined &&
+        ('id' in bearing
+          ? task.id === bearing.id
+          : task.idempotency?.key === bearing.key &&
+            task.owner === bearing.owner &&
+            task.tool === bearing.tool);
+      return decision.decide(this.#all().find(isSame));
     }
     if (!this.#tasks.has(decision.id)) return new TaskNotFound(decision.id);
     return decision.decide(this.#reach(decision.reach, decision.id) as never);
@@ -161,9 +169,7 @@ export class World {
           decision.id,
           decision.decide as (subject: unknown) => Verdict,
         );
-      const { owner, tool, idempotency } = decision.request;
-      const scope = idempotency && { owner, tool, key: idempotency.key };
-      return await store.create(scope, decision.decide);
+      return await store.create(decision.bearing, decision.decide);
     } catch (error) {
       if (error instanceof Refusal) return error;
       throw error;
@@ -191,7 +197,7 @@ export class World {
       for (const { type } of events) this.#seen.add(type);
       this.#journals.set(task.id, [...(this.#journals.get(task.id) ?? []), ...(journal ?? [])]);
       if (events.some(({ type }) => type === 'claimed'))
-        this.#claims.push({ taskId: task.id, epoch: task.epoch });
+        this.#claims.push({ taskId: task.id, epoch: task.epoch, version: task.version });
     }
     for (const id of change.removed) {
       this.#journals.delete(id);
@@ -224,9 +230,4 @@ export class World {
   #anyDatabase(): Database {
     return this.#databases[this.commands % this.#databases.length]!;
   }
-}
-
-/** When a lease ends is a matter of the store's own clock. */
-function unleased<T>(tasks: T): T {
-  return JSON.parse(JSON.stringify(tasks, (key, value) => (key === 'leaseUntil' ? 0 : value)));
 }

@@ -1,0 +1,105 @@
+/** Everything that can be read through the ports of a database. */
+import type { Database, ToolVersion } from '../../../src/engine/queue.ts';
+import type { Due } from '../../../src/engine/store.ts';
+import { standings } from '../../../src/model/standing.ts';
+import type { Task, TaskId } from '../../../src/model/task.ts';
+
+/** More than there is. */
+export const allOf = 10_000;
+export const owners: readonly string[] = ['alice', 'bob'];
+
+const first: ToolVersion = { tool: 'publish_report', version: '1' };
+const second: ToolVersion = { tool: 'summarise', version: '1' };
+/** The tools of different workers. */
+export const tools: readonly (readonly ToolVersion[])[] = [[first, second], [first], [second], []];
+
+interface PageOf<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | undefined;
+}
+
+/** The items of all pages. Where a page ends is up to the store, and so is the form of its cursors. */
+export async function pagesOf<T>(
+  read: (cursor: { readonly cursor?: string }) => Promise<PageOf<T>>,
+): Promise<T[]> {
+  const all: T[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const { items, nextCursor } = await read(cursor === undefined ? {} : { cursor });
+    all.push(...items);
+    if (nextCursor === undefined) return all;
+    cursor = nextCursor;
+  }
+}
+
+/** Everything about one task, which may have been removed. */
+export async function readTask({ store, survey }: Database, id: TaskId) {
+  const [family, asking, childIds, commits, someCommits, journal, history, someHistory, ...ofOwner] =
+    await Promise.all([
+      store.family(id),
+      store.asking(id),
+      store.childIds(id),
+      store.commitsOf(id, 0, allOf),
+      store.commitsOf(id, 2, 3),
+      store.journal(id),
+      survey.history(id, { afterVersion: 0, limit: 1_000 }),
+      survey.history(id, { afterVersion: 1, limit: 2 }),
+      ...[...owners, 'mallory'].map((owner) => store.get(id, owner)),
+    ]);
+  return { family, asking, childIds, commits, someCommits, journal, history, someHistory, ofOwner };
+}
+
+/** Everything else. `due` is ordered by moment; tasks of the same moment may come in any order. */
+export async function readAll({ store, queue, survey, sessions, audit }: Database, now: number) {
+  const listed = (owner: string, limit: number) =>
+    pagesOf(async (cursor) => {
+      const { tasks, nextCursor } = await store.list({ owner, limit, ...cursor });
+      return { items: tasks, nextCursor };
+    });
+  const surveyed = (filter: object) =>
+    pagesOf(async (cursor) => {
+      const { tasks, nextCursor } = await survey.list({ ...filter, limit: 7, ...cursor });
+      return { items: tasks.map(({ id }) => id), nextCursor };
+    });
+  const due = async (what: Due, at: number) => {
+    const ids = await store.due(what, at, allOf);
+    const moments = await Promise.all(ids.map(async (id) => momentOf(what, (await store.get(id))!)));
+    const some = (await store.due(what, at, 3)).map((id) => moments[ids.indexOf(id)]);
+    return { moments, some, ids: ids.sort() };
+  };
+  const since = now - 600_000;
+  const filters = [{}, ...standings.map((standing) => ({ standings: [standing] }))];
+  return {
+    lists: await Promise.all(owners.flatMap((owner) => [listed(owner, 3), listed(owner, allOf)])),
+    counts: await Promise.all(
+      [undefined, ...owners].flatMap((owner) =>
+        (['live', 'kept'] as const).flatMap((what) =>
+          [2, allOf].map((upTo) => store.count(owner, what, upTo)),
+        ),
+      ),
+    ),
+    due: {
+      deadline: await due('deadline', now + 60_000),
+      purge: await due('purge', now + 60_000),
+      oldest: await due('oldest', Number.MAX_SAFE_INTEGER),
+    },
+    queries: await Promise.all(
+      [...filters, ...owners.map((owner) => ({ owner }))].map(async (filter) => ({
+        filter,
+        list: await surveyed(filter),
+        count: await survey.count(filter, allOf),
+      })),
+    ),
+    overviews: await Promise.all(
+      [{}, { owner: 'alice' }].map((whose) => survey.overview({ ...whose, since, until: now, buckets: 6 })),
+    ),
+    backlogs: await Promise.all(tools.map((some) => queue.backlog(some, allOf))),
+    orphans: await Promise.all(tools.map(async (some) => (await queue.orphans(some, now, allOf)).sort())),
+    sessions: await Promise.all([0, 1, 2, 3, 4].map((n) => sessions.get(`session ${n}`))),
+    audit: (await audit.read({ limit: allOf })).entries,
+  };
+}
+
+function momentOf(what: Due, task: Task): number | null | undefined {
+  if (task.phase !== 'done') return task.deadlineAt;
+  return what === 'purge' ? task.purgeAt : task.finishedAt;
+}

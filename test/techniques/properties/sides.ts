@@ -1,0 +1,127 @@
+/** The stores that are compared: in memory, in a SQLite file and on Postgres, each opened for one sequence. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { audited } from '../../../src/engine/audited.ts';
+import type { Database } from '../../../src/engine/queue.ts';
+import type { CommitNotice } from '../../../src/engine/store.ts';
+import { Refusal } from '../../../src/model/errors.ts';
+import type { Json } from '../../../src/model/json.ts';
+import type { TaskId } from '../../../src/model/task.ts';
+import { openPostgres } from '../../../src/postgres.ts';
+import { openSqlite } from '../../../src/sqlite.ts';
+import type { ManualClock } from '../../../src/testing/manual-clock.ts';
+import { freshDatabase } from '../../postgres/database.ts';
+import { type Comparing, comparable } from './comparable.ts';
+
+export interface Side {
+  readonly name: string;
+  /** Receives the commands. */
+  readonly database: Database;
+  /** Reads after the last command: the same store, opened a second time if it can be, so that no cache answers. */
+  readonly reader: Database;
+  /** The names of two live processes in this store. */
+  readonly holders: readonly [string, string];
+  /** The commits that a subscriber received, per task. */
+  readonly notices: ReadonlyMap<TaskId, CommitNotice[]>;
+  /** Waits until a subscriber received so many. */
+  received(count: number): Promise<void>;
+  /** A value that this store returned, without what differs by nature. */
+  plain<T>(value: T, how?: Comparing): T;
+  close(): Promise<void>;
+}
+
+export function openSides(clock: ManualClock): Promise<Side[]> {
+  return Promise.all([inMemory(clock), inFile(clock), onPostgres(clock)]);
+}
+
+async function inMemory(clock: ManualClock): Promise<Side> {
+  return sideOf('memory', { database: await openSqlite('memory:', { clock }), remove: async () => {} });
+}
+
+async function inFile(clock: ManualClock): Promise<Side> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+  const openFile = () => openSqlite(join(folder, 'tasks.db'), { clock });
+  const remove = () => rm(folder, { recursive: true });
+  return sideOf('SQLite', { database: await openFile(), reader: await openFile(), remove });
+}
+
+async function onPostgres(clock: ManualClock): Promise<Side> {
+  const { url, remove } = await freshDatabase();
+  const openDatabase = () => openPostgres(url, { clock, connections: 5 });
+  return sideOf('Postgres', { database: await openDatabase(), reader: await openDatabase(), remove });
+}
+
+interface Opened {
+  readonly database: Database;
+  readonly reader?: Database;
+  readonly remove: () => Promise<unknown>;
+}
+
+function sideOf(name: string, { database, reader = database, remove }: Opened): Side {
+  // The store in memory has one process, and regards every name as that of a live one.
+  const second = reader === database ? 'another' : reader.queue.name;
+  const holders: [string, string] = [database.queue.name, second];
+  const names = new Map(holders.map((holder, n) => [holder, `process ${n}`]));
+  const notices = new Map<TaskId, CommitNotice[]>();
+  let count = 0;
+  reader.store.subscribe((notice) => {
+    notices.set(notice.taskId, [...(notices.get(notice.taskId) ?? []), notice]);
+    count++;
+  });
+  return {
+    name,
+    database: audited(database),
+    reader,
+    holders,
+    notices,
+    received: (expected) => expect.poll(() => count, { message: `commits from ${name}` }).toBe(expected),
+    plain: (value, how) => comparable(value, { ...how, names }),
+    async close() {
+      if (reader !== database) await reader.close();
+      await database.close();
+      await remove();
+    },
+  };
+}
+
+/** Refusals are compared by class and message. Any other error fails the test. */
+export async function orRefusal<T>(act: () => Promise<T>): Promise<T | { readonly refusal: Json }> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof Refusal) return { refusal: String(error) };
+    throw error;
+  }
+}
+
+/** Does the same on all sides, and compares what they return. */
+export async function onAll<T>(
+  sides: readonly Side[],
+  what: string,
+  act: (side: Side) => Promise<T>,
+  how?: Comparing,
+): Promise<T[]> {
+  const answers = await Promise.all(sides.map(act));
+  compare(sides, what, answers, how);
+  return answers;
+}
+
+/** Compares one answer of each side. */
+export function compare(
+  sides: readonly Side[],
+  what: string,
+  answers: readonly unknown[],
+  how?: Comparing,
+): void {
+  const [first, ...others] = answers.map((answer, n) => sides[n]!.plain(answer, how));
+  for (const [n, other] of others.entries())
+    try {
+      assert.deepEqual(other, first);
+    } catch (error) {
+      const difference = (error as Error).message.slice(0, 3_000);
+      throw new Error(`${what}: ${sides[n + 1]!.name} differs from ${sides[0]!.name}. ${difference}`);
+    }
+}
