@@ -24,6 +24,8 @@ interface Claim {
 
 /** What this witness knows of a task besides what is stored. */
 interface Known {
+  /** How often it was made. */
+  readonly lives: number;
   claim?: Claim;
   version: number;
   /** The furthest part of its program that began. */
@@ -111,15 +113,7 @@ export class Witness {
     const line = `${this.nameOf(taskId)} v${version} ${JSON.stringify(events)}`.replace(/~\d+/g, '');
     this.#hash.update(`${this.#world.time} ${at} ${taskId} ${line}\n`);
     this.note(line);
-    const known = this.#known.get(taskId) ?? {
-      version: 0,
-      furthest: -1,
-      deaths: 0,
-      hasRecorded: false,
-      isDone: false,
-      isRemoved: false,
-    };
-    this.#known.set(taskId, known);
+    const known = this.#knownOf(taskId, version);
     if (version !== known.version + 1)
       this.complain(`${this.nameOf(taskId)}: version ${version} follows version ${known.version}`);
     const isRemoval = events.some(({ type }) => type === 'removed');
@@ -140,6 +134,24 @@ export class Witness {
       this.complain(`${this.nameOf(taskId)}: went back to an older claim`);
     this.tasks.set(taskId, task);
     if (task.phase === 'done') this.#judgeEnd(task, known);
+  }
+
+  /** A task that is made again under its key has the id that it had, and nothing else of what was removed. */
+  #knownOf(id: TaskId, version: number): Known {
+    const before = this.#known.get(id);
+    if (before && !(before.isRemoved && version === 1)) return before;
+    const known = {
+      lives: (before?.lives ?? 0) + 1,
+      version: 0,
+      furthest: -1,
+      deaths: 0,
+      hasRecorded: false,
+      isDone: false,
+      isRemoved: false,
+    };
+    this.#known.set(id, known);
+    for (const heard of this.#heard.values()) heard.delete(id);
+    return known;
   }
 
   #follow(id: TaskId, known: Known, event: TaskEvent): void {
@@ -255,7 +267,7 @@ export class Witness {
     if (this.#world.current.isDead) return nothing;
     const what = `${this.nameOf(id)}: step ${step}, attempt ${attempt}`;
     this.note(`${what} begins in ${this.#world.current.name}`);
-    const key = `${id} ${pass} ${step} ${attempt}`;
+    const key = `${id} ${this.#known.get(id)?.lives} ${pass} ${step} ${attempt}`;
     if (this.#begun.has(key)) this.complain(`${what}: began twice under claim ${pass}`);
     this.#begun.add(key);
     const known = this.#known.get(id);
