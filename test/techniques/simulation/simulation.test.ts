@@ -20,7 +20,9 @@ test('the same seed gives the same run in another process', async () => {
   expect(other.lines).toEqual(one.lines);
 });
 
-test('what was promised holds in 200 seeds, and every kind of fault and call occurs', async () => {
+test('what was promised holds in 200 seeds, and every kind of fault and call occurs', {
+  timeout: 600_000,
+}, async () => {
   const { code, lines } = await simulated('--from', '1', '--seeds', '200');
   expect(lines.at(-1), lines.join('\n')).toMatch(/^sim: 200 seeds, \d+ commits, 0 violations$/);
   const [, commits, faults] = /^in the median seed (\d+) commits and (\d+) faults$/.exec(lines.at(-2)!) ?? [];
