@@ -39,6 +39,9 @@ const first = 25;
 const runs = { quick: 3, long: 300 }[process.env.HOLDFAST_LANE!] ?? 30;
 
 /** One sequence, and the tasks and claims that its commands refer to. All stores agree on those, or the test fails. */
+/** Commands that remove commits: a subscriber in another process that has not read them by then never receives them. */
+const forgets = new Set(['leave idle passes out', 'purge', 'remove', 'crowd out']);
+
 class Course {
   readonly #sides: readonly Side[];
   readonly #clock: ManualClock;
@@ -63,6 +66,7 @@ class Course {
     this.#clock.advance((one.n + one.m) % 5);
     if (one.name === 'move clock') return this.#clock.advance(leapOf(one));
     if (one.name === 'work') return this.#work(what, one);
+    if (forgets.has(one.name)) await this.#allReceived();
     const port = portCommands[one.name];
     if (!port) return this.#decide(what, one);
     const given = { ...one, now: this.#clock.now(), tasks: this.#all(), claims: this.#claims };
@@ -85,10 +89,14 @@ class Course {
         part,
         all.map((one) => one[part]),
       );
-    await onAll(this.#sides, 'what a subscriber received', async (side) => {
-      await side.received(this.#commits);
-      return [...side.notices].sort(([one], [other]) => (one < other ? -1 : 1));
-    });
+    await this.#allReceived();
+    await onAll(this.#sides, 'what a subscriber received', async (side) =>
+      [...side.notices].sort(([one], [other]) => (one < other ? -1 : 1)),
+    );
+  }
+
+  async #allReceived(): Promise<void> {
+    for (const side of this.#sides) await side.received(this.#commits);
   }
 
   async #decide(what: string, one: Command): Promise<void> {

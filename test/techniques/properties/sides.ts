@@ -77,7 +77,8 @@ function sideOf(name: string, { database, reader = database, remove }: Opened): 
     reader,
     holders,
     notices,
-    received: (expected) => expect.poll(() => count, { message: `commits from ${name}` }).toBe(expected),
+    received: (expected) =>
+      expect.poll(() => count, { message: `commits from ${name}`, interval: 2 }).toBe(expected),
     plain: (value, how) => comparable(value, { ...how, names }),
     async close() {
       if (reader !== database) await reader.close();
