@@ -78,20 +78,20 @@ export class SqliteQueue implements Queue {
       select min(wake_at) as wake_at from tasks indexed by tasks_sleeping
       where tool = ? and tool_version = ? and ready is null and holder is null and wake_at > ?`);
     const inTurn = `from tasks indexed by tasks_in_turn
-      where tool = ?1 and tool_version = ?2 and ready is not null and holder is null`;
+      where tool = ? and tool_version = ? and ready is not null and holder is null`;
     const due = `from tasks indexed by tasks_sleeping
-      where tool = ?1 and tool_version = ?2 and ready is null and holder is null
-        and wake_at is not null and wake_at <= ?3`;
+      where tool = ? and tool_version = ? and ready is null and holder is null
+        and wake_at is not null and wake_at <= ?`;
     this.#unclaimed = parts.db.prepare(`
       select count(*) as ready from (
-        select * from (select 1 ${inTurn} limit ?4) union all select 1 ${due} limit ?4)`);
+        select * from (select 1 ${inTurn} limit ?) union all select 1 ${due} limit ?)`);
     // Ready tasks are in order for each owner only: one look-up finds the next owner, another its longest ready task.
     this.#unclaimedSince = parts.db.prepare(`
       with recursive owners (owner) as (
         select min(owner) ${inTurn}
         union all
         select (select min(owner) ${inTurn} and owner > owners.owner) from owners where owners.owner is not null
-        limit ?4)
+        limit ?)
       select min(since) as since from (
         select (select min(wake_at) ${inTurn} and owner = owners.owner) as since from owners
         union all select min(wake_at) ${due})`);
@@ -151,12 +151,13 @@ export class SqliteQueue implements Queue {
     try {
       const now = this.#clock.now();
       const ready = tools.map(
-        ({ tool, version }) => this.#unclaimed.get(tool, version, now, most)?.ready as number,
-      );
-      const moments = tools.flatMap(
         ({ tool, version }) =>
-          (this.#unclaimedSince.get(tool, version, now, mostOwners)?.since as number | null) ?? [],
+          this.#unclaimed.get(tool, version, most, tool, version, now, most)?.ready as number,
       );
+      const moments = tools.flatMap(({ tool, version: v }) => {
+        const given = [tool, v, tool, v, mostOwners, tool, v, tool, v, now] as const;
+        return (this.#unclaimedSince.get(...given)?.since as number | null) ?? [];
+      });
       return {
         ready: Math.min(
           most,
