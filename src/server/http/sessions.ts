@@ -99,8 +99,9 @@ export class HttpSessions {
       await storing;
       return new Response(null, { status: 202 });
     }
-    // A client that asks for the stream again has lost the one before, whether that is known here or not.
-    if (request.method === 'GET') session.transport.closeStandaloneSSEStream();
+    // A client that asks for a new stream has lost the one before, whether that is known here or not.
+    if (request.method === 'GET' && !request.headers.has('last-event-id'))
+      session.transport.closeStandaloneSSEStream();
     if (isDuplicate(session, received)) return refusal(409, 'A request with this id is under way already.');
     const response = await session.transport.handleRequest(request, {
       ...(body !== undefined && { parsedBody: body }),
