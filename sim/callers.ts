@@ -192,7 +192,7 @@ export class Caller {
 
   async #result(handle: TaskHandle, manner: Manner): Promise<JsonObject> {
     if (manner !== 'come back') return handle.result();
-    // Before the server has told of a task under a name of its caller, whoever comes back may be too early for it.
+    // Until the server has reported the task, a host that resumes it may be too early.
     if (this.#speech === 'sep-1686')
       for await (const { type } of handle.updates()) if (type === 'status') break;
     await pause(this.#random.between(1, 30_000));

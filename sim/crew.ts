@@ -13,7 +13,7 @@ export class Crew {
     this.#isTraced = isTraced;
   }
 
-  /** Until there is no next seed. What came of them is told in the order of the seeds. */
+  /** Runs until there is no next seed. Reports the results in the order of the seeds. */
   async simulate(next: () => number | undefined, tell: (simulated: Simulated) => void): Promise<void> {
     const waiting = new Map<number, Simulated | undefined>();
     const inOrder = () => {

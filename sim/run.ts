@@ -42,7 +42,7 @@ export async function simulate(
   seed: number,
   { leaveOut = new Set(), isTraced = false }: SimulationOptions = {},
 ): Promise<Outcome> {
-  // Stacks cost more than all that is simulated around them.
+  // Long stack traces cost more time than the rest of a run.
   Error.stackTraceLimit = isTraced ? 30 : 3;
   const world = new World(seed);
   enter(world);
@@ -100,7 +100,7 @@ export async function simulate(
     witness.unfinished.length === 0;
   try {
     await world.run(isOver, hour);
-    // Whoever is still to be told of something is told.
+    // The last changes reach their subscribers.
     await world.run(() => false, 5_000);
   } catch (error) {
     witness.complain(`uncaught: ${(error as Error).stack}`);

@@ -20,7 +20,7 @@ process.on('message', async ({ seed, isTraced }: Order) => {
   else answer({ outcome: isTraced ? outcome : { ...outcome, trace: [] } });
 });
 
-// Whoever asked is gone.
+// The process that sent the seeds is gone.
 process.on('disconnect', () => process.exit());
 
 function answer(simulated: Simulated): void {

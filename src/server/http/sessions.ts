@@ -102,7 +102,7 @@ export class HttpSessions {
     // A client that asks for a new stream has lost the one before, whether that is known here or not.
     if (request.method === 'GET' && !request.headers.has('last-event-id'))
       session.transport.closeStandaloneSSEStream();
-    if (isDuplicate(session, received)) return refusal(409, 'A request with this id is under way already.');
+    if (!begin(session, received)) return refusal(409, 'A request with this id is already in progress.');
     const response = await session.transport.handleRequest(request, {
       ...(body !== undefined && { parsedBody: body }),
       ...(authInfo && { authInfo }),
@@ -339,16 +339,16 @@ export class HttpSessions {
 }
 
 /**
- * Where a request arrives twice, the second would take the stream of the first: what the server asks on it would go to
- * nobody.
+ * Marks a request as in progress. Returns false if one with its id already is: the second would take over the stream of
+ * the first, and the client would never see the questions that the server asks there.
  */
-function isDuplicate({ underWay }: Live, { body, signal }: SessionRequest): boolean {
-  if (!isJsonObject(body) || body.id === undefined || body.method === undefined) return false;
-  if (underWay.has(body.id)) return true;
-  if (signal.aborted) return false;
+function begin({ underWay }: Live, { body, signal }: SessionRequest): boolean {
+  if (!isJsonObject(body) || body.id === undefined || body.method === undefined) return true;
+  if (underWay.has(body.id)) return false;
+  if (signal.aborted) return true;
   underWay.add(body.id);
   signal.addEventListener('abort', () => underWay.delete(body.id), { once: true });
-  return false;
+  return true;
 }
 
 /** What names a revision that there is none of is the SDK's to refuse. */
