@@ -50,20 +50,21 @@ export async function call(args: readonly string[]): Promise<number> {
     if (values.resume) return await follow(url, values.resume, answer);
     const made = await begin(url, { name, arguments: readJson(input, 'the input') });
     if (made.resultType !== 'task') return finish({ status: 'completed', result: made });
-    say(`task ${made.taskId}`);
-    return await follow(url, made.taskId, answer);
+    return await follow(url, made.taskId, answer, `task ${made.taskId}`);
   } finally {
     endProgress();
   }
 }
 
-async function follow(url: string, taskId: string, answer: Said): Promise<number> {
+async function follow(url: string, taskId: string, answer: Said, greeting?: string): Promise<number> {
   const back = howToRun('call', '--resume', taskId, ...urlOption(url));
   const detach = () => {
     say(`Detached: the task goes on. Come back with: ${back}`);
     process.exit(0);
   };
   process.on('SIGINT', detach);
+  // Who reads it may press Ctrl-C at once.
+  if (greeting) say(greeting);
   // At first the tool has not said yet how often it wants to be asked.
   for (let wait = 300; ; ) {
     await pause(wait);

@@ -46,6 +46,23 @@ test('after an answer the focus is at the questions, and after a cancellation at
   await focusIs(page).toBe('H1 twice');
 });
 
+test('a question that was put away can be asked again at once', async () => {
+  const { tasks, open } = await startDesk({ tools: [twice] });
+  const { id } = await tasks.create(twice);
+  const page = await open(await context(), id);
+  const cancel = page.getByRole('button', { name: 'Cancel', exact: true });
+  await cancel.click();
+  await page.getByRole('button', { name: 'Keep it' }).waitFor();
+  // Within one turn of the page, as two keys in a row may be.
+  await page.evaluate(`(async () => {
+    const named = (name) => [...document.querySelectorAll('button')].find((one) => one.textContent === name);
+    named('Keep it').click();
+    await new Promise(queueMicrotask);
+    named('Cancel').click();
+  })()`);
+  await focusIs(page).toBe('BUTTON Keep it');
+});
+
 test('whoever narrows the list stays at the field, and is at the heading when filters are cleared', async () => {
   const { tasks, dashboard } = await startDesk({ tools: [twice] });
   await tasks.create(twice, undefined, { owner: 'ann' });

@@ -37,8 +37,9 @@ export function KeyboardHelp() {
       class="dialog"
       ref={dialog}
       aria-labelledby="keys-title"
-      onClose={() => {
-        helpIsOpen.value = false;
+      onClose={({ currentTarget }) => {
+        // The browser tells of it in a later turn, when it may be open again.
+        helpIsOpen.value = currentTarget.open;
       }}
     >
       <h2 id="keys-title">Keys</h2>

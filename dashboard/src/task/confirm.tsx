@@ -21,7 +21,14 @@ export function Confirm({ title, action, children, onConfirm, onClose }: Confirm
     dialog.current!.showModal();
   }, []);
   // Closed by the browser, the focus goes back to where it was, if that is still there.
-  const close = () => dialog.current?.close();
+  const close = () => {
+    dialog.current?.close();
+    onClose();
+  };
+  // The browser tells of it in a later turn, when the next question may be open.
+  const onClosed = () => {
+    if (dialog.current) onClose();
+  };
   const confirm = async () => {
     busy.value = true;
     try {
@@ -33,7 +40,7 @@ export function Confirm({ title, action, children, onConfirm, onClose }: Confirm
     }
   };
   return (
-    <dialog class="confirm" ref={dialog} onClose={onClose} aria-labelledby="confirm-title">
+    <dialog class="confirm" ref={dialog} onClose={onClosed} aria-labelledby="confirm-title">
       <h2 id="confirm-title">{title}</h2>
       {children}
       {error.value && (
