@@ -1,12 +1,8 @@
-import { defineConfig } from 'vitest/config';
-import quick from './vitest.config.ts';
+import { lane } from './vitest.config.ts';
 
 /** The full lane: everything but what takes minutes by itself. */
-export default defineConfig({
-  ...quick,
-  test: {
-    ...quick.test,
-    env: { ...quick.test?.env, HOLDFAST_LANE: 'full' },
-    exclude: ['**/*.long.test.ts', '**/node_modules/**'],
-  },
+export default lane({
+  name: 'full',
+  include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+  exclude: ['**/*.long.test.ts'],
 });

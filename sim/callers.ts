@@ -81,7 +81,7 @@ export class Caller {
           this.#see(call);
           if (manner === 'crash') outside.setTimer(() => this.#crash(), this.#random.between(1, 10_000));
         },
-        this.#random.between(100, 20_000),
+        this.#random.between(100, 15_000),
       );
     }
   }
@@ -119,7 +119,7 @@ export class Caller {
     // How it ends is told by its result.
     this.#follow(handle, program.name).catch(() => {});
     if (manner === 'cancel') {
-      await pause(this.#random.between(1, 20_000));
+      await pause(this.#random.between(1, 12_000));
       witness.mayCancel(program.name);
       await handle.cancel().catch(() => {});
     }
@@ -195,7 +195,7 @@ export class Caller {
     // Until the server has reported the task, a host that resumes it may be too early.
     if (this.#speech === 'sep-1686')
       for await (const { type } of handle.updates()) if (type === 'status') break;
-    await pause(this.#random.between(1, 30_000));
+    await pause(this.#random.between(1, 15_000));
     handle.detach();
     const again = await this.#insist(this.#name, (tasks) => tasks.resume(handle.id));
     return again.result();

@@ -4,6 +4,9 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { Order, Simulated } from './worker.ts';
 
+/** A seed makes much garbage that is soon dead: it is collected while it is young. */
+const memory = '--max-semi-space-size=256';
+
 const program = new URL('worker.ts', import.meta.url);
 
 export class Crew {
@@ -26,7 +29,7 @@ export class Crew {
     const work = async () => {
       let child: ChildProcess | undefined;
       for (let seed = next(); seed !== undefined; seed = next()) {
-        child ??= fork(program, { execArgv: process.execArgv, serialization: 'advanced' });
+        child ??= fork(program, { execArgv: [...process.execArgv, memory], serialization: 'advanced' });
         waiting.set(seed, undefined);
         waiting.set(seed, await this.#one(child, seed));
         inOrder();

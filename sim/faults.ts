@@ -39,7 +39,7 @@ export interface Fault {
   readonly draw: number;
 }
 
-export const faultsEndAt = minute / 2;
+export const faultsEndAt = minute / 3;
 
 export function planOf(random: Random, servers: number): Fault[] {
   const count = random.between(5, 14);
@@ -58,7 +58,7 @@ export function planOf(random: Random, servers: number): Fault[] {
 
 /** Around the lease, and far beyond it. */
 function longTail(random: Random): number {
-  return random.chance(0.3) ? random.between(9_000, 30_000) : random.between(100, 8_000);
+  return random.chance(0.3) ? random.between(9_000, 20_000) : random.between(100, 8_000);
 }
 
 export function told({ kind, at, ms, server }: Fault): string {
@@ -83,7 +83,7 @@ export function inject(fault: Fault, fleet: Fleet): void {
       return process.stall(ms);
     case 'clock jump': {
       // What is put off by a clock that is ahead stays put off when it is right again.
-      process.clockOffsetMs += (draw - 0.5) * 4 * minute;
+      process.clockOffsetMs += (draw - 0.5) * minute;
       return void later(() => (process.clockOffsetMs = 0));
     }
     case 'drift':

@@ -53,14 +53,15 @@ export function player(
           async ({ attempt, signal }) => {
             const end = witness.stepBegan(task.id, task.pass, part, node.name, attempt);
             try {
-              if (node.ms > 0) await pause(node.ms, signal);
-              if (attempt <= node.fails) throw new Error(`Attempt ${attempt} fails.`);
+              const fails = attempt <= node.fails;
+              if (node.ms > 0) await pause(fails ? Math.min(node.ms, 500) : node.ms, signal);
+              if (fails) throw new Error(`Attempt ${attempt} fails.`);
               return node.value;
             } finally {
               end();
             }
           },
-          { retry: { attempts, delay: '1s' } },
+          { retry: { attempts, delay: '500ms' } },
         );
       case 'sleep': {
         const woke = witness.surroundings.sleeps(task.id, node.name, node.ms);

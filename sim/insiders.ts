@@ -31,7 +31,7 @@ export class Insiders {
     const { outside } = this.#fleet.world;
     for (let n = 0; n < times; n++) {
       const act = this.#random.weighted(acts);
-      outside.setTimer(() => this.#do(act), this.#random.between(100, 20_000));
+      outside.setTimer(() => this.#do(act), this.#random.between(100, 15_000));
     }
     outside.setTimer(() => this.#answer(), 1_500, true);
   }

@@ -73,7 +73,7 @@ export class Network {
     }
     if (this.#random.chance(this.weather.lost)) {
       this.counts.lost++;
-      client.receive(() => failed('connect ETIMEDOUT'), this.#random.between(1_000, 20_000));
+      client.receive(() => failed('connect ETIMEDOUT'), this.#random.between(1_000, 10_000));
       return promise;
     }
     const { url, method, headers } = asked;

@@ -62,8 +62,8 @@ export async function simulate(
     const owner: OwnerName = n % 2 === 0 ? 'ada' : 'bob';
     return new Caller(fleet, `caller${n}-`, owner, plan.pick(speeches), count);
   });
-  for (const caller of callers) caller.start(plan.between(3, 7));
-  new Insiders(fleet, count).start(plan.between(10, 20));
+  for (const caller of callers) caller.start(plan.between(3, 6));
+  new Insiders(fleet, count).start(plan.between(10, 18));
   new Stranger(fleet, count).start(plan.between(3, 8));
   const faults = planOf(world.random(), size);
   witness.areClocksRight = !faults.some(({ kind }) => kind === 'clock jump' || kind === 'drift');

@@ -25,7 +25,7 @@ export class Stranger {
   start(times: number): void {
     const { outside } = this.#fleet.world;
     for (let n = 0; n < times; n++)
-      outside.setTimer(() => void this.#try(), this.#random.between(2_000, 25_000));
+      outside.setTimer(() => void this.#try(), this.#random.between(2_000, 18_000));
   }
 
   async #try(): Promise<void> {

@@ -16,6 +16,7 @@ import {
 } from '../requestor/errors.ts';
 import { Halt } from '../requestor/halt.ts';
 import type { Pace } from '../requestor/pace.ts';
+import type { Pursuit } from '../requestor/pursuit.ts';
 import { type RemoteProgress, type RemoteRequest, readProgress } from '../requestor/remote-task.ts';
 import type { AnswerQuestion } from './asking.ts';
 import type { Connection, DispatchOptions } from './connection.ts';
@@ -27,6 +28,8 @@ import { headersFor, ToolList } from './tool-hints.ts';
 
 /** How often a call may come back with questions before there is a task. */
 const mostRounds = 20;
+/** SEP-1686: a call whose connection was lost may become a task for so long, and nobody knows it before. */
+const underWayMs = 30_000;
 
 interface CallsOptions {
   readonly callTimeout?: Duration;
@@ -175,7 +178,7 @@ export class Calls {
     plain.catch(() => {});
     return {
       /** The first success of the plain answer and of the task; a failure only if both fail. */
-      race: async (pursue: () => Promise<Ending>): Promise<Ending> => {
+      race: async (pursue: Pursuit['run']): Promise<Ending> => {
         const settled = plain.then(
           () => 'answered' as const,
           (error: unknown) => ({ error }),
@@ -190,7 +193,7 @@ export class Calls {
         // Refused because the name is taken means: an earlier attempt got through.
         const isTaken = first.error instanceof RemoteError && first.error.code === invalidParams;
         if (!isTaken && !this.mayHaveGotThrough(first.error)) throw first.error;
-        return pursue().catch((error: unknown) => {
+        return pursue({ unknownForMs: isTaken ? 0 : underWayMs }).catch((error: unknown) => {
           throw isTaken ? first.error : error;
         });
       },

@@ -314,7 +314,7 @@ export class TaskClient implements AsyncDisposable {
     this.#calls.onProgress(record, (progress) => handle.tell({ type: 'progress', taskId, ...progress }));
     if (interim !== undefined)
       runtime.setImmediate(() => handle.tell({ type: 'interim', taskId, text: interim }));
-    const left = race(() => pursuit.run())
+    const left = race((options) => pursuit.run(options))
       .catch(endingOf)
       .then((ending) => this.#end(handle, record, this.#checked(record, ending)))
       .catch((error: unknown) => this.#failed(handle, record, error))
@@ -384,7 +384,7 @@ interface Beginning {
   readonly first?: RemoteTask;
   readonly interim?: string | undefined;
   readonly answer?: AnswerQuestion | undefined;
-  readonly race?: (pursue: () => Promise<Ending>) => Promise<Ending>;
+  readonly race?: (pursue: Pursuit['run']) => Promise<Ending>;
 }
 
 type Begun = { readonly result: JsonObject } | (Beginning & { readonly record: HandleRecord });

@@ -107,6 +107,7 @@ export class Pursuit {
   readonly #halt: Halt;
   readonly #streams = new Gate(mostStreams);
   #failure: { readonly error: unknown } | undefined;
+  #unknownUntil = 0;
   #size = 0;
 
   constructor(rootId: string, parts: PursuitParts) {
@@ -119,8 +120,12 @@ export class Pursuit {
     this.#questions = new Questions(parts, this.#halt.signal, (message) => this.#insistence.answer(message));
   }
 
-  /** Resolves when the root is over and so is everything below it. Rejects with Gone if its peer does not know it. */
-  async run(): Promise<Ending> {
+  /**
+   * Resolves when the root is over and so is everything below it. Rejects with Gone if its peer does not know it; for
+   * `unknownForMs` it may not know it yet.
+   */
+  async run({ unknownForMs = 0 } = {}): Promise<Ending> {
+    this.#unknownUntil = this.#now() + unknownForMs;
     try {
       return await this.#follow(this.#pathTo(this.#rootId, () => false));
     } catch (error) {
@@ -192,11 +197,16 @@ export class Pursuit {
     return undefined;
   }
 
-  async #seen({ taskId, patience }: Path, message: Message): Promise<JsonObject> {
+  async #seen(path: Path, message: Message): Promise<JsonObject> {
+    const { taskId, patience, bell } = path;
     try {
       return await this.#insistence.look(message, patience);
     } catch (error) {
       if (!(error instanceof RemoteError) || error.code !== invalidParams) throw error;
+      if (!this.#known(taskId) && this.#now() < this.#unknownUntil) {
+        await this.#halt.pause(this.#parts.pace.next({}), bell);
+        return this.#seen(path, message);
+      }
       const { createdAt } = this.#known(taskId) ?? {};
       throw new Gone(endingOfUnknown({ createdAt, ttlMs: patience.ttlMs }, error.message, runtime.now()));
     }

@@ -37,6 +37,7 @@ function racing(answers: {
   get?: () => object;
   result?: () => object;
   isSilent?: boolean;
+  callTimeout?: number;
 }) {
   const facingIt = facing(
     by({
@@ -52,7 +53,7 @@ function racing(answers: {
         answers.get?.() ?? { result: shown(taskId, 'working', { pollFrequency: 10 }) },
       'tasks/result': () => answers.result?.(),
     }),
-    { ...original, says: { capabilities: { tools: {} } } },
+    { ...original, callTimeout: answers.callTimeout ?? '10m', says: { capabilities: { tools: {} } } },
   );
   return facingIt;
 }
@@ -104,6 +105,22 @@ test('S1686-91 a task that is lost leaves the plain answer', async () => {
     get: () => refusal(-32602, 'No such task.'),
   });
   expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('plain'));
+});
+
+test('S1686-91 a call that got no answer may become a task that nobody knows at first', async () => {
+  let name = '';
+  const unknown = () => refusal(-32602, 'No such task.');
+  const got = oneByOne<() => object>(unknown, unknown, () => showing('completed')(name));
+  const { tasks } = await racing({
+    isSilent: true,
+    callTimeout: 20,
+    call: ({ params }) => {
+      name = params._meta[taskKey].taskId;
+    },
+    get: () => got()(),
+    result: () => ({ result: text('of the task') }),
+  });
+  expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('of the task'));
 });
 
 test('S1686-91 a call has failed when both have', async () => {

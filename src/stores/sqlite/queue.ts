@@ -73,7 +73,7 @@ export class SqliteQueue implements Queue {
         and tool || ' ' || tool_version not in (select value from json_each(?))`;
     this.#orphaned = parts.db.prepare(`
       ${orphaned('tasks_in_turn', 'ready is not null')}
-      union all ${orphaned('tasks_sleeping', 'ready is null')} limit ?`);
+      union all ${orphaned('tasks_sleeping', 'ready is null')} limit +?`);
     this.#next = parts.db.prepare(`
       select min(wake_at) as wake_at from tasks indexed by tasks_sleeping
       where tool = ? and tool_version = ? and ready is null and holder is null and wake_at > ?`);
@@ -84,14 +84,14 @@ export class SqliteQueue implements Queue {
         and wake_at is not null and wake_at <= ?`;
     this.#unclaimed = parts.db.prepare(`
       select count(*) as ready from (
-        select * from (select 1 ${inTurn} limit ?) union all select 1 ${due} limit ?)`);
+        select * from (select 1 ${inTurn} limit +?) union all select 1 ${due} limit +?)`);
     // Ready tasks are in order for each owner only: one look-up finds the next owner, another its longest ready task.
     this.#unclaimedSince = parts.db.prepare(`
       with recursive owners (owner) as (
         select min(owner) ${inTurn}
         union all
         select (select min(owner) ${inTurn} and owner > owners.owner) from owners where owners.owner is not null
-        limit ?)
+        limit +?)
       select min(since) as since from (
         select (select min(wake_at) ${inTurn} and owner = owners.owner) as since from owners
         union all select min(wake_at) ${due})`);
@@ -105,7 +105,7 @@ export class SqliteQueue implements Queue {
       update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
         and not exists (select 1 from tasks as other where other.alone is not null and other.seq <> tasks.seq)`);
     this.#waiting = parts.db.prepare(`
-      select count(*) as waiting from (select 1 from tasks where waiting is not null limit ?)`);
+      select count(*) as waiting from (select 1 from tasks where waiting is not null limit +?)`);
   }
 
   get name(): string {

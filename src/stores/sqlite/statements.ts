@@ -1,4 +1,7 @@
-/** Every statement that `rows.ts` needs, prepared once. */
+/**
+ * Every statement that `rows.ts` needs, prepared once. `limit +?`, not `limit ?`: SQLite plans for the number that is
+ * bound, and compiles the statement again each time one is bound, which takes ten times as long as to run it.
+ */
 import type { Cells } from './cells.ts';
 import type { Connection } from './driver.ts';
 
@@ -37,7 +40,7 @@ export function prepare(db: Connection, { areBound }: Cells) {
     list: db.prepare(`
       select ${columns} from tasks where owner = ? and parent_id is null and seq < ?
         and unpublished is null
-      order by seq desc limit ?`),
+      order by seq desc limit +?`),
     // Every root that is done has a moment when it goes.
     count: {
       kept: counting(db, 'tasks_by_owner', 'parent_id is null'),
@@ -50,10 +53,10 @@ export function prepare(db: Connection, { areBound }: Cells) {
       where commits.task = ? and commits.journal is not null order by commits.version`),
     journals: db.prepare('select journals from tasks where seq = ?'),
     commitsOf: db.prepare(`
-      select version, events from commits where task = ? and version > ? order by version limit ?`),
-    deadline: db.prepare('select id from tasks where deadline_at <= ? order by deadline_at limit ?'),
-    purge: db.prepare('select id from tasks where purge_at <= ? order by purge_at limit ?'),
-    oldest: db.prepare('select id from tasks where ended_at <= ? order by ended_at, seq limit ?'),
+      select version, events from commits where task = ? and version > ? order by version limit +?`),
+    deadline: db.prepare('select id from tasks where deadline_at <= ? order by deadline_at limit +?'),
+    purge: db.prepare('select id from tasks where purge_at <= ? order by purge_at limit +?'),
+    oldest: db.prepare('select id from tasks where ended_at <= ? order by ended_at, seq limit +?'),
     size: db.prepare(`
       select (page_count - freelist_count) * page_size as bytes
       from pragma_page_count, pragma_freelist_count, pragma_page_size`),
@@ -61,7 +64,7 @@ export function prepare(db: Connection, { areBound }: Cells) {
     commitsAfter: db.prepare(`
       select commits.seq, coalesce(tasks.id, removed_id) as id,
         coalesce(tasks.root_id, tasks.id, removed_id) as root_id, version, at, events
-      from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit ?`),
+      from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit +?`),
     insert: db.prepare(`
       insert into tasks (epoch, holder, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, ended_at, unpublished,
         waiting, standing, body, journals, id, owner, tool, tool_version, parent_id, root_id, ordinal, created_at, idempotency_key)
@@ -76,7 +79,7 @@ export function prepare(db: Connection, { areBound }: Cells) {
       'insert into commits (task, removed_id, version, at, events, journal, idle) values (?, ?, ?, ?, ?, ?, ?)',
     ),
     idlePasses: db.prepare(
-      'select task, version from commits where idle is not null and at < ? order by at limit ?',
+      'select task, version from commits where idle is not null and at < ? order by at limit +?',
     ),
     // The commit after a pass says how many versions are missing before it, once that pass is forgotten.
     leaveOutBefore: db.prepare(`
@@ -91,7 +94,7 @@ export function prepare(db: Connection, { areBound }: Cells) {
     // A few more than were added: after a quiet hour there may be hundreds of thousands.
     forgetRemovals: db.prepare(`
       delete from commits where seq < (select max(seq) from commits)
-        and seq in (select seq from commits where task is null and at < ? order by at limit ?)`),
+        and seq in (select seq from commits where task is null and at < ? order by at limit +?)`),
     resultApart: db.prepare('select value from results where task = ?'),
     keepApart: db.prepare('insert or replace into results (task, value) values (?, ?)'),
     forgetResult: db.prepare('delete from results where task = ?'),
@@ -101,7 +104,7 @@ export function prepare(db: Connection, { areBound }: Cells) {
 /** In an index alone: no row is read. */
 function counting(db: Connection, index: string, condition: string) {
   const sql = (more: string) =>
-    `select count(*) as n from (select 1 from tasks indexed by ${index} where ${condition} ${more} limit ?)`;
+    `select count(*) as n from (select 1 from tasks indexed by ${index} where ${condition} ${more} limit +?)`;
   return { all: db.prepare(sql('')), own: db.prepare(sql('and owner = ?')) };
 }
 

@@ -108,14 +108,14 @@ function prepare(db: Connection) {
   const due = `
     from tasks indexed by tasks_sleeping
     where tool = ? and tool_version = ? and ready is null and holder is null and wake_at is not null
-      and wake_at <= ? order by wake_at limit ?`;
+      and wake_at <= ? order by wake_at limit +?`;
   const from = 'from tasks indexed by tasks_in_turn where';
   return {
     any: db.prepare(`select 1 ${from} ${ready} limit 1`),
     first: db.prepare(`select owner ${from} ${ready} order by owner limit 1`),
     after: db.prepare(`select owner ${from} ${ready} and owner > ? order by owner limit 1`),
     line: db.prepare(
-      `select id, owner, wake_at ${from} ${ready} and owner = ? order by wake_at, seq limit ?`,
+      `select id, owner, wake_at ${from} ${ready} and owner = ? order by wake_at, seq limit +?`,
     ),
     due: db.prepare(`select id, owner, wake_at ${due}`),
     enqueueDue: db.prepare(`update tasks set ready = 1 where seq in (select seq ${due})`),
