@@ -129,11 +129,15 @@ export class Insiders {
       for (const { key } of openInputs(task))
         if (program !== undefined)
           this.#inside('answer', async ({ tasks }) => {
-            const content = { answer: answerTo(program, key) };
-            await tasks!.answer(task.id, { [key]: { action: 'accept', content } });
+            const answers = {
+              [key]: { action: 'accept', content: { answer: answerTo(program, key) } },
+            } as const;
+            await tasks!.answer(task.id, answers);
             witness.acknowledged(task.id, `was answered ${key}`, ({ inputs }) =>
               inputs.some((input) => input.key === key && input.state !== 'open'),
             );
+            // Somebody else answers the same, a moment too late.
+            if (this.#random.chance(0.3)) await tasks!.answer(task.id, answers).catch(refusedOnly);
           });
     }
   }

@@ -97,7 +97,7 @@ export async function simulate(
     world.time > faultsEndAt &&
     callers.every(({ open }) => open.length === 0) &&
     fleet.servers.every(({ process }) => !process.isStalled) &&
-    witness.unfinished.length === 0;
+    witness.unfinished().next().done === true;
   try {
     await world.run(isOver, hour);
     // The last changes reach their subscribers.

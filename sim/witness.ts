@@ -26,6 +26,10 @@ interface Claim {
 interface Known {
   /** How often it was made. */
   readonly lives: number;
+  /** The last attempt that began of each step. */
+  readonly attempts: Map<string, number>;
+  /** Questions that were answered or withdrawn. */
+  readonly settled: Set<string>;
   claim?: Claim;
   version: number;
   /** The furthest part of its program that began. */
@@ -64,10 +68,6 @@ export class Witness {
   areClocksRight = true;
   /** Attempts at steps that run, by task and process. */
   readonly #inFlight = new Map<string, number>();
-  /** The last attempt that began of each step. */
-  readonly #attempts = new Map<string, number>();
-  /** Questions that were answered or withdrawn. */
-  readonly #settled = new Set<string>();
   #position = 0;
   commits = 0;
 
@@ -140,7 +140,9 @@ export class Witness {
   #knownOf(id: TaskId, version: number): Known {
     const before = this.#known.get(id);
     if (before && !(before.isRemoved && version === 1)) return before;
-    const known = {
+    const known: Known = {
+      attempts: new Map(),
+      settled: new Set(),
       lives: (before?.lives ?? 0) + 1,
       version: 0,
       furthest: -1,
@@ -169,9 +171,8 @@ export class Witness {
     if (event.type === 'recorded') known.hasRecorded = true;
     if (event.type === 'finished') known.isDone = true;
     if (event.type !== 'answered' && event.type !== 'withdrawn') return;
-    const question = `${id} ${event.key}`;
-    if (this.#settled.has(question)) this.complain(`${this.nameOf(id)}: ${event.key} was settled twice`);
-    this.#settled.add(question);
+    if (known.settled.has(event.key)) this.complain(`${this.nameOf(id)}: ${event.key} was settled twice`);
+    known.settled.add(event.key);
   }
 
   /** A live task is claimed again only after a kill, a release, or a silence as long as the lease. */
@@ -195,7 +196,8 @@ export class Witness {
   }
 
   #checkTree(rootId: TaskId): void {
-    const tree = new Map([...this.tasks].filter(([, task]) => task.rootId === rootId));
+    const tree = new Map<TaskId, Task>();
+    for (const [id, task] of this.tasks) if (task.rootId === rootId) tree.set(id, task);
     for (const broken of brokenInvariants(tree)) this.complain(broken);
   }
 
@@ -277,9 +279,9 @@ export class Witness {
     }
     if (part < known.furthest) this.complain(`${what}: began again after what follows it`);
     known.furthest = Math.max(known.furthest, part);
-    const last = this.#attempts.get(`${id} ${step}`) ?? 1;
+    const last = known.attempts.get(step) ?? 1;
     if (attempt < last) this.complain(`${what}: began again after attempt ${last}`);
-    this.#attempts.set(`${id} ${step}`, attempt);
+    known.attempts.set(step, attempt);
     const running = `${id} ${this.#world.current.name}`;
     this.#inFlight.set(running, (this.#inFlight.get(running) ?? 0) + 1);
     return () => void this.#inFlight.set(running, this.#inFlight.get(running)! - 1);
@@ -328,10 +330,9 @@ export class Witness {
   }
 
   /** The tasks that should end, and have not. */
-  get unfinished(): readonly Task[] {
-    return [...this.tasks.values()].filter(
-      ({ phase, rootId }) => phase !== 'done' && !this.#givenUp.has(this.#programs.get(rootId) ?? ''),
-    );
+  *unfinished(): Generator<Task> {
+    for (const task of this.tasks.values())
+      if (task.phase !== 'done' && !this.#givenUp.has(this.#programs.get(task.rootId) ?? '')) yield task;
   }
 
   /** At the end, when nothing disturbs any more. */
@@ -350,7 +351,7 @@ export class Witness {
             this.complain(
               `${this.nameOf(id)}: ${process.name} heard of version ${version} last, of ${this.versionOf(id)}`,
             );
-    for (const task of this.unfinished)
+    for (const task of this.unfinished())
       this.complain(`${this.nameOf(task.id)}: has not ended (${stateOf(task)})`);
   }
 
