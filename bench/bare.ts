@@ -22,11 +22,14 @@ export function bind({ task, at, events, journal }: TaskWrite): Bound {
       task.epoch,
       live?.holder?.name ?? null,
       live?.holder?.leaseUntil ?? null,
+      live?.holder?.leaseMs ?? null,
+      live?.isReady ? 1 : null,
       live?.wakeAt ?? null,
       live?.deadlineAt ?? null,
       task.phase === 'done' ? task.purgeAt : null,
       standingCodeOf(task),
       JSON.stringify(task),
+      journal ? 1 : 0,
     ],
     place: [
       task.id,
@@ -87,20 +90,20 @@ function prepare(db: Connection) {
     commit: db.prepare('commit'),
     get: db.prepare(`select ${columns} from tasks where id = ?`),
     list: db.prepare(`
-      select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit ?`),
+      select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit +?`),
     insert: db.prepare(insertTask),
     update: db.prepare(`
-      update tasks set epoch = ?, holder = ?, lease_until = ?, wake_at = ?, deadline_at = ?, purge_at = ?, standing = ?,
-        body = ?
+      update tasks set epoch = ?, holder = ?, lease_until = ?, lease_ms = ?, ready = ?, wake_at = ?, deadline_at = ?,
+        purge_at = ?, standing = ?, body = ?, journals = journals + ?
       where seq = ?`),
     insertCommit: db.prepare(insertCommit),
   };
 }
 
 export const insertTask = `
-  insert into tasks (epoch, holder, lease_until, wake_at, deadline_at, purge_at, standing, body,
-    id, owner, tool, tool_version, parent_id, ordinal, created_at, idempotency_key)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  insert into tasks (epoch, holder, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, standing, body,
+    journals, id, owner, tool, tool_version, parent_id, ordinal, created_at, idempotency_key)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 export const insertCommit =
   'insert into commits (task, removed_id, version, at, events, journal) values (?, ?, ?, ?, ?, ?)';
