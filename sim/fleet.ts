@@ -24,6 +24,9 @@ export const tokens = {
 } as const;
 export type OwnerName = 'ada' | 'bob';
 
+/** In place of what is stored of a task. */
+const damaged = '{"damaged';
+
 export interface SimServer {
   process: SimProcess;
   readonly state: StoreState;
@@ -106,13 +109,13 @@ export class Fleet {
   /** Damages what is stored of a task, and restores it after so long. */
   damage(draw: number, ms: number): void {
     const rows = this.database.outside
-      .prepare('select seq, id, body from tasks where ended_at is null')
+      .prepare(`select seq, id, body from tasks where ended_at is null and body <> '${damaged}'`)
       .all();
     if (rows.length === 0) return;
     const row = rows[Math.floor(draw * rows.length)]! as { seq: number; id: string; body: string };
     this.witness.damaged(row.id, true);
     const write = this.database.outside.prepare('update tasks set body = ? where seq = ?');
-    write.run('{"damaged', row.seq);
+    write.run(damaged, row.seq);
     this.world.outside.setTimer(() => {
       write.run(row.body, row.seq);
       this.witness.damaged(row.id, false);

@@ -39,6 +39,14 @@ export interface AskPatience extends Patience {
   readonly asTask?: boolean;
 }
 
+export interface QuestionPatience extends AskPatience {
+  /**
+   * Only a person may answer: in the client, the dashboard or the terminal. A model that continues a call with plain
+   * tools is told of the question and cannot answer it.
+   */
+  readonly person?: boolean;
+}
+
 export type FormAnswer<Content> =
   | { readonly action: 'accept'; readonly content: Content }
   | { readonly action: 'decline' | 'cancel' };
@@ -65,12 +73,12 @@ export interface TaskContext {
   ask<S extends Schema>(
     key: string,
     question: { readonly message: string; readonly schema: S },
-    patience?: AskPatience,
+    patience?: QuestionPatience,
   ): Promise<FormAnswer<OutputOf<S>>>;
   ask(
     key: string,
     question: { readonly message: string; readonly url: string },
-    patience?: AskPatience,
+    patience?: QuestionPatience,
   ): Promise<{ readonly action: 'accept' | 'decline' | 'cancel' }>;
   ask(key: string, question: { readonly sampling: JsonObject }, patience?: AskPatience): Promise<ModelAnswer>;
   ask(key: string, question: { readonly roots: true }, patience?: Patience): Promise<RootsAnswer>;
@@ -187,12 +195,18 @@ export function taskContext(parts: ContextParts): TaskContext {
       return pass.call(step.name(name), purpose);
     },
 
-    async ask(key: string, question: Question, options?: AskPatience) {
+    async ask(key: string, question: Question, options?: QuestionPatience) {
       const { ask } = given;
       const purpose = ask.read(() => {
-        const { timeout, asTask } = ask.options(options);
+        const { timeout, asTask, person } = ask.options(options);
         const asked = inputRequest(ask.name(key, 'a key'), question, largestValue);
-        const request = { ...asked, ...(asTask && { asTask: true as const }) };
+        if (person && asked.kind !== 'form' && asked.kind !== 'url')
+          throw ask.needs('a form or a URL with `person: true`', asked.kind);
+        const request = {
+          ...asked,
+          ...(asTask && { asTask: true as const }),
+          ...(person && { person: true as const }),
+        };
         return { kind: 'ask', request, ...patience(ask, timeout) } as const;
       });
       const { request } = purpose;

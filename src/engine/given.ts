@@ -36,7 +36,7 @@ export class Given {
   }
 
   name(value: unknown, what = 'a name'): string {
-    if (typeof value !== 'string') throw this.#needs(`a text as ${what}`, value);
+    if (typeof value !== 'string') throw this.needs(`a text as ${what}`, value);
     if (value.length <= longestCallName) return value;
     throw new InvalidCall(
       `${this.#call} got ${what} of ${value.length} characters, and at most ${longestCallName} are kept.`,
@@ -45,24 +45,24 @@ export class Given {
 
   text(value: unknown, what: string): string {
     if (typeof value === 'string') return value;
-    throw this.#needs(`a text as ${what}`, value);
+    throw this.needs(`a text as ${what}`, value);
   }
 
   number(value: unknown, what: string): number {
     if (typeof value === 'number' && Number.isFinite(value)) return value;
-    throw this.#needs(`a finite number as ${what}`, value);
+    throw this.needs(`a finite number as ${what}`, value);
   }
 
   work<F>(value: F, what: string): F {
     if (typeof value === 'function') return value;
-    throw this.#needs(`a function as ${what}`, value);
+    throw this.needs(`a function as ${what}`, value);
   }
 
   /** Options are an object; absent, they are an empty one. */
   options<T extends object>(value: T | undefined, what = 'options'): T {
     if (value === undefined) return {} as T;
     if (typeof value === 'object' && value !== null) return value;
-    throw this.#needs(`an object as ${what}`, value);
+    throw this.needs(`an object as ${what}`, value);
   }
 
   duration(value: Duration, what: string): number {
@@ -76,7 +76,7 @@ export class Given {
     if (delay !== undefined) this.duration(delay, 'retry.delay');
     if (maxDelay !== undefined) this.duration(maxDelay, 'retry.maxDelay');
     if (attempts !== undefined && !(Number.isInteger(attempts) && attempts >= 1))
-      throw this.#needs('a whole number of at least 1 as retry.attempts', attempts);
+      throw this.needs('a whole number of at least 1 as retry.attempts', attempts);
     return retryPolicy({ attempts, delay, maxDelay } as Retry);
   }
 
@@ -85,7 +85,7 @@ export class Given {
     const ms = typeof value === 'number' ? value : this.#timeOf(value);
     // Stores keep whole milliseconds.
     if (Math.abs(ms) <= lastMoment) return Math.ceil(ms);
-    throw this.#needs('a valid date, or milliseconds since 1970', value);
+    throw this.needs('a valid date, or milliseconds since 1970', value);
   }
 
   durable(value: DurableTool): DurableTool {
@@ -98,7 +98,7 @@ export class Given {
       (deadlineMs === null || Number.isFinite(deadlineMs)) &&
       Number.isFinite(retentionMs);
     if (isOne) return value;
-    throw this.#needs('what durableTool(), durableResource() or durablePrompt() returned', value);
+    throw this.needs('what durableTool(), durableResource() or durablePrompt() returned', value);
   }
 
   /** Dates of another realm are dates too. */
@@ -110,7 +110,7 @@ export class Given {
     }
   }
 
-  #needs(what: string, value: unknown): InvalidCall {
+  needs(what: string, value: unknown): InvalidCall {
     return new InvalidCall(`${this.#call} needs ${what}, not ${shown(value)}.`);
   }
 }

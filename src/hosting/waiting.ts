@@ -3,7 +3,7 @@ import { type Requests, requestLeaseMs } from '../engine/requests.ts';
 import type { CommitNotice } from '../engine/store.ts';
 import type { StoreError } from '../engine/store-errors.ts';
 import { Unavailable } from '../model/errors.ts';
-import type { InputKind } from '../model/input.ts';
+import type { InputRequest } from '../model/input.ts';
 import { runtime } from '../model/runtime.ts';
 import { openInputs, type Progress, type Task, type TaskId } from '../model/task.ts';
 
@@ -15,8 +15,8 @@ export interface Patience {
   readonly windowMs?: number;
   /** A subtask that is started ends the wait too. */
   readonly untilStart?: boolean;
-  /** Questions of these kinds reach the caller on another way, and do not end the wait. */
-  readonly asksItself?: readonly InputKind[];
+  /** Questions that do not end the wait: they reach somebody in another way. */
+  readonly passesOver?: (request: InputRequest) => boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
 
@@ -39,7 +39,7 @@ export type Waited = 'done' | 'asked' | 'started' | 'elapsed' | 'aborted';
 
 /** Resolves with the first thing that happens. The task is kept alive as long as the wait lasts. */
 export async function waitFor(requests: Requests, id: TaskId, patience: Patience): Promise<Waited> {
-  const { signal, windowMs, untilStart = false, asksItself, onProgress } = patience;
+  const { signal, windowMs, untilStart = false, passesOver, onProgress } = patience;
   const { promise, resolve, reject } = Promise.withResolvers<Waited>();
   // It may be thrown while nobody waits for it yet.
   promise.catch(() => {});
@@ -51,7 +51,7 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
   };
   const hear = ({ taskId, events }: CommitNotice) => {
     for (const event of events) {
-      if (event.type === 'asked' && asksItself) void lookAgain();
+      if (event.type === 'asked' && passesOver) void lookAgain();
       else if (event.type === 'asked') resolve('asked');
       else if (event.type === 'childStarted' && untilStart) resolve('started');
       else if (taskId !== id) continue;
@@ -110,11 +110,11 @@ export async function untilDone(
 async function look(
   requests: Requests,
   id: TaskId,
-  { untilStart, asksItself = [] }: Patience,
+  { untilStart, passesOver = () => false }: Patience,
 ): Promise<Waited | undefined> {
   const tree = await requests.tree(id);
   if (!tree || tree.root.phase === 'done') return 'done';
   const open = [tree.root, ...tree.descendants].flatMap(openInputs);
-  if (open.some(({ request }) => !asksItself.includes(request.kind))) return 'asked';
+  if (open.some(({ request }) => !passesOver(request))) return 'asked';
   return untilStart && tree.root.childCount > 0 ? 'started' : undefined;
 }

@@ -62,6 +62,49 @@ test('a question that comes after the hand-over ends a task_wait at once', async
   });
 });
 
+describe('a question for a person', () => {
+  test('is told to a model, which cannot answer it', async () => {
+    const stage = await Stage.open();
+    const client = stage.raw();
+    const { result } = await client.call('asking_person');
+    const taskId = idIn(result);
+    expect(result.structuredContent).toMatchObject({
+      status: 'input_required',
+      questions: [{ key: 'name', kind: 'form', message: 'What is your name?', person: true }],
+      next: { tool: 'task_wait', arguments: { taskId } },
+    });
+    expect(textOf(result)).toContain('Only a person may answer it');
+    expect(textOf(result)).not.toContain('task_answer');
+
+    const { result: refused } = await client.call('task_answer', { taskId, answers: { name: ada } });
+    expect(refused.isError).toBe(true);
+    expect(textOf(refused)).toContain('is for a person');
+    expect((await client.call('task_status', { taskId })).result.structuredContent).toMatchObject({
+      status: 'input_required',
+    });
+  });
+
+  test('does not end a task_wait, which goes on until a person has answered', async () => {
+    const stage = await Stage.open();
+    const client = stage.raw();
+    const taskId = idIn((await client.call('asking_person')).result);
+    const told = await stage.passing(client.call('task_wait', { taskId }));
+    expect(told.result.structuredContent).toMatchObject({ status: 'input_required' });
+
+    const waiting = client.call('task_wait', { taskId });
+    await stage.tasks.answer(taskId, { name: { action: 'accept', content: { name: 'Ada' } } });
+    expect((await waiting).result).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
+  });
+
+  test('is put to the client while the call is open, if it can be asked', async () => {
+    const stage = await Stage.open();
+    const client = await stage.older({ elicitation: {} });
+    client.setRequestHandler(ElicitRequestSchema, () => ada);
+    const result = await client.callTool({ name: 'asking_person' });
+    expect(result.content).toEqual([{ type: 'text', text: 'Hello, Ada!' }]);
+  });
+});
+
 test('the questions of subtasks are those of the task, each under a key of its own', async () => {
   const stage = await Stage.open();
   const client = stage.raw();

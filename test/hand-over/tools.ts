@@ -82,6 +82,11 @@ const greeting = (answer: FormAnswer<z.infer<typeof Name>>) =>
 
 const asking = durableTool('asking', {}, async (_, task) => greeting(await task.ask('name', question)));
 
+/** What a person must decide, and no model. */
+const askingPerson = durableTool('asking_person', {}, async (_, task) =>
+  greeting(await task.ask('name', question, { person: true })),
+);
+
 /** One that comes at once, and work after it. */
 const askingEarly = durableTool('asking_early', {}, async (_, task) => {
   const answer = await task.ask('name', question);
@@ -128,6 +133,7 @@ export const handOverTools = [
   throwing,
   refusing,
   asking,
+  askingPerson,
   askingEarly,
   askingLate,
   familyOfAskers,

@@ -117,6 +117,7 @@ async function wait(
     const waited = await waitFor(requests, tree!.root.id, {
       signal,
       windowMs,
+      passesOver: ({ person = false }) => person,
       ...(heartbeat && { onProgress: heartbeat.report }),
     });
     if (waited === 'aborted') throw new RequestAborted();
@@ -132,12 +133,22 @@ async function answer({ requests, caller, input }: PlainCall, names: PlainToolNa
   if (!isJsonObject(answers) || Object.keys(answers).length === 0)
     throw new InvalidParams(`${names.answer} needs "answers": an object with an answer for each key.`);
   const { tree, result } = await answerTo('tasks/get', requests, caller, input);
-  const open = tree!.root.phase === 'done' ? [] : questionsOf(tree!).map(({ key }) => key);
-  const unknown = Object.keys(answers).filter((key) => !open.includes(key));
+  const questions = tree!.root.phase === 'done' ? [] : questionsOf(tree!);
+  const given = Object.keys(answers);
+  const forPerson = questions.find(({ key, request }) => request.person && given.includes(key));
+  if (forPerson) return { ...result, ...notYours(forPerson.key), isError: true };
+  const open = questions.filter(({ request }) => !request.person).map(({ key }) => key);
+  const unknown = given.filter((key) => !open.includes(key));
   if (unknown.length > 0) return { ...result, ...notAsked(unknown, open), isError: true };
   await answerTo('tasks/update', requests, caller, { taskId: input.taskId, inputResponses: answers });
   const after = await known(requests, caller, input, names.answer);
   return caller.dialect.shown(after, requests.now);
+}
+
+/** What a person must decide no model decides. */
+function notYours(key: string): JsonObject {
+  const text = `Question ${JSON.stringify(key)} is for a person, and no tool can answer it. Tell the user that it is open. No answer was applied.`;
+  return { content: [{ type: 'text', text }] };
 }
 
 /** A model that made up a key learns which there are; nothing was applied. */

@@ -38,7 +38,7 @@ export async function waitPlainly(
       const waited = await waitFor(requests, id, {
         ...patience,
         windowMs: left,
-        ...(stopAsking && { asksItself: answers }),
+        ...(stopAsking && { passesOver: ({ kind }) => answers.includes(kind) }),
       });
       if (waited !== 'asked') return waited;
       if (stopAsking || !(await canAskAll(requests, id, answers))) return 'elapsed';

@@ -66,6 +66,14 @@ test.each([
   },
 );
 
+test('a question for a model cannot be one for a person', async () => {
+  const confused = durableTool('confused', {}, async (_, task) => {
+    await task.ask('rhyme', { sampling: { messages: [] } }, { person: true } as never);
+  });
+  const { outcome } = await runTool(confused, undefined);
+  expect(complaintOf(outcome)).toBe('task.ask() needs a form or a URL with `person: true`, not "sampling".');
+});
+
 test('a hundred and fifty thousand open waits are refused, and a handler may catch that', async () => {
   const many = durableTool('many', { task: 'always', longestJournal: 1_000_000 }, async (_, task) => {
     await Promise.all(Array.from({ length: 150_000 }, () => task.sleep('1h')));

@@ -32,8 +32,9 @@ export type ShownQuestion = {
   readonly url?: string;
   /** Of sampling: the messages and whatever else a model is to be given. */
   readonly params?: JsonObject;
-  /** What an answer looks like. */
-  readonly answer: JsonObject;
+  /** What an answer looks like; absent if only a person may answer. */
+  readonly answer?: JsonObject;
+  readonly person?: true;
 };
 
 export function standingOf(tree: Tree, names: PlainToolNames, now: number): Standing {
@@ -62,13 +63,17 @@ function nextOf(
   const hasPayload =
     root.phase !== 'done' || root.outcome.kind === 'result' || root.outcome.kind === 'failure';
   if (!hasPayload) return {};
-  if (questions.length === 0) return { next: { tool: names.wait, arguments: { taskId } } };
-  const answers = Object.fromEntries(questions.map(({ key, answer }) => [key, answer]));
+  const answers = Object.fromEntries(questions.flatMap(({ key, answer }) => (answer ? [[key, answer]] : [])));
+  if (Object.keys(answers).length === 0) return { next: { tool: names.wait, arguments: { taskId } } };
   return { next: { tool: names.answer, arguments: { taskId, answers } } };
 }
 
 function shownQuestion({ key, request }: CollapsedQuestion): ShownQuestion {
   const { kind } = request;
+  if (request.person && 'message' in request) {
+    const { message } = request;
+    return { key, kind, message, person: true, ...(request.kind === 'url' && { url: request.url }) };
+  }
   switch (request.kind) {
     case 'form': {
       const { params } = toInputRequest(request) as unknown as { params: { requestedSchema: JsonObject } };
@@ -128,8 +133,15 @@ function progressLine({ done, total, message }: Progress): string {
   return message === undefined ? far : `${far}, ${message}`;
 }
 
-function questionLines({ key, kind, message, schema, url, params }: ShownQuestion): string[] {
+function questionLines({ key, kind, message, schema, url, params, person }: ShownQuestion): string[] {
   const asked = `Question "${key}": ${message}`;
+  if (person && url !== undefined)
+    return [`${asked} ${url}`, '  Only a person may settle it there. Tell the user.'];
+  if (person)
+    return [
+      asked,
+      '  Only a person may answer it, in the client or at the server: you cannot. Tell the user.',
+    ];
   switch (kind) {
     case 'form':
       return [
@@ -156,6 +168,8 @@ function nextLines({ status, taskId, next }: Standing, names: PlainToolNames): s
   const call = `${next.tool} with ${JSON.stringify(next.arguments)}`;
   switch (status) {
     case 'input_required':
+      if (next.tool === names.wait)
+        return [`Next: tell the user what is asked, and call ${call} to wait for the answer and the result.`];
       return [
         `Next: ask the user, unless you were told the answer, and call ${call}, filled in. The task waits meanwhile.`,
       ];
