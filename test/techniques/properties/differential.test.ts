@@ -36,7 +36,7 @@ import { compare, onAll, openSides, orRefusal, type Side } from './sides.ts';
 const perRun = 200;
 /** So many commands create tasks, without idempotency keys, before others look for one. */
 const first = 25;
-const runs = { quick: 3, long: 300 }[process.env.HOLDFAST_LANE!] ?? 30;
+const runs = { quick: 3, long: 300 }[process.env.HOLDFAST_LANE!] ?? 15;
 
 /** One sequence, and the tasks and claims that its commands refer to. All stores agree on those, or the test fails. */
 /** Commands that remove commits: a subscriber in another process that has not read them by then never receives them. */
