@@ -40,7 +40,7 @@ const runs = { quick: 3, long: 300 }[process.env.HOLDFAST_LANE!] ?? 15;
 
 /** One sequence, and the tasks and claims that its commands refer to. All stores agree on those, or the test fails. */
 /** Commands that remove commits: a subscriber in another process that has not read them by then never receives them. */
-const forgets = new Set(['leave idle passes out', 'purge', 'remove', 'crowd out']);
+const forgets = new Set(['leave idle passes out', 'purge', 'remove', 'crowd out', 'discard']);
 
 class Course {
   readonly #sides: readonly Side[];
