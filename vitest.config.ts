@@ -45,8 +45,8 @@ export function lane({ name, include, exclude }: Lane, options: TestUserConfig =
       expect: { poll: { timeout: 60_000 } },
       hookTimeout: 120_000,
       pool: 'forks',
-      // Most of a file is waiting for processes and clocks: two at a time keep two cores busy, and no busier.
-      maxWorkers: 2,
+      // A file waits for processes, disks and clocks a third of its time: three at a time keep two cores busy.
+      maxWorkers: 3,
       ...options,
     },
   });

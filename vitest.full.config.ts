@@ -1,12 +1,8 @@
 import { lane } from './vitest.config.ts';
 
 /** The full lane: everything but what takes minutes by itself. */
-export default lane(
-  {
-    name: 'full',
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: ['**/*.long.test.ts'],
-  },
-  // Its files wait more than those of the quick lane: for real time-outs, processes that end, and disks.
-  { maxWorkers: 3 },
-);
+export default lane({
+  name: 'full',
+  include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+  exclude: ['**/*.long.test.ts'],
+});
