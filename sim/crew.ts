@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { Order, Simulated } from './worker.ts';
 
-/** A seed makes much garbage that is soon dead: it is collected while it is young. */
+/** Most garbage of a seed is short-lived: a large young generation collects it at little cost. */
 const memory = '--max-semi-space-size=256';
 
 const program = new URL('worker.ts', import.meta.url);

@@ -24,7 +24,7 @@ export const tokens = {
 } as const;
 export type OwnerName = 'ada' | 'bob';
 
-/** In place of what is stored of a task. */
+/** Replaces the stored body of a damaged task. */
 const damaged = '{"damaged';
 
 export interface SimServer {

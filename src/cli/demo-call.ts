@@ -63,7 +63,7 @@ async function follow(url: string, taskId: string, answer: Said, greeting?: stri
     process.exit(0);
   };
   process.on('SIGINT', detach);
-  // Who reads it may press Ctrl-C at once.
+  // The user may press Ctrl-C as soon as the id appears.
   if (greeting) say(greeting);
   // At first the tool has not said yet how often it wants to be asked.
   for (let wait = 300; ; ) {

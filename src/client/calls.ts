@@ -28,8 +28,8 @@ import { headersFor, ToolList } from './tool-hints.ts';
 
 /** How often a call may come back with questions before there is a task. */
 const mostRounds = 20;
-/** SEP-1686: a call whose connection was lost may become a task for so long, and nobody knows it before. */
-const underWayMs = 30_000;
+/** SEP-1686: how long a server may take to create the task of a call whose connection was lost. */
+const creationMs = 30_000;
 
 interface CallsOptions {
   readonly callTimeout?: Duration;
@@ -193,7 +193,7 @@ export class Calls {
         // Refused because the name is taken means: an earlier attempt got through.
         const isTaken = first.error instanceof RemoteError && first.error.code === invalidParams;
         if (!isTaken && !this.mayHaveGotThrough(first.error)) throw first.error;
-        return pursue({ unknownForMs: isTaken ? 0 : underWayMs }).catch((error: unknown) => {
+        return pursue({ unknownForMs: isTaken ? 0 : creationMs }).catch((error: unknown) => {
           throw isTaken ? first.error : error;
         });
       },

@@ -9,7 +9,7 @@ export type InputRequest = (
 ) & {
   /** The client is asked to make a task of it, if it can, so that no connection has to stay open for the answer. */
   readonly asTask?: true;
-  /** Only a person may answer: a model that goes on with plain tools may not. */
+  /** Only a person may answer, not a model that continues a call with plain tools. */
   readonly person?: true;
 };
 

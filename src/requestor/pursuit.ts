@@ -121,8 +121,8 @@ export class Pursuit {
   }
 
   /**
-   * Resolves when the root is over and so is everything below it. Rejects with Gone if its peer does not know it; for
-   * `unknownForMs` it may not know it yet.
+   * Resolves when the root is over and so is everything below it. Rejects with Gone if the peer does not know it, also
+   * after `unknownForMs`: until then the peer may still be creating it.
    */
   async run({ unknownForMs = 0 } = {}): Promise<Ending> {
     this.#unknownUntil = this.#now() + unknownForMs;

@@ -46,7 +46,7 @@ test('after an answer the focus is at the questions, and after a cancellation at
   await focusIs(page).toBe('H1 twice');
 });
 
-test('a question that was put away can be asked again at once', async () => {
+test('a confirmation that was just closed can be opened again at once', async () => {
   const { tasks, open } = await startDesk({ tools: [twice] });
   const { id } = await tasks.create(twice);
   const page = await open(await context(), id);

@@ -38,7 +38,7 @@ export function KeyboardHelp() {
       ref={dialog}
       aria-labelledby="keys-title"
       onClose={({ currentTarget }) => {
-        // The browser tells of it in a later turn, when it may be open again.
+        // The event comes in a later turn: the dialog may be open again by then.
         helpIsOpen.value = currentTarget.open;
       }}
     >

@@ -25,7 +25,7 @@ export function Confirm({ title, action, children, onConfirm, onClose }: Confirm
     dialog.current?.close();
     onClose();
   };
-  // The browser tells of it in a later turn, when the next question may be open.
+  // The event comes in a later turn: the next dialog may be open by then.
   const onClosed = () => {
     if (dialog.current) onClose();
   };

@@ -145,7 +145,7 @@ async function answer({ requests, caller, input }: PlainCall, names: PlainToolNa
   return caller.dialect.shown(after, requests.now);
 }
 
-/** What a person must decide no model decides. */
+/** Refuses a model's answer to a question for a person. */
 function notYours(key: string): JsonObject {
   const text = `Question ${JSON.stringify(key)} is for a person, and no tool can answer it. Tell the user that it is open. No answer was applied.`;
   return { content: [{ type: 'text', text }] };

@@ -1,6 +1,6 @@
 /**
- * Every statement that `rows.ts` needs, prepared once. `limit +?`, not `limit ?`: SQLite plans for the number that is
- * bound, and compiles the statement again each time one is bound, which takes ten times as long as to run it.
+ * Every statement that `rows.ts` needs, prepared once. They use `limit +?`: SQLite recompiles a statement with a bare
+ * `limit ?` each time the limit is bound, which takes ten times as long as running it.
  */
 import type { Cells } from './cells.ts';
 import type { Connection } from './driver.ts';
