@@ -109,6 +109,7 @@ export type {
   ActiveTask,
   DoneTask,
   Holder,
+  Join,
   NewTask,
   Origin,
   Phase,
@@ -123,6 +124,7 @@ export type { TaskTrace } from './model/trace.ts';
 export type { Change, Family, Lineage, Removal, TaskWrite, Verdict } from './engine/change.ts';
 export type { Backlog, Claim, Database, Offer, Queue, Secrets, ToolVersion } from './engine/queue.ts';
 export type { Actor, Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } from './engine/audit.ts';
+export type { Calls, UndeliveredCall } from './engine/calls.ts';
 export type { SessionRecord, Sessions } from './engine/sessions.ts';
 export type { CommitNotice, Due, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
 export {

@@ -13,6 +13,7 @@ export {
 } from './testing/run-tool.ts';
 export type { Place, SuiteOptions, TestFunction } from './testing/suite.ts';
 export { testAudit } from './testing/test-audit.ts';
+export { testCalls } from './testing/test-calls.ts';
 export { type HandlesPlace, type HandlesSuiteOptions, testHandles } from './testing/test-handles.ts';
 export { testQueue } from './testing/test-queue.ts';
 export { testSecrets } from './testing/test-secrets.ts';

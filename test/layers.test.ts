@@ -47,6 +47,7 @@ const architecture = `
 const ports = [
   'client/handles.ts',
   'engine/audit.ts',
+  'engine/calls.ts',
   'engine/change.ts',
   'engine/crash-point.ts',
   'engine/observer.ts',

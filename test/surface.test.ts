@@ -136,6 +136,7 @@ test('the public entries export exactly these names', async () => {
         "killAt",
         "runTool",
         "testAudit",
+        "testCalls",
         "testHandles",
         "testQueue",
         "testSecrets",

@@ -33,7 +33,7 @@ const server = await serveHttp(
   tasks,
   () => {
     const mcp = new McpServer({ name: 'reports', version: '1.0.0' });
-    tasks.attach(mcp, { plainClients: { handOver: '1s' } });
+    tasks.attach(mcp, { plainClients: { window: '1s' } });
     return mcp;
   },
   { port: 0 },

@@ -5,10 +5,11 @@ import type { Task } from '../model/task.ts';
 import type { Database } from './queue.ts';
 import { cancel } from './transitions.ts';
 
-/** Cancels the tree of a task that was never published, if the process that served its request is dead. */
+/** Cancels the tree of a task that nobody knows or can join, if the process that served its request is dead. */
 export async function endIfAbandoned({ store, queue }: Database, task: Task, clock: Clock): Promise<boolean> {
   const root = task.parentId === undefined ? task : await store.get(task.rootId);
-  const servedBy = root?.unpublished?.servedBy;
+  const { servedBy, join } = root?.unpublished ?? {};
+  if (join) return false;
   // What this process serves itself needs no looking.
   if (typeof servedBy !== 'string' || servedBy === queue.name || (await queue.isAlive(servedBy)))
     return false;

@@ -91,13 +91,12 @@ export function purge(family: Family, at: number): Verdict {
 }
 
 /**
- * Removes a finished tree before its time, because the store is full. Whoever asked for it can still fetch a result
- * that is younger than `endedBy`, and nobody knows of what was never published: both stay.
+ * Removes a finished tree before its time, because the store is full. A result that is younger than `endedBy` stays for
+ * its caller.
  */
 export function crowdOut(family: Family, endedBy: number, at: number): Verdict {
   const { task } = family;
-  if (task.phase === 'done' && (task.finishedAt > endedBy || task.unpublished))
-    return new StillRetained(task.id, task.purgeAt);
+  if (task.phase === 'done' && task.finishedAt > endedBy) return new StillRetained(task.id, task.purgeAt);
   return remove(family, at, 'crowdedOut');
 }
 
@@ -149,7 +148,9 @@ function ended(endings: readonly Ending[], ancestors: readonly Task[], at: numbe
 
 function purgeAt({ parentId, unpublished, retention, createdAt }: Task, finishedAt: number): number | null {
   if (parentId !== undefined) return null;
-  return unpublished ? finishedAt + unpublishedRetentionMs : keepUntil(retention, createdAt, finishedAt);
+  return unpublished
+    ? finishedAt + unpublishedRetentionMs(unpublished)
+    : keepUntil(retention, createdAt, finishedAt);
 }
 
 function end({ task, outcome, journal }: Ending, at: number): TaskWrite {

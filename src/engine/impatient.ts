@@ -22,7 +22,7 @@ interface Wait {
 }
 
 export function impatient(database: Database): Database {
-  const { store, queue, sessions } = database;
+  const { store, queue, sessions, calls } = database;
   const waits = new Waits();
   const read = <T>(act: Promise<T>) => waits.for(act, () => new StoreSilent(patienceMs, false));
   /** It cannot be withdrawn any more. */
@@ -56,6 +56,12 @@ export function impatient(database: Database): Database {
       get: (id) => read(sessions.get(id)),
       delete: (id) => write(sessions.delete(id)),
       forget: (seenBefore) => write(sessions.forget(seenBefore)),
+    },
+    calls: {
+      undelivered: (key) => read(calls.undelivered(key)),
+      take: (id, from, by) => write(calls.take(id, from, by)),
+      leave: (id, by) => write(calls.leave(id, by)),
+      delivered: (id) => write(calls.delivered(id)),
     },
     close: () => database.close(),
   };

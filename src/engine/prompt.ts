@@ -54,6 +54,7 @@ export function durablePrompt<Args extends Schema | undefined = undefined>(
     listedAs: name,
     annotations: undefined,
     before: undefined,
+    joinable: false,
     inputSchema: checkedSchema(`argsSchema of ${name}`, options.argsSchema) as Args,
     outputSchema: undefined,
     idempotent: false,

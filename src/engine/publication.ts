@@ -1,23 +1,34 @@
 /**
- * The time before a task's id was sent to anyone. Until then it ends with the request that made it: whoever serves
- * the request keeps saying that it is still open, and a task that nobody speaks for any more passes its deadline.
+ * The time before a task's id was sent to anyone. A task that a repeated call can join outlives the request that made
+ * it. Every other one ends with its request: the process that serves it keeps saying that the request is open, and a
+ * task that nobody speaks for passes its deadline.
  */
 import { AlreadyPublished, StillAlive, TaskIsDone } from '../model/errors.ts';
-import type { Task, Unpublished } from '../model/task.ts';
+import type { NewTask, Task, Unpublished } from '../model/task.ts';
 import { changed, type Family, removed, unchanged, type Verdict } from './change.ts';
 import { bumped } from './fenced.ts';
 
-/** How long an answered request's task is kept for whoever has to read its outcome. */
-export const unpublishedRetentionMs = 60_000;
+/** How long the task of an answered request is kept for those who have to read its outcome. */
+const unjoinableRetentionMs = 60_000;
+/** How long after its end a task can be joined. */
+const joinableRetentionMs = 600_000;
 
-export function boundTo(
-  { servedBy, until }: { readonly servedBy: string | null; readonly until: number },
-  deadlineAt: number | null,
-): { readonly deadlineAt: number; readonly unpublished: Unpublished } {
-  return { deadlineAt: Math.min(until, deadlineAt ?? until), unpublished: { servedBy, deadlineAt } };
+export function unpublishedRetentionMs({ join, keepMs = 0 }: Unpublished): number {
+  return Math.max(join ? joinableRetentionMs : unjoinableRetentionMs, keepMs);
 }
 
-/** The request is still open, or will be continued, at least until then; who serves it may have changed. */
+export function boundTo(
+  { until, ...request }: NonNullable<NewTask['unpublished']>,
+  deadlineAt: number | null,
+): { readonly deadlineAt: number | null; readonly unpublished: Unpublished } {
+  const unpublished = { ...request, deadlineAt };
+  return { deadlineAt: request.join ? deadlineAt : Math.min(until, deadlineAt ?? until), unpublished };
+}
+
+/**
+ * The request is still open, or will be continued, at least until then; who serves it may have changed. What is
+ * continued by its request alone, nobody can join any more.
+ */
 export function keepForRequest(
   task: Task,
   request: { readonly servedBy: string | null; readonly until: number },
@@ -25,7 +36,9 @@ export function keepForRequest(
 ): Verdict {
   if (task.phase === 'done') return new TaskIsDone(task.id);
   if (!task.unpublished) return new AlreadyPublished(task.id);
-  return changed({ ...bumped(task), ...boundTo(request, task.unpublished.deadlineAt) }, at, [
+  if (task.unpublished.join && request.servedBy !== null) return unchanged(task);
+  const { join: _, deadlineAt, ...kept } = task.unpublished;
+  return changed({ ...bumped(task), ...boundTo({ ...kept, ...request }, deadlineAt) }, at, [
     { type: 'awaited', until: request.until },
   ]);
 }
@@ -34,9 +47,18 @@ export function keepForRequest(
 export function publish(task: Task, at: number): Verdict {
   if (task.phase === 'done') return new TaskIsDone(task.id);
   if (!task.unpublished) return unchanged(task);
-  const { deadlineAt } = task.unpublished;
+  const { deadlineAt, join } = task.unpublished;
   const { unpublished: _, ...known } = bumped(task);
-  return changed({ ...known, deadlineAt } as Task, at, [{ type: 'published' }]);
+  const published = { ...known, deadlineAt, ...(join && { handedOver: join }) } as Task;
+  return changed(published, at, [{ type: 'published' }]);
+}
+
+/** The caller of a plain call knows the task: no other call joins it from here on. */
+export function confirmHandOver(task: Task, at: number): Verdict {
+  if (task.phase === 'done') return new TaskIsDone(task.id);
+  if (!task.handedOver) return unchanged(task);
+  const { handedOver: _, ...known } = bumped(task);
+  return changed(known as Task, at, [{ type: 'handedOver' }]);
 }
 
 /** Removes a finished task whose outcome was the answer to its request, so that nothing of it is left. */

@@ -6,6 +6,7 @@
 import type { Json } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Audit } from './audit.ts';
+import type { Calls } from './calls.ts';
 import type { Sessions } from './sessions.ts';
 import type { Store } from './store.ts';
 import type { StoreError } from './store-errors.ts';
@@ -18,8 +19,8 @@ export interface Queue {
   /** How long a silent worker keeps its tasks if nobody says otherwise; absent, the engine's own default holds. */
   readonly usualLeaseMs?: number;
 
-  /** False once a process of that name is known to be gone. */
-  isAlive(name: string): Promise<boolean>;
+  /** False once a process of that name is known to be gone. With `'certain'` it waits while that is in doubt. */
+  isAlive(name: string, certainty?: 'certain'): Promise<boolean>;
 
   /**
    * Tasks of these tools that look claimable now. Owners take turns where the implementation says so. Tasks that this
@@ -92,6 +93,7 @@ export interface Database {
   readonly queue: Queue;
   readonly secrets: Secrets;
   readonly sessions: Sessions;
+  readonly calls: Calls;
   readonly audit: Audit;
   readonly survey: Survey;
   /** Calls back when a connection was lost, also if what was under way on it is then done on another. */

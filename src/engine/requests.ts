@@ -5,7 +5,15 @@
 import type { Clock } from '../model/clock.ts';
 import { AlreadyPublished, BeingDelivered, Refusal, TaskIsDone, TaskNotFound } from '../model/errors.ts';
 import type { Entrusted, InputResponse } from '../model/input.ts';
-import type { Owner, Task, TaskId } from '../model/task.ts';
+import {
+  answering,
+  type Join,
+  joinOf,
+  type Owner,
+  processAnswering,
+  type Task,
+  type TaskId,
+} from '../model/task.ts';
 import type { Actor } from './audit.ts';
 import type { AuditRecorder } from './audit-recorder.ts';
 import { checkAnswers, defaultLargestValue } from './carried.ts';
@@ -14,7 +22,7 @@ import { unobserved } from './observer.ts';
 import type { Database } from './queue.ts';
 import type { Sessions } from './sessions.ts';
 import type { Page } from './store.ts';
-import type { StoreError } from './store-errors.ts';
+import { type StoreError, TaskDamaged } from './store-errors.ts';
 import * as rules from './transitions.ts';
 import { Unrecorded } from './unrecorded.ts';
 import { type Listener, Watches } from './watches.ts';
@@ -82,6 +90,11 @@ export class Requests {
 
   get now(): number {
     return this.#clock.now();
+  }
+
+  /** For lengths of time: it never jumps. */
+  get monotonic(): number {
+    return this.#clock.monotonic();
   }
 
   /** Calls back after that time, which holds no process open. Returns how to forget it. */
@@ -214,11 +227,74 @@ export class Requests {
       .catch(ignoring(TaskIsDone, AlreadyPublished));
   }
 
-  /** Forgets a task whose outcome was the answer to its request. What cannot be forgotten now is purged later. */
+  /**
+   * Takes over the oldest task of a lost call with this key. A task that asked its caller anything goes to the session of
+   * that caller only: one token may serve several people.
+   */
+  async join({ key, session, call }: Join): Promise<TaskId | undefined> {
+    const { calls, queue, store } = this.#database;
+    for (const { taskId, answering: from } of await calls.undelivered(key)) {
+      if (from !== null && (await this.#isServed(processAnswering(from)))) continue;
+      // A damaged task is joined by nobody, and keeps nobody from calling.
+      const family = await store.family(taskId).catch(ignoring(TaskDamaged));
+      const join = family && joinOf(family.task);
+      if (!family || !join) continue;
+      const hasAsked = [family.task, ...family.descendants].some(({ inputs }) => inputs.length > 0);
+      if (hasAsked && (join.session === null || join.session !== session)) continue;
+      if (await calls.take(taskId, from, answering(queue.name, call))) return taskId;
+    }
+    return undefined;
+  }
+
+  async #isServed(process: string): Promise<boolean> {
+    const { queue } = this.#database;
+    return process === queue.name || queue.isAlive(process, 'certain');
+  }
+
+  /** Whether there may be a task for calls with this key to join. */
+  async hasUndelivered({ key }: Join): Promise<boolean> {
+    return (await this.#database.calls.undelivered(key)).length > 0;
+  }
+
+  /** A plain call was lost: a repeated call can join its task. False if none may. */
+  leave(id: TaskId, { call }: Join): Promise<boolean> {
+    const { calls, queue } = this.#database;
+    return calls.leave(id, answering(queue.name, call));
+  }
+
+  /** The same for whichever task answers the call: it may have been created or taken without anybody hearing of it. */
+  async leaveAny(join: Join): Promise<void> {
+    const { calls, queue } = this.#database;
+    const own = answering(queue.name, join.call);
+    for (const { taskId, answering: by } of await calls.undelivered(join.key))
+      if (by === own) await this.leave(taskId, join);
+  }
+
+  /** No call joins a task whose answer was delivered. It stays for operators until its time is over. */
+  delivered(id: TaskId): Promise<void> {
+    return this.#database.calls.delivered(id);
+  }
+
+  /** Removes a task whose answer was delivered. If that fails, housekeeping removes it later. */
   async discard(id: TaskId): Promise<void> {
-    await this.#database.store
-      .update('family', id, (family) => rules.discard(family, this.now))
-      .catch(ignoring(Refusal));
+    const { store, calls } = this.#database;
+    try {
+      await store.update('family', id, (family) => rules.discard(family, this.now));
+    } catch (error) {
+      if (error instanceof AlreadyPublished) await calls.delivered(id);
+      else if (!(error instanceof Refusal)) throw error;
+    }
+  }
+
+  /** The answer that names the task of a plain call was delivered. */
+  async confirmHandOver(id: TaskId): Promise<void> {
+    const { store, calls } = this.#database;
+    try {
+      await store.update('task', id, (task) => rules.confirmHandOver(task, this.now));
+    } catch (error) {
+      if (error instanceof TaskIsDone) await calls.delivered(id);
+      else if (!(error instanceof TaskNotFound)) throw error;
+    }
   }
 
   /** Removes a tree with everything that is known of it; what is alive ends first. */

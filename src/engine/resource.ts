@@ -76,6 +76,7 @@ export function durableResource(
     variablesIn: match,
     annotations: undefined,
     before: undefined,
+    joinable: false,
     inputSchema: readSchema(uri, match),
     outputSchema: undefined,
     idempotent: false,

@@ -39,7 +39,7 @@ export class StoreHealth {
 
   /** The same database, with an eye on what becomes of whatever it is asked. */
   watch(database: Database): Database {
-    const { store, queue, secrets, sessions, audit, survey } = database;
+    const { store, queue, secrets, sessions, calls, audit, survey } = database;
     const read = <T>(act: Promise<T>) => this.#read(act);
     const write = <T>(act: Promise<T>) => this.#write(act);
     this.#probe = () => write(probe(database));
@@ -68,7 +68,7 @@ export class StoreHealth {
           return queue.name;
         },
         ...(queue.usualLeaseMs !== undefined && { usualLeaseMs: queue.usualLeaseMs }),
-        isAlive: (name) => read(queue.isAlive(name)),
+        isAlive: (name, certainty) => read(queue.isAlive(name, certainty)),
         offers: (tools, limit, running) => read(queue.offers(tools, limit, running)),
         orphans: (tools, readySince, limit) => read(queue.orphans(tools, readySince, limit)),
         renew: (claims, leaseMs) => write(queue.renew(claims, leaseMs)),
@@ -82,6 +82,12 @@ export class StoreHealth {
         get: (id) => read(sessions.get(id)),
         delete: (id) => write(sessions.delete(id)),
         forget: (seenBefore) => write(sessions.forget(seenBefore)),
+      },
+      calls: {
+        undelivered: (key) => read(calls.undelivered(key)),
+        take: (id, from, by) => write(calls.take(id, from, by)),
+        leave: (id, by) => write(calls.leave(id, by)),
+        delivered: (id) => write(calls.delivered(id)),
       },
       audit: {
         ...audit,

@@ -1,9 +1,9 @@
 /**
  * The port of those who look over all tasks: operators. It only reads, and may take its time, but never the serving
  * event loop's: however many tasks there are, no turn of it is held for longer than a few milliseconds, and a page
- * that would take too long ends early and is gone on with by its cursor. Surveys see published roots; subtasks belong
- * to their root, and calls that were never published, with all below them, to their request. One kind of subtask is
- * seen where it is asked for: whoever names `waiting` looks for questions, and those are answered where they are asked.
+ * that would take too long ends early and is gone on with by its cursor. Surveys see roots, plain calls among
+ * them; subtasks belong to their root. One kind of subtask is seen where it is asked for: whoever names `waiting` looks
+ * for questions, and those are answered where they are asked.
  * `testSurvey()` in `holdfast/testing` examines every implementation.
  */
 import type { TaskEvent } from '../model/event.ts';

@@ -2,7 +2,7 @@
 import type { Clock } from '../model/clock.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import type { Size } from '../model/size.ts';
-import type { Origin, Owner, TaskId } from '../model/task.ts';
+import type { Origin, Owner, TaskId, Unpublished } from '../model/task.ts';
 import type { WatchdogMode } from '../watchdog/watchdog.ts';
 import type { Actor } from './audit.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
@@ -58,8 +58,8 @@ export interface CreateOptions {
   readonly longestDeadlineMs?: number;
   /** An id that stands for what the requestor calls the task. One that is taken is refused, whatever the arguments. */
   readonly id?: TaskId;
-  /** The task belongs to an open request, and ends with it unless it is published. */
-  readonly unpublished?: boolean;
+  /** The task belongs to an open request, and ends with it unless it is published or can be joined. */
+  readonly unpublished?: boolean | Pick<Unpublished, 'join' | 'keepMs'>;
   /** On whose behalf it is made; by default the operator's. */
   readonly by?: Actor;
 }

@@ -158,7 +158,11 @@ export class Tasks implements AsyncDisposable {
       deadlineMs: earlier(request.deadlineMs, options.longestDeadlineMs),
       ...(key !== undefined && { idempotency: { key, argumentsDigest: await digestOf(request.arguments) } }),
       ...(unpublished && {
-        unpublished: { servedBy: queue.name, until: this.clock.now() + requestLeaseMs },
+        unpublished: {
+          servedBy: queue.name,
+          until: this.clock.now() + requestLeaseMs,
+          ...(unpublished !== true && unpublished),
+        },
       }),
     };
     if (options.id !== undefined) {
@@ -279,6 +283,7 @@ export class Tasks implements AsyncDisposable {
       if (!task) reject(new TaskNotFound(id));
       else if (task.phase === 'done') resolve(task.outcome);
     };
+    // What goes wrong in any look ends the wait, even while another one is not answered yet.
     const lookAgain = () => void look().catch(reject);
     const rootId = (await store.get(id))?.rootId ?? id;
     const unsubscribe = requests.watch(rootId, ({ taskId, events }) => {
@@ -289,7 +294,7 @@ export class Tasks implements AsyncDisposable {
     const alive = runtime.setInterval(lookAgain, 60_000);
     this.#waiting.add(lookAgain);
     try {
-      await look();
+      lookAgain();
       return await promise;
     } finally {
       runtime.clearInterval(alive);

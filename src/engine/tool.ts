@@ -64,6 +64,11 @@ export interface ToolOptions<Input extends Schema | undefined, Output extends Sc
   ) => Promise<InputOf<Input> | undefined> | InputOf<Input> | undefined;
   readonly inputSchema?: Input;
   readonly outputSchema?: Output;
+  /**
+   * Whether a plain call whose connection or process was lost can be joined by the same call, sent again. Default true.
+   * Without it, such a call ends with its process.
+   */
+  readonly joinable?: boolean;
   /** Calling it twice with the same arguments does no harm. */
   readonly idempotent?: boolean;
   /** What a model may be told while the task runs. */
@@ -116,6 +121,7 @@ export interface DurableTool<
   readonly description: string | undefined;
   readonly annotations: ToolAnnotations | undefined;
   readonly task: TaskSetting;
+  readonly joinable: boolean;
   readonly before: ((input: never, ask: TaskContext['ask']) => unknown) | undefined;
   readonly inputSchema: Input;
   readonly outputSchema: Output;
@@ -154,6 +160,7 @@ export function durableTool<
     name: checkedName('tool', name),
     annotations: options.annotations,
     before: options.before,
+    joinable: options.joinable ?? true,
     inputSchema: checkedSchema(`inputSchema of ${name}`, options.inputSchema) as Input,
     outputSchema: checkedSchema(`outputSchema of ${name}`, outputSchema),
     idempotent: options.idempotent ?? false,

@@ -25,10 +25,11 @@ export class Watches {
 
   /** Hears of every commit in the tree of a root from now on. */
   watch(rootId: TaskId, listener: Listener): () => void {
+    // First: a store that is closed refuses it.
+    this.#unsubscribe ??= this.#store.subscribe((commit) => this.#tell(commit));
     const listeners = this.#listeners.get(rootId) ?? new Set();
     listeners.add(listener);
     this.#listeners.set(rootId, listeners);
-    this.#unsubscribe ??= this.#store.subscribe((commit) => this.#tell(commit));
     return () => {
       if (!listeners.delete(listener) || listeners.size > 0) return;
       this.#listeners.delete(rootId);

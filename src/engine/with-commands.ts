@@ -3,7 +3,7 @@ import type { Store } from './store.ts';
 
 /** The same database, its commands sent another way. */
 export function withCommands(database: Database, commands: Pick<Store, 'create' | 'update'>): Database {
-  const { store, queue, secrets, sessions, audit, survey } = database;
+  const { store, queue, secrets, sessions, calls, audit, survey } = database;
   const commanded: Store = {
     ...commands,
     get: (id, owner) => store.get(id, owner),
@@ -20,5 +20,5 @@ export function withCommands(database: Database, commands: Pick<Store, 'create' 
     subscribe: (listener) => store.subscribe(listener),
     close: () => store.close(),
   };
-  return { store: commanded, queue, secrets, sessions, audit, survey, close: () => database.close() };
+  return { store: commanded, queue, secrets, sessions, calls, audit, survey, close: () => database.close() };
 }

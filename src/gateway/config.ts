@@ -46,6 +46,8 @@ export interface Policy {
   readonly retry?: Retry;
   /** Whether being carried out twice does no harm; otherwise the tool's own annotations say so. */
   readonly idempotent?: boolean;
+  /** Whether a repeated plain call joins the lost one. Default true. */
+  readonly joinable?: boolean;
 }
 
 export interface CommandConfig {
@@ -68,7 +70,15 @@ export interface CommandConfig {
   readonly policy: Policy;
 }
 
-const policyKeys = ['task', 'deadline', 'retention', 'concurrency', 'retry', 'idempotent'] as const;
+const policyKeys = [
+  'task',
+  'deadline',
+  'retention',
+  'concurrency',
+  'retry',
+  'idempotent',
+  'joinable',
+] as const;
 const serverKeys = ['command', 'args', 'env', 'cwd', 'url', 'headers', 'tools', ...policyKeys];
 /** What hosts write beside it, for themselves. */
 const keysOfHosts = [
@@ -184,12 +194,21 @@ function limitsIn(entry: Entry | undefined): Partial<Limits> {
 function plainClientsIn(entry: Entry | undefined): Config['plainClients'] {
   if (!entry) return 'hand-over';
   if (typeof entry.value === 'string') return entry.oneOf(['hand-over', 'wait']);
-  const options = ['handOver', 'prefix', 'earlierRevisions'] as const;
-  const [handOver, prefix, earlierRevisions] = options.map((key) => entry.only(options).key(key));
+  const durations = ['window', 'windowWithProgress', 'keepDelivered'] as const;
+  const flags = ['earlierRevisions', 'required'] as const;
+  entry.only([...durations, ...flags, 'prefix']);
+  const prefix = entry.key('prefix');
+  const read = <K extends string, V>(keys: readonly K[], value: (one: Entry) => V) =>
+    Object.fromEntries(
+      keys.flatMap((key) => {
+        const one = entry.key(key);
+        return one ? [[key, value(one)]] : [];
+      }),
+    );
   return {
-    ...(handOver && { handOver: handOver.duration() }),
+    ...read(durations, (one) => one.duration()),
+    ...read(flags, (one) => one.flag()),
     ...(prefix && { prefix: prefix.text() }),
-    ...(earlierRevisions && { earlierRevisions: earlierRevisions.flag() }),
   } satisfies HandOverOptions;
 }
 
@@ -202,7 +221,9 @@ function upstreamIn(name: string, server: Entry): UpstreamConfig {
 }
 
 function policyIn(entry: Entry): Policy {
-  const [task, deadline, retention, concurrency, retry, idempotent] = policyKeys.map((key) => entry.key(key));
+  const [task, deadline, retention, concurrency, retry, idempotent, joinable] = policyKeys.map((key) =>
+    entry.key(key),
+  );
   if (retry && idempotent?.flag() === false)
     retry.refuse('what is not idempotent is not tried again: take "retry" or "idempotent": false away.');
   return {
@@ -212,6 +233,7 @@ function policyIn(entry: Entry): Policy {
     ...(concurrency && { concurrency: concurrency.count() }),
     ...(retry && { retry: retryIn(retry) }),
     ...(idempotent && { idempotent: idempotent.flag() }),
+    ...(joinable && { joinable: joinable.flag() }),
   };
 }
 

@@ -12,7 +12,7 @@ import { outcomeOf } from '../engine/tool-result.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { Head } from '../server/tool-calls.ts';
+import type { Head } from '../server/tool-call.ts';
 import type { Conversation } from './conversation.ts';
 import { Drive, type DriveEvent, type RemoteTaskEvent } from './drive.ts';
 import { type CallEnding, failureOfCall, resultOf } from './endings.ts';
@@ -28,6 +28,7 @@ export function relayTool(upstream: Upstream): DurableTool {
     name,
     annotations: undefined,
     before: undefined,
+    joinable: true,
     inputSchema: undefined,
     outputSchema: undefined,
     idempotent: false,
@@ -48,9 +49,9 @@ function withoutTicket(call: Json): Json {
 
 /** The same, with what is said of one of its tools. */
 export function relayToolFor(base: DurableTool, upstream: Upstream, tool: string): DurableTool {
-  const { retry: _, concurrency: _limit, ...policy } = upstream.policy(tool);
+  const { retry: _, concurrency: _limit, joinable = true, ...policy } = upstream.policy(tool);
   const { task, retentionMs, deadlineMs } = durable(policy);
-  return { ...base, task, retentionMs, deadlineMs };
+  return { ...base, task, retentionMs, deadlineMs, joinable };
 }
 
 /** Within which a call is answered without a task. */

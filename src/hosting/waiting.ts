@@ -59,8 +59,8 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
       else if (event.type === 'reported' && event.progress) onProgress?.(event.progress);
     }
   };
-  const unlisten = requests.onUnrecorded(id, (error) => reject(new ResultNotRecorded(error)));
   const unwatch = requests.watch(id, hear);
+  const unlisten = requests.onUnrecorded(id, (error) => reject(new ResultNotRecorded(error)));
   const closeWindow =
     windowMs === undefined ? undefined : requests.schedule(windowMs, () => resolve('elapsed'));
   const lease = runtime.setInterval(() => void requests.keep(id).catch(() => {}), requestLeaseMs / 3);
@@ -86,13 +86,13 @@ export async function untilDone(
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   promise.catch(() => {});
-  const unlisten = requests.onUnrecorded(rootId, (error) => reject(new ResultNotRecorded(error)));
   const unwatch = requests.watch(rootId, ({ taskId, events }) => {
     if (taskId !== id) return;
     for (const event of events)
       if (event.type === 'finished' || event.type === 'removed') resolve();
       else if (event.type === 'reported' && event.progress) onProgress?.(event.progress);
   });
+  const unlisten = requests.onUnrecorded(rootId, (error) => reject(new ResultNotRecorded(error)));
   const onAbort = () => resolve();
   signal.addEventListener('abort', onAbort, { once: true });
   try {

@@ -31,4 +31,6 @@ export type TaskEvent =
   | { readonly type: 'undelivered'; readonly key: string }
   | { readonly type: 'awaited'; readonly until: number }
   | { readonly type: 'published' }
+  /** A plain client knows the task from here on. */
+  | { readonly type: 'handedOver' }
   | { readonly type: 'removed' };

@@ -38,6 +38,34 @@ export interface Unpublished {
   readonly servedBy: string | null;
   /** The deadline that the task will have once it is published. */
   readonly deadlineAt: number | null;
+  /** Present if a repeated call can join the task, which then survives the process that serves its request. */
+  readonly join?: Join;
+  /** How long the task is kept after its end, although its result was delivered. By default it is removed then. */
+  readonly keepMs?: number;
+}
+
+/** Which calls can join the task of a plain call that was not delivered. */
+export interface Join {
+  /** Stands for the caller, the tool, its version and the arguments. */
+  readonly key: string;
+  /** The session of the call; null if it had none. */
+  readonly session: string | null;
+  /** Identifies the call that created the task. */
+  readonly call: string;
+}
+
+/** Which call a task answers: the process that serves it, and the call. Null if there is none to find. */
+export function answeringOf({ unpublished }: Task): string | null {
+  const { servedBy, join } = unpublished ?? {};
+  return typeof servedBy === 'string' && join ? answering(servedBy, join.call) : null;
+}
+
+export function answering(process: string, call: string): string {
+  return `${process}/${call}`;
+}
+
+export function processAnswering(answering: string): string {
+  return answering.slice(0, answering.lastIndexOf('/'));
 }
 
 /** Who may advance a task now. The epoch, not the lease, decides whether a commit is accepted. */
@@ -83,9 +111,11 @@ interface TaskCore {
   readonly createdAt: number;
   /** Moves with what a peer can see: status, message, progress, subtasks; not with claims or journal entries. */
   readonly updatedAt: number;
-  /** While the task is unpublished, no later than its request is known to be open. */
+  /** While the task is unpublished and cannot be joined, no later than its request is known to be open. */
   readonly deadlineAt: number | null;
   readonly unpublished?: Unpublished;
+  /** Present from the hand-over of a plain call until the answer that names the task was delivered. */
+  readonly handedOver?: Join;
   readonly retention: Retention;
   readonly idempotency?: { readonly key: string; readonly argumentsDigest: string };
 
@@ -149,6 +179,16 @@ export type ActiveTask = QueuedTask | RunningTask | WaitingTask;
 export type Task = ActiveTask | DoneTask;
 export type Phase = Task['phase'];
 
+export function joinOf({ unpublished, handedOver }: Task): Join | undefined {
+  return unpublished?.join ?? handedOver;
+}
+
+/** The key by which repeated calls find the task; null if none may join it. */
+export function joinKeyOf(task: Task): string | null {
+  const isCancelled = task.phase === 'done' && task.outcome.kind === 'cancelled';
+  return isCancelled ? null : (joinOf(task)?.key ?? null);
+}
+
 export function openInputs(task: Task): OpenInput[] {
   return (task.inputs as readonly InputRecord[]).filter((input) => input.state === 'open');
 }
@@ -166,5 +206,5 @@ export interface NewTask {
   readonly pollMs?: number;
   readonly idempotency?: { readonly key: string; readonly argumentsDigest: string };
   /** Present if the task is to end with its request until it is published. */
-  readonly unpublished?: { readonly servedBy: string | null; readonly until: number };
+  readonly unpublished?: Omit<Unpublished, 'deadlineAt'> & { readonly until: number };
 }

@@ -75,6 +75,8 @@ export interface TaskSummary {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly finishedAt?: number;
+  /** Its caller waits for the plain result, and was given no task id. */
+  readonly plainCall?: true;
   readonly deadlineAt: number | null;
   readonly parentId?: TaskId;
   readonly rootId: TaskId;

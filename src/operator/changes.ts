@@ -5,12 +5,11 @@
  * that takes nothing costs nothing, and one that stayed behind further than the notes go is told to look at everything
  * anew.
  */
-import { TaskDamaged } from '../engine/store-errors.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import { newId } from '../model/id.ts';
 import type { TaskId } from '../model/task.ts';
 import type { ChangeMessage, TaskSummary, Viewer } from './api.ts';
-import { type SeenTask, SeenTasks } from './seen-tasks.ts';
+import { SeenTasks } from './seen-tasks.ts';
 
 /** Notes that are kept. */
 export const mostNotes = 10_000;
@@ -29,7 +28,7 @@ const questioning: ReadonlySet<string> = new Set(['asked', 'answered', 'withdraw
 
 interface Note {
   readonly rootId: TaskId;
-  readonly what: 'made' | 'published' | 'changed' | 'gone';
+  readonly what: 'made' | 'changed' | 'gone';
   /** A subtask that asked, or was answered, or whose question was taken back. */
   readonly asking?: TaskId;
 }
@@ -40,7 +39,6 @@ interface Pending {
   /** The number of the last note about it. */
   number: number;
   isMade: boolean;
-  isPublished: boolean;
   isGone: boolean;
   readonly asking: Set<TaskId>;
 }
@@ -124,12 +122,11 @@ export class Changes {
       const isOfRoot = taskId === rootId;
       const isGone = isOfRoot && events.some(({ type }) => type === 'removed');
       const isMade = isOfRoot && events.some(({ type }) => type === 'created');
-      const isPublished = events.some(({ type }) => type === 'published');
       const isAsking = !isOfRoot && events.some(({ type }) => questioning.has(type));
       this.#last++;
       this.#notes[this.#last % mostNotes] = {
         rootId,
-        what: isGone ? 'gone' : isMade ? 'made' : isPublished ? 'published' : 'changed',
+        what: isGone ? 'gone' : isMade ? 'made' : 'changed',
         ...(isAsking && { asking: taskId }),
       };
       this.#wake();
@@ -155,16 +152,15 @@ export class Changes {
     const pending = new Map<TaskId, Pending>();
     for (let number = position + 1; number <= this.#last; number++) {
       const { rootId, what, asking } = this.#notes[number % mostNotes]!;
-      const nothing = { isMade: false, isPublished: false, isGone: false };
+      const nothing = { isMade: false, isGone: false };
       const one = pending.get(rootId) ?? { rootId, number, ...nothing, asking: new Set() };
       one.number = number;
       one.isMade ||= what === 'made';
-      one.isPublished ||= what === 'published';
       one.isGone ||= what === 'gone';
       if (asking !== undefined) one.asking.add(asking);
       pending.set(rootId, one);
     }
-    // Calls that were answered directly come and go in between, and nobody has heard of them.
+    // Calls that were answered directly come and go between two messages.
     const heardOf = [...pending.values()].filter(({ isMade, isGone }) => !(isMade && isGone));
     const count = heardOf.reduce((sum, { asking }) => sum + 1 + asking.size, 0);
     return count > mostTold ? undefined : heardOf;
@@ -173,8 +169,7 @@ export class Changes {
   /** Undefined if that is more than is told at once. */
   async #tell({ owner }: Viewer, pending: readonly Pending[]): Promise<Told | undefined> {
     const told: Told = { tasks: [], subtasks: [], removed: [], isUnsure: false };
-    const mayTell = (root: SeenTask) =>
-      root.isPublished && (owner === undefined || root.summary.owner === owner);
+    const mayTell = (root: TaskSummary) => owner === undefined || root.owner === owner;
     for (let from = 0; from < pending.length; from += atOnce) {
       const some = pending.slice(from, from + atOnce);
       const read = await Promise.all(
@@ -187,8 +182,8 @@ export class Changes {
         const root = read[n];
         if (!isGone) {
           if (!root || !mayTell(root)) continue;
-          told.tasks.push(root.summary);
-          told.subtasks.push(...(await this.#asking(one, root)));
+          told.tasks.push(root);
+          told.subtasks.push(...(await this.#asking(one)));
         } else if (root ? mayTell(root) : owner === undefined) told.removed.push(rootId);
         else if (!root) told.isUnsure = true;
       }
@@ -196,15 +191,9 @@ export class Changes {
     return told.tasks.length + told.subtasks.length > mostTold ? undefined : told;
   }
 
-  async #asking({ rootId, number, isPublished, asking }: Pending, root: SeenTask): Promise<TaskSummary[]> {
-    const ids = new Set(asking);
-    if (isPublished && root.summary.liveChildCount > 0) {
-      // What was asked below it before, nobody was told.
-      const below = await (await this.#tasks.served()).store.asking(rootId).catch(noneIfDamaged);
-      for (const { id, phase } of below ?? []) if (phase === 'waiting') ids.add(id);
-    }
-    const read = await Promise.all([...ids].map((id) => this.#seen.at(id, number)));
-    return read.flatMap((one) => (one ? [one.summary] : []));
+  async #asking({ number, asking }: Pending): Promise<TaskSummary[]> {
+    const read = await Promise.all([...asking].map((id) => this.#seen.at(id, number)));
+    return read.filter((one) => one !== undefined);
   }
 
   #message(
@@ -247,9 +236,4 @@ export class Changes {
     signal.removeEventListener('abort', done);
     forget();
   }
-}
-
-/** Those who ask below a damaged task are found by looking at them one by one. */
-function noneIfDamaged(error: unknown): undefined {
-  if (!(error instanceof TaskDamaged)) throw error;
 }

@@ -255,7 +255,7 @@ export class Operator implements OperatorDesk {
     return found.task;
   }
 
-  /** With those above it, from the root down. Calls that were never published belong to their request alone. */
+  /** With those above it, from the root down. */
   async #find(id: TaskId, what: string): Promise<{ task: Task; ancestors: Task[] } | undefined> {
     const { store } = await this.#tasks.served();
     const task = await store.get(id, this.#viewer.owner);
@@ -267,7 +267,7 @@ export class Operator implements OperatorDesk {
       if (!parent) return undefined;
       ancestors.unshift(parent);
     }
-    if (task && !(ancestors[0] ?? task).unpublished) return { task, ancestors };
+    if (task) return { task, ancestors };
     this.#noteDenied(id, what);
     return undefined;
   }

@@ -10,16 +10,10 @@ import { summaryOf } from './summary.ts';
 /** Rows without results: a few megabytes. */
 const mostKept = 5_000;
 
-export interface SeenTask {
-  readonly summary: TaskSummary;
-  /** Of a root. */
-  readonly isPublished: boolean;
-}
-
 interface Look {
   /** It was begun after the note of this number was heard. */
   readonly number: number;
-  readonly task: Promise<SeenTask | undefined>;
+  readonly task: Promise<TaskSummary | undefined>;
 }
 
 export class SeenTasks {
@@ -31,7 +25,7 @@ export class SeenTasks {
   }
 
   /** As it is now, or as it was at some moment after the note of that number. */
-  at(id: TaskId, number: number): Promise<SeenTask | undefined> {
+  at(id: TaskId, number: number): Promise<TaskSummary | undefined> {
     const known = this.#looks.get(id);
     if (known && known.number >= number) return known.task;
     const task = this.#read(id);
@@ -43,17 +37,16 @@ export class SeenTasks {
   }
 
   /** As it was when it was last read; undefined if nobody remembers it. */
-  async last(id: TaskId): Promise<SeenTask | undefined> {
+  async last(id: TaskId): Promise<TaskSummary | undefined> {
     return this.#looks.get(id)?.task;
   }
 
-  async #read(id: TaskId): Promise<SeenTask | undefined> {
+  async #read(id: TaskId): Promise<TaskSummary | undefined> {
     const task = await this.#tasks
       .get(id)
       .catch(async (error: unknown) => damagedIn(await this.#tasks.opened(), error));
     if (!task) return undefined;
-    if (isDamaged(task)) return { summary: damagedSummary(task), isPublished: true };
-    const summary = summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
-    return { summary, isPublished: !task.unpublished };
+    if (isDamaged(task)) return damagedSummary(task);
+    return summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
   }
 }

@@ -29,6 +29,7 @@ export function summaryOf(task: Task): TaskSummary {
     createdAt: task.createdAt,
     updatedAt: task.updatedAt,
     ...(task.phase === 'done' && { finishedAt: task.finishedAt }),
+    ...(task.unpublished && { plainCall: true }),
     deadlineAt: task.deadlineAt,
     ...(parentId !== undefined && { parentId }),
     rootId: task.rootId,

@@ -36,7 +36,7 @@ export interface Dialect {
   /** Is it a mistake to cancel what is done? */
   readonly refusesLateCancel: boolean;
   /** The answer to a call that goes on only when its caller answers first, and sends the state back. */
-  inputRequired(questions: ReadonlyMap<string, InputRequest>, requestState: string): JsonObject;
+  inputRequired(questions: ReadonlyMap<string, InputRequest>, requestState?: string): JsonObject;
   /** An error as the peer is told of it. What is nobody's business outside becomes an internal error. */
   fault(error: unknown): WireFault;
 }

@@ -301,11 +301,14 @@ export class Receiver {
       await this.#parts.notify(news);
     };
     const lookAt = () => void look().catch(() => {});
-    void this.#requests().then((requests) => {
+    const follow = async () => {
+      const requests = await this.#requests();
       if (this.#isClosed) return;
       this.#followed.set(id, requests.watch(id, lookAt));
       lookAt();
-    });
+    };
+    // A store that was closed has no more news.
+    void follow().catch(() => {});
   }
 
   #unfollow(id: TaskId): void {

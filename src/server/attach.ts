@@ -35,7 +35,8 @@ export function attach(binding: Binding, mcp: McpServer | Server, options: Attac
   const server = 'server' in mcp ? mcp.server : mcp;
   if (attached.get(server) === binding) return;
   const settings = handOverSettings(options);
-  const plainClients = settings && new PlainClients(binding, settings);
+  const handingOver = settings && new PlainClients(binding, settings);
+  const plainClients = handingOver?.areOfUse ? handingOver : undefined;
   const served = servedBy(binding, plainClients);
   for (const { call, lists } of served)
     for (const method of [call, ...lists.map(({ method }) => method)])

@@ -36,7 +36,7 @@ import { Fault, withRightCode } from './sdk-errors.ts';
 import { ShortCalls } from './short-calls.ts';
 import { Streams } from './streams.ts';
 import { taskResult } from './task-result.ts';
-import { type OpenRequest, RequestAborted } from './tool-calls.ts';
+import { type OpenRequest, RequestAborted } from './tool-call.ts';
 import { immediateResponse, progressOf } from './tool-listing.ts';
 import { asksForTask, mustRefuse, type Wishes, wishesOf } from './wishes.ts';
 
@@ -80,7 +80,8 @@ export class Attachment {
       binding.connections.set(transport, () => streams.connection());
       const send = transport.send.bind(transport);
       const ids = new RequestIds(() => transport.sessionId);
-      transport.send = (message, options) => send(ids.outgoing(this.#corrected(message)), options);
+      transport.send = (message, options) =>
+        streams.deliveries.written(message, send(ids.outgoing(this.#corrected(message)), options));
       await connect(transport);
       const { onmessage, onclose } = transport;
       const strangeAnswer = (message: object, bearer: Bearer) => {
@@ -121,10 +122,7 @@ export class Attachment {
     const caller = this.callerOf(context, method);
     if (plainTool)
       return this.faulting(context, () =>
-        this.plainClients!.call(plainTool, params.arguments, caller, {
-          signal: context.mcpReq.signal,
-          ...progressOf(context),
-        }),
+        this.plainClients!.call(plainTool, params.arguments, caller, context, this.streams),
       );
     if (!called && !mustRefuse(caller, method, params, context)) return undefined;
     return this.faulting(context, async () => {
@@ -210,11 +208,11 @@ export class Attachment {
     this.#exact.set(mcpReq.id, { ...reply, ...(_meta && { _meta }) });
     const { taskId } = reply.task as { taskId: string };
     const connection = await this.streams.connection();
-    // Not before the answer is out: nobody may hear of a task whose id it does not know.
-    runtime.setImmediate(() => {
-      // By then the server may have been stopped, and its store closed.
+    const follow = async () => {
       if (!this.#closed.signal.aborted) connection.follow(taskId, caller);
-    });
+    };
+    // Not before the answer is out: nobody may hear of a task whose id it does not know. By then the store may be closed.
+    runtime.setImmediate(() => void follow().catch((error: Error) => this.#server.onerror?.(error)));
     return placeholders[tool.method];
   }
 
@@ -352,7 +350,8 @@ export class Attachment {
   #withoutState<M extends { id: unknown }>(message: M): M {
     if (!('params' in message) || !isJsonObject(message.params)) return message;
     const { requestState, ...params } = message.params;
-    if (requestState === undefined || !this.binding.tool(params.name)) return message;
+    const isOurs = this.binding.tool(params.name) ?? this.plainClients?.tool(params.name);
+    if (requestState === undefined || !isOurs) return message;
     this.#states.set(message.id, requestState);
     return { ...message, params };
   }

@@ -1,5 +1,5 @@
 /** Calls that the short way has begun and the long way goes on with. */
-import type { Headed } from './tool-calls.ts';
+import type { Headed } from './tool-call.ts';
 
 const begunWith = new WeakMap<object, BegunCall>();
 

@@ -25,7 +25,8 @@ import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import type { CallLog, Listening } from './call-log.ts';
 import type { Connection } from './connection.ts';
 import type { StandaloneStream } from './standalone-stream.ts';
-import { type Head, type Headed, type Naming, ToolCalls } from './tool-calls.ts';
+import type { Head, Headed, Naming } from './tool-call.ts';
+import { ToolCalls } from './tool-calls.ts';
 
 export interface ServingOptions {
   /** How long a call of a tool with `task: 'auto'` is waited for before it becomes a task. Default `'200ms'`. */
@@ -103,6 +104,8 @@ export class Binding {
   readonly prompts: readonly DurablePrompt[];
   /** How the server introduces itself; known once a server of the SDK has answered anything. */
   serverInfo: JsonObject | undefined;
+  /** The server closes its connections: what their callers began goes on. */
+  isStopping = false;
   /** The streams that belong to no request, by the transport of their connection; HTTP alone has them. */
   readonly standaloneStreams = new WeakMap<object, StandaloneStream>();
   /** The connections of 2025-11-25, by their transport. */
@@ -121,6 +124,8 @@ export class Binding {
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
   readonly #tools: ReadonlyMap<string, DurableTool>;
   readonly #toolNamed: (name: string, input: unknown) => Called | undefined;
+  /** Whether `tools` are all there are; otherwise names are looked up, and may come and go. */
+  readonly hasFixedTools: boolean;
   #served: Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> | undefined;
 
   constructor(tasks: Tasks, options: ServingOptions) {
@@ -138,6 +143,7 @@ export class Binding {
     this.longestDeadlineMs = longestDeadline === 'none' ? Number.POSITIVE_INFINITY : toMs(longestDeadline);
     this.#showsLimits = options.showLimits ?? true;
     this.#ownerOf = owner;
+    this.hasFixedTools = options.toolNamed === undefined;
     // Of several versions the newest is called.
     this.#tools = new Map(options.toolNamed ? [] : tasks.tools.map((tool) => [tool.name, tool]));
     this.#toolNamed =
@@ -178,9 +184,15 @@ export class Binding {
   served(): Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> {
     this.#served ??= this.tasks.requests().then((requests) => ({
       requests,
-      calls: new ToolCalls(this.tasks, requests, this.#windowMs),
+      calls: new ToolCalls(this.tasks, requests, this.#windowMs, () => this.isStopping),
     }));
     return this.#served;
+  }
+
+  /** Resolves when nothing is left to write for requests that have ended. */
+  async settled(): Promise<void> {
+    const served = await this.#served?.catch(() => undefined);
+    await served?.calls.settled();
   }
 
   /** The sender of a request of 2026-07-28, which declares its capabilities every time. */

@@ -3,6 +3,7 @@
  * other way to the client. A connection follows the trees of tasks that it made or asked about, to their end.
  */
 import type { Requests } from '../engine/requests.ts';
+import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import { Follower, type Listener } from './follower.ts';
@@ -53,6 +54,17 @@ export class Connection {
     );
     this.#followers.set(key, follower);
     return follower;
+  }
+
+  /** Puts questions of a tree of tasks on one stream, apart from everything else that is told on this connection. */
+  ask(rootId: TaskId, listener: Listener, channel: Channel): () => void {
+    const key = newId();
+    const follower = new Follower(this.#requests, this.#standalone, rootId, listener, () =>
+      this.#followers.delete(key),
+    );
+    this.#followers.set(key, follower);
+    follower.offer(channel);
+    return () => follower.stop();
   }
 
   close(): void {

@@ -6,9 +6,9 @@
 import type { Caller } from '../hosting/caller.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { Sender } from '../protocol/dialect.ts';
+import type { Owner } from '../model/task.ts';
 import type { Binding, Called } from './binding.ts';
-import type { Head, Headed } from './tool-calls.ts';
+import type { Headed } from './tool-call.ts';
 
 type RequestId = string | number;
 
@@ -39,12 +39,17 @@ export class ShortCalls {
     const request = plainCallIn(message);
     const called = request && this.#binding.called('tools/call', request.params);
     const caller = called?.head && !this.#begun.has(request!.id) ? session.caller() : undefined;
-    const head = caller && headOf(called!, caller.sender);
+    const head = caller && headOf(this.#binding, called!, caller);
     if (head) void this.#answer(request!.id, head, caller, session).catch(() => {});
     else session.goOn();
   }
 
-  async #answer(id: RequestId, head: Head, { limiter, owner }: Caller, session: Session): Promise<void> {
+  async #answer(
+    id: RequestId,
+    head: NonNullable<ReturnType<typeof headOf>>,
+    { limiter, owner }: Caller,
+    session: Session,
+  ): Promise<void> {
     const abort = new AbortController();
     const { signal } = abort;
     const allowed = limiter?.spend(owner, 'calls');
@@ -83,9 +88,18 @@ export class ShortCalls {
 }
 
 /** The head of a call that does not become a task at once. */
-export function headOf({ tool, head }: Called, { takesTasks }: Sender): Head | undefined {
+export function headOf(
+  binding: Binding,
+  { tool, input, head }: Called,
+  caller: Caller,
+): ((owner: Owner, signal: AbortSignal) => Promise<Headed>) | undefined {
   const { task, before } = tool;
-  return before || task === 'required' || (task === 'always' && takesTasks) ? undefined : head;
+  if (!head || before || task === 'required' || (task === 'always' && caller.sender.takesTasks))
+    return undefined;
+  return async (owner, signal) => {
+    const { calls } = await binding.served();
+    return (await calls.mayJoin(tool, input, caller)) ? { mayJoin: true } : head(owner, signal);
+  };
 }
 
 /** A call in a session that says nothing but what is called, and with what. */

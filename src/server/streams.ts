@@ -5,6 +5,7 @@ import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Binding } from './binding.ts';
 import { type Channel, Connection, type Standalone } from './connection.ts';
+import { Deliveries } from './deliveries.ts';
 
 /** A person may take days to answer; what ends a question is its task. */
 const noTimeout = 2 ** 31 - 1;
@@ -22,6 +23,8 @@ export class Streams {
   readonly #transport: Transport;
   readonly #closed: AbortSignal;
   readonly #ownName = newId();
+  /** What becomes of the answers on this connection. */
+  readonly deliveries = new Deliveries();
   #connection: Promise<Connection> | undefined;
 
   constructor(binding: Binding, server: Server, transport: Transport, closed: AbortSignal) {
@@ -49,6 +52,7 @@ export class Streams {
   }
 
   close(): void {
+    this.deliveries.close();
     void this.#connection?.then((connection) => connection.close());
   }
 

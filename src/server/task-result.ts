@@ -7,7 +7,7 @@ import { untilDone } from '../hosting/waiting.ts';
 import type { JsonObject } from '../model/json.ts';
 import { payloadOf } from '../protocol/dialects/2025-11-25/dialect.ts';
 import type { Channel, Connection } from './connection.ts';
-import { RequestAborted } from './tool-calls.ts';
+import { RequestAborted } from './tool-call.ts';
 
 /** Waits for the outcome of a task; meanwhile questions of its tree may be put on the stream of this request. */
 export async function taskResult(

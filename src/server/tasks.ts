@@ -28,6 +28,11 @@ export class Tasks extends EngineTasks {
     return { ...this.extents, longestDeadline, ...limiter.limits };
   }
 
+  override async close(): Promise<void> {
+    await this.binding.settled();
+    await super.close();
+  }
+
   /**
    * Serves the durable tools on an `McpServer` or `Server`, beside whatever else it has. To be called before the first
    * tool is registered. Durable work needs a worker: see `work()`.

@@ -16,95 +16,46 @@ import type { Caller } from '../hosting/caller.ts';
 import { actorOf, noteRead } from '../hosting/recording.ts';
 import { answerQuestions, view, visible } from '../hosting/task-methods.ts';
 import { idOfName } from '../hosting/task-names.ts';
-import { type Patience, untilDone, waitFor } from '../hosting/waiting.ts';
+import { type Patience, untilDone, type Waited, waitFor } from '../hosting/waiting.ts';
 import { digestOf } from '../model/digest.ts';
 import { BadAnswer, TaskExists } from '../model/errors.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { Origin, Owner, Progress, Task, TaskId } from '../model/task.ts';
+import type { Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
 import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from '../protocol/errors.ts';
 import { gather } from './before.ts';
+import { joinOf } from './hand-over/joining.ts';
 import { type HandOver, waitPlainly } from './hand-over/waiting.ts';
+import { RequestEnds } from './request-ends.ts';
 import { type RequestState, RequestStates, type StatefulCall, stateLifeMs } from './request-state.ts';
-
-export interface ToolCall {
-  readonly tool: DurableTool;
-  readonly input: unknown;
-  readonly inputResponses?: JsonObject;
-  readonly requestState?: string;
-  readonly idempotencyKey?: string;
-  /** Wishes of a caller that asks for a task: how long it is to be known, and where to tell of its progress. */
-  readonly ttlMs?: number;
-  readonly progress?: Origin['progress'];
-  /** However long its caller or the tool wants the task to be known, it is not longer than so. */
-  readonly longestRetentionMs?: number;
-  /** … and however long the tool lets it live, it is ended after so long. */
-  readonly longestDeadlineMs: number;
-  readonly named?: Naming;
-  readonly head?: Head;
-  /** Its head, if it has begun, and been paid for, already. */
-  readonly headed?: Headed | Promise<Headed>;
-  /** The caller's own trace, which the task's goes on with. */
-  readonly trace?: Origin['trace'];
-}
-
-/** The task of a caller that names its tasks itself (SEP-1686), and what it calls the request. */
-export interface Naming {
-  readonly taskId: string;
-  readonly keepAlive?: number | null;
-  readonly requestId: string | number;
-}
-
-/**
- * Begins work that can be carried on by whoever runs its task, before there is one: what is answered at once needs no
- * task at all. Gives how it ended, if it has, or else what the task that goes on with it is made with.
- */
-export type Head = (owner: Owner, signal: AbortSignal) => Promise<Headed>;
-
-export type Headed =
-  | { readonly outcome: Outcome }
-  | {
-      readonly input: unknown;
-      /** There will be no task. */
-      abandon(): void;
-    };
-
-/** The open request that a call came with. */
-export interface OpenRequest {
-  readonly signal: AbortSignal;
-  readonly onProgress?: (progress: Progress) => void;
-  /** Hears which task it waits for: from the moment that the task is being made, so that nothing of it is missed. */
-  readonly onTask?: (making: Promise<TaskId>) => void;
-  /** Nobody is there any more to be answered, though nothing was cancelled. */
-  readonly gone?: AbortSignal;
-  /** The caller is told of its task, and can be asked its questions until the returned function is called. */
-  readonly onCreated?: (tree: TaskTree) => Promise<() => void>;
-  /** Its caller knows no tasks, and goes on with plain tools if it has to wait for long. */
-  readonly handOver?: HandOver;
-}
+import { type Naming, type OpenRequest, RequestAborted, type ToolCall } from './tool-call.ts';
 
 /** A wait that may end with a task in plain words. */
-type PlainPatience = Patience & Pick<OpenRequest, 'handOver'>;
+type PlainPatience = Patience & OpenRequest;
 
 /** The author's `before` threw. */
 class BeforeFailed extends Error {}
-
-/** The request is gone, and nobody waits for an answer. */
-export class RequestAborted extends Error {}
 
 export class ToolCalls {
   readonly #tasks: Tasks;
   readonly #requests: Requests;
   readonly #states: RequestStates;
   readonly #windowMs: number;
+  readonly #ends: RequestEnds;
 
-  constructor(tasks: Tasks, requests: Requests, windowMs: number) {
+  constructor(tasks: Tasks, requests: Requests, windowMs: number, isStopping: () => boolean) {
+    this.#ends = new RequestEnds(requests, isStopping);
     this.#tasks = tasks;
     this.#requests = requests;
     this.#states = new RequestStates(requests);
     this.#windowMs = windowMs;
+  }
+
+  /** Resolves when the tasks of requests that have ended are cancelled, kept or removed. */
+  settled(): Promise<void> {
+    return this.#ends.settled();
   }
 
   async call(call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
@@ -172,40 +123,90 @@ export class ToolCalls {
 
   // --- With a task ----------------------------------------------------------------------------------------
 
+  /** Whether a call may find a lost one to join. Then it is not begun before the task is looked for. */
+  async mayJoin(tool: DurableTool, input: unknown, caller: Caller): Promise<boolean> {
+    const join = await joinOf(this.#requests, tool, input, caller);
+    return join !== undefined && this.#requests.hasUndelivered(join);
+  }
+
   async #start(call: ToolCall, input: unknown, caller: Caller, request: OpenRequest): Promise<JsonObject> {
     if (!call.headed) await caller.limiter?.spend(caller.owner, 'calls');
     if (call.named) return this.#startNamed(call, call.named, input, caller, request);
     const { task: setting } = call.tool;
-    const givesTask = caller.sender.takesTasks && setting !== 'never';
-    const atOnce = givesTask && (setting !== 'auto' || caller.sender.wantsTask === true);
-    const isUnpublished = !atOnce && !hasHandle(call, caller.sender);
-    const headed =
-      (await call.headed) ?? (isUnpublished ? await call.head?.(caller.owner, request.signal) : undefined);
-    if (headed && 'outcome' in headed) return plain(headed.outcome);
-    const creating = this.#make(caller, call.tool, headed ? headed.input : input, {
+    const { takesTasks, wantsTask = false } = caller.sender;
+    const givesTask = takesTasks && setting !== 'never';
+    const atOnce = givesTask && (setting !== 'auto' || wantsTask);
+    const patience: PlainPatience =
+      givesTask && !atOnce ? { ...request, windowMs: this.#windowMs, untilStart: true } : request;
+    if (!atOnce && !hasHandle(call, caller.sender))
+      return this.#startUnpublished(call, input, caller, patience);
+    const creating = this.#create(call, input, caller, {
+      ...(hasHandle(call, caller.sender) && { idempotencyKey: call.idempotencyKey! }),
+    });
+    request.onTask?.(creating.then(({ id }) => id));
+    const task = await creating;
+    if (!atOnce) return this.#attend(task.id, call, caller, patience);
+    if (request.signal.aborted) return this.#abort(task.id, call, caller);
+    return caller.dialect.created({ root: task, descendants: [] }, this.#requests.now);
+  }
+
+  /** The task belongs to the request until its id is sent. */
+  async #startUnpublished(
+    call: ToolCall,
+    input: unknown,
+    caller: Caller,
+    patience: PlainPatience,
+  ): Promise<JsonObject> {
+    const { handOver, signal, onTask } = patience;
+    const join = handOver && (await joinOf(this.#requests, call.tool, input, caller));
+    const request = join ? { ...patience, join } : patience;
+    try {
+      const early = await call.headed;
+      const begun = early && !('mayJoin' in early) ? early : undefined;
+      const joined = join && !begun ? await this.#requests.join(join) : undefined;
+      if (joined !== undefined) {
+        onTask?.(Promise.resolve(joined));
+        return await this.#attend(joined, call, caller, request);
+      }
+      const headed = begun ?? (await call.head?.(caller.owner, signal));
+      if (headed && 'outcome' in headed) return plain(headed.outcome);
+      const keepMs = handOver?.keepMs;
+      const creating = this.#create(call, headed ? headed.input : input, caller, {
+        unpublished: { ...(join && { join }), ...(keepMs !== undefined && { keepMs }) },
+        // A model that continues with plain tools can be asked anything.
+        ...(handOver && { answers: 'all' }),
+      });
+      if (headed) creating.catch(() => headed.abandon());
+      onTask?.(creating.then(({ id }) => id));
+      return await this.#attend((await creating).id, call, caller, request);
+    } catch (error) {
+      const isOver = error instanceof RequestAborted || error instanceof CallFailed;
+      if (!isOver) void this.#ends.failed(request).catch(() => {});
+      throw error;
+    }
+  }
+
+  #create(
+    { tool, progress, trace, ttlMs, ...call }: ToolCall,
+    input: unknown,
+    caller: Caller,
+    { answers, ...options }: CreateOptions & { readonly answers?: 'all' },
+  ): Promise<Task> {
+    const givesTask = caller.sender.takesTasks && tool.task !== 'never';
+    return this.#make(caller, tool, input, {
       owner: caller.owner,
       origin: {
         dialect: caller.dialect.revision,
-        method: call.tool.method,
-        // Whoever goes on with plain tools can be asked anything, if not by its client.
-        ...(!request.handOver && { answers: caller.sender.answers }),
-        ...(call.progress && { progress: call.progress }),
-        ...(call.trace && { trace: call.trace }),
+        method: tool.method,
+        ...(answers !== 'all' && { answers: caller.sender.answers }),
+        ...(progress && { progress }),
+        ...(trace && { trace }),
       },
       by: actorOf(caller),
-      unpublished: isUnpublished,
-      ...(givesTask && call.ttlMs !== undefined && { ttlMs: call.ttlMs }),
+      ...(givesTask && ttlMs !== undefined && { ttlMs }),
       ...limitOf(call),
-      ...(hasHandle(call, caller.sender) && { idempotencyKey: call.idempotencyKey! }),
+      ...options,
     });
-    if (headed) creating.catch(() => headed.abandon());
-    request.onTask?.(creating.then(({ id }) => id));
-    const task = await creating;
-    if (atOnce) return this.#handOver(task, call, caller, request);
-    const patience: PlainPatience = givesTask
-      ? { ...request, windowMs: this.#windowMs, untilStart: true }
-      : request;
-    return this.#attend(task.id, call, caller, patience);
   }
 
   /** Refuses one task more than there may be. */
@@ -263,33 +264,42 @@ export class ToolCalls {
     return { ...result, _meta: dialect.related(tree, isJsonObject(_meta) ? _meta : undefined) };
   }
 
-  /** The caller goes away with the id, if it is still there to be told. */
-  async #handOver(task: Task, call: ToolCall, caller: Caller, { signal }: OpenRequest): Promise<JsonObject> {
-    if (signal.aborted) return this.#abort(task.id, call, caller);
-    return caller.dialect.created({ root: task, descendants: [] }, this.#requests.now);
-  }
-
   /** Waits with the caller until there is something to tell it. */
   async #attend(id: TaskId, call: ToolCall, caller: Caller, patience: PlainPatience): Promise<JsonObject> {
     const { handOver, windowMs } = patience;
     const waited = handOver
-      ? await waitPlainly(this.#requests, id, call.tool, { ...patience, handOver })
+      ? await this.#waitPlainly(id, call.tool, handOver, patience)
       : await waitFor(this.#requests, id, patience);
-    if (waited === 'aborted') return this.#abort(id, call, caller);
-    if (waited === 'done') return this.#deliver(id, caller, call.requestState === undefined);
+    if (waited === 'aborted') return this.#abort(id, call, caller, patience);
+    if (waited === 'done') return this.#deliver(id, caller, call.requestState === undefined, patience);
     // Only a caller that takes tasks, or is told of them in plain words, waits no longer than a window.
     const isOver = handOver ? waited === 'elapsed' : windowMs !== undefined;
     if (isOver) return this.#publish(id, call, handOver?.caller ?? caller, patience);
     return this.#park(id, call, caller, patience);
   }
 
-  async #publish(id: TaskId, call: ToolCall, caller: Caller, { signal }: OpenRequest): Promise<JsonObject> {
-    if (signal.aborted) return this.#abort(id, call, caller);
+  async #waitPlainly(
+    id: TaskId,
+    { task }: DurableTool,
+    handOver: HandOver,
+    { onProgress }: Patience,
+  ): Promise<Waited> {
+    const { gone: signal } = handOver;
+    if (task === 'required') return signal.aborted ? 'aborted' : 'elapsed';
+    return waitPlainly(this.#requests, id, handOver, { signal, ...(onProgress && { onProgress }) });
+  }
+
+  async #publish(id: TaskId, call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
+    const { signal } = request;
+    if (signal.aborted) return this.#abort(id, call, caller, request);
     const isAlive = await this.#requests.publish(id);
     const tree = isAlive ? await view(this.#requests, caller, id) : undefined;
-    if (signal.aborted) return this.#abort(id, call, caller);
-    if (tree) return caller.dialect.created(tree, this.#requests.now);
-    return this.#deliver(id, caller, call.requestState === undefined);
+    if (signal.aborted) return this.#abort(id, call, caller, request);
+    if (tree) {
+      void this.#ends.handedOver(id, caller, request).catch(() => {});
+      return caller.dialect.created(tree, this.#requests.now);
+    }
+    return this.#deliver(id, caller, call.requestState === undefined, request);
   }
 
   /** Puts the open questions to a caller that has no tasks; the state that it gets names the work. */
@@ -327,7 +337,12 @@ export class ToolCalls {
   }
 
   /** The outcome as the plain call would have given it. */
-  async #deliver(id: TaskId, caller: Caller, forget: boolean): Promise<JsonObject> {
+  async #deliver(
+    id: TaskId,
+    caller: Caller,
+    forget: boolean,
+    request: Pick<OpenRequest, 'handOver' | 'join'> = {},
+  ): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
     if (tree?.root.phase !== 'done')
       throw new CallFailed({
@@ -336,18 +351,25 @@ export class ToolCalls {
       });
     noteRead(this.#requests, tree.root, caller);
     // Not awaited: the answer need not wait for it. A call that was continued may be continued again.
-    if (forget) void this.#requests.discard(id).catch(() => {});
+    if (forget) void this.#ends.answered(id, request).catch(() => {});
     return plain(tree.root.outcome);
   }
 
-  async #abort(id: TaskId, call: ToolCall, caller: Caller): Promise<never> {
-    if (hasHandle(call, caller.sender)) throw new RequestAborted();
-    await this.#requests.cancel(id, 'The request that this task belonged to has ended.', actorOf(caller));
+  async #abort(
+    id: TaskId,
+    call: ToolCall,
+    caller: Caller,
+    request: Pick<OpenRequest, 'handOver' | 'join'> = {},
+  ): Promise<never> {
+    if (!hasHandle(call, caller.sender)) await this.#ends.aborted(id, caller, request);
     throw new RequestAborted();
   }
 }
 
-function limitOf({ longestRetentionMs, longestDeadlineMs }: ToolCall) {
+function limitOf({
+  longestRetentionMs,
+  longestDeadlineMs,
+}: Pick<ToolCall, 'longestRetentionMs' | 'longestDeadlineMs'>) {
   return { longestDeadlineMs, ...(longestRetentionMs !== undefined && { longestRetentionMs }) };
 }
 

@@ -5,7 +5,7 @@ import type { JsonObject } from '../model/json.ts';
 import { wishedTask } from '../protocol/detection.ts';
 import { wishOf } from '../protocol/dialects/sep-1686/dialect.ts';
 import { taskKey } from '../protocol/dialects/sep-1686/names.ts';
-import type { Naming } from './tool-calls.ts';
+import type { Naming } from './tool-call.ts';
 
 export interface Wishes {
   /** As a caller of 2025-11-25 asks for it. */

@@ -34,14 +34,14 @@ export function testRoom(options: SuiteOptions): void {
   });
 
   check(
-    'what is kept without limit is among the oldest, and what was not published is not',
+    'tasks that are kept without limit and plain calls are among the oldest',
     async ({ database: { store }, clock }) => {
       const unpublished = { servedBy: 'a', until: clock.now() + 1_000 };
-      const unknown = (await create(store, clock, aTask({ unpublished }))).task;
-      const known = (await create(store, clock, aTask({ retention: { from: 'finish', ms: null } }))).task;
-      await end(store, clock, unknown);
-      await end(store, clock, known);
-      assert.deepEqual(await store.due('oldest', clock.now(), 9), [known.id]);
+      const call = (await create(store, clock, aTask({ unpublished }))).task;
+      const kept = (await create(store, clock, aTask({ retention: { from: 'finish', ms: null } }))).task;
+      await end(store, clock, call);
+      await end(store, clock, kept);
+      assert.deepEqual(await store.due('oldest', clock.now(), 9), [call.id, kept.id]);
     },
   );
 

@@ -54,6 +54,18 @@ test('a task appears while one looks, and changes in its place', async () => {
   expect(ids).toEqual([next.id, id]);
 });
 
+test('a plain call is marked as one until it is handed over, in the list and on its page', async () => {
+  await using stage = await opened('?view=tasks');
+  const { server, page } = stage;
+  await server.tasks.work();
+  const { id } = await server.tasks.create('approve', {}, { unpublished: true });
+  await rowOf(page, id).getByText('plain call').waitFor();
+  await rowOf(page, id).click();
+  await page.locator('.task-head').getByText('plain call').waitFor();
+  await (await server.tasks.requests()).publish(id);
+  await page.locator('.task-head').getByText('plain call').waitFor({ state: 'detached' });
+});
+
 test('filters are in the address, and whoever opens it sees the same', async () => {
   await using stage = await opened('?view=tasks', async ({ tasks }) => {
     await tasks.work();

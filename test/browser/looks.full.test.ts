@@ -45,7 +45,7 @@ const pages = {
   'the list': { query: '?view=tasks', ready: (page: Page) => page.locator('.row-link').first().waitFor() },
   'the list of what waits': {
     query: '?view=tasks&status=waiting',
-    ready: (page: Page) => page.locator('.subtask-sign').waitFor(),
+    ready: (page: Page) => page.locator('.kind-sign').waitFor(),
   },
   'a list without tasks': {
     query: '?view=tasks&text=nothing-like-this&age=7d',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { openSqlite } from '../../src/sqlite.ts';
 import { testAudit } from '../../src/testing/test-audit.ts';
+import { testCalls } from '../../src/testing/test-calls.ts';
 import { testQueue } from '../../src/testing/test-queue.ts';
 import { testSecrets } from '../../src/testing/test-secrets.ts';
 import { testSessions } from '../../src/testing/test-sessions.ts';
@@ -56,6 +57,7 @@ describe('the secrets while their keys rotate', () => testSecrets({ test, place:
 describe('the audit log, encrypted', () => testAudit({ test, place: encrypted }));
 describe('the audit log while its keys rotate', () => testAudit({ test, place: rotating }));
 describe('the audit log in memory, encrypted', () => testAudit({ test, place: inMemory, notShared }));
+describe('the plain calls, encrypted', () => testCalls({ test, place: encrypted }));
 describe('the sessions, encrypted', () => testSessions({ test, place: encrypted }));
 
 describe('on Postgres', () => {

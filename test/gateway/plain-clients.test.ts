@@ -8,7 +8,10 @@ import { notes, openGateway, type Stage, toy } from './stage.ts';
 let stage: Stage;
 
 beforeAll(async () => {
-  stage = await openGateway({ plainClients: { handOver: '300ms' }, mcpServers: { toy } });
+  stage = await openGateway({
+    plainClients: { window: '300ms', windowWithProgress: '300ms' },
+    mcpServers: { toy },
+  });
 });
 afterAll(() => stage[Symbol.asyncDispose]());
 

@@ -18,7 +18,7 @@ test('a command that has the name of one of the four is shown under another', as
 
 test.each([
   [{ plainClients: 'sometimes' }, '"plainClients" must be'],
-  [{ plainClients: { window: '1s' } }, '"plainClients" has no key "window"'],
+  [{ plainClients: { handOver: '1s' } }, '"plainClients" has no key "handOver"'],
 ])('%j is refused', (config, reason) => {
   const text = JSON.stringify({ mcpServers: {}, ...config }, null, 2);
   expect(() => configIn(parseConfig(text, 'holdfast.json'))).toThrow(reason);

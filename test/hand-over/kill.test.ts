@@ -1,9 +1,12 @@
 /** `kill -9` of the server between the hand-over and the tools that go on from there. */
-import { expect, test } from 'vitest';
-import { Place } from '../serving/place.ts';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { expect, onTestFinished, test } from 'vitest';
+import { Program, sources } from '../kit/process.ts';
+import { Place, standing } from '../serving/place.ts';
 import { accept } from '../serving/raw-client.ts';
 import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
-import { idIn } from './stage.ts';
+import { idIn, textOf } from './stage.ts';
 
 const plain = { tasks: false, capabilities: {} };
 
@@ -42,7 +45,53 @@ test('a task that was handed over goes on in the next process: task_wait, task_a
   expect(place.trace()).toEqual(['searched', 'signed']);
 });
 
-test('what had not been handed over ends with its server, as ever', async () => {
+test('a plain call with a token survives kill -9 of its server: sent again, it gets the result, and no finished step runs twice', async () => {
+  const place = Place.forTest();
+  const token = 'ada-has-a-token-that-nobody-guesses';
+  const settings = { file: place.database, handOver: '1h', tokens: { [token]: { clientId: 'ada' } } };
+  const start = () => serveProgram('hand-over/server.ts', JSON.stringify(settings));
+  const first = await start();
+  first.client({ ...plain, token }).openCall('steps', place.work());
+  await expect.poll(() => place.trace()).toEqual(['first']);
+  await first.kill();
+
+  const second = await start();
+  const again = second.client({ ...plain, token }).call('steps', place.work());
+  place.open();
+  expect(textOf((await again).result)).toBe('both');
+  expect(place.trace()).toEqual(['first', 'second']);
+  await expect.poll(() => place.tasks()).toEqual([]);
+});
+
+test('a plain call over stdio survives kill -9 of its server, whose successor goes on without being asked', async () => {
+  const place = Place.forTest();
+  const settings = { file: place.database, handOver: '1h', stdio: true };
+  const connect = async () => {
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: ['--conditions=holdfast-source', `${import.meta.dirname}/server.ts`, JSON.stringify(settings)],
+    });
+    const client = new Client({ name: 'plain', version: '1' });
+    await client.connect(transport);
+    onTestFinished(() => client.close());
+    const call = () => client.callTool({ name: 'steps', arguments: place.work() });
+    return { call, kill: () => process.kill(transport.pid!, 'SIGKILL') };
+  };
+  const first = await connect();
+  const lost = first.call();
+  await expect.poll(() => place.trace()).toEqual(['first']);
+  first.kill();
+  await expect(lost).rejects.toThrow();
+
+  const second = await connect();
+  place.open();
+  await expect.poll(() => standing(place.tasks())).toEqual(['result']);
+  expect(textOf(await second.call())).toBe('both');
+  expect(place.trace()).toEqual(['first', 'second']);
+  await expect.poll(() => place.tasks()).toEqual([]);
+});
+
+test('what had not been handed over and nobody can join ends with its server, as ever', async () => {
   const place = Place.forTest();
   const first = await serve(place, '1h');
   first.client(plain).openCall('held_auto', { word: 'tide' });
@@ -54,4 +103,28 @@ test('what had not been handed over ends with its server, as ever', async () => 
   await expect.poll(() => place.tasks().map((one) => one.phase)).toEqual(['done']);
   const { result } = await second.client(plain).call('task_status', { taskId: task!.id });
   expect(result).toMatchObject({ isError: true });
+});
+
+test('over stdio a call of 2025-11-25 that its client cancels ends, and is not joined', async () => {
+  const place = Place.forTest();
+  const server = new Program(
+    sources(
+      `${import.meta.dirname}/server.ts`,
+      JSON.stringify({ file: place.database, handOver: '1h', stdio: true }),
+    ),
+  );
+  onTestFinished(async () => void (await server.kill()));
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } };
+  server.tell({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+  await server.line();
+  server.tell({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  const call = { name: 'steps', arguments: place.work() };
+  server.tell({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: call });
+  await expect.poll(() => place.trace()).toEqual(['first']);
+  server.tell({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } });
+  await expect.poll(() => standing(place.tasks())).toEqual(['cancelled']);
+  place.open();
+  server.tell({ jsonrpc: '2.0', id: 3, method: 'tools/call', params: call });
+  expect(JSON.parse(await server.line())).toMatchObject({ id: 3, result: { content: [{ text: 'both' }] } });
+  expect(place.trace()).toEqual(['first', 'first', 'second']);
 });

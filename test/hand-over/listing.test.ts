@@ -13,6 +13,8 @@ import { openSqlite } from '../../src/sqlite.ts';
 import { rawMessage } from '../serving/raw-client.ts';
 import { idIn, Stage } from './stage.ts';
 
+const anything = durableTool('anything', {}, async () => 'anything');
+
 const four = ['task_wait', 'task_status', 'task_answer', 'task_cancel'];
 
 interface Listed {
@@ -64,8 +66,16 @@ test('… unless they are turned off there: then such clients wait for the ordin
   expect(await reply).toMatchObject({ structuredContent: { word: 'tide' } });
 });
 
-test('without hand-over nothing of it is listed', async () => {
-  const stage = await Stage.open({ attach: {} });
+test('if plain clients are to wait, nothing of it is listed', async () => {
+  const stage = await Stage.open({ attach: { plainClients: 'wait' } });
+  for (const name of four) expect(namesOf(await listed(stage))).not.toContain(name);
+});
+
+test.each([
+  ['none that may become a task', [durableTool('quick', { task: 'never' }, async () => 'quick')]],
+  ['none but such as need tasks', [durableTool('needy', { task: 'required' }, async () => 'needy')]],
+])('a server with %s has nothing to hand over, and lists none of them', async (_, tools) => {
+  const stage = await Stage.open({ tools });
   for (const name of four) expect(namesOf(await listed(stage))).not.toContain(name);
 });
 
@@ -90,7 +100,7 @@ test('each says what it needs and whether it changes anything', async () => {
 test('a tool that may be handed over promises no output schema to plain clients, and keeps it for all others', async () => {
   const stage = await Stage.open();
   const promising = (tools: readonly Listed[]) => namesOf(tools.filter(({ outputSchema }) => outputSchema));
-  expect(promising(await listed(stage))).toEqual(['held_never']);
+  expect(promising(await listed(stage))).toEqual(['held_never', 'held_required']);
   expect(promising(await listed(stage, { tasks: true }))).toContain('report');
 });
 
@@ -103,8 +113,16 @@ test('strict clients of both revisions take the answer of a hand-over from a too
   }
 });
 
-test('a tool that needs tasks may be called plainly, and the list of 2025-11-25 says so', async () => {
+test('S2025-17: a tool that needs tasks is listed as such', async () => {
   const stage = await Stage.open();
+  const { tools } = await (await stage.older()).listTools();
+  const required = tools.find(({ name }) => name === 'held_required');
+  expect(required?.execution?.taskSupport).toBe('required');
+  expect(required).toHaveProperty('outputSchema');
+});
+
+test('… unless its author lets plain clients call it, and the list of 2025-11-25 says so', async () => {
+  const stage = await Stage.open({ attach: { plainClients: { required: true } } });
   const { tools } = await (await stage.older()).listTools();
   const support = new Map(tools.map(({ name, execution }) => [name, execution?.taskSupport]));
   expect(support.get('held_required')).toBe('optional');
@@ -113,7 +131,7 @@ test('a tool that needs tasks may be called plainly, and the list of 2025-11-25 
 });
 
 test('the prefix of their names can be chosen, and what is told to be called next bears it', async () => {
-  const stage = await Stage.open({ attach: { plainClients: { prefix: 'job.' } } });
+  const stage = await Stage.open({ attach: { plainClients: { prefix: 'job.', required: true } } });
   const names = namesOf(await listed(stage));
   expect(names).toEqual(expect.arrayContaining(['job.wait', 'job.status', 'job.answer', 'job.cancel']));
   const { result } = await stage.raw().call('held_required', { word: 'tide' });
@@ -127,19 +145,17 @@ test('a durable tool of the same name is refused when tasks are attached, with w
   const own = durableTool('task_wait', {}, async () => 'own');
   const tasks = createTasks({ store: await openSqlite('memory:'), tools: [own] });
   const mcp = new McpServer({ name: 'taken', version: '1' });
-  expect(() => tasks.attach(mcp, { plainClients: 'hand-over' })).toThrow(ToolNameTaken);
-  expect(() => tasks.attach(mcp, { plainClients: 'hand-over' })).toThrow(
-    'There is a durable tool "task_wait", and plain clients go on with a tool of that name. Rename it, or give attach(mcp, { plainClients: { prefix: … } }).',
-  );
+  expect(() => tasks.attach(mcp)).toThrow(ToolNameTaken);
   tasks.attach(mcp, { plainClients: { prefix: 'work_' } });
   await tasks.close();
 });
 
 test('a plain tool of the same name is refused when it is registered', async () => {
-  const tasks = createTasks({ store: await openSqlite('memory:'), tools: [] });
+  const tasks = createTasks({ store: await openSqlite('memory:'), tools: [anything] });
   const mcp = new McpServer({ name: 'taken', version: '1' });
-  tasks.attach(mcp, { plainClients: 'hand-over' });
-  expect(() => mcp.registerTool('task_wait', {}, async () => ({ content: [] }))).toThrow(/task_wait/);
+  tasks.attach(mcp);
+  const register = () => mcp.registerTool('task_wait', {}, async () => ({ content: [] }));
+  expect(register).toThrow(ToolNameTaken);
   await tasks.close();
 });
 
@@ -157,11 +173,19 @@ test('a prefix that makes no name of a tool is refused', async () => {
   await tasks.close();
 });
 
-test('on a low-level Server they follow its own tools, and work', async () => {
+test('where nothing is handed over, an own tool may have any name', async () => {
   const tasks = createTasks({ store: await openSqlite('memory:'), tools: [] });
+  const mcp = new McpServer({ name: 'free', version: '1' });
+  tasks.attach(mcp);
+  mcp.registerTool('task_wait', {}, async () => ({ content: [] }));
+  await tasks.close();
+});
+
+test('on a low-level Server they follow its own tools, and work', async () => {
+  const tasks = createTasks({ store: await openSqlite('memory:'), tools: [anything] });
   const handler = new McpHandler(tasks, () => {
     const server = new Server({ name: 'bare', version: '1' });
-    tasks.attach(server, { plainClients: 'hand-over' });
+    tasks.attach(server);
     server.setRequestHandler('tools/list', () => ({
       tools: [{ name: 'own', inputSchema: { type: 'object' as const } }],
     }));
@@ -179,8 +203,12 @@ test('on a low-level Server they follow its own tools, and work', async () => {
     const sent = new Request('http://127.0.0.1/mcp', { method: 'POST', headers, body });
     return ((await (await handler.fetch(sent)).json()) as { result: { tools: Listed[] } }).result;
   };
-  expect(namesOf((await send('tools/list', {}, { tasks: false })).tools)).toEqual(['own', ...four]);
-  expect(namesOf((await send('tools/list', {}, { tasks: true })).tools)).toEqual(['own']);
+  expect(namesOf((await send('tools/list', {}, { tasks: false })).tools)).toEqual([
+    'own',
+    'anything',
+    ...four,
+  ]);
+  expect(namesOf((await send('tools/list', {}, { tasks: true })).tools)).toEqual(['own', 'anything']);
   expect(await send('tools/call', { name: 'task_status' }, { tasks: false })).toMatchObject({
     isError: true,
   });

@@ -1,6 +1,6 @@
 /** Signs of life for a caller that waits: many clients count their time-out anew with each. */
 import { expect, test } from 'vitest';
-import { Stage } from './stage.ts';
+import { idIn, Stage } from './stage.ts';
 
 interface Told {
   readonly progress: number;
@@ -29,40 +29,41 @@ function told(frames: readonly { method?: string; params?: object }[]): Told[] {
     });
 }
 
-test('a handler that says nothing is vouched for every ten seconds, each time a hair further', async () => {
+test('every ten seconds a waiting caller is told what runs and for how long', async () => {
   const stage = await Stage.open();
   const { reply } = await waiting(stage, 'held_auto', { word: 'tide' });
-  stage.clock.advance(45_000);
-  const frames = told((await reply).frames);
-  expect(frames).toHaveLength(4);
+  const frames = told((await stage.passing(reply)).frames);
+  expect(frames.map(({ message }) => message)).toEqual([
+    'held_auto is running (10 s)',
+    'held_auto is running (20 s)',
+    'held_auto is running (30 s)',
+    'held_auto is running (40 s)',
+  ]);
   for (const [index, { progress }] of frames.entries()) {
     expect(progress).toBeGreaterThan(index === 0 ? 0 : frames[index - 1]!.progress);
     expect(progress).toBeLessThan(0.001);
   }
 });
 
-test('what a handler reports is told as it is, and repeated in between', async () => {
+test('what a handler reports is told as it is, and repeated with the time', async () => {
   const stage = await Stage.open();
   const { reply } = await waiting(stage, 'reporting');
-  stage.clock.advance(45_000);
-  const [first, ...rest] = told((await reply).frames);
+  const [first, ...rest] = told((await stage.passing(reply)).frames);
   expect(first).toEqual({ progress: 1, total: 2, message: 'Half of it' });
   expect(rest).toHaveLength(4);
-  for (const { progress, total, message } of rest) {
+  for (const [index, { progress, total, message }] of rest.entries()) {
     expect(progress).toBeGreaterThan(1);
     expect(progress).toBeLessThan(1.001);
-    expect({ total, message }).toEqual({ total: 2, message: 'Half of it' });
+    expect({ total, message }).toEqual({ total: 2, message: `Half of it (${index + 1}0 s)` });
   }
 });
 
-test('task_wait vouches for the work too', async () => {
+test('task_wait does the same, and says what a person is asked', async () => {
   const stage = await Stage.open();
-  const taskId = await stage.handedOver(stage.raw(), 'held_auto', { word: 'tide' });
-  const { watchers } = await stage.tasks.requests();
-  const reply = stage.raw().call('task_wait', { taskId }, { meta: { progressToken: 'mine' } });
-  await expect.poll(async () => (await stage.tasks.requests()).watchers).toBe(watchers + 1);
-  stage.clock.advance(45_000);
-  expect(told((await reply).frames)).toHaveLength(4);
+  const { result } = await stage.raw().call('asking_person');
+  const reply = stage.raw().call('task_wait', { taskId: idIn(result) }, { meta: { progressToken: 'mine' } });
+  const [first] = told((await stage.passing(reply)).frames);
+  expect(first?.message).toMatch(/^Waiting for an answer: What is your name\? \(\d+ s\)$/);
 });
 
 test('whoever gave no token hears nothing', async () => {

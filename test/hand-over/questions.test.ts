@@ -31,7 +31,7 @@ test('a client that cannot be asked is handed the question over at once, with it
     ],
     next: {
       tool: 'task_answer',
-      arguments: { taskId, answers: { name: { action: 'accept', content: {} } } },
+      arguments: { taskId, answers: {} },
     },
   });
   const text = textOf(result);
@@ -47,11 +47,10 @@ test('a client that cannot be asked is handed the question over at once, with it
 
 test('a question that comes after the hand-over ends a task_wait at once', async () => {
   const stage = await Stage.open();
-  const client = stage.raw({ capabilities: { elicitation: {} } });
+  const client = stage.raw();
   const taskId = await stage.handedOver(client, 'asking_late');
   const waiting = client.call('task_wait', { taskId });
   await stage.release(taskId);
-  // Not put to the client, though it could be asked: whoever waits is a model.
   expect((await waiting).result.structuredContent).toMatchObject({ status: 'input_required' });
   expect((await client.call('task_status', { taskId })).result.structuredContent).toMatchObject({
     questions: [{ key: 'name' }],
@@ -73,7 +72,7 @@ describe('a question for a person', () => {
       questions: [{ key: 'name', kind: 'form', message: 'What is your name?', person: true }],
       next: { tool: 'task_wait', arguments: { taskId } },
     });
-    expect(textOf(result)).toContain('Only a person may answer it');
+    expect(textOf(result)).toContain('Only a person can answer this');
     expect(textOf(result)).not.toContain('task_answer');
 
     const { result: refused } = await client.call('task_answer', { taskId, answers: { name: ada } });
@@ -150,11 +149,9 @@ test('a question of any kind says what its answer looks like, and takes such an 
   for (const words of ['https://example.com/sign-in', 'A rhyme?', '"roots":[', '"role":"assistant"'])
     expect(textOf(await look())).toContain(words);
 
-  const { next } = (await look()).structuredContent as {
-    next: { tool: string; arguments: { answers: object } };
-  };
-  const answers = { ...next.arguments.answers, form: ada };
-  await client.call(next.tool, { taskId, answers });
+  const questions = (await open()) as unknown as readonly { key: string; answer: object }[];
+  const answers = Object.fromEntries(questions.map(({ key, answer }) => [key, answer]));
+  await client.call('task_answer', { taskId, answers: { ...answers, form: ada } });
   const { result } = await client.call('task_wait', { taskId });
   expect(JSON.parse(textOf(result))).toEqual([
     ada,
@@ -200,11 +197,25 @@ describe('on 2026-07-28, a client that can be asked', () => {
   test('has a window of its own for the retry', async () => {
     const stage = await Stage.open();
     const client = stage.raw({ capabilities });
-    const input = { topic: 'tides', restMs: 30_000 };
+    const input = { topic: 'tides', restMs: 20_000 };
     const { requestState } = (await stage.passing(client.call('report', input))).result;
     const retry = client.call('report', input, { requestState, inputResponses: { signature: ada } });
     const { result } = await stage.passing(retry);
     expect(result.structuredContent).toEqual({ topic: 'tides', signedBy: 'Ada' });
+  });
+
+  test('is asked in the answer to task_wait too', async () => {
+    const stage = await Stage.open();
+    const client = stage.raw({ capabilities });
+    const taskId = await stage.handedOver(client, 'asking_late');
+    const waiting = client.call('task_wait', { taskId });
+    await stage.release(taskId);
+    expect((await waiting).result).toMatchObject({
+      resultType: 'input_required',
+      inputRequests: { name: {} },
+    });
+    const answered = await client.call('task_wait', { taskId }, { inputResponses: { name: ada } });
+    expect(answered.result).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
   });
 
   test('may send its retry again after that: it is told of the same task at once', async () => {
@@ -253,7 +264,7 @@ describe('on 2025-11-25, a client that can be asked', () => {
     const { client, question } = await asked(stage);
     const reply = client.callTool({ name: 'asking' });
     const { signal } = await question;
-    stage.clock.advance(45_000);
+    stage.clock.advance(25_000);
     const result = await reply;
     const taskId = idIn(result);
     expect(result.structuredContent).toMatchObject({
@@ -265,6 +276,29 @@ describe('on 2025-11-25, a client that can be asked', () => {
     await client.callTool({ name: 'task_answer', arguments: { taskId, answers: { name: ada } } });
     const waited = await client.callTool({ name: 'task_wait', arguments: { taskId } });
     expect(waited).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
+  });
+
+  test('is asked while it waits for the task, too', async () => {
+    const stage = await Stage.open();
+    const { client, question, answer } = await asked(stage);
+    const taskId = idIn(await stage.passing(client.callTool({ name: 'asking_late' })));
+    const waiting = client.callTool({ name: 'task_wait', arguments: { taskId } });
+    await stage.release(taskId);
+    expect((await question).message).toBe('What is your name?');
+    answer(ada);
+    expect(await waiting).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
+  });
+
+  test('is asked by one of several waits, and all of them get the result', async () => {
+    const stage = await Stage.open();
+    const { client, question, answer } = await asked(stage);
+    const taskId = idIn(await stage.passing(client.callTool({ name: 'asking_late' })));
+    const wait = () => client.callTool({ name: 'task_wait', arguments: { taskId } });
+    const waiting = [wait(), wait()];
+    await stage.release(taskId);
+    await question;
+    answer(ada);
+    for (const one of waiting) expect(await one).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
   });
 
   test('is told nothing of the task while its call is open', async () => {

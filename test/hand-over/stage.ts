@@ -5,6 +5,7 @@ import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { onTestFinished } from 'vitest';
 import { type AttachOptions, createTasks, type Tasks, type TasksOptions } from '../../src/index.ts';
+import { joinOf } from '../../src/model/task.ts';
 import { staticTokens } from '../../src/server.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
@@ -32,7 +33,7 @@ export class Stage {
   }
 
   static async open(options: StageOptions = {}): Promise<Stage> {
-    const { attach = { plainClients: 'hand-over' }, tokens, ...more } = options;
+    const { attach = {}, tokens, ...more } = options;
     const clock = new ManualClock();
     const store = await openSqlite('memory:', { clock });
     const tasks = createTasks({ store, clock, tools: handOverTools, ...more });
@@ -104,4 +105,12 @@ export function isHandedOver(result: object): boolean {
 export function textOf(result: object): string {
   const { content } = result as { content: readonly { text: string }[] };
   return content.map(({ text }) => text).join('\n');
+}
+
+/** Which call a task answers: null if its connection was lost, undefined if none can join it. */
+export async function answeringOf(tasks: Tasks, id: string): Promise<string | null | undefined> {
+  const { calls, store } = await tasks.opened();
+  const task = await store.get(id);
+  const key = task && joinOf(task)?.key;
+  return (await calls.undelivered(key ?? '')).find(({ taskId }) => taskId === id)?.answering;
 }

@@ -1,5 +1,7 @@
 /** The tools of the servers under test. Those that wait are let go by `tasks.complete(id, 'go')`. */
+import { existsSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import {
   type DurableTool,
@@ -126,8 +128,50 @@ const askingEverything = durableTool('asking_everything', {}, async (_, task) =>
   return JSON.stringify(answers);
 });
 
+/** A line for each step in a file, and a question in the middle if it is to ask. */
+const chapters = durableTool(
+  'chapters',
+  {
+    inputSchema: z.object({
+      file: z.string(),
+      steps: z.number(),
+      delayMs: z.number(),
+      asks: z.boolean().default(false),
+    }),
+    outputSchema: z.object({ steps: z.number(), signedBy: z.string() }),
+  },
+  async ({ file, steps, delayMs, asks }, task) => {
+    let signedBy = 'nobody';
+    for (let step = 1; step <= steps; step++) {
+      await task.step(`chapter ${step}`, async ({ signal }) => {
+        await appendFile(file, `${step}\n`);
+        await pause(delayMs, undefined, { signal });
+      });
+      task.progress(step, steps, `Wrote chapter ${step}`);
+      if (!asks || step !== Math.ceil(steps / 2)) continue;
+      const answer = await task.ask('name', question);
+      signedBy = answer.action === 'accept' ? answer.content.name : answer.action;
+    }
+    return { steps, signedBy };
+  },
+);
+
+/** Two steps, and a gate between them. */
+const steps = durableTool(
+  'steps',
+  { inputSchema: z.object({ trace: z.string(), gate: z.string() }) },
+  async ({ trace, gate }, task) => {
+    await task.step('first', () => appendFile(trace, 'first\n'));
+    await task.until('gate', () => existsSync(gate), { every: '50ms' });
+    await task.step('second', () => appendFile(trace, 'second\n'));
+    return 'both';
+  },
+);
+
 export const handOverTools = [
   report,
+  chapters,
+  steps,
   ...held,
   reporting,
   throwing,

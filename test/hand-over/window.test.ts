@@ -17,7 +17,7 @@ test('a call that ends within the window is answered with its result, and leaves
   const waiting = made(stage);
   const reply = stage.raw().call('held_auto', { word: 'tide' });
   const id = await waiting;
-  stage.clock.advance(44_999);
+  stage.clock.advance(24_999);
   await stage.release(id);
   const { result } = await reply;
   expect(result.structuredContent).toEqual({ word: 'tide' });
@@ -25,12 +25,12 @@ test('a call that ends within the window is answered with its result, and leaves
   await expect.poll(() => stage.tasks.get(id)).toBeUndefined();
 });
 
-test('after 45 s it is handed over: the answer names the task, how it stands, and what to call next', async () => {
+test('after 25 s it is handed over: the answer names the task, its status, and what to call next', async () => {
   const stage = await Stage.open();
   const waiting = made(stage);
   const reply = stage.raw().call('reporting');
   const id = await waiting;
-  stage.clock.advance(45_000);
+  stage.clock.advance(25_000);
   const { result } = await reply;
   expect(result).toMatchObject({ resultType: 'complete' });
   expect(result).not.toHaveProperty('isError');
@@ -43,15 +43,15 @@ test('after 45 s it is handed over: the answer names the task, how it stands, an
     next: { tool: 'task_wait', arguments: { taskId: id } },
   });
   expect(textOf(result).split('\n')).toEqual([
-    'This takes longer, and goes on in the background.',
+    'The tool is still running. It continues in the background as a task.',
     `Task ${id} (reporting): working.`,
     'Progress: 1 of 2, Half of it',
-    `Next: call task_wait with {"taskId":"${id}"} to wait for the result. Do not call the original tool again: that would begin the work anew. task_cancel with {"taskId":"${id}"} ends it.`,
+    `Next: call task_wait with {"taskId":"${id}"} to get the result. Do not call the original tool again: that would start the work a second time. To stop it, call task_cancel with {"taskId":"${id}"}.`,
   ]);
 });
 
 test('the window is what the author says', async () => {
-  const stage = await Stage.open({ attach: { plainClients: { handOver: '5s' } } });
+  const stage = await Stage.open({ attach: { plainClients: { window: '5s' } } });
   const waiting = made(stage);
   const reply = stage.raw().call('held_auto', { word: 'tide' });
   const id = await waiting;
@@ -59,8 +59,24 @@ test('the window is what the author says', async () => {
   expect(idIn((await reply).result)).toBe(id);
 });
 
-test('unless the author says so nothing is handed over', async () => {
-  const stage = await Stage.open({ attach: {} });
+test('the window is longer where progress flows: 50 s, or what the author says', async () => {
+  for (const [attach, windowMs] of [
+    [{}, 50_000],
+    [{ plainClients: { windowWithProgress: '30s' } }, 30_000],
+  ] as const) {
+    const stage = await Stage.open({ attach });
+    const waiting = made(stage);
+    const reply = stage.raw().call('held_auto', { word: 'tide' }, { meta: { progressToken: 1 } });
+    const id = await waiting;
+    stage.clock.advance(windowMs - 1);
+    expect(await stage.tasks.get(id)).toHaveProperty('unpublished');
+    stage.clock.advance(1);
+    expect(idIn((await reply).result)).toBe(id);
+  }
+});
+
+test('if plain clients are to wait, nothing is handed over', async () => {
+  const stage = await Stage.open({ attach: { plainClients: 'wait' } });
   const waiting = made(stage);
   const reply = stage.raw().call('held_auto', { word: 'tide' });
   const id = await waiting;
@@ -79,8 +95,14 @@ test('a tool with task: "never" is waited for, whoever calls it', async () => {
   expect((await reply).result.structuredContent).toEqual({ word: 'tide' });
 });
 
-test('a tool with task: "required" is handed over at once instead of refused', async () => {
+test('S2663-09: a tool with task: "required" is refused to plain clients', async () => {
   const stage = await Stage.open();
+  const { error } = await stage.raw().call('held_required', { word: 'tide' });
+  expect(error).toMatchObject({ code: -32021 });
+});
+
+test('… unless its author lets them call it: then it is handed over at once', async () => {
+  const stage = await Stage.open({ attach: { plainClients: { required: true } } });
   const { result } = await stage.raw().call('held_required', { word: 'tide' });
   expect(await stage.tasks.get(idIn(result))).toMatchObject({ tool: 'held_required' });
   const older = await stage.older();

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
 import type { Tasks, TasksOptions } from '../../src/index.ts';
 import { type HttpServer, type ServeHttpOptions, serveHttp } from '../../src/server.ts';
-import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
+import { type FixtureOptions, fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
 import { attached } from './attached.ts';
 import { atEnd } from './lifetime.ts';
 import { listen } from './port.ts';
@@ -21,13 +21,13 @@ export async function serve(
 
 /** The fixture server, on a store in memory unless told otherwise. */
 export async function serveFixture(
-  options: Partial<TasksOptions> & { works?: boolean } = {},
+  options: Partial<TasksOptions> & FixtureOptions & { works?: boolean } = {},
   http: Partial<ServeHttpOptions> = {},
 ): Promise<{ tasks: Tasks; url: string; stop(): Promise<void> }> {
-  const { works = true, ...more } = options;
+  const { works = true, plainClients, ...more } = options;
   const tasks = fixtureTasks({ store: storeFrom('memory:'), ...more });
   if (works) await tasks.work({ concurrency: 32, grace: '100ms' });
-  const { url, stop } = await serve(tasks, http, fixtureFactory(tasks));
+  const { url, stop } = await serve(tasks, http, fixtureFactory(tasks, plainClients && { plainClients }));
   return { tasks, url, stop };
 }
 

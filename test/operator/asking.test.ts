@@ -1,9 +1,6 @@
 /** A question that a subtask asks is found by those who look for questions, and leads to where it is answered. */
-import { createTasks } from 'holdfast';
-import { openSqlite } from 'holdfast/sqlite';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ChangeMessage, OverviewReport, TaskSummary } from '../../src/operator/api.ts';
-import { Changes } from '../../src/operator/changes.ts';
+import { describe, expect, test } from 'vitest';
+import type { OverviewReport, TaskSummary } from '../../src/operator/api.ts';
 import { kinds } from '../stores/kinds.ts';
 import { ada, adasToken, askedBelow, bobsToken, delegate, Listener, stage, tools } from './stage.ts';
 
@@ -77,17 +74,11 @@ test('subtasks that do not ask are no news of their own, however many they are',
   expect(subtasks(listener).size).toBe(0);
 });
 
-test('what was asked below a call before it was published is told with it', async () => {
-  const tasks = createTasks({ store: () => openSqlite('memory:'), ...withDelegate });
-  onTestFinished(() => tasks.close());
-  await tasks.work();
+test('what is asked below a plain call is told as of any other task', async () => {
+  const { tasks, api } = await stage(withDelegate);
+  const listener = await Listener.open(api);
   const { id } = await tasks.create('delegate', {}, { unpublished: true });
   const child = await askedBelow(tasks, id);
-  const abort = new AbortController();
-  onTestFinished(() => abort.abort());
-  const messages = new Changes(tasks).follow({}, { signal: abort.signal });
-  const next = async () => (await messages.next()).value as ChangeMessage;
-  await next();
-  await (await tasks.requests()).publish(id);
-  expect(await next()).toMatchObject({ tasks: [{ id }], subtasks: [{ id: child, standing: 'waiting' }] });
+  await listener.until(() => subtasks(listener).has(child));
+  expect(listener.tasks.get(id)).toMatchObject({ plainCall: true });
 });

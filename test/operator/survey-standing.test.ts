@@ -75,7 +75,7 @@ const backInTime = `
   create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
   create index tasks_by_end on tasks (ended_at) where ended_at is not null;
   ${beforeTurns}
-  delete from holdfast_schema where version >= (select max(version) - 2 from holdfast_schema);
+  delete from holdfast_schema where version >= (select max(version) - 3 from holdfast_schema);
   select 1`;
 
 const manners: readonly (readonly [string, Options])[] = [

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { testAudit } from '../../src/testing/test-audit.ts';
+import { testCalls } from '../../src/testing/test-calls.ts';
 import { testQueue } from '../../src/testing/test-queue.ts';
 import { testSecrets } from '../../src/testing/test-secrets.ts';
 import { testSessions } from '../../src/testing/test-sessions.ts';
@@ -19,4 +20,5 @@ describe('the store on Postgres', () => testStore({ test, place }));
 describe('the queue on Postgres', () => testQueue({ test, place }));
 describe('the secrets on Postgres', () => testSecrets({ test, place }));
 describe('the sessions on Postgres', () => testSessions({ test, place }));
+describe('the plain calls on Postgres', () => testCalls({ test, place }));
 describe('the audit log on Postgres', () => testAudit({ test, place }));

@@ -14,7 +14,11 @@ let client: RawClient;
 /** Of another owner. */
 let stranger: RawClient;
 beforeAll(async () => {
-  server = await startServer({ file: place.database, tokens: { a: 'alice', b: 'bob' } });
+  server = await startServer({
+    file: place.database,
+    tokens: { a: 'alice', b: 'bob' },
+    plainClients: 'wait',
+  });
   client = server.client({ ...plain, token: 'a' });
   stranger = server.client({ ...plain, token: 'b' });
 });

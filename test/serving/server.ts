@@ -20,10 +20,12 @@ export interface ServerSettings {
   readonly tokens?: Readonly<Record<string, string>>;
   readonly drafts?: NonNullable<TasksOptions['drafts']>;
   readonly stdio?: boolean;
+  /** What clients without tasks get. Default: hand-over. */
+  readonly plainClients?: 'wait';
 }
 
 const settings = JSON.parse(process.argv[2]!) as ServerSettings;
-const { file, window, grace, workerGrace, concurrency, tokens = {}, drafts = [] } = settings;
+const { file, window, grace, workerGrace, concurrency, tokens = {}, drafts = [], plainClients } = settings;
 
 const verifier = {
   async verifyAccessToken(token: string) {
@@ -44,7 +46,7 @@ if (concurrency !== 0)
     ...(concurrency !== undefined && { concurrency }),
     ...(workerGrace !== undefined && { grace: workerGrace }),
   });
-const factory = attached(tasks);
+const factory = attached(tasks, plainClients && { plainClients });
 const onError = (error: Error) => console.error(error);
 if (settings.stdio) await serveStdio(tasks, factory, { onError }).stopped;
 else {

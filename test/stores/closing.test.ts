@@ -2,8 +2,11 @@
 import { execFile } from 'node:child_process';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
 import { createTasks, durableTool, StoreClosed } from 'holdfast';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { z } from 'zod';
+import { attached } from '../kit/attached.ts';
 import { kinds, open } from './kinds.ts';
 
 const wave = durableTool('wave', {}, async () => 'waved');
@@ -43,13 +46,66 @@ test.each(kinds)('… also if $name is closed behind the back of the tasks', asy
   await expect(outcome).rejects.toThrow(StoreClosed);
 });
 
+test.each(kinds)('… also if $name answers the first look only after that', async (kind) => {
+  const strays = strayRejections();
+  const database = await open(await kind.place());
+  const slow = Promise.withResolvers<void>();
+  const { get } = database.store;
+  let looks = 0;
+  database.store.get = async (id, owner) => {
+    looks++;
+    // The first look finds the root of the task, the second one its outcome.
+    if (looks === 2) await slow.promise;
+    return get.call(database.store, id, owner);
+  };
+  const tasks = createTasks({ tools: [wave], store: database });
+  const { id } = await tasks.create(wave);
+  const outcome = tasks.outcome(id);
+  const isTold = expect(outcome).rejects.toThrow(StoreClosed);
+  await expect.poll(() => looks).toBe(2);
+  await tasks.close();
+  await setImmediate();
+  slow.resolve();
+  await isTold;
+  expect(strays).toEqual([]);
+});
+
+test.each(kinds)(
+  'a session whose caller has just been given a task survives when $name is closed',
+  async (kind) => {
+    const database = await open(await kind.place());
+    const tasks = createTasks({
+      tools: [durableTool('rest', { task: 'always' }, async () => 'rested')],
+      store: database,
+    });
+    const mcp = attached(tasks)();
+    const errors: Error[] = [];
+    mcp.server.onerror = (error) => void errors.push(error);
+    const [here, there] = InMemoryTransport.createLinkedPair();
+    await mcp.connect(here);
+    const client = new Client({ name: 'test', version: '1' }, { capabilities: { tasks: {} } as never });
+    await client.connect(there);
+    const { onmessage } = there;
+    const closed = Promise.withResolvers<void>();
+    there.onmessage = (message, extra) => {
+      if ('result' in message && 'task' in message.result)
+        database.close().then(closed.resolve, closed.reject);
+      onmessage?.(message, extra);
+    };
+    const call = { name: 'rest', arguments: {}, task: {} };
+    await client.request(
+      { method: 'tools/call', params: call } as never,
+      z.looseObject({ task: z.object() }),
+    );
+    await closed.promise;
+    await expect.poll(() => errors).toEqual([expect.any(StoreClosed)]);
+  },
+);
+
 test.each(kinds)(
   'a worker whose store is closed as it takes a subtask gives up quietly, on $name',
   async (kind) => {
-    const strays: unknown[] = [];
-    const stray = (error: unknown) => void strays.push(error);
-    process.on('unhandledRejection', stray);
-    onTestFinished(() => void process.off('unhandledRejection', stray));
+    const strays = strayRejections();
     const database = await open(await kind.place());
     const parent = durableTool('parent', {}, async (_, task) => (await task.start(wave)).result());
     const tasks = createTasks({ tools: [wave, parent], store: database });
@@ -66,3 +122,12 @@ test.each(kinds)(
     expect(strays).toEqual([]);
   },
 );
+
+/** Those that nobody handles, until the test ends. */
+function strayRejections(): readonly unknown[] {
+  const strays: unknown[] = [];
+  const stray = (error: unknown) => void strays.push(error);
+  process.on('unhandledRejection', stray);
+  onTestFinished(() => void process.off('unhandledRejection', stray));
+  return strays;
+}

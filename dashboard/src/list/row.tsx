@@ -2,9 +2,9 @@ import { useMemo } from 'preact/hooks';
 import type { TaskSummary } from '../../../src/operator/api.ts';
 import { aboutTask, ownerName } from '../format.ts';
 import { remember } from '../live.ts';
+import { KindSign } from '../parts/kind-sign.tsx';
 import { ProgressBar } from '../parts/progress.tsx';
 import { StandingBadge } from '../parts/standing.tsx';
-import { SubtaskSign } from '../parts/subtask.tsx';
 import { Ago, Duration } from '../parts/time.tsx';
 import { href } from '../router.ts';
 
@@ -51,7 +51,7 @@ function Content({ task, isGone }: { task: TaskSummary; isGone: boolean }) {
       <span class="row-what">
         <span class="row-tool">
           {task.tool}
-          <SubtaskSign task={task} />
+          <KindSign task={task} />
         </span>
         <span class="row-text">{isGone ? 'Purged' : aboutTask(task)}</span>
         {isLive && task.progress && (

@@ -1,8 +1,8 @@
 import { useId } from 'preact/hooks';
 import type { TaskSummary } from '../../../src/operator/api.ts';
 import { aboutTask } from '../format.ts';
+import { KindSign } from '../parts/kind-sign.tsx';
 import { StandingBadge } from '../parts/standing.tsx';
-import { SubtaskSign } from '../parts/subtask.tsx';
 import { Ago } from '../parts/time.tsx';
 import { href, type ListFilter } from '../router.ts';
 
@@ -33,7 +33,7 @@ export function ShortList({ title, tasks, more, empty }: ShortListProps) {
               <a class="short-list-row" href={href({ view: 'task', id: task.id })}>
                 <span class="short-list-tool">
                   {task.tool}
-                  <SubtaskSign task={task} />
+                  <KindSign task={task} />
                 </span>
                 <StandingBadge standing={task.standing} />
                 <span class="short-list-text">{aboutTask(task)}</span>

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { TaskStory } from '../../../src/operator/api.ts';
 import { now } from '../clock.ts';
 import { Icon } from '../parts/icons.tsx';
+import { KindSign } from '../parts/kind-sign.tsx';
 import { ProgressBar } from '../parts/progress.tsx';
 import { StandingBadge } from '../parts/standing.tsx';
 import { Ago, Duration, Moment } from '../parts/time.tsx';
@@ -111,6 +112,7 @@ function Facts({ story }: { story: TaskStory }) {
       )}
       <Fact name="Called by">
         {origin.method} <span class="muted dialect">{origin.dialect}</span>
+        <KindSign task={task} />
       </Fact>
       <Fact name="Version">{task.toolVersion}</Fact>
       {retryOf && (

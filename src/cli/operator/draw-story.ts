@@ -62,7 +62,10 @@ function head(story: TaskStory, look: Drawn): string[] {
     ['id', task.id],
     ['owner', oneLine(task.owner) || 'nobody in particular'],
     ['called', `${dayAndTime(task.createdAt)}, ${age(now - task.createdAt)} ago`],
-    ['by', `${oneLine(origin.method)}, ${oneLine(origin.dialect)}`],
+    [
+      'by',
+      `${task.plainCall ? 'a plain call of ' : ''}${oneLine(origin.method)}, ${oneLine(origin.dialect)}`,
+    ],
     ['ended', ended(story, now)],
     [
       'says',

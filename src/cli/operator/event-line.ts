@@ -43,7 +43,7 @@ function wordsFor(event: TaskEvent, at: number): string {
     case 'parked':
       return event.until === null ? 'parked' : `parked for ${took(event.until - at)}`;
     case 'released':
-      return 'handed over';
+      return 'released by its worker';
     case 'rested':
       return `${event.takenFrom} died or fell silent; rests for ${took(event.until - at)}`;
     case 'isolated':
@@ -62,6 +62,8 @@ function wordsFor(event: TaskEvent, at: number): string {
       return `"${event.key}" was not delivered`;
     case 'awaited':
       return 'its caller waits';
+    case 'handedOver':
+      return 'handed over to its caller, which follows it with plain tools';
     default:
       return event.type;
   }

@@ -51,11 +51,10 @@ export function saying(task: TaskSummary): string {
   return [far, asks, isOver ? '' : said].filter((part) => part !== '').join(' · ');
 }
 
-/** The same in a list, where a subtask does not stand below its root and has to say that it is one. */
+/** The same in a list, where subtasks and plain calls are marked. */
 export function sayingAlone(task: TaskSummary): string {
-  const said = saying(task);
-  if (task.parentId === undefined) return said;
-  return said === '' ? 'subtask' : `subtask · ${said}`;
+  const kind = task.plainCall ? 'plain call' : task.parentId === undefined ? '' : 'subtask';
+  return [kind, saying(task)].filter((part) => part !== '').join(' · ');
 }
 
 export function farOf({ done, total }: { readonly done: number; readonly total?: number }): string {

@@ -123,7 +123,7 @@ function passRow(
     const taken = after ? `; taken over ${took(after.from - to)} later` : '';
     notes.push({ text: `✗ process died${taken}`, colour: 'red' });
   }
-  if (end === 'released') notes.push({ text: 'handed over', colour: 'dim' });
+  if (end === 'released') notes.push({ text: 'released', colour: 'dim' });
   return {
     label: `pass ${number}  ${shortName(holder)}`,
     depth: 0,

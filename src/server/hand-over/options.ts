@@ -10,54 +10,75 @@ import {
 
 export interface AttachOptions {
   /**
-   * What becomes of a call by a client that knows no tasks. `'wait'` (the default): it waits for the ordinary result,
-   * however long that takes. `'hand-over'`: after 45 s it is told of its task, and goes on with plain tools.
+   * What happens to a long call by a client without tasks. By default (`'hand-over'`, or options for it) it is answered
+   * before the client gives up, and continues in the background as a task that the model follows with plain tools.
+   * `'wait'`: the call stays open until the result is there, and ends with its connection.
    */
-  readonly plainClients?: 'wait' | 'hand-over' | HandOverOptions;
+  readonly plainClients?: 'hand-over' | 'wait' | HandOverOptions;
 }
 
 export interface HandOverOptions {
-  /** How long a call, and each wait for it after that, is kept open: less than clients wait. Default `'45s'`. */
-  readonly handOver?: Duration;
-  /** What the names of the four tools begin with. Default `'task_'`. */
-  readonly prefix?: string;
   /**
-   * Whether clients of 2025-11-25 and before, which do not say whether they know tasks, are given them too. Default
-   * true.
+   * The time from the arrival of a call to its first answer, and the longest that each wait tool call takes, if the
+   * client did not ask for progress. Choose less than clients wait. Default `'25s'`.
    */
+  readonly window?: Duration;
+  /** The same for a client that asked for progress, which many clients count as a sign of life. Default `'50s'`. */
+  readonly windowWithProgress?: Duration;
+  /** The prefix of the names of the four tools. Change it if clients merge several servers. Default `'task_'`. */
+  readonly prefix?: string;
+  /** Whether clients of 2025-11-25 and earlier, which do not declare whether they know tasks, are included. Default true. */
   readonly earlierRevisions?: boolean;
+  /** Whether tools with `task: 'required'` are handed over at once instead of refused. Default false. */
+  readonly required?: boolean;
+  /** How long operators can see a call after its result was delivered. By default it is removed then. */
+  readonly keepDelivered?: Duration;
 }
 
 export class InvalidPlainClients extends HoldfastError {
   constructor(given: unknown) {
     super(
-      `plainClients is ${JSON.stringify(given) ?? String(given)}: give 'wait', 'hand-over', or how to hand over, such as { handOver: '45s' }.`,
+      `plainClients is ${JSON.stringify(given) ?? String(given)}: use 'hand-over', 'wait', or options such as { window: '25s' }.`,
     );
   }
 }
 
-/** A tool of the author's has the name of one by which plain clients go on. */
+/** An author's tool has the name of a tool that plain clients continue with. */
 export class ToolNameTaken extends HoldfastError {
   constructor(name: string) {
     super(
-      `There is a durable tool "${name}", and plain clients go on with a tool of that name. Rename it, or give attach(mcp, { plainClients: { prefix: … } }).`,
+      `The tool name "${name}" is taken: clients without tasks continue their calls with a tool of that name. Rename yours, or choose another prefix: attach(mcp, { plainClients: { prefix: 'job_' } }).`,
     );
   }
 }
 
 export interface HandOverSettings {
   readonly windowMs: number;
+  readonly windowWithProgressMs: number;
   readonly names: PlainToolNames;
   readonly earlierRevisions: boolean;
+  readonly required: boolean;
+  readonly keepDeliveredMs?: number;
 }
 
 /** Undefined if plain clients wait. */
-export function handOverSettings({ plainClients = 'wait' }: AttachOptions): HandOverSettings | undefined {
+export function handOverSettings({
+  plainClients = 'hand-over',
+}: AttachOptions): HandOverSettings | undefined {
   if (plainClients === 'wait') return undefined;
   const options = plainClients === 'hand-over' ? {} : plainClients;
   if (typeof options !== 'object' || options === null) throw new InvalidPlainClients(plainClients);
-  const { handOver = '45s', prefix = defaultPrefix, earlierRevisions = true } = options;
+  const { window = '25s', windowWithProgress, prefix = defaultPrefix, keepDelivered } = options;
   const names = plainToolNames(prefix);
   for (const name of Object.values(names)) checkedName('tool', name);
-  return { windowMs: toMs(handOver), names, earlierRevisions };
+  const windowMs = toMs(window);
+  return {
+    windowMs,
+    // Progress never shortens the time.
+    windowWithProgressMs: toMs(windowWithProgress ?? Math.max(windowMs, 50_000)),
+    names,
+    earlierRevisions: options.earlierRevisions ?? true,
+    required: options.required ?? false,
+    ...(keepDelivered !== undefined && { keepDeliveredMs: toMs(keepDelivered) }),
+  };
 }

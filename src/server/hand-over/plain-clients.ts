@@ -1,19 +1,24 @@
 /**
- * Clients that know no tasks, on a server that hands their calls over: who they are, what they are listed, and the
- * tools that they go on with.
+ * Clients that know no tasks, on a server that hands their calls over: who they are, which tools they are shown, and the
+ * tools that they continue with.
  */
 import type { McpServer, ServerContext, StandardSchemaWithJSON } from '@modelcontextprotocol/server';
+import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller } from '../../hosting/caller.ts';
 import { BadAnswer, TaskNotFound } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import type { TaskId } from '../../model/task.ts';
 import { plainTools } from '../../protocol/dialects/plain-tools/dialect.ts';
 import { InvalidParams } from '../../protocol/errors.ts';
 import type { Binding, Called } from '../binding.ts';
+import { arrivalOf, type Fate } from '../deliveries.ts';
+import { responsesOf } from '../given-responses.ts';
 import type { Streams } from '../streams.ts';
-import { errorResult, type OpenRequest } from '../tool-calls.ts';
+import type { OpenRequest } from '../tool-call.ts';
+import { errorResult } from '../tool-calls.ts';
+import { progressOf } from '../tool-listing.ts';
 import { type HandOverSettings, ToolNameTaken } from './options.ts';
 import { type PlainTool, plainToolsOf } from './tools.ts';
+import type { HandOver, PlainRequest } from './waiting.ts';
 
 /** An entry of `tools/list`. */
 type Listed = JsonObject & { readonly name: string };
@@ -26,30 +31,58 @@ export class PlainClients {
   constructor(binding: Binding, settings: HandOverSettings) {
     this.#binding = binding;
     this.#settings = settings;
-    this.#tools = new Map(plainToolsOf(settings.names, settings.windowMs).map((tool) => [tool.name, tool]));
+    this.#tools = new Map(plainToolsOf(settings.names).map((tool) => [tool.name, tool]));
     for (const { name } of binding.tools) if (this.#tools.has(name)) throw new ToolNameTaken(name);
   }
 
-  /** How a call is handed over, if its caller knows no tasks. What never becomes a task never is. */
+  /** Whether there is, or may be, a tool whose calls are handed over. */
+  get areOfUse(): boolean {
+    return !this.#binding.hasFixedTools || [...this.#binding.tools].some((tool) => this.#canHandOver(tool));
+  }
+
+  /** How a call is handed over, if its caller knows no tasks. */
   handingOver(
     { tool }: Called,
     caller: Caller,
     context: ServerContext,
     streams: Streams,
   ): Pick<OpenRequest, 'handOver'> {
-    if (tool.method !== 'tools/call' || tool.task === 'never' || !this.#has(caller, context)) return {};
-    const asksOnStream = !context.mcpReq.envelope && caller.dialect.pushesQuestions;
-    const plain = this.#spokenTo(caller);
+    if (!this.#canHandOver(tool) || !this.#has(caller, context)) return {};
+    const { keepDeliveredMs: keepMs } = this.#settings;
+    const fate = streams.deliveries.of(context);
     return {
       handOver: {
-        windowMs: this.#settings.windowMs,
-        caller: plain,
-        ...(asksOnStream && { askOnStream: (id) => askOnStream(id, plain, context, streams) }),
+        ...this.#request(caller, context, streams),
+        fate,
+        // On 2026-07-28 a stream that is closed cancels the call.
+        ...(context.mcpReq.envelope ? cancelledBy(context) : leftBy(fate)),
+        ...(keepMs !== undefined && { keepMs }),
       },
     };
   }
 
-  /** Is it a client that gets results, and goes on with plain tools where that takes too long? */
+  #canHandOver({ method, task }: DurableTool): boolean {
+    if (method !== 'tools/call' || task === 'never') return false;
+    return task !== 'required' || this.#settings.required;
+  }
+
+  #request(caller: Caller, context: ServerContext, streams: Streams): PlainRequest {
+    const { clock } = this.#binding.tasks;
+    const { windowMs, windowWithProgressMs } = this.#settings;
+    const hasProgress = context.mcpReq._meta?.progressToken !== undefined;
+    const arrivedAt = arrivalOf(context) ?? clock.monotonic();
+    const plain = this.#spokenTo(caller);
+    const asksOnStream = !context.mcpReq.envelope && caller.dialect.pushesQuestions;
+    return {
+      caller: plain,
+      leftMs: () => arrivedAt + (hasProgress ? windowWithProgressMs : windowMs) - clock.monotonic(),
+      ...(asksOnStream && {
+        askOnStream: async (id) => (await streams.connection()).ask(id, plain, streams.of(context)),
+      }),
+    };
+  }
+
+  /** Is it a client that gets results, and continues with plain tools where that takes too long? */
   #has({ sender, dialect }: Caller, { mcpReq }: ServerContext): boolean {
     if (sender.takesTasks || dialect.requestorNamesTasks) return false;
     return mcpReq.envelope !== undefined || this.#settings.earlierRevisions;
@@ -57,10 +90,11 @@ export class PlainClients {
 
   /** The caller, as one that knows tasks by the plain tools alone: neither subtasks nor tasks of its own. */
   #spokenTo({ sender, dialect, ...caller }: Caller): Caller {
+    const { answers } = sender;
     return {
       ...caller,
-      dialect: plainTools(this.#settings.names, dialect),
-      sender: { takesTasks: false, answers: sender.answers },
+      dialect: plainTools(this.#settings.names, dialect, answers),
+      sender: { takesTasks: false, answers },
     };
   }
 
@@ -70,19 +104,27 @@ export class PlainClients {
     return typeof name === 'string' ? this.#tools.get(name) : undefined;
   }
 
-  async call(tool: PlainTool, input: unknown, caller: Caller, request: OpenRequest): Promise<JsonObject> {
+  async call(
+    tool: PlainTool,
+    input: unknown,
+    caller: Caller,
+    context: ServerContext,
+    streams: Streams,
+  ): Promise<JsonObject> {
+    const plain = this.#request(caller, context, streams);
     const { requests } = await this.#binding.served();
-    const { signal, onProgress } = request;
+    const inputResponses = responsesOf(context);
     try {
       return await tool.run({
+        ...plain,
         requests,
-        caller: this.#spokenTo(caller),
         input: isJsonObject(input) ? input : {},
-        signal,
-        ...(onProgress && { onProgress }),
+        signal: context.mcpReq.signal,
+        ...progressOf(context),
+        ...(isJsonObject(inputResponses) && { inputResponses }),
       });
     } catch (error) {
-      // What a model did wrong it is told in words that hosts show it.
+      // Models read error results, and hosts show them; protocol errors may end the conversation.
       const isForModel = [TaskNotFound, BadAnswer, InvalidParams].some((one) => error instanceof one);
       if (isForModel) return errorResult((error as Error).message);
       throw error;
@@ -91,7 +133,7 @@ export class PlainClients {
 
   // --- Lists ----------------------------------------------------------------------------------------------
 
-  /** So that the SDK refuses another tool of the same name. */
+  /** Registers the tools, and refuses other tools of the same names. */
   register(mcp: McpServer): void {
     for (const { name, title, description, annotations, inputSchema } of this.#tools.values()) {
       const registered = mcp.registerTool(
@@ -103,6 +145,12 @@ export class PlainClients {
       );
       registered.execution = { taskSupport: 'forbidden' };
     }
+    const registerTool = mcp.registerTool.bind(mcp) as (name: string, ...rest: unknown[]) => unknown;
+    const checked = (name: string, ...rest: unknown[]) => {
+      if (this.#tools.has(name)) throw new ToolNameTaken(name);
+      return registerTool(name, ...rest);
+    };
+    mcp.registerTool = checked as McpServer['registerTool'];
   }
 
   /** As entries of a list, for servers that have none of their own. */
@@ -113,37 +161,44 @@ export class PlainClients {
     }));
   }
 
-  /** A page of the list of tools as a plain client is to see it, or as all others are. */
+  /** A page of the list of tools, as a plain client sees it or as all others do. */
   shaped(page: JsonObject, caller: Caller, context: ServerContext): JsonObject {
     const listed = page.tools as readonly Listed[];
-    const tools = this.#has(caller, context)
-      ? listed.map((tool) => this.#withoutPromises(tool))
-      : listed.filter(({ name }) => !this.#tools.has(name));
-    return { ...page, tools };
+    const isPlain = this.#has(caller, context);
+    const isOfUse =
+      isPlain && (this.#binding.hasFixedTools || listed.some((tool) => this.#mayHandOver(tool)));
+    const tools = isOfUse ? listed : listed.filter(({ name }) => !this.#tools.has(name));
+    return { ...page, tools: isPlain ? tools.map((tool) => this.#withoutPromises(tool)) : tools };
   }
 
   /** Strict clients refuse structured content that does not fit the output schema, as that of a hand-over. */
   #withoutPromises(listed: Listed): Listed {
-    const tool = this.#binding.tool(listed.name);
-    if (!tool || tool.task === 'never') return listed;
+    if (!this.#mayHandOver(listed)) return listed;
     const { outputSchema: _, execution, ...rest } = listed;
     return { ...rest, ...(execution !== undefined && { execution: { taskSupport: 'optional' } }) };
   }
+
+  #mayHandOver({ name }: Listed): boolean {
+    const tool = this.#binding.tool(name);
+    return tool !== undefined && this.#canHandOver(tool);
+  }
 }
 
-/** Puts the questions of the work that a call waits for on its stream, until the returned function is called. */
-async function askOnStream(
-  id: TaskId,
-  caller: Caller,
-  context: ServerContext,
-  streams: Streams,
-): Promise<() => void> {
-  const follower = (await streams.connection()).follow(id, caller);
-  const withdraw = follower.offer(streams.of(context));
-  return () => {
-    withdraw();
-    follower.stop();
-  };
+type Leaving = Pick<HandOver, 'gone' | 'isLost'>;
+
+function cancelledBy({ mcpReq }: ServerContext): Leaving {
+  return { gone: mcpReq.signal, isLost: () => false };
+}
+
+/** Nobody waits for an answer that was lost or cancelled on its way. */
+function leftBy(fate: Promise<Fate>): Leaving {
+  const gone = new AbortController();
+  let found: Fate | undefined;
+  void fate.then((one) => {
+    found = one;
+    if (one !== 'delivered') gone.abort();
+  });
+  return { gone: gone.signal, isLost: () => found === 'lost' };
 }
 
 /** What is wrong with arguments is said by the tools themselves. */

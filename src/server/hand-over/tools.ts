@@ -1,20 +1,20 @@
 /**
- * The four plain tools. Their descriptions are all that a model knows of tasks; what each does is done by the methods
- * about tasks, with their owners, limits and rules. What a model can put right itself is said in an error result.
+ * The four plain tools. Their descriptions are all that a model knows about tasks. They call the task methods, so that
+ * owners, limits and rules hold. Mistakes that a model can correct are returned as error results.
  */
-import type { Requests } from '../../engine/requests.ts';
+import type { Requests, TaskTree } from '../../engine/requests.ts';
 import type { ToolAnnotations } from '../../engine/tool.ts';
 import type { Caller } from '../../hosting/caller.ts';
-import { answerTo, known } from '../../hosting/task-methods.ts';
-import { waitFor } from '../../hosting/waiting.ts';
+import { answerQuestions, answerTo, known } from '../../hosting/task-methods.ts';
+import type { InputRequest } from '../../model/input.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Progress } from '../../model/task.ts';
 import { questionsOf } from '../../protocol/collapse.ts';
 import { ending } from '../../protocol/dialects/plain-tools/dialect.ts';
 import type { PlainToolName, PlainToolNames } from '../../protocol/dialects/plain-tools/names.ts';
 import { InvalidParams } from '../../protocol/errors.ts';
-import { RequestAborted } from '../tool-calls.ts';
-import { Heartbeat } from './heartbeat.ts';
+import { RequestAborted } from '../tool-call.ts';
+import { type PlainRequest, waitPlainly } from './waiting.ts';
 
 export interface PlainTool {
   readonly name: string;
@@ -26,41 +26,40 @@ export interface PlainTool {
 }
 
 /** A call of one of them. */
-export interface PlainCall {
+export interface PlainCall extends PlainRequest {
   readonly requests: Requests;
-  /** In the dialect of plain tools. */
-  readonly caller: Caller;
   readonly input: JsonObject;
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
+  /** Answers to questions that the client was asked in the answer to an earlier call. */
+  readonly inputResponses?: JsonObject;
 }
 
 const taskId = {
   type: 'string',
-  description: 'The id of the task, as the answer to the original call gives it.',
+  description: 'The taskId from the result of the tool that started the work.',
 };
 const justTheTask: JsonObject = { type: 'object', properties: { taskId }, required: ['taskId'] };
 
-export function plainToolsOf(names: PlainToolNames, windowMs: number): PlainTool[] {
-  const seconds = Math.max(1, Math.round(windowMs / 1_000));
+export function plainToolsOf(names: PlainToolNames): PlainTool[] {
   const described: Record<PlainToolName, Omit<PlainTool, 'name'>> = {
     wait: {
-      title: 'Wait for a task',
-      description: `Waits for a call that goes on in the background as a task, and returns its result exactly as the original tool gives it. If the task is not done within ${seconds} s it says how far it is: call it again then, as often as it takes. If the task has a question, it returns at once with the question.`,
+      title: 'Wait for a background task',
+      description: `Waits for a tool call that continues in the background and returns its result, exactly as the original tool returns it. If the task is still running after a while, it returns the progress: call ${names.wait} again until you get the result. If the task has a question, it returns the question.`,
       annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
       inputSchema: justTheTask,
-      run: (call) => wait(call, names, windowMs),
+      run: (call) => wait(call, names),
     },
     status: {
-      title: 'Look at a task',
-      description: `Says at once how a task stands: its status, progress, and open questions. It neither waits nor gives the result; ${names.wait} does.`,
+      title: 'Check a background task',
+      description: `Returns the status, progress and open questions of a background task at once. It does not wait and does not return the result; use ${names.wait} for that.`,
       annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
       inputSchema: justTheTask,
       run: async (call) => (await answerTo('tasks/get', call.requests, call.caller, call.input)).result,
     },
     answer: {
-      title: 'Answer a task',
-      description: `Answers questions of a task with the status input_required, so that it goes on. Ask the user first, unless the user has told you the answer already: do not approve anything on your own. An answer that does not fit its question is refused, and may be given again. Afterwards call ${names.wait}.`,
+      title: 'Answer a background task',
+      description: `Passes the user's answers to open questions of a background task on, so that it continues. Ask the user first, unless they already told you the answer; never decide for them. Then call ${names.wait}.`,
       annotations: {
         readOnlyHint: false,
         destructiveHint: false,
@@ -74,7 +73,7 @@ export function plainToolsOf(names: PlainToolNames, windowMs: number): PlainTool
           answers: {
             type: 'object',
             description:
-              'An answer for each question, by its key. To a form: {"action": "accept", "content": {…}} with content that fits the schema of the question, or {"action": "decline"} or {"action": "cancel"}. Other questions say what their answer looks like.',
+              'One answer per question key. For a form: {"action": "accept", "content": {…}} where content fits the schema of the question, or {"action": "decline"}, or {"action": "cancel"}. Other questions show the form of their answer.',
             additionalProperties: { type: 'object' },
           },
         },
@@ -83,9 +82,9 @@ export function plainToolsOf(names: PlainToolNames, windowMs: number): PlainTool
       run: (call) => answer(call, names),
     },
     cancel: {
-      title: 'Cancel a task',
+      title: 'Cancel a background task',
       description:
-        'Ends a task before it is done. Its work stops and cannot be resumed; what it has done so far stays done. A task that is done stays as it is.',
+        'Stops a background task for good. What it has already done is not undone. Use it only if the user no longer wants the result.',
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
       inputSchema: justTheTask,
       run: async (call) => (await answerTo('tasks/cancel', call.requests, call.caller, call.input)).result,
@@ -104,28 +103,30 @@ export function plainToolsOf(names: PlainToolNames, windowMs: number): PlainTool
   }));
 }
 
-async function wait(
-  { requests, caller, input, signal, onProgress }: PlainCall,
-  names: PlainToolNames,
-  windowMs: number,
-): Promise<JsonObject> {
+/** Cancelling it ends the wait and nothing else. */
+async function wait(call: PlainCall, names: PlainToolNames): Promise<JsonObject> {
+  const { requests, caller, input, signal, onProgress, inputResponses } = call;
   const { tree } = await answerTo('tasks/get', requests, caller, input);
   const ended = ending(tree!, names, requests.now);
   if (ended) return ended;
-  const heartbeat = onProgress && new Heartbeat(requests, onProgress);
-  try {
-    const waited = await waitFor(requests, tree!.root.id, {
-      signal,
-      windowMs,
-      passesOver: ({ person = false }) => person,
-      ...(heartbeat && { onProgress: heartbeat.report }),
-    });
-    if (waited === 'aborted') throw new RequestAborted();
-  } finally {
-    heartbeat?.stop();
-  }
+  if (inputResponses) await answerQuestions(requests, tree!, inputResponses, caller);
+  const waited = await waitPlainly(requests, tree!.root.id, call, {
+    signal,
+    // A person answers elsewhere.
+    passesOver: ({ person = false }) => person,
+    ...(onProgress && { onProgress }),
+  });
+  if (waited === 'aborted') throw new RequestAborted();
   const after = await known(requests, caller, input, names.wait);
+  const questions = waited === 'asked' ? askable(after, caller) : [];
+  if (questions.length > 0) return caller.dialect.inputRequired(new Map(questions));
   return ending(after, names, requests.now) ?? caller.dialect.shown(after, requests.now);
+}
+
+/** Open questions that the client can be asked, by their keys. */
+function askable(tree: TaskTree, { sender }: Caller): [string, InputRequest][] {
+  const open = tree.root.phase === 'done' ? [] : questionsOf(tree);
+  return open.flatMap(({ key, request }) => (sender.answers.includes(request.kind) ? [[key, request]] : []));
 }
 
 async function answer({ requests, caller, input }: PlainCall, names: PlainToolNames): Promise<JsonObject> {

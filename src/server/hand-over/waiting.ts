@@ -1,49 +1,61 @@
-/** The wait of a call by a client that knows no tasks, until it is answered or handed over. */
+/** The waits of a client that knows no tasks: for its call, and later for the task that the call became. */
 import type { Requests } from '../../engine/requests.ts';
-import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller } from '../../hosting/caller.ts';
 import { type Patience, type Waited, waitFor } from '../../hosting/waiting.ts';
+import type { InputRequest } from '../../model/input.ts';
 import { openInputs, type TaskId } from '../../model/task.ts';
+import type { Fate } from '../deliveries.ts';
 import { Heartbeat } from './heartbeat.ts';
 
-/** How such a call is handed over. */
-export interface HandOver {
-  readonly windowMs: number;
+/** A request of a plain client that is answered before the client gives up. */
+export interface PlainRequest {
   /** The caller, as the plain tools know it. */
   readonly caller: Caller;
-  /** Puts the questions of the work on the stream of the call, until the returned function is called. */
+  /** How long the answer may still take. */
+  readonly leftMs: () => number;
+  /** Puts the questions of the work on the stream of the request, until the returned function is called. */
   readonly askOnStream?: (id: TaskId) => Promise<() => void>;
 }
 
+/** How a call is handed over. */
+export interface HandOver extends PlainRequest {
+  /** What becomes of the answer to the call. */
+  readonly fate: Promise<Fate>;
+  /** Fires when nobody waits for the answer any more. */
+  readonly gone: AbortSignal;
+  /** Whether that does not cancel the call: its connection was lost, and a repeated call may join it. */
+  readonly isLost: () => boolean;
+  /** How long operators see the call after its answer was delivered. */
+  readonly keepMs?: number;
+}
+
 /**
- * `'elapsed'` if it is time to hand over: the window has passed, or there is a question that the client cannot be
- * asked. `'asked'` if questions are to be the answer to the call, and its retry goes on.
+ * `'elapsed'` if the request is to be answered with the status of the task: time is up, or there is a question that the
+ * client cannot be asked. `'asked'` if questions are to be the answer, and the client comes back with its answers.
  */
 export async function waitPlainly(
   requests: Requests,
   id: TaskId,
-  { task }: DurableTool,
-  { signal, onProgress, handOver }: Patience & { readonly handOver: HandOver },
+  { caller, leftMs, askOnStream }: PlainRequest,
+  { signal, onProgress, passesOver = () => false }: Omit<Patience, 'windowMs' | 'untilStart'>,
 ): Promise<Waited> {
-  const { windowMs, askOnStream } = handOver;
-  const { answers } = handOver.caller.sender;
-  if (task === 'required') return signal.aborted ? 'aborted' : 'elapsed';
-  const until = requests.now + windowMs;
-  const heartbeat = onProgress && new Heartbeat(requests, onProgress);
-  const patience = { signal, ...(heartbeat && { onProgress: heartbeat.report }) };
+  const canAsk = ({ kind }: InputRequest) => caller.sender.answers.includes(kind);
+  const heartbeat = onProgress && new Heartbeat(requests, id, onProgress);
   let stopAsking: (() => void) | undefined;
   try {
     for (;;) {
-      const left = Math.max(0, until - requests.now);
       const waited = await waitFor(requests, id, {
-        ...patience,
-        windowMs: left,
-        ...(stopAsking && { passesOver: ({ kind }) => answers.includes(kind) }),
+        signal,
+        ...(heartbeat && { onProgress: heartbeat.report }),
+        windowMs: Math.max(0, leftMs()),
+        passesOver: (request) => (canAsk(request) ? stopAsking !== undefined : passesOver(request)),
       });
       if (waited !== 'asked') return waited;
-      if (stopAsking || !(await canAskAll(requests, id, answers))) return 'elapsed';
+      const open = (await openRequests(requests, id)).filter((one) => canAsk(one) || !passesOver(one));
+      if (open.length === 0) continue;
+      if (!open.every(canAsk)) return 'elapsed';
       if (!askOnStream) return 'asked';
-      stopAsking = await askOnStream(id);
+      stopAsking ??= await askOnStream(id);
     }
   } finally {
     stopAsking?.();
@@ -51,12 +63,8 @@ export async function waitPlainly(
   }
 }
 
-async function canAskAll(
-  requests: Requests,
-  id: TaskId,
-  answers: Caller['sender']['answers'],
-): Promise<boolean> {
+async function openRequests(requests: Requests, id: TaskId): Promise<InputRequest[]> {
   const tree = await requests.tree(id);
-  const open = tree ? [tree.root, ...tree.descendants].flatMap(openInputs) : [];
-  return open.every(({ request }) => answers.includes(request.kind));
+  const tasks = tree ? [tree.root, ...tree.descendants] : [];
+  return tasks.flatMap(openInputs).map(({ request }) => request);
 }

@@ -33,7 +33,7 @@ import { isFailure } from '../../protocol/faults.ts';
 import { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
 import { headOf, isOfText } from '../short-calls.ts';
-import { type Head, RequestAborted } from '../tool-calls.ts';
+import { RequestAborted } from '../tool-call.ts';
 import { DoneTexts } from './done-texts.ts';
 
 /** A POST as both faces see it, its body parsed. */
@@ -103,19 +103,19 @@ export class DirectAnswers {
   }
 
   /** A call that begins before there is a task of it, unless it is to become one at once. */
-  #headFor({ method, params, meta }: Request, { sender }: Caller): Head | undefined {
+  #headFor({ method, params, meta }: Request, caller: Caller): ReturnType<typeof headOf> {
     // Nobody knows yet how the server introduces itself.
     if (method !== 'tools/call' || !this.#binding.serverInfo || !isPlainCall(params)) return undefined;
     // What is told meanwhile, or begun elsewhere, takes the long way.
     if ([meta.progressToken, meta[idempotencyKey], meta[logLevelKey]].some((it) => it !== undefined))
       return undefined;
     const called = this.#binding.called(method, params);
-    return called && headOf(called, sender);
+    return called && headOf(this.#binding, called, caller);
   }
 
   async #headed<T>(
     id: string | number,
-    head: Head,
+    head: NonNullable<ReturnType<typeof headOf>>,
     { limiter, owner }: Caller,
     signal: AbortSignal,
     goOn: (begun: BegunCall) => Promise<T>,

@@ -30,17 +30,18 @@ import { isFailure } from '../../protocol/faults.ts';
 import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
 import type { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
+import { exchanged } from '../deliveries.ts';
 import { asTaskListen, checkTaskListen, type TaskListen } from '../listen.ts';
 import { mindedPace, paced } from '../reader-pace.ts';
 import { cameFrom } from '../remote-address.ts';
 import { visibleTasks } from '../subscription.ts';
 import type { Tasks } from '../tasks.ts';
-import { RequestAborted } from '../tool-calls.ts';
+import { RequestAborted } from '../tool-call.ts';
 import { BodyRefused, parseBody, readWebBody } from './body.ts';
 import { type DirectAnswer, DirectAnswers, overLimitAnswer } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
 import { ListenStream } from './listen-stream.ts';
-import { readNodeBody, toWebRequest, whenClosed, writeResponse } from './node.ts';
+import { readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
 import { Reading } from './reading.ts';
 import { HttpSessions } from './sessions.ts';
 
@@ -113,6 +114,7 @@ export class McpHandler {
   fetch = async (request: Request, { authInfo }: { authInfo?: AuthInfo } = {}): Promise<Response> => {
     const { headers } = request;
     const reading = new Reading(request.signal);
+    exchanged(request, { arrivedAt: this.#binding.tasks.clock.monotonic(), fate: () => reading.fate });
     const signal = () => reading.signal;
     const header = (name: string) => headers.get(name);
     const host = header('host') ?? new URL(request.url).host;
@@ -145,6 +147,7 @@ export class McpHandler {
 
   /** Each reader gets the answer to its request to listen. */
   endSubscriptions(): void {
+    this.#binding.isStopping = true;
     for (const stream of [...this.#streams]) stream.end();
     void this.#sessions.endStandaloneStreams();
   }
@@ -157,6 +160,7 @@ export class McpHandler {
   }
 
   async #serveNode(req: NodeRequest, res: ServerResponse): Promise<void> {
+    const arrivedAt = this.#binding.tasks.clock.monotonic();
     const { headers, method = 'GET' } = req;
     const header = (name: string) => headers[name] as string | undefined;
     const published = this.#gate.published(method, req.originalUrl ?? req.url, headers.host);
@@ -170,7 +174,11 @@ export class McpHandler {
     if ('refusal' in admission) return writeResponse(res, this.#turnedAway(admission));
     const signal = whenClosed(res);
     const address = () => req.ip ?? req.socket.remoteAddress;
-    const request = () => cameFrom(toWebRequest(req, signal()), address());
+    const request = () =>
+      exchanged(cameFrom(toWebRequest(req, signal()), address()), {
+        arrivedAt,
+        fate: () => whenFinished(res),
+      });
     // Node hears of it, the web knows no such request.
     if (method === 'TRACE') return writeResponse(res, refusal(405, 'Method not allowed.'));
     if (!isJsonPost(method, headers['content-type'])) {

@@ -1,5 +1,6 @@
 /** Between Node's `http` and web requests and responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Fate } from '../deliveries.ts';
 import { textOf, tooLarge } from './body.ts';
 
 /** Reads a body up to a limit. What is left of a longer one is not waited for. */
@@ -54,6 +55,15 @@ export function whenClosed(res: ServerResponse): () => AbortSignal {
     }
     return abort.signal;
   };
+}
+
+/** Whether all of the response was handed to the connection, or the connection was closed before. */
+export function whenFinished(res: ServerResponse): Promise<Fate> {
+  return new Promise((resolve) => {
+    const fate = (): Fate => (res.writableFinished ? 'delivered' : 'lost');
+    if (res.closed) resolve(fate());
+    else res.once('finish', () => resolve('delivered')).once('close', () => resolve(fate()));
+  });
 }
 
 /** Writes a response: one that is there as a whole in one piece, a stream at the reader's pace. */

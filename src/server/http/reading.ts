@@ -1,3 +1,5 @@
+import type { Fate } from '../deliveries.ts';
+
 /**
  * A request of the web says when its sender is gone, but not when its answer has been read. Here both are the end of it,
  * as of Node's; otherwise a session would be in use for ever after its first answer.
@@ -5,6 +7,7 @@
 export class Reading {
   readonly #gone: AbortSignal;
   #over: AbortController | undefined;
+  #fate: PromiseWithResolvers<Fate> | undefined;
 
   constructor(gone: AbortSignal) {
     this.#gone = gone;
@@ -21,11 +24,26 @@ export class Reading {
     return this.#over.signal;
   }
 
+  /** Whether the answer was read to its end. */
+  get fate(): Promise<Fate> {
+    if (!this.#fate) {
+      this.#fate = Promise.withResolvers();
+      const lost = () => this.#fate?.resolve('lost');
+      if (this.#gone.aborted) lost();
+      else this.#gone.addEventListener('abort', lost, { once: true });
+    }
+    return this.#fate.promise;
+  }
+
   /** The answer, which ends the request once it was read. */
   of(response: Response): Response {
     const over = this.#over;
-    if (!over || !response.body) return response;
-    const end = () => over.abort(read);
+    const fate = this.#fate;
+    if ((!over && !fate) || !response.body) return response;
+    const end = (how: Fate = 'lost') => {
+      fate?.resolve(how);
+      over?.abort(read);
+    };
     const reader = response.body.getReader();
     const body = new ReadableStream<Uint8Array>(
       {
@@ -35,7 +53,7 @@ export class Reading {
             throw error;
           });
           if (!done) return controller.enqueue(value);
-          end();
+          end('delivered');
           controller.close();
         },
         cancel: (reason) => {

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { newId } from '../../model/id.ts';
-import { runtime, type Timer } from '../../model/runtime.ts';
+import { pause, runtime, type Timer } from '../../model/runtime.ts';
 import { name as stored } from './cells.ts';
 import { type Client, isDisconnected } from './driver.ts';
 import type { Connections } from './pool.ts';
@@ -82,8 +82,16 @@ export class Line {
     return [...this.#missing].filter(([, since]) => now - since >= missingMs).map(([name]) => name);
   }
 
-  async isAlive(name: string): Promise<boolean> {
+  async isAlive(name: string, certainty?: 'certain'): Promise<boolean> {
     if (name === this.name) return true;
+    for (;;) {
+      const isAlive = await this.#isAlive(name);
+      if (certainty === undefined || !isAlive || !this.#missing.has(name)) return isAlive;
+      await pause(lookMs / 5);
+    }
+  }
+
+  async #isAlive(name: string): Promise<boolean> {
     const { schema, connections } = this.#parts;
     const [row] = await connections.query<{ locked: boolean }>(
       `select l.key is not null as locked

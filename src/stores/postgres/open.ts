@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../../model/clock.ts';
 import { pause, runtime, type Timer } from '../../model/runtime.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { PostgresAudit } from './audit.ts';
+import { postgresCalls } from './calls.ts';
 import { Commands, lanes } from './commands.ts';
 import { Dispatch } from './dispatch.ts';
 import {
@@ -185,6 +186,7 @@ async function assemble(parts: {
     queue,
     secrets: postgresSecrets(vault, schema),
     sessions: postgresSessions(connections, vault, { schema, place }),
+    calls: postgresCalls(connections, known, schema),
     audit: new PostgresAudit({ connections, vault, sizes, schema, place, writer: `${writer}/audit` }),
     survey: postgresSurvey({ connections, vault, schema, clock, place }),
     onDisconnected(listener) {

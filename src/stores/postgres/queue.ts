@@ -54,8 +54,8 @@ export class PostgresQueue implements Queue {
     return this.#parts.line.name;
   }
 
-  isAlive(name: string): Promise<boolean> {
-    return this.#parts.line.isAlive(name);
+  isAlive(name: string, certainty?: 'certain'): Promise<boolean> {
+    return this.#parts.line.isAlive(name, certainty);
   }
 
   async offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]> {

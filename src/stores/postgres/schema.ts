@@ -2,8 +2,8 @@
  * The tables, as a list of forward migrations; an entry, once released, never changes. In it, SCHEMA stands for the
  * schema, where it must be named because no search path leads there: in functions.
  *
- * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare. `lease_until`, and
- * `alone`, which at most one row has, live in their columns alone. `job` names the job of pg-boss that leads a worker to a task which nobody
+ * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare. `lease_until`,
+ * `answering`, and `alone`, which at most one row has, live in their columns alone. `job` names the job of pg-boss that leads a worker to a task which nobody
  * holds; `deserted` says that the holder was found dead though its lease still runs. `commits` has one row for each
  * commit of each task: what happened and what its journal gained. `commits.xact` is the transaction that wrote it:
  * numbers of rows say nothing about the order of commits, and with a snapshot it says exactly what is new.
@@ -11,6 +11,7 @@
  */
 import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
 import { auditTables } from './audit.ts';
+import { callColumns } from './calls.ts';
 import { dispatchColumns } from './dispatch-schema.ts';
 import { unhurried } from './driver.ts';
 import { encryptionTables } from './encryption.ts';
@@ -110,6 +111,7 @@ const migrations: readonly string[] = [
   surveyColumns,
   dispatchColumns,
   historyTables,
+  callColumns,
 ];
 
 /** The oldest that has all we use, and that pg-boss runs on. */

@@ -24,7 +24,6 @@ import {
   columnsWith,
   conditionOf,
   firstEnd,
-  isOfPublishedTree,
   isUnknown,
   passedColumns,
 } from '../values/survey-sql.ts';
@@ -76,8 +75,7 @@ export class PostgresSurveySource implements SurveySource {
     const values = new Values(before, limit);
     const where = whereOf(lane, values);
     const bind = (value: string | number) => values.bindName(value);
-    const columns =
-      lane.of === 'asking' ? askingColumns(wanted, bind, this.#tasks) : passedColumns(wanted, bind);
+    const columns = lane.of === 'asking' ? askingColumns(wanted, bind) : passedColumns(wanted, bind);
     const rows = await this.#ask<Row & { passed: number }>(
       `select * from (
         select p.*, count(*) over () as passed,
@@ -161,7 +159,7 @@ export class PostgresSurveySource implements SurveySource {
     const values = new Values();
     const rows = await this.#ask<{ tool: string; count: number }>(
       `select tool, count(*) as count from ${this.#tasks}
-      where waiting and ${isOfPublishedTree(this.#tasks)} ${ownedBy(owner, values)} group by tool`,
+      where waiting and parent_id is not null ${ownedBy(owner, values)} group by tool`,
       values,
     );
     return rows.map(({ tool, count }) => ({ tool: named(tool), standing: codeOf('waiting'), count }));

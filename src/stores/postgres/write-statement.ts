@@ -25,6 +25,7 @@ const place = {
   ordinal: 'integer',
   created_at: 'double precision',
   idempotency_key: 'names',
+  answering: 'names',
 } as const satisfies Columns;
 
 /** What every commit of a task may change. `journals` is by how much that grows. */
@@ -41,6 +42,7 @@ const state = {
   unpublished: 'boolean',
   waiting: 'boolean',
   standing: 'integer',
+  join_key: 'names',
   body: 'texts',
   journals: 'integer',
 } as const satisfies Columns;

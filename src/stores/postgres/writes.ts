@@ -5,7 +5,7 @@
 import type { AuditEntry } from '../../engine/audit.ts';
 import type { Change, TaskWrite } from '../../engine/change.ts';
 import type { CommitNotice } from '../../engine/store.ts';
-import type { DoneTask, Task, TaskId } from '../../model/task.ts';
+import { answeringOf, type DoneTask, joinKeyOf, type Task, type TaskId } from '../../model/task.ts';
 import { bodyOf } from '../values/body.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
 import { auditRow } from './audit.ts';
@@ -211,6 +211,7 @@ export class Writes {
     const { body, large } = bodyOf(task);
     const { owner, tool, idempotency } = task;
     const stored = this.#cells.write(body, 'tasks.body', task.id);
+    const answering = answeringOf(task);
     const row = {
       seq: before?.seq ?? null,
       xmin: before?.xmin ?? null,
@@ -229,12 +230,14 @@ export class Writes {
       job: this.#jobOf(task, before, now),
       deadline_at: live?.deadlineAt ?? null,
       purge_at: task.phase === 'done' ? task.purgeAt : null,
-      ended_at: isKeptRoot(task) ? task.finishedAt : null,
+      ended_at: isEndedRoot(task) ? task.finishedAt : null,
       unpublished: task.unpublished ? true : null,
       waiting: task.phase === 'waiting' ? true : null,
       standing: standingCodeOf(task),
+      join_key: joinKeyOf(task),
       created_at: task.createdAt,
       idempotency_key: idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null,
+      answering: answering === null ? null : name(answering),
       body: stored,
       journals: this.#journals.get(task.id) ?? 0,
     };
@@ -261,9 +264,8 @@ export class Writes {
   }
 }
 
-/** One that others know of, and that has ended. */
-function isKeptRoot(task: Task): task is DoneTask {
-  return task.phase === 'done' && task.parentId === undefined && !task.unpublished;
+function isEndedRoot(task: Task): task is DoneTask {
+  return task.phase === 'done' && task.parentId === undefined;
 }
 
 function sum<T>(some: readonly T[], of: (one: T) => number): number {

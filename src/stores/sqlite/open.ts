@@ -8,6 +8,7 @@ import { pause, runtime } from '../../model/runtime.ts';
 import { unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import { SqliteAudit } from './audit.ts';
+import { sqliteCalls } from './calls.ts';
 import { plainCells } from './cells.ts';
 import {
   type Connection,
@@ -183,6 +184,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     queue,
     secrets: sqliteSecrets(db, commands, cells),
     sessions: sqliteSessions(db, commands, cells, place),
+    calls: sqliteCalls(db, commands, place),
     audit,
     survey,
     close: () => store.close(),

@@ -10,7 +10,14 @@ import type {
 } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
-import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
+import {
+  answeringOf,
+  type DoneTask,
+  joinKeyOf,
+  type Owner,
+  type Task,
+  type TaskId,
+} from '../../model/task.ts';
 import { bodyOf, hasResultApart, type ResultApart } from '../values/body.ts';
 import { Damaged, DamagedRecord, damageOf, readingTask } from '../values/damaged.ts';
 import { InvalidCursor } from '../values/invalid-cursor.ts';
@@ -303,10 +310,11 @@ export class Rows {
       live?.wakeAt ?? null,
       live?.deadlineAt ?? null,
       task.phase === 'done' ? task.purgeAt : null,
-      isKeptRoot(task) ? task.finishedAt : null,
+      isEndedRoot(task) ? task.finishedAt : null,
       task.unpublished ? 1 : null,
       task.phase === 'waiting' ? 1 : null,
       standingCodeOf(task),
+      joinKeyOf(task),
       body,
       journal ? 1 : 0,
     ] as const;
@@ -315,6 +323,7 @@ export class Rows {
       this.#sql.update.run(task.epoch, live?.holder?.name ?? null, ...state, seq);
     } else {
       const place = [
+        answeringOf(task),
         task.id,
         task.owner,
         task.tool,
@@ -355,9 +364,8 @@ export class Rows {
   }
 }
 
-/** One that others know of, and that has ended. */
-function isKeptRoot(task: Task): task is DoneTask {
-  return task.phase === 'done' && task.parentId === undefined && !task.unpublished;
+function isEndedRoot(task: Task): task is DoneTask {
+  return task.phase === 'done' && task.parentId === undefined;
 }
 
 /** An index of which a page was overwritten with another may lead anywhere; nobody may be shown the tasks of others. */

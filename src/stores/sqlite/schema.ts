@@ -1,8 +1,8 @@
 /**
  * The tables, as a list of forward migrations; an entry, once released, never changes.
  *
- * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare. `lease_until`, and `alone`,
- * which at most one row has, live in their columns alone. `commits` has one row for each commit of each task: what
+ * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare. `lease_until`,
+ * `answering`, and `alone`, which at most one row has, live in their columns alone. `commits` has one row for each commit of each task: what
  * happened (the feed that subscribers read) and what its journal gained. Rowid tables throughout: a primary key
  * on random ids reads several times slower. `ended_at` is that of published roots alone. In an encrypted file `body`,
  * `events`, `journal`, `value`, `opening` and `said` are blobs, and `idempotency_key` is a hash (`vault.ts`).
@@ -15,6 +15,7 @@ import { StoreCorrupt, StoreTooNew } from '../../engine/store-errors.ts';
 import { runtime } from '../../model/runtime.ts';
 import { Damaged } from '../values/damaged.ts';
 import { auditTables } from './audit.ts';
+import { callColumns } from './calls.ts';
 import { dispatchColumns } from './dispatch-schema.ts';
 import type { Connection } from './driver.ts';
 import { encryptionTables } from './encryption.ts';
@@ -119,6 +120,7 @@ const migrations: readonly string[] = [
     (select count(*) from commits where commits.task = tasks.seq and commits.journal is not null);
   create index tasks_asking on tasks (root_id) where waiting is not null and root_id is not null;
   `,
+  callColumns,
 ];
 
 /** How many migrations were applied. Refuses what is not ours to touch, and writes nothing. */

@@ -9,6 +9,7 @@ import { ManualClock } from '../../testing/manual-clock.ts';
 import { create, end } from '../../testing/store-commands.ts';
 import type { Place } from '../../testing/suite.ts';
 import { testAudit } from '../../testing/test-audit.ts';
+import { testCalls } from '../../testing/test-calls.ts';
 import { testQueue } from '../../testing/test-queue.ts';
 import { testSecrets } from '../../testing/test-secrets.ts';
 import { testSessions } from '../../testing/test-sessions.ts';
@@ -35,6 +36,8 @@ describe('the secrets in a SQLite file', () => testSecrets({ test, place: file }
 describe('the secrets in memory', () => testSecrets({ test, place: memory, notShared }));
 describe('the sessions in a SQLite file', () => testSessions({ test, place: file }));
 describe('the sessions in memory', () => testSessions({ test, place: memory, notShared }));
+describe('the plain calls in a SQLite file', () => testCalls({ test, place: file }));
+describe('the plain calls in memory', () => testCalls({ test, place: memory, notShared }));
 describe('the audit log in a SQLite file', () => testAudit({ test, place: file }));
 describe('the audit log in memory', () => testAudit({ test, place: memory, notShared }));
 describe('the queue in a SQLite file', () => testQueue({ test, place: file }));

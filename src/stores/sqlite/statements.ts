@@ -67,12 +67,12 @@ export function prepare(db: Connection, { areBound }: Cells) {
       from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit +?`),
     insert: db.prepare(`
       insert into tasks (epoch, holder, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, ended_at, unpublished,
-        waiting, standing, body, journals, id, owner, tool, tool_version, parent_id, root_id, ordinal, created_at, idempotency_key)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+        waiting, standing, join_key, body, journals, answering, id, owner, tool, tool_version, parent_id, root_id, ordinal, created_at, idempotency_key)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     update: db.prepare(`
       update tasks set alone = iif(epoch = ? and ? is not null, alone, null),
         epoch = ?, holder = ?, lease_until = ?, lease_ms = ?, ready = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
-        ended_at = ?, unpublished = ?, waiting = ?, standing = ?, body = ?, journals = journals + ?
+        ended_at = ?, unpublished = ?, waiting = ?, standing = ?, join_key = ?, body = ?, journals = journals + ?
       where seq = ?`),
     remove: db.prepare('delete from tasks where seq = ?'),
     commit: db.prepare(

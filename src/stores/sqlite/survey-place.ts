@@ -15,7 +15,7 @@ export function columnsFor(
     values.push(value);
     return '?';
   };
-  const sql = lane?.of === 'asking' ? askingColumns(wanted, bind, 'tasks') : passedColumns(wanted, bind);
+  const sql = lane?.of === 'asking' ? askingColumns(wanted, bind) : passedColumns(wanted, bind);
   return { sql, values };
 }
 

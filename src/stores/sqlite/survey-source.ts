@@ -19,7 +19,7 @@ import {
   type SurveySource,
   type Wanted,
 } from '../values/survey-source.ts';
-import { columnsWith, conditionOf, firstEnd, isOfPublishedTree, isUnknown } from '../values/survey-sql.ts';
+import { columnsWith, conditionOf, firstEnd, isUnknown } from '../values/survey-sql.ts';
 import { classOf, kindOf } from '../values/tally.ts';
 import type { Cells, Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
@@ -167,7 +167,7 @@ export class SqliteSurveySource implements SurveySource {
     if (await this.hasUnknown()) {
       for (const seq of (await this.live([unknown], owner)) ?? []) {
         const task = this.#found('seq', seq)?.read();
-        if (task && !isDamaged(task) && !task.unpublished) add(task.tool, codeOf(standingOf(task)), 1);
+        if (task && !isDamaged(task)) add(task.tool, codeOf(standingOf(task)), 1);
       }
     }
     return [...groups.values()];
@@ -176,7 +176,7 @@ export class SqliteSurveySource implements SurveySource {
   async askingGroups(owner: Owner | undefined): Promise<readonly LiveGroup[]> {
     const counts = new Map<string, number>();
     const some = this.#prepared(`
-      select seq, owner, tool, ${isOfPublishedTree('tasks')} as asking from tasks indexed by tasks_waiting
+      select seq, owner, tool, parent_id is not null as asking from tasks indexed by tasks_waiting
       where waiting = 1 and seq > ? order by seq limit ${this.#pace.rows}`);
     for (let after: number | undefined = 0; after !== undefined; ) {
       await this.turn();

@@ -1,7 +1,7 @@
 /**
  * Standings as small integers in a column of tasks, so that SQL can find and count them; what they say is the body's.
- * Zero is not known: the row was written before there was such a column. What surveys do not see, subtasks and calls
- * that were never published, has a code of its own, so that an index of live tasks need not name these columns.
+ * Zero is not known: the row was written before there was such a column. Subtasks, which surveys do not see, have a
+ * code of their own, so that an index of live tasks need not name their column.
  */
 import { type Standing, standingOf, standings } from '../../model/standing.ts';
 import type { Task } from '../../model/task.ts';
@@ -14,7 +14,7 @@ export function codeOf(standing: Standing): number {
 }
 
 export function standingCodeOf(task: Task): number {
-  return task.parentId === undefined && !task.unpublished ? codeOf(standingOf(task)) : hidden;
+  return task.parentId === undefined ? codeOf(standingOf(task)) : hidden;
 }
 
 /** None of a code that says nothing. */

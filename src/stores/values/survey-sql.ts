@@ -6,7 +6,7 @@ import type { Wanted } from './survey-source.ts';
 /** Rows of which only the body tells how they stand: older than the column, or written by an older Holdfast since. */
 export const isUnknown = `(standing = 0
   or (standing < 4 and ended_at is not null)
-  or (standing = 8 and parent_id is null and unpublished is null))`;
+  or (standing = 8 and parent_id is null))`;
 
 /** Adds a value to those of a statement, and gives what stands for it. */
 export type Bind = (value: string | number) => string;
@@ -29,29 +29,23 @@ export function conditionOf({ owner, tool, standings, since, until }: SurveyFilt
 export function passedColumns({ filter, bodies }: Wanted, bind: Bind): string {
   const fitting = bodies ? conditionOf(filter, bind) : 'false';
   const isTold = `${isUnknown} or created_at is null or (${fitting})`;
-  return columnsWith(`case when parent_id is null and unpublished is null and (${isTold}) then body end`);
+  return columnsWith(`case when parent_id is null and (${isTold}) then body end`);
 }
 
 /**
  * The same among tasks with an open question, where surveys see subtasks and roots are those that they do not: roots
  * are in other lanes. Their standing has no code of its own, and needs none here.
  */
-export function askingColumns({ filter, bodies }: Wanted, bind: Bind, table: string): string {
+export function askingColumns({ filter, bodies }: Wanted, bind: Bind): string {
   const { standings: _, ...others } = filter;
   const isTold = `created_at is null or (${bodies ? conditionOf(others, bind) : 'false'})`;
   return `seq, id, owner, tool, ${codeOf('waiting')} as standing, created_at, lease_until,
-    not (${isOfPublishedTree(table)}) as hidden, case when parent_id is not null and (${isTold}) then body end as body`;
-}
-
-/** Of a subtask only its root knows. Asked as a value, it is looked up by its id, however many roots there are. */
-export function isOfPublishedTree(table: string): string {
-  return `parent_id is not null
-    and (select root.unpublished from ${table} as root where root.id = tasks.root_id) is null`;
+    parent_id is null as hidden, case when parent_id is not null and (${isTold}) then body end as body`;
 }
 
 export function columnsWith(body: string): string {
   return `seq, id, owner, tool, case when ${isUnknown} then ${unknown} else standing end as standing, created_at,
-    lease_until, parent_id is not null or unpublished is not null as hidden, ${body} as body`;
+    lease_until, parent_id is not null as hidden, ${body} as body`;
 }
 
 /** By how much clocks of different machines may differ: tasks are numbered nearly in the order of their making. */

@@ -166,7 +166,7 @@ export class Surveyor implements Survey {
     if (!found) return undefined;
     const isRoot = isDamaged(found) || found.parentId === undefined;
     const root = isRoot ? found : await this.#source.find(found.rootId);
-    if (!root || (!isDamaged(root) && root.unpublished)) return undefined;
+    if (!root) return undefined;
     const statusMessage = () => (isDamaged(found) ? undefined : found.statusMessage);
     const row = { ...found, standing: unknown, read: () => found, statusMessage };
     return fits(query, row) ? [slimTask(found)] : [];

@@ -165,6 +165,12 @@ test.for([3, 8, 24])('a live story fits into %i rows', (rows) => {
   expect(drawLive(killed, look, rows).length).toBeLessThanOrEqual(rows);
 });
 
+test('a plain call is marked as one, in a list and by itself', () => {
+  const task = summary({ plainCall: true });
+  expect(drawList([task], look).join('\n')).toContain('plain call');
+  expect(drawStory(story({ task }), look).join('\n')).toContain('a plain call of tools/call');
+});
+
 test('what a task says cannot steer the terminal', () => {
   const nasty = '\x1b[2Jgone\r\nand\u202eback';
   const text = [

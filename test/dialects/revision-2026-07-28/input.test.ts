@@ -89,7 +89,7 @@ test('a question that the client cannot answer throws into the handler, which go
 });
 
 test('S2322-16: a handler that finds no other way ends with the capability that was missing', async () => {
-  const { url, peer } = await served();
+  const { url, peer } = await served({ plainClients: 'wait' });
   const mute = new Peer(url, { extensions: withTasks.extensions });
   const failed = await peer.until(await mute.start('ask_name'), 'failed');
   const missing = { code: -32021, data: { requiredCapabilities: { elicitation: { form: {} } } } };

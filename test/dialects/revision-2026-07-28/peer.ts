@@ -1,6 +1,5 @@
 /** A client of 2026-07-28 that sends exactly what it is told, and a server to send it to. */
 
-import type { TasksOptions } from 'holdfast';
 import { serveFixture } from '../../kit/serve.ts';
 import { extension, type Message } from '../../kit/wire.ts';
 import { messagesOf, RawClient } from '../../serving/raw-client.ts';
@@ -32,7 +31,7 @@ export class Peer extends RawClient {
 }
 
 /** The fixture server until the end of the test, a client that takes tasks and answers questions, and a plain one. */
-export async function served(options: Partial<TasksOptions> = {}) {
+export async function served(options: Parameters<typeof serveFixture>[0] = {}) {
   const server = await serveFixture(options);
   const { url } = server;
   return { ...server, peer: new Peer(url, withTasks), plain: new Peer(url, withoutTasks) };

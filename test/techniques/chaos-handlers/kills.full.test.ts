@@ -12,6 +12,8 @@ import type { Task } from '../../../src/index.ts';
 import { seedOfThisRun } from '../chaos/random.ts';
 
 const seed = seedOfThisRun();
+/** The machine may be busy: times are judged accordingly. */
+const slowness = 12;
 const root = mkdtempSync(join(tmpdir(), 'holdfast-kills-'));
 const folder = mkdtempSync(join(root, 'steps-'));
 let judged: Judged;
@@ -19,7 +21,7 @@ let isSoundRun = false;
 
 beforeAll(async () => {
   console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
-  judged = await unleash({ file: join(root, 'tasks.db'), folder, seed, kills: 20, slowness: 12 });
+  judged = await unleash({ file: join(root, 'tasks.db'), folder, seed, kills: 20, slowness });
   console.log(judged.report);
   isSoundRun = isSound(judged.report);
 }, 600_000);
@@ -166,7 +168,7 @@ describe('the check complains of', () => {
   });
 
   test('nothing, when nothing is wrong', () => {
-    expect(problems({})).toEqual([]);
+    expect(problems({}, slowness)).toEqual([]);
   });
 });
 
@@ -181,11 +183,14 @@ function aVoyage(): { readonly id: string; readonly lines: readonly StepLine[]; 
 }
 
 /** What the judge says when he is shown something else than what was found. */
-function problems(instead: {
-  readonly lines?: readonly [string, readonly StepLine[]];
-  readonly task?: readonly [string, object | undefined];
-  readonly case?: Partial<Case>;
-}): string[] {
+function problems(
+  instead: {
+    readonly lines?: readonly [string, readonly StepLine[]];
+    readonly task?: readonly [string, object | undefined];
+    readonly case?: Partial<Case>;
+  },
+  slower = 1,
+): string[] {
   const found = judged.evidence;
   const lines = new Map(found.evidence.lines);
   if (instead.lines) lines.set(...instead.lines);
@@ -202,5 +207,5 @@ function problems(instead: {
     snapshot: { ...found.snapshot, rows, tasks },
     ...instead.case,
   };
-  return judge(shown).problems.map(told);
+  return judge(shown, slower).problems.map(told);
 }

@@ -50,7 +50,7 @@ function columnProblems(row: TaskRow, task: Task): string[] {
     wake_at: live?.wakeAt ?? null,
     deadline_at: live?.deadlineAt ?? null,
     purge_at: task.phase === 'done' ? task.purgeAt : null,
-    ended_at: task.phase === 'done' && !task.parentId && !task.unpublished ? task.finishedAt : null,
+    ended_at: task.phase === 'done' && !task.parentId ? task.finishedAt : null,
     idempotency_key: task.idempotency?.key ?? null,
   };
   const problems = Object.entries(expected)

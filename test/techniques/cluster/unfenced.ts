@@ -8,7 +8,7 @@ import type { Reach, Store } from '../../../src/engine/store.ts';
 import type { Database, Holder, Task } from '../../../src/index.ts';
 
 function withoutFencing(database: Database): Database {
-  const { store, queue, secrets, sessions, audit, survey } = database;
+  const { store, queue, secrets, sessions, calls, audit, survey } = database;
   const claims = new Map<string, { readonly epoch: number; readonly holder: Holder }>();
   const remember = (change: Change): Change => {
     const { task } = change;
@@ -38,6 +38,7 @@ function withoutFencing(database: Database): Database {
     queue: instead(queue, { renew: async () => [] }),
     secrets,
     sessions,
+    calls,
     audit,
     survey,
     close: () => database.close(),

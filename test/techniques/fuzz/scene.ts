@@ -26,7 +26,7 @@ export async function openScene() {
   const mistakes = new Mistakes();
   const onError = (error: Error) => mistakes.notice(error);
   const options = { port: 0, onError, largestBody, stopOn: [], grace: '1s' } as const;
-  const server = await serveHttp(tasks, fixtureFactory(tasks), options);
+  const server = await serveHttp(tasks, fixtureFactory(tasks, { plainClients: 'wait' }), options);
   const shooter = shooterAt(Number(new URL(server.url).port));
   const stage = await setStage(askOver(shooter));
   const { staged } = stage;

@@ -56,9 +56,12 @@ export async function sessionFront(
     const reply = (id: string) =>
       void talk.tell({ id, result: answer ?? { action: 'decline' } }).catch(() => {});
     let mayReply = answer !== undefined;
+    // A question that was answered badly is asked again, under another id.
+    let latest = '';
     // Whichever stream it is put on: that of the request, or the one that belongs to none.
     const hear = (message: Loose) => {
       if (!isQuestionOf(message, taskId)) return;
+      latest = message.id;
       put.resolve(message.id);
       if (mayReply) reply(message.id);
     };
@@ -70,7 +73,7 @@ export async function sessionFront(
     const question = await Promise.race([put.promise, outcome]);
     const withdraw = async () => {
       mayReply = true;
-      reply(question);
+      reply(latest);
       await outcome;
     };
     return { question, withdraw, outcome };

@@ -24,9 +24,12 @@ export function shooterAt(port: number, always: readonly Header[] = []) {
     const options = { host: '127.0.0.1', port, agent, method, path, headers, timeout: patienceMs };
     const req = request(options, (res) => received(res).then(resolve, () => resolve({ kind: 'closed' })));
     req.on('timeout', () => req.destroy(new Error('no answer')));
-    req.on('error', (error: NodeJS.ErrnoException) =>
-      error.code === undefined ? reject(error) : resolve({ kind: 'closed' }),
-    );
+    req.on('error', (error: NodeJS.ErrnoException) => {
+      // The server closed an idle connection at the very moment when it was used again.
+      if (req.reusedSocket && error.code === 'ECONNRESET') resolve(send(draft));
+      else if (error.code === undefined) reject(error);
+      else resolve({ kind: 'closed' });
+    });
     req.end(body);
     return promise;
   }

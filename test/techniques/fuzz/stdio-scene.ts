@@ -34,7 +34,7 @@ export class StdioScene extends PipeTalk implements Front, AsyncDisposable {
   }
 
   static async open(): Promise<StdioScene> {
-    const command = sources('--import', watcher, fixture, '--stdio', '--store', 'memory:');
+    const command = sources('--import', watcher, fixture, '--stdio', '--wait', '--store', 'memory:');
     const scene = new StdioScene(new Program(command));
     scene.#stage = await setStage((method, params) => scene.ask(method, params));
     const { staged } = scene.#stage;

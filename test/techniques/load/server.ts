@@ -81,7 +81,11 @@ const tasks = createTasks({
     longestRetention: '2s',
   }),
 });
-const toolsOfCallers = fixtureFactory(tasks, { conformance: isUnderFire });
+const toolsOfCallers = fixtureFactory(tasks, {
+  conformance: isUnderFire,
+  // A call that should be refused for want of a capability would be handed over.
+  ...(isUnderFire && { plainClients: 'wait' }),
+});
 const worker = await tasks.work({ concurrency });
 const requests = await tasks.requests();
 const served = face === 'http' ? await overHttp() : overStdio();

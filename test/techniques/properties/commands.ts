@@ -88,6 +88,7 @@ const isSometimesDone = (task: Task, { n }: Given) => n % 4 === 0 && isDone(task
 const isWaiting = ({ phase }: Task) => phase === 'waiting';
 const isAwake = (task: Task) => task.phase !== 'done' && task.wakeAt !== null && !task.holder;
 const isUnpublished = (task: Task) => task.unpublished !== undefined && isAlive(task);
+const isHandedOver = (task: Task) => task.handedOver !== undefined && isAlive(task);
 const isUnpublishedAndDone = (task: Task) => task.unpublished !== undefined && isDone(task);
 const hasSubtasks = (task: Task) => task.childCount > 0 && isAlive(task);
 
@@ -144,7 +145,13 @@ function create({ n, m, now, holder, fresh: id }: Given): Decision {
       n % 2 === 0
         ? { from: 'finish', ms: n % 7 === 0 ? null : n % 60_000 }
         : { from: 'creation', ms: n % 90_000, floorMs: 60_000 },
-    ...(n % 5 === 0 && { unpublished: { servedBy: holder, until: now + (n % 20_000) } }),
+    ...(n % 5 === 0 && {
+      unpublished: {
+        servedBy: holder,
+        until: now + (n % 20_000),
+        ...(n % 2 === 0 && { join: { key: `k${n % 3}`, session: null, call: `${n}` } }),
+      },
+    }),
     ...(key !== undefined && { idempotency: { key, argumentsDigest: String(n % 2) } }),
   });
   const claimant = n % 4 === 0 ? { name: holder, leaseMs } : undefined;
@@ -227,6 +234,9 @@ const kinds: Readonly<Record<string, Kind>> = {
     rules.keepForRequest(task, { servedBy: holder, until: now + (n % 60_000) }, now),
   ),
   publish: onTask(2, 'task', isUnpublished, (task, { now }) => rules.publish(task, now)),
+  'confirm the hand-over': onTask(2, 'task', isHandedOver, (task, { now }) =>
+    rules.confirmHandOver(task, now),
+  ),
   discard: onTask(2, 'family', isUnpublishedAndDone, (family, { now }) => rules.discard(family, now)),
   deliver: onTask(6, 'task', isWaiting, (task, { m, now, holder }) => {
     const delivery = { by: m % 7 === 0 ? 'someone' : holder, stream: `s${m % 3}`, until: now + (m % 9_000) };

@@ -45,7 +45,7 @@ export async function driveRandomly(
 /** Every event must have happened and every rule have refused, or the commands are too tame to prove anything. */
 export const everything = [
   'created claimed rested recorded reported asked answered withdrawn childStarted childDone parked released',
-  'held finished removed awaited published delivering undelivered stuck isolated completed',
+  'held finished removed awaited published handedOver delivering undelivered stuck isolated completed',
   'AlreadyPublished BadAnswer BeingDelivered ClaimLost DeadlineNotReached IdempotencyKeyReused NotARoot',
   'NotClaimable StillAlive StillRetained TaskExists TaskIsDone TaskIsEnding TaskMoved TaskNotFound',
 ].flatMap((names) => names.split(' '));

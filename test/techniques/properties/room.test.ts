@@ -64,7 +64,7 @@ async function holds(options: SqliteOptions, plans: readonly Plan[]): Promise<vo
     else await store.update('family', id, (family) => rules.purge(family, now));
   }
   const mayGo = trees
-    .filter(([root]) => root!.phase === 'done' && root!.finishedAt <= endedBy && !root!.unpublished)
+    .filter(([root]) => root!.phase === 'done' && root!.finishedAt <= endedBy)
     .map(([root]) => root!.id);
   const wasTooLarge = (await store.size()) > largestStore;
 

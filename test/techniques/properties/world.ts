@@ -91,7 +91,7 @@ export class World {
     };
     await due('deadline', now, (task) => task.phase !== 'done' && (task.deadlineAt ?? Infinity) <= now);
     await due('purge', now, (task) => task.phase === 'done' && (task.purgeAt ?? Infinity) <= now);
-    const isEnded = (task: Task) => task.phase === 'done' && !task.parentId && !task.unpublished;
+    const isEnded = (task: Task) => task.phase === 'done' && !task.parentId;
     await due('oldest', Number.MAX_SAFE_INTEGER, isEnded);
     await this.#everythingHeard();
   }

@@ -45,7 +45,11 @@ export const tasksExtension: Dialect = {
 
   inputRequired(questions, requestState) {
     const wire = [...questions].map(([key, request]) => [key, toInputRequest(request) as unknown as Json]);
-    return { resultType: 'input_required', inputRequests: Object.fromEntries(wire), requestState };
+    return {
+      resultType: 'input_required',
+      inputRequests: Object.fromEntries(wire),
+      ...(requestState !== undefined && { requestState }),
+    };
   },
 
   fault(error): WireFault {

@@ -4,15 +4,15 @@
  */
 import type { JsonObject } from '../../../model/json.ts';
 import type { Tree } from '../../collapse.ts';
-import type { Dialect } from '../../dialect.ts';
+import type { Dialect, Sender } from '../../dialect.ts';
 import { CallFailed } from '../../errors.ts';
 import { tasksExtension } from '../2026-07-28/dialect.ts';
 import type { PlainToolNames } from './names.ts';
 import { standingOf, standingResult } from './standing.ts';
 
-/** `within` is the dialect of the connection that the tools are called on. */
-export function plainTools(names: PlainToolNames, within: Dialect): Dialect {
-  const shown = (tree: Tree, now: number) => standingResult(standingOf(tree, names, now), names);
+/** `within` is the dialect of the connection that the tools are called on, `answers` what its client can be asked. */
+export function plainTools(names: PlainToolNames, within: Dialect, answers: Sender['answers']): Dialect {
+  const shown = (tree: Tree, now: number) => standingResult(standingOf(tree, names, now, answers), names);
   return {
     ...within,
     methods: tasksExtension.methods,
@@ -22,12 +22,7 @@ export function plainTools(names: PlainToolNames, within: Dialect): Dialect {
     related: (_tree, meta = {}) => meta,
     news: () => undefined,
     admits: () => true,
-    created: (tree, now) =>
-      standingResult(
-        standingOf(tree, names, now),
-        names,
-        'This takes longer, and goes on in the background.',
-      ),
+    created: (tree, now) => standingResult(standingOf(tree, names, now, answers), names, true),
     shown,
     listed: shown,
     acknowledged: shown,
@@ -42,7 +37,7 @@ export function ending(tree: Tree, names: PlainToolNames, now: number): JsonObje
   if (outcome.kind === 'result') return toolResult(outcome.value as JsonObject, root.origin.method);
   if (outcome.kind === 'failure') throw new CallFailed(outcome);
   // Of a call that was cancelled or lost nobody would read the answer; of its task somebody does.
-  return { ...standingResult(standingOf(tree, names, now), names), isError: true };
+  return { ...standingResult(standingOf(tree, names, now, []), names), isError: true };
 }
 
 /** Whoever has the id of a resource or prompt reads it all the same. */

@@ -1,6 +1,6 @@
 /**
- * Task → words and structured content that a model can act on: what the work is, how it stands, and which tool to call
- * next with which arguments. The text repeats everything, because many hosts show their model nothing else.
+ * A task as text and structured content that a model can act on: the tool, the status, and which tool to call next with
+ * which arguments. The text repeats everything, because many hosts show their model nothing else.
  */
 import type { InputRequest } from '../../../model/input.ts';
 import type { JsonObject } from '../../../model/json.ts';
@@ -18,8 +18,10 @@ export type Standing = {
   readonly statusMessage?: string;
   readonly progress?: Progress;
   readonly createdAt: string;
+  /** Until when open questions can be answered. */
+  readonly waitsUntil?: string;
   readonly questions?: readonly ShownQuestion[];
-  /** What to call; absent if nothing is left to be read. */
+  /** What to call; absent if there is nothing left to read. */
   readonly next?: { readonly tool: string; readonly arguments: JsonObject };
 };
 
@@ -32,16 +34,30 @@ export type ShownQuestion = {
   readonly url?: string;
   /** Of sampling: the messages and whatever else a model is to be given. */
   readonly params?: JsonObject;
-  /** What an answer looks like; absent if only a person may answer. */
+  /** The form of an answer by the model. Absent if a person answers. */
   readonly answer?: JsonObject;
+  /** The client asks its user while the wait tool is being called. */
+  readonly client?: true;
+  /** Only a person may answer. */
   readonly person?: true;
 };
 
-export function standingOf(tree: Tree, names: PlainToolNames, now: number): Standing {
+/** `answers` are the kinds of questions that the client can be asked. */
+export function standingOf(
+  tree: Tree,
+  names: PlainToolNames,
+  now: number,
+  answers: readonly InputRequest['kind'][],
+): Standing {
   const { root } = tree;
   const { status, statusMessage, createdAt } = toTask(tree, now);
   const { progress } = root;
-  const questions = root.phase === 'done' ? [] : questionsOf(tree).map(shownQuestion);
+  const open = root.phase === 'done' ? [] : questionsOf(tree);
+  const questions = open.map((question) => {
+    const shown = shownQuestion(question);
+    const { answer: _, ...rest } = shown;
+    return answers.includes(shown.kind) ? { ...rest, client: true as const } : shown;
+  });
   return {
     taskId: root.id,
     tool: root.tool,
@@ -49,6 +65,7 @@ export function standingOf(tree: Tree, names: PlainToolNames, now: number): Stan
     ...(statusMessage !== undefined && { statusMessage }),
     ...(progress && root.phase !== 'done' && { progress }),
     createdAt,
+    ...(questions.length > 0 && root.deadlineAt !== null && { waitsUntil: iso(root.deadlineAt) }),
     ...(questions.length > 0 && { questions }),
     ...nextOf(root, questions, names),
   };
@@ -63,9 +80,14 @@ function nextOf(
   const hasPayload =
     root.phase !== 'done' || root.outcome.kind === 'result' || root.outcome.kind === 'failure';
   if (!hasPayload) return {};
-  const answers = Object.fromEntries(questions.flatMap(({ key, answer }) => (answer ? [[key, answer]] : [])));
-  if (Object.keys(answers).length === 0) return { next: { tool: names.wait, arguments: { taskId } } };
-  return { next: { tool: names.answer, arguments: { taskId, answers } } };
+  const isForModel = questions.some(({ answer }) => answer);
+  // No answer is suggested: a model might send it as it is.
+  if (isForModel) return { next: { tool: names.answer, arguments: { taskId, answers: {} } } };
+  return { next: { tool: names.wait, arguments: { taskId } } };
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
 }
 
 function shownQuestion({ key, request }: CollapsedQuestion): ShownQuestion {
@@ -91,7 +113,7 @@ function shownQuestion({ key, request }: CollapsedQuestion): ShownQuestion {
       return {
         key,
         kind,
-        message: 'The tool asks a language model.',
+        message: 'The tool needs an answer from a language model.',
         params: request.params,
         answer: { role: 'assistant', content: { type: 'text', text: '' }, model: '' },
       };
@@ -99,16 +121,16 @@ function shownQuestion({ key, request }: CollapsedQuestion): ShownQuestion {
       return {
         key,
         kind,
-        message: 'The tool asks for the folders that it may work in.',
+        message: 'The tool needs to know which folders it may work in.',
         answer: { roots: [] },
       };
   }
 }
 
-/** A tool result that tells how a task stands. */
-export function standingResult(standing: Standing, names: PlainToolNames, opening?: string): JsonObject {
+/** A tool result with the status of a task. */
+export function standingResult(standing: Standing, names: PlainToolNames, isFirst = false): JsonObject {
   const lines = [
-    ...(opening === undefined ? [] : [opening]),
+    ...(isFirst ? [openings[standing.status] ?? ''] : []).filter((line) => line !== ''),
     ...statusLines(standing),
     ...nextLines(standing, names),
   ];
@@ -119,12 +141,20 @@ export function standingResult(standing: Standing, names: PlainToolNames, openin
   };
 }
 
-function statusLines({ taskId, tool, status, statusMessage, progress, questions = [] }: Standing): string[] {
+/** What the answer to the original call begins with. */
+const openings: Partial<Record<Standing['status'], string>> = {
+  working: 'The tool is still running. It continues in the background as a task.',
+  input_required: 'The tool needs an answer before it can continue. It waits in the background as a task.',
+};
+
+function statusLines(standing: Standing): string[] {
+  const { taskId, tool, status, statusMessage, progress, questions = [], waitsUntil } = standing;
   return [
     `Task ${taskId} (${tool}): ${status}.`,
     ...(statusMessage === undefined ? [] : [`Message: ${statusMessage}`]),
     ...(progress ? [`Progress: ${progressLine(progress)}`] : []),
     ...questions.flatMap(questionLines),
+    ...(waitsUntil === undefined ? [] : [`The task waits for the answer until ${waitsUntil}.`]),
   ];
 }
 
@@ -133,51 +163,46 @@ function progressLine({ done, total, message }: Progress): string {
   return message === undefined ? far : `${far}, ${message}`;
 }
 
-function questionLines({ key, kind, message, schema, url, params, person }: ShownQuestion): string[] {
+function questionLines({ key, kind, message, schema, url, params, client, person }: ShownQuestion): string[] {
   const asked = `Question "${key}": ${message}`;
+  if (client) return [asked, '  The user is asked by their client while you wait. You need not answer it.'];
   if (person && url !== undefined)
-    return [`${asked} ${url}`, '  Only a person may settle it there. Tell the user.'];
+    return [`${asked} ${url}`, '  Only a person can do this. Give the user the address.'];
   if (person)
     return [
       asked,
-      '  Only a person may answer it, in the client or at the server: you cannot. Tell the user.',
+      "  Only a person can answer this, in the server's dashboard or terminal. You cannot. Tell the user.",
     ];
   switch (kind) {
     case 'form':
       return [
         asked,
-        `  Answer with {"action":"accept","content":…}, where content fits ${JSON.stringify(schema)}, or with {"action":"decline"} or {"action":"cancel"}.`,
+        `  Answer: {"action":"accept","content":…} where content fits ${JSON.stringify(schema)}; {"action":"decline"} if the user refuses to answer; {"action":"cancel"} if they do not decide.`,
       ];
     case 'url':
       return [
         asked,
-        `  It is settled at ${url}. Once the user has been there, answer with {"action":"accept"}; otherwise with {"action":"decline"} or {"action":"cancel"}.`,
+        `  The user does this at ${url}. Then answer {"action":"accept"}; if they refuse, {"action":"decline"} or {"action":"cancel"}.`,
       ];
     case 'sampling':
       return [
         `${asked} Request: ${JSON.stringify(params)}`,
-        '  Answer with {"role":"assistant","content":{"type":"text","text":…},"model":…}, where model is the name of the model that wrote it.',
+        '  Answer: {"role":"assistant","content":{"type":"text","text":…},"model":…} with your own model name.',
       ];
     case 'roots':
-      return [asked, '  Answer with {"roots":[{"uri":"file:///…"}]}, or {"roots":[]} for none.'];
+      return [asked, '  Answer: {"roots":[{"uri":"file:///…"}]}, or {"roots":[]} for none.'];
   }
 }
 
 function nextLines({ status, taskId, next }: Standing, names: PlainToolNames): string[] {
   if (!next) return [];
   const call = `${next.tool} with ${JSON.stringify(next.arguments)}`;
-  switch (status) {
-    case 'input_required':
-      if (next.tool === names.wait)
-        return [`Next: tell the user what is asked, and call ${call} to wait for the answer and the result.`];
-      return [
-        `Next: ask the user, unless you were told the answer, and call ${call}, filled in. The task waits meanwhile.`,
-      ];
-    case 'working':
-      return [
-        `Next: call ${call} to wait for the result. Do not call the original tool again: that would begin the work anew. ${names.cancel} with ${JSON.stringify({ taskId })} ends it.`,
-      ];
-    default:
-      return [`Next: call ${call} to read how it ended.`];
-  }
+  const notAgain = `Do not call the original tool again: that would start the work a second time. To stop it, call ${names.cancel} with ${JSON.stringify({ taskId })}.`;
+  if (status === 'working') return [`Next: call ${call} to get the result. ${notAgain}`];
+  if (status !== 'input_required') return [`Next: call ${call} to get the result.`];
+  if (next.tool === names.wait)
+    return [`Next: tell the user about the question. Call ${call} for the result. ${notAgain}`];
+  return [
+    `Next: ask the user, unless they told you the answer. Then call ${next.tool} with taskId ${JSON.stringify(taskId)} and "answers": the answer of each question by its key. ${notAgain}`,
+  ];
 }

@@ -1,0 +1,76 @@
+/**
+ * When requests arrived, and what became of their answers. An answer over HTTP is delivered when its response is finished, any other when
+ * its transport has written it. Until then its caller may be gone.
+ */
+import type { ServerContext } from '@modelcontextprotocol/server';
+
+/** `'cancelled'`: the client cancelled its request, and gets no answer. */
+export type Fate = 'delivered' | 'lost' | 'cancelled';
+
+/** How the SDK says that a request was aborted because its connection was closed. */
+const closed = 'CONNECTION_CLOSED';
+
+interface HttpExchange {
+  /** On the monotonic clock. */
+  readonly arrivedAt: number;
+  readonly fate: () => Promise<Fate>;
+}
+
+const exchanges = new WeakMap<object, HttpExchange>();
+
+/** Remembers when a request arrived, and what tells whether its response was finished. */
+export function exchanged(request: Request, exchange: HttpExchange): Request {
+  exchanges.set(request, exchange);
+  return request;
+}
+
+/** Undefined if the request came another way, and so a moment ago. */
+export function arrivalOf({ http }: ServerContext): number | undefined {
+  return http?.req && exchanges.get(http.req)?.arrivedAt;
+}
+
+/** The answers on one transport. */
+export class Deliveries {
+  readonly #open = new Map<unknown, (fate: Fate) => void>();
+
+  of({ http, mcpReq }: ServerContext): Promise<Fate> {
+    const exchange = http?.req && exchanges.get(http.req);
+    return new Promise((resolve) => {
+      const { id, signal } = mcpReq;
+      if (exchange) void exchange.fate().then(resolve);
+      else this.#open.set(id, resolve);
+      // A response of 2026-07-28 tells all there is to know: the SDK aborts its request after every answer.
+      if (exchange && mcpReq.envelope) return;
+      // The SDK answers no request that was aborted.
+      const abort = () => {
+        const fate = (signal.reason as { code?: unknown })?.code === closed ? 'lost' : 'cancelled';
+        if (exchange) resolve(fate);
+        else this.#settle(id, fate);
+      };
+      if (signal.aborted) abort();
+      else signal.addEventListener('abort', abort, { once: true });
+    });
+  }
+
+  /** A message is being written: it may be the answer to a request. */
+  async written(message: object, writing: Promise<void>): Promise<void> {
+    const id = 'id' in message && !('method' in message) ? message.id : undefined;
+    if (id === undefined || !this.#open.has(id)) return writing;
+    try {
+      await writing;
+      this.#settle(id, 'delivered');
+    } catch (error) {
+      this.#settle(id, 'lost');
+      throw error;
+    }
+  }
+
+  close(): void {
+    for (const id of [...this.#open.keys()]) this.#settle(id, 'lost');
+  }
+
+  #settle(id: unknown, fate: Fate): void {
+    this.#open.get(id)?.(fate);
+    this.#open.delete(id);
+  }
+}

@@ -1,0 +1,51 @@
+import type { Calls } from '../../engine/calls.ts';
+import { named, name as stored } from './cells.ts';
+import { prepared, type Statement } from './driver.ts';
+import type { Known } from './known.ts';
+import type { Connections } from './pool.ts';
+
+/** Part of a migration. `answering` lives in its column alone: a task that is done does not change. */
+export const callColumns = `
+  alter table tasks add column join_key text collate "C";
+  alter table tasks add column answering text collate "C";
+  create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
+  drop index tasks_of_unknown_standing;
+  create index tasks_of_unknown_standing on tasks (seq) where standing = 0
+    or (standing < 4 and ended_at is not null)
+    or (standing = 8 and parent_id is null);
+`;
+
+export function postgresCalls(connections: Connections, known: Known, schema: string): Calls {
+  const sql = prepared({
+    undelivered: `select id, answering from ${schema}.tasks where join_key = $1 order by seq`,
+    take: `
+      update ${schema}.tasks set answering = $3
+      where id = $1 and join_key is not null and (answering is not distinct from $2 or answering = $3) returning 1`,
+    leave: `
+      update ${schema}.tasks set answering = null
+      where id = $1 and join_key is not null and (answering is null or answering = $2) returning 1`,
+    delivered: `update ${schema}.tasks set join_key = null where id = $1`,
+  });
+  const nameOf = (process: string | null) => (process === null ? null : stored(process));
+  const updated = async (id: string, statement: Statement, values: readonly unknown[]) => {
+    const rows = await connections.query(statement, [...values]);
+    // The cached row is not the stored one any more.
+    known.delete(id);
+    return rows.length === 1;
+  };
+  return {
+    async undelivered(key) {
+      const rows = await connections.query<{ id: string; answering: string | null }>(sql.undelivered, [key]);
+      return rows.map(({ id, answering }) => ({
+        taskId: named(id),
+        answering: answering === null ? null : named(answering),
+      }));
+    },
+    take: (id, from, by) => updated(id, sql.take, [stored(id), nameOf(from), stored(by)]),
+    leave: (id, by) => updated(id, sql.leave, [stored(id), stored(by)]),
+    async delivered(id) {
+      await connections.query(sql.delivered, [stored(id)]);
+      known.delete(id);
+    },
+  };
+}

@@ -1,0 +1,284 @@
+/** A plain call that was lost, and the same call sent again. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { createTasks, durableTool } from '../../src/index.ts';
+import { Operator } from '../../src/operator/operator.ts';
+import { McpHandler } from '../../src/server.ts';
+import { openSqlite } from '../../src/sqlite.ts';
+import { ManualClock } from '../../src/testing.ts';
+import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
+import { attached } from '../kit/attached.ts';
+import { answeringOf, Stage, type StageOptions, textOf } from './stage.ts';
+import { handOverTools } from './tools.ts';
+
+const ada = 'ada-has-a-token-that-nobody-guesses';
+const tokens = { [ada]: 'ada' };
+
+const alone = durableTool('alone', { joinable: false }, async (_, task) => {
+  await task.event('go');
+  return 'done';
+});
+
+let stage: Stage;
+/** The tasks in the order in which they were made, and how each went. */
+let tasks: Map<string, string[]>;
+
+async function open(options: StageOptions = {}): Promise<void> {
+  stage = await Stage.open({
+    tools: [...handOverTools, alone],
+    ...options,
+  });
+  tasks = new Map();
+  await stage.tasks.subscribe(({ taskId, events }) => {
+    tasks.set(taskId, [...(tasks.get(taskId) ?? []), ...events.map(({ type }) => type)]);
+  });
+}
+
+async function session(options: { token?: string; capabilities?: object } = {}): Promise<Peer> {
+  const peer = new Peer(stage.url, { capabilities: {}, ...options });
+  await peer.open();
+  return peer;
+}
+
+/** Makes a call, and loses its connection once its task is there. */
+async function lose(peer: Peer, tool = 'held_auto', input: object = { word: 'tide' }): Promise<string> {
+  const before = tasks.size;
+  const cut = new AbortController();
+  const lost = peer.send('tools/call', { name: tool, arguments: input }, cut.signal);
+  await expect.poll(() => tasks.size).toBe(before + 1);
+  const id = [...tasks.keys()].at(-1)!;
+  await expect.poll(() => tasks.get(id)).toContain('parked');
+  cut.abort();
+  await expect(lost).rejects.toThrow();
+  // The server has noticed.
+  await expect.poll(async () => (await answering(id)) ?? null).toBeNull();
+  return id;
+}
+
+const resultOf = ({ result }: { result?: object }) => textOf(result!);
+
+describe('in one session', () => {
+  beforeEach(() => open());
+
+  test('a call that is sent again joins the task of the one that was lost', async () => {
+    const peer = await session();
+    const id = await lose(peer);
+    const again = peer.call('held_auto', { word: 'tide' });
+    await stage.release(id);
+    expect(resultOf(await again)).toContain('tide');
+    expect([...tasks.keys()]).toEqual([id]);
+  });
+
+  test('a task that ended while nobody was there gives its result to the call that is sent again', async () => {
+    const peer = await session();
+    const id = await lose(peer);
+    await stage.release(id);
+    await expect.poll(() => tasks.get(id)).toContain('finished');
+    expect(resultOf(await peer.call('held_auto', { word: 'tide' }))).toContain('tide');
+    expect([...tasks.keys()]).toEqual([id]);
+  });
+
+  test('a call whose answer was delivered is made a second time', async () => {
+    const peer = await session();
+    for (const nth of [1, 2]) {
+      const answered = peer.call('held_auto', { word: 'tide' });
+      await expect.poll(() => tasks.size).toBe(nth);
+      const id = [...tasks.keys()].at(-1)!;
+      await stage.release(id);
+      expect(resultOf(await answered)).toContain('tide');
+      await expect.poll(() => tasks.get(id)).toContain('removed');
+    }
+  });
+
+  test('a call that joined can be lost and joined again', async () => {
+    const peer = await session();
+    const id = await lose(peer);
+    const cut = new AbortController();
+    const second = peer.send('tools/call', { name: 'held_auto', arguments: { word: 'tide' } }, cut.signal);
+    // It is taken: a third call makes a task of its own.
+    await expect.poll(() => answering(id)).not.toBeNull();
+    cut.abort();
+    await expect(second).rejects.toThrow();
+    await expect.poll(() => answering(id)).toBeNull();
+    const third = peer.call('held_auto', { word: 'tide' });
+    await stage.release(id);
+    expect(resultOf(await third)).toContain('tide');
+    expect([...tasks.keys()]).toEqual([id]);
+  });
+
+  test('calls that are open at the same time are two tasks', async () => {
+    const peer = await session();
+    const both = [peer.call('held_auto', { word: 'tide' }), peer.call('held_auto', { word: 'tide' })];
+    await expect.poll(() => tasks.size).toBe(2);
+    for (const id of tasks.keys()) await stage.release(id);
+    for (const one of both) expect(resultOf(await one)).toContain('tide');
+  });
+
+  test.each([
+    ['another tool', 'held_always', { word: 'tide' }],
+    ['other arguments', 'held_auto', { word: 'ebb' }],
+  ])('a call of %s does not join', async (_, tool, input) => {
+    const peer = await session();
+    await lose(peer);
+    void peer.call(tool, input).catch(() => {});
+    await expect.poll(() => tasks.size).toBe(2);
+  });
+
+  test('a call that was cancelled is not joined', async () => {
+    const peer = await session();
+    const id = await lose(peer);
+    await stage.tasks.cancel(id);
+    void peer.call('held_auto', { word: 'tide' }).catch(() => {});
+    await expect.poll(() => tasks.size).toBe(2);
+  });
+
+  test('a tool that is not joinable is called again', async () => {
+    const peer = await session();
+    await lose(peer, 'alone', {});
+    void peer.call('alone', {}).catch(() => {});
+    await expect.poll(() => tasks.size).toBe(2);
+  });
+
+  test('a call that was handed over is not joined', async () => {
+    const peer = await session();
+    await stage.passing(peer.call('held_auto', { word: 'tide' }));
+    void peer.call('held_auto', { word: 'tide' }).catch(() => {});
+    await expect.poll(() => tasks.size).toBe(2);
+  });
+
+  test('peers cannot see a task that waits to be joined', async () => {
+    const peer = await session();
+    const taskId = await lose(peer);
+    const { result } = await peer.call('task_status', { taskId });
+    expect(result).toMatchObject({ isError: true });
+  });
+});
+
+test('a hand-over whose answer was not delivered is joined, and one that was is not', async () => {
+  const clock = new ManualClock();
+  const store = await openSqlite('memory:', { clock });
+  const tasks = createTasks({ store, clock, tools: handOverTools });
+  await tasks.work({ grace: '50ms' });
+  const handler = new McpHandler(tasks, attached(tasks));
+  onTestFinished(async () => {
+    await handler.close();
+    await tasks.close();
+  });
+  let session = '';
+  const send = (message: object) =>
+    handler.fetch(
+      new Request('http://127.0.0.1/mcp', {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          ...(session !== '' && { 'mcp-session-id': session }),
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      }),
+    );
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'a', version: '1' } };
+  const opened = await send({ id: 1, method: 'initialize', params });
+  session = opened.headers.get('mcp-session-id')!;
+  await opened.text();
+  const ids: string[] = [];
+  await tasks.subscribe(({ taskId, events }) => {
+    if (events.some(({ type }) => type === 'published')) ids.push(taskId);
+  });
+  const call = async (id: number) => {
+    const params = { name: 'held_auto', arguments: { word: 'tide' } };
+    const response = await send({ id, method: 'tools/call', params });
+    while (ids.length === 0) {
+      clock.advance(5_000);
+      await pause(5);
+    }
+    return response;
+  };
+  // Nobody reads the answer.
+  await (await call(2)).body!.cancel();
+  await expect.poll(() => answeringOf(tasks, ids[0]!)).toBeNull();
+  const again = call(3).then((response) => response.text());
+  await expect.poll(() => answeringOf(tasks, ids[0]!)).not.toBeNull();
+  for (let n = 0; n < 6; n++) {
+    clock.advance(5_000);
+    await pause(5);
+  }
+  expect(await again).toContain(ids[0]);
+  await expect.poll(() => answeringOf(tasks, ids[0]!)).toBeUndefined();
+});
+
+test('without a token the call of another session is not joined', async () => {
+  await open();
+  await lose(await session());
+  const other = await session();
+  void other.call('held_auto', { word: 'tide' }).catch(() => {});
+  await expect.poll(() => tasks.size).toBe(2);
+});
+
+test('with a token the call of another session is joined', async () => {
+  await open({ tokens });
+  const id = await lose(await session({ token: ada }));
+  const other = await session({ token: ada });
+  const again = other.call('held_auto', { word: 'tide' });
+  await stage.release(id);
+  expect(resultOf(await again)).toContain('tide');
+  expect([...tasks.keys()]).toEqual([id]);
+});
+
+test('a call that asked its caller is joined in its own session only: one token may serve several people', async () => {
+  await open({ tokens });
+  const capabilities = { elicitation: {} };
+  const peer = await session({ token: ada, capabilities });
+  const id = await lose(peer, 'asking', {});
+  const other = await session({ token: ada, capabilities });
+  void other.call('asking').catch(() => {});
+  await expect.poll(() => tasks.size).toBe(2);
+  void peer.call('asking').catch(() => {});
+  await expect.poll(() => answering(id)).not.toBeNull();
+  expect(tasks.size).toBe(2);
+});
+
+const answering = (id: string) => answeringOf(stage.tasks, id);
+
+describe('operators', () => {
+  test('see a plain call while it runs, marked as one, and can cancel it', async () => {
+    await open();
+    const peer = await session();
+    const reply = peer.call('held_auto', { word: 'tide' });
+    await expect.poll(() => tasks.size).toBe(1);
+    const desk = new Operator(stage.tasks);
+    const { tasks: listed } = await desk.list({});
+    expect(listed).toMatchObject([{ tool: 'held_auto', plainCall: true }]);
+    await desk.cancel(listed[0]!.id);
+    expect(await reply).toHaveProperty('error');
+  });
+
+  test('do not see it any more once its answer was delivered', async () => {
+    await open();
+    const peer = await session();
+    const reply = peer.call('held_auto', { word: 'tide' });
+    await expect.poll(() => tasks.size).toBe(1);
+    await stage.release([...tasks.keys()][0]!);
+    await reply;
+    const desk = new Operator(stage.tasks);
+    await expect.poll(async () => (await desk.list({})).tasks).toEqual([]);
+  });
+
+  test('see it for longer if the author says so, and a second call does not join it', async () => {
+    await open({ attach: { plainClients: { keepDelivered: '1h' } } });
+    const peer = await session();
+    const reply = peer.call('held_auto', { word: 'tide' });
+    await expect.poll(() => tasks.size).toBe(1);
+    const id = [...tasks.keys()][0]!;
+    await stage.release(id);
+    await reply;
+    await expect.poll(() => answering(id)).toBeUndefined();
+    const second = peer.call('held_auto', { word: 'tide' });
+    await expect.poll(() => tasks.size).toBe(2);
+    const desk = new Operator(stage.tasks);
+    const { tasks: listed } = await desk.list({ standings: ['completed'] });
+    expect(listed).toMatchObject([{ id, plainCall: true }]);
+    await stage.release([...tasks.keys()][1]!);
+    await second;
+  });
+});
