@@ -4,6 +4,7 @@ import { callKinds } from '../sim/callers.ts';
 import { Crew } from '../sim/crew.ts';
 import { faultKinds, told } from '../sim/faults.ts';
 import { actKinds } from '../sim/insiders.ts';
+import { plainKinds } from '../sim/plain-callers.ts';
 import { strangeKinds } from '../sim/stranger.ts';
 import type { Simulated } from '../sim/worker.ts';
 
@@ -81,7 +82,9 @@ await crew.simulate(() => (next < from + most && !isOver() ? next++ : undefined)
 const missing =
   seeds < enoughForAll
     ? []
-    : [...faultKinds, ...callKinds, ...actKinds, ...strangeKinds].filter((kind) => !occurred.has(kind));
+    : [...faultKinds, ...callKinds, ...plainKinds, ...actKinds, ...strangeKinds].filter(
+        (kind) => !occurred.has(kind),
+      );
 for (const kind of missing) console.log(`never occurred: ${kind}`);
 console.log([...occurred].map(([what, times]) => `${what} ${times}`).join(', '));
 console.log(`in the median seed ${median(sizes.commits)} commits and ${median(sizes.faults)} faults`);

@@ -144,7 +144,7 @@ export class Caller {
         return;
       }
       // Nothing was promised: it never got through, or the caller is told to try again.
-      const isBusy = error instanceof RemoteError && error.message.includes('store is not available');
+      const isBusy = error instanceof RemoteError && /store is not available|is damaged/.test(error.message);
       if (isBusy || !witness.hasPlayed(program.name)) {
         witness.note(`${program.name}: its caller was told ${error}`);
         this.#handles.delete(handle.id);
@@ -195,7 +195,7 @@ export class Caller {
     // Until the server has reported the task, a host that resumes it may be too early.
     if (this.#speech === 'sep-1686')
       for await (const { type } of handle.updates()) if (type === 'status') break;
-    await pause(this.#random.between(1, 15_000));
+    await pause(this.#random.between(1, 10_000));
     handle.detach();
     const again = await this.#insist(this.#name, (tasks) => tasks.resume(handle.id));
     return again.result();
@@ -231,7 +231,7 @@ export class Caller {
         this.#fleet.witness.note(
           `${this.#name} is asked "${'message' in question ? question.message : question.kind}"`,
         );
-        await pause(this.#random.between(1, 10_000));
+        await pause(this.#random.between(1, 5_000));
         if (question.kind !== 'form') throw new Error(`Nobody asks ${question.kind}.`);
         // Not the key: it travels in other forms in some dialects.
         const [name = '', , key = ''] = question.message.split(' ');
@@ -239,7 +239,7 @@ export class Caller {
       },
       ...(this.#speech === 'drafts' && { drafts: 'all' as const }),
       ...(this.#speech === 'sep-1686' && { dialect: 'sep-1686' as const }),
-      pace: { floorMs: 3_000 },
+      pace: { floorMs: 5_000 },
     }).catch((error) => {
       this.#connected = undefined;
       throw error;

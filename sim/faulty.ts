@@ -34,7 +34,7 @@ export function faulty(
     if (state.slowMs > 0) await pause(state.slowMs);
     return act();
   };
-  const { store, queue, sessions } = database;
+  const { store, queue, sessions, calls } = database;
   const commanded: Store = {
     create: (bearing, decide) => written(() => store.create(bearing, decide)),
     update: (reach, id, decide) => written(() => store.update(reach, id, decide)),
@@ -54,7 +54,7 @@ export function faulty(
   };
   const dispatched: Queue = {
     name: queue.name,
-    isAlive: (name) => read(() => queue.isAlive(name)),
+    isAlive: (name, certainty) => read(() => queue.isAlive(name, certainty)),
     offers: (tools, limit, running) => read(() => queue.offers(tools, limit, running)),
     orphans: (tools, since, limit) => read(() => queue.orphans(tools, since, limit)),
     renew: (claims, leaseMs) =>
@@ -76,6 +76,12 @@ export function faulty(
       forget: (before) => written(() => sessions.forget(before)),
       save: (session) => written(() => sessions.save(session)),
       get: (id) => read(() => sessions.get(id)),
+    },
+    calls: {
+      undelivered: (key) => read(() => calls.undelivered(key)),
+      take: (id, from, by) => written(() => calls.take(id, from, by)),
+      leave: (id, by) => written(() => calls.leave(id, by)),
+      delivered: (id) => written(() => calls.delivered(id)),
     },
   };
 }

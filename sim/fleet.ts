@@ -9,6 +9,7 @@ import { faulty, type StoreState } from './faulty.ts';
 import { hurry, player, type Release } from './handler.ts';
 import { type Holdings, holdingsOf, leftOver } from './holdings.ts';
 import type { Network } from './network.ts';
+import type { PlainCalls } from './plain-calls.ts';
 import type { Random } from './random.ts';
 import { leaseMs, type Witness } from './witness.ts';
 import type { SimProcess, World } from './world.ts';
@@ -29,12 +30,16 @@ const damaged = '{"damaged';
 
 export interface SimServer {
   process: SimProcess;
+  /** Under which others know it. */
+  name: string | undefined;
   readonly state: StoreState;
   readonly feed: { lateMs: number; repeats: boolean };
   tasks: Tasks | undefined;
   handler: McpHandler | undefined;
   /** What it is to run, from its next start on. */
   releases: readonly Release[];
+  /** What it runs now. */
+  running: readonly Release[];
   killAt: CrashPoint | undefined;
   downMs: number;
   /** What holds something in this process, and how much it held before there was any work. */
@@ -47,19 +52,27 @@ export class Fleet {
   readonly database: SimDatabase;
   readonly network: Network;
   readonly witness: Witness;
+  readonly plainCalls: PlainCalls;
   readonly servers: SimServer[] = [];
   readonly #random: Random;
   /** To look at what a process holds takes longer than to simulate it: it is done in some seeds only. */
   readonly #isWeighed: boolean;
   #starts = 0;
 
-  constructor(parts: { world: World; database: SimDatabase; network: Network; witness: Witness }) {
+  constructor(parts: {
+    world: World;
+    database: SimDatabase;
+    network: Network;
+    witness: Witness;
+    plainCalls: PlainCalls;
+  }) {
+    this.plainCalls = parts.plainCalls;
     this.world = parts.world;
     this.database = parts.database;
     this.network = parts.network;
     this.witness = parts.witness;
     this.#random = parts.world.random();
-    this.#isWeighed = parts.world.seed % 10 === 0;
+    this.#isWeighed = parts.world.seed % 20 === 0;
     onCrashPoint((point) => this.#reached(point));
   }
 
@@ -67,11 +80,13 @@ export class Fleet {
     for (let n = 0; n < count; n++) {
       const server: SimServer = {
         process: this.world.process(`server ${n}`),
+        name: undefined,
         state: { fails: undefined, slowMs: 0, losesAnswers: 0 },
         feed: { lateMs: 0, repeats: false },
         tasks: undefined,
         handler: undefined,
         releases: usualReleases,
+        running: usualReleases,
         killAt: undefined,
         downMs: 0,
         holders: undefined,
@@ -81,7 +96,11 @@ export class Fleet {
       this.#boot(server);
     }
     this.network.balance('localhost', () =>
-      this.#alive().map(({ process, handler }) => ({ process, handler: handler!.fetch })),
+      this.#alive().map((server) => {
+        const { process, handler } = server;
+        const answer = handler!.fetch;
+        return { process, handler: (request) => this.plainCalls.serve(request, server, answer) };
+      }),
     );
   }
 
@@ -158,6 +177,7 @@ export class Fleet {
 
   #boot(server: SimServer): void {
     const { process, releases } = server;
+    server.running = releases;
     const boot = async () => {
       let opened: Database | undefined;
       const tasks = createTasks({
@@ -165,6 +185,7 @@ export class Fleet {
           const database = this.database.open(process, server.feed);
           opened = database;
           const { name } = database.queue;
+          server.name = name;
           return faulty(database, server.state, (claims) =>
             this.witness.renewed(
               name,
@@ -188,7 +209,7 @@ export class Fleet {
         tasks,
         () => {
           const mcp = new McpServer({ name: 'simulated', version: '1' }, {});
-          tasks.attach(mcp);
+          tasks.attach(mcp, { plainClients: { window: '3s', windowWithProgress: '5s' } });
           return mcp;
         },
         { auth },

@@ -84,7 +84,7 @@ export function player(
           node.name,
           () => witness.surroundings.look(task.id, node.name) >= node.looks && node.name,
           {
-            every: '3s',
+            every: '2s',
           },
         );
       case 'subtask': {

@@ -55,11 +55,11 @@ export function randomProgram(random: Random, name: string, depth = 2): Program 
       case 'step': {
         const step = `s${++keys.steps}`;
         const fails = random.chance(0.2) ? random.between(1, attempts - 1) : 0;
-        const ms = random.chance(0.1) ? random.between(3_000, 12_000) : random.between(0, 1_000);
+        const ms = random.chance(0.1) ? random.between(3_000, 8_000) : random.between(0, 1_000);
         return { do: kind, name: step, value: `${name}/${step}`, ms, fails };
       }
       case 'sleep':
-        return { do: kind, name: `z${++keys.steps}`, ms: random.between(1, 6_000) };
+        return { do: kind, name: `z${++keys.steps}`, ms: random.between(1, 4_000) };
       case 'ask':
         return { do: kind, key: `q${++keys.asked}` };
       case 'event':

@@ -8,6 +8,8 @@ import { Fleet, type OwnerName } from './fleet.ts';
 import { escaped } from './globals.ts';
 import { Insiders } from './insiders.ts';
 import { Network } from './network.ts';
+import { PlainCaller } from './plain-callers.ts';
+import { PlainCalls } from './plain-calls.ts';
 import { eventOf } from './programs.ts';
 import { enter } from './stage.ts';
 import { Stranger } from './stranger.ts';
@@ -50,20 +52,23 @@ export async function simulate(
   const database = new SimDatabase();
   const witness = new Witness(world, database);
   const network = new Network(world.random());
-  const fleet = new Fleet({ world, database, network, witness });
-  if (isTraced) network.onRequest = (what) => witness.note(what);
-  const plan = world.random();
   const counts: Record<string, number> = {};
   const count = (what: string) => (counts[what] = (counts[what] ?? 0) + 1);
+  const plainCalls = new PlainCalls(database, witness, count);
+  const fleet = new Fleet({ world, database, network, witness, plainCalls });
+  if (isTraced) network.onRequest = (what) => witness.note(what);
+  const plan = world.random();
 
-  const size = plan.between(2, 3);
+  const size = plan.chance(0.3) ? 3 : 2;
   fleet.start(size);
   const callers = Array.from({ length: 4 }, (_, n) => {
     const owner: OwnerName = n % 2 === 0 ? 'ada' : 'bob';
     return new Caller(fleet, `caller${n}-`, owner, plan.pick(speeches), count);
   });
-  for (const caller of callers) caller.start(plan.between(3, 6));
-  new Insiders(fleet, count).start(plan.between(10, 18));
+  const plainCaller = new PlainCaller(fleet, 'plain-', plan.pick(['ada', 'bob'] as const), count);
+  for (const caller of callers) caller.start(plan.between(2, 4));
+  plainCaller.start(plan.between(2, 4));
+  new Insiders(fleet, count).start(plan.between(21, 31));
   new Stranger(fleet, count).start(plan.between(3, 8));
   const faults = planOf(world.random(), size);
   witness.areClocksRight = !faults.some(({ kind }) => kind === 'clock jump' || kind === 'drift');
@@ -95,7 +100,7 @@ export async function simulate(
   );
   const isOver = () =>
     world.time > faultsEndAt &&
-    callers.every(({ open }) => open.length === 0) &&
+    [...callers, plainCaller].every(({ open }) => open.length === 0) &&
     fleet.servers.every(({ process }) => !process.isStalled) &&
     witness.unfinished().next().done === true;
   try {
@@ -106,9 +111,10 @@ export async function simulate(
     witness.complain(`uncaught: ${(error as Error).stack}`);
   }
   witness.judge();
+  plainCalls.judge();
   fleet.weigh();
   for (const kind of escaped()) witness.complain(`something ran outside of the simulation: ${kind}`);
-  for (const { open } of callers)
+  for (const { open } of [...callers, plainCaller])
     for (const name of open) witness.complain(`${name}: its caller still waits`);
   database.close();
   const { commits, hash, violations, trace } = witness;

@@ -1,11 +1,14 @@
-/** Somebody who may call and has no tasks: whatever is tried on the tasks of others must look as if they did not exist. */
+/**
+ * Somebody who may call and has no tasks: whatever is tried on the tasks of others must look as if they did not exist. So
+ * must plain calls that were not handed over, even to their owner.
+ */
 import type { JsonObject } from '../src/model/json.ts';
 import { type Fleet, tokens } from './fleet.ts';
 import type { Random } from './random.ts';
 
 const modern = '2026-07-28';
 const older = '2025-11-25';
-const tries = ['look', 'cancel', 'answer', 'listen', 'list'] as const;
+const tries = ['look', 'cancel', 'answer', 'listen', 'list', 'peek'] as const;
 export const strangeKinds: readonly string[] = tries.map((what) => `strange ${what}`);
 
 export class Stranger {
@@ -32,11 +35,13 @@ export class Stranger {
     const { witness } = this.#fleet;
     const tasks = [...witness.tasks.values()];
     if (tasks.length === 0) return;
-    const { id: taskId } = this.#random.pick(tasks);
-    const what = this.#random.pick(tries);
+    const plain = tasks.filter(({ unpublished }) => unpublished);
+    const what =
+      plain.length > 0 && this.#random.chance(0.5) ? 'peek' : this.#random.pick(tries.slice(0, -1));
+    const { id: taskId, owner } = this.#random.pick(what === 'peek' ? plain : tasks);
     this.#count(`strange ${what}`);
     try {
-      const shown = await this.#shown(what, taskId);
+      const shown = await this.#shown(what, taskId, owner);
       if (shown)
         witness.complain(`${witness.nameOf(taskId)}: shown to a stranger who tried to ${what}: ${shown}`);
     } catch (error) {
@@ -45,7 +50,7 @@ export class Stranger {
   }
 
   /** What came that only the owner may see. */
-  async #shown(what: (typeof tries)[number], taskId: string): Promise<string | undefined> {
+  async #shown(what: (typeof tries)[number], taskId: string, owner: string): Promise<string | undefined> {
     switch (what) {
       case 'look':
         return resultOf(await this.#ask('tasks/get', { taskId }));
@@ -62,17 +67,23 @@ export class Stranger {
       }
       case 'list':
         return this.#listed();
+      case 'peek': {
+        const token = owner.includes('ada') ? tokens.ada : tokens.bob;
+        const text = resultOf(await this.#ask('tasks/get', { taskId }, token));
+        // It may have been handed over in the meantime.
+        return this.#fleet.witness.tasks.get(taskId)?.unpublished ? text : undefined;
+      }
     }
   }
 
-  async #ask(method: string, params: JsonObject): Promise<string> {
+  async #ask(method: string, params: JsonObject, token: string = tokens.eve): Promise<string> {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': modern,
       'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } },
     };
     const subject = params.taskId as string | undefined;
     const headers = { 'mcp-method': method, ...(subject !== undefined && { 'mcp-name': subject }) };
-    const response = await this.#post(modern, { method, params: { ...params, _meta } }, headers);
+    const response = await this.#post(modern, { method, params: { ...params, _meta } }, headers, token);
     return firstOf(response);
   }
 
@@ -90,13 +101,14 @@ export class Stranger {
     revision: string,
     message: JsonObject,
     headers: Readonly<Record<string, string>> = {},
+    token: string = tokens.eve,
   ): Promise<Response> {
     return this.#send('http://localhost/mcp', {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
-        authorization: `Bearer ${tokens.eve}`,
+        authorization: `Bearer ${token}`,
         'mcp-protocol-version': revision,
         ...headers,
       },

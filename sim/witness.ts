@@ -58,12 +58,18 @@ export class Witness {
   readonly #programs = new Map<TaskId, string>();
   readonly #cancelled = new Set<string>();
   readonly #givenUp = new Set<string>();
+  readonly #plain = new Set<string>();
   readonly #acknowledged: {
     readonly id: TaskId;
     readonly what: string;
     readonly holds: (task: Task) => boolean;
   }[] = [];
   readonly #heard = new Map<SimProcess, Map<TaskId, number>>();
+  /** Called after each commit. */
+  onCommit: () => void = () => {};
+  /** Called when a program begins, or begins again, as a task. */
+  onPlay: (id: TaskId, program: string) => void = () => {};
+  readonly #damaged = new Set<TaskId>();
   /** No clock of any process is set or drifts. */
   areClocksRight = true;
   /** Attempts at steps that run, by task and process. */
@@ -107,6 +113,7 @@ export class Witness {
       touched.add(notice.rootId);
     }
     for (const root of touched) this.#checkTree(root);
+    this.onCommit();
   }
 
   #see({ taskId, version, at, events }: CommitNotice): void {
@@ -114,16 +121,18 @@ export class Witness {
     this.#hash.update(`${this.#world.time} ${at} ${taskId} ${line}\n`);
     this.note(line);
     const known = this.#knownOf(taskId, version);
-    if (version !== known.version + 1)
-      this.complain(`${this.nameOf(taskId)}: version ${version} follows version ${known.version}`);
     const isRemoval = events.some(({ type }) => type === 'removed');
+    // Of what was committed in one transaction with its removal, only the removal is left.
+    const isEndUnseen = isRemoval && version > known.version + 1;
+    if (version !== known.version + 1 && !isEndUnseen)
+      this.complain(`${this.nameOf(taskId)}: version ${version} follows version ${known.version}`);
     if (known.isDone && !isRemoval) this.complain(`${this.nameOf(taskId)}: changed after it was done`);
     if (known.isRemoved) this.complain(`${this.nameOf(taskId)}: changed after it was removed`);
     known.version = version;
     const before = this.tasks.get(taskId);
     if (isRemoval) {
       known.isRemoved = true;
-      if (!known.isDone) this.complain(`${this.nameOf(taskId)}: was purged alive`);
+      if (!known.isDone && !isEndUnseen) this.complain(`${this.nameOf(taskId)}: was purged alive`);
       this.tasks.delete(taskId);
       return;
     }
@@ -247,7 +256,7 @@ export class Witness {
       one;
       one = one.parentId === undefined ? undefined : this.tasks.get(one.parentId)
     )
-      if (this.#cancelled.has(this.#programs.get(one.id) ?? '')) return true;
+      if (this.#cancelled.has(one.id) || this.#cancelled.has(this.#programs.get(one.id) ?? '')) return true;
     return false;
   }
 
@@ -261,6 +270,7 @@ export class Witness {
       this.complain(`${this.nameOf(id)}: of version ${task.toolVersion}, played by ${version}`);
     this.#programs.set(id, program.name);
     if (!this.#expected.has(program.name)) this.#expected.set(program.name, expectedOf(program));
+    this.onPlay(id, program.name);
   }
 
   /** An attempt at a step begins in the process that runs. */
@@ -294,9 +304,14 @@ export class Witness {
   // --- Feeds ----------------------------------------------------------------------------------------------
 
   /** A process hears of a commit. */
-  heard(process: SimProcess, { taskId, version }: CommitNotice): void {
+  heard(process: SimProcess, { taskId, version, events }: CommitNotice): void {
     const heard = this.#heard.get(process) ?? new Map<TaskId, number>();
     this.#heard.set(process, heard);
+    // A removal may be told again when another task has the id.
+    if (events.some(({ type }) => type === 'removed')) {
+      if (version <= this.versionOf(taskId)) heard.set(taskId, Math.max(version, heard.get(taskId) ?? 0));
+      return;
+    }
     const last = heard.get(taskId);
     // Of what was removed nothing else is told any more.
     if (last !== undefined && version > last + 1 && !this.#known.get(taskId)?.isRemoved)
@@ -307,6 +322,12 @@ export class Witness {
   /** What is stored of this task cannot be read for a while. */
   damaged(id: TaskId, isDamaged: boolean): void {
     this.note(`${this.nameOf(id)}: its record is ${isDamaged ? 'damaged' : 'restored'}`);
+    if (isDamaged) this.#damaged.add(id);
+    else this.#damaged.delete(id);
+  }
+
+  isDamaged(id: TaskId): boolean {
+    return this.#damaged.has(id);
   }
 
   // --- Promises -------------------------------------------------------------------------------------------
@@ -318,9 +339,14 @@ export class Witness {
     this.#acknowledged.push({ id, what, holds });
   }
 
-  /** Somebody may have cancelled what plays this program. */
-  mayCancel(program: string): void {
-    this.#cancelled.add(program);
+  /** Somebody may have cancelled this task, or what plays this program. */
+  mayCancel(what: TaskId | string): void {
+    this.#cancelled.add(what);
+  }
+
+  /** It is called by a client without tasks. Whether that client gets its result, the client itself knows. */
+  isPlain(program: string): void {
+    this.#plain.add(program);
   }
 
   /** Nobody waits for what plays this program, and what it asks is answered by nobody. */
@@ -332,7 +358,17 @@ export class Witness {
   /** The tasks that should end, and have not. */
   *unfinished(): Generator<Task> {
     for (const task of this.tasks.values())
-      if (task.phase !== 'done' && !this.#givenUp.has(this.#programs.get(task.rootId) ?? '')) yield task;
+      if (task.phase !== 'done' && !this.#isForsaken(task.rootId)) yield task;
+  }
+
+  /** Nobody waits for it, or it asked a plain client that is gone: only the same session could join it and answer. */
+  #isForsaken(rootId: TaskId): boolean {
+    const program = this.#programs.get(rootId) ?? '';
+    if (this.#givenUp.has(program)) return true;
+    if (!this.#plain.has(program)) return false;
+    for (const { rootId: root, phase } of this.tasks.values())
+      if (root === rootId && phase === 'waiting') return true;
+    return false;
   }
 
   /** At the end, when nothing disturbs any more. */

@@ -1,0 +1,154 @@
+/** Judges what becomes of calls by clients without tasks: which task answers which call. */
+import { joinOf, processAnswering, type Task, type TaskId } from '../src/model/task.ts';
+import type { SimDatabase } from './database.ts';
+import type { SimServer } from './fleet.ts';
+import type { Witness } from './witness.ts';
+
+/** On a call by a client without tasks: the program that it is to play. */
+export const callHeader = 'x-simulated-call';
+/** On its answer: the server that gave it. */
+export const answeredBy = 'x-simulated-server';
+
+interface Row {
+  readonly id: TaskId;
+  readonly answering: string | null;
+}
+
+export class PlainCalls {
+  readonly #database: SimDatabase;
+  readonly #witness: Witness;
+  readonly #count: (what: string) => void;
+  /** By program. */
+  readonly #roots = new Map<string, Set<TaskId>>();
+  /** Tasks that were there to join when a call arrived, by the trace of the call. */
+  readonly #lostFor = new Map<string, readonly TaskId[]>();
+  readonly #doubled = new Set<string>();
+  readonly #answered = new Map<TaskId, string | null>();
+  readonly #answering;
+
+  constructor(database: SimDatabase, witness: Witness, count: (what: string) => void) {
+    this.#database = database;
+    this.#witness = witness;
+    this.#count = count;
+    this.#answering = database.outside.prepare('select id, answering from tasks where join_key is not null');
+    witness.onCommit = () => this.#committed();
+    witness.onPlay = (id, program) => this.#plays(id, program);
+  }
+
+  /** How many tasks of plain calls have played this program. */
+  rootsOf(program: string): number {
+    return this.#roots.get(program)?.size ?? 0;
+  }
+
+  /** Whether the task that was made for a call can be joined. Of a call that arrived twice there may be another one. */
+  isJoinable(trace: string): boolean {
+    if (this.#doubled.has(trace)) return false;
+    return this.#rows().some(({ id }) => this.#witness.tasks.get(id)?.origin.trace?.traceparent === trace);
+  }
+
+  /** Whether a task of this program could be joined. */
+  hasLost(program: string): boolean {
+    return this.#rows().some(
+      ({ id, answering }) => this.#witness.programOf(id) === program && this.#isLost(answering),
+    );
+  }
+
+  isAlive(server: string): boolean {
+    const process = this.#database.processOf(server);
+    return process !== undefined && !process.isDead;
+  }
+
+  /** Serves a request, and notes whether it should join a lost call. */
+  async serve(
+    request: Request,
+    server: SimServer,
+    answer: (request: Request) => Promise<Response>,
+  ): Promise<Response> {
+    const program = request.headers.get(callHeader);
+    if (program === null) return answer(request);
+    // A call that arrives twice has one trace: the second is not judged, because the first may join.
+    const trace = request.headers.get('traceparent')!;
+    if (this.#lostFor.has(trace)) this.#doubled.add(trace);
+    this.#lostFor.set(trace, this.#doubled.has(trace) ? [] : this.#lost(program, server));
+    const response = await answer(request);
+    const headers = new Headers(response.headers);
+    headers.set(answeredBy, server.name ?? '');
+    return new Response(response.body, { status: response.status, headers });
+  }
+
+  /** Tasks of this program whose call was lost, and that this server's next call may join. */
+  #lost(program: string, { running }: SimServer): TaskId[] {
+    return this.#rows().flatMap(({ id, answering }) => {
+      const task = this.#witness.tasks.get(id);
+      const isLost = this.#isLost(answering);
+      const isSame =
+        task && task.toolVersion === running.at(-1)?.version && !this.#hasAsked(id) && this.#isReadable(id);
+      return isLost && isSame && this.#witness.programOf(id) === program ? [id] : [];
+    });
+  }
+
+  #hasAsked(rootId: TaskId): boolean {
+    return this.#tree(rootId).some(({ inputs }) => inputs.length > 0);
+  }
+
+  #isReadable(rootId: TaskId): boolean {
+    return !this.#tree(rootId).some(({ id }) => this.#witness.isDamaged(id));
+  }
+
+  #tree(rootId: TaskId): Task[] {
+    return [...this.#witness.tasks.values()].filter((task) => task.rootId === rootId);
+  }
+
+  /** Nobody answers it, or whoever did is dead. */
+  #isLost(answering: string | null): boolean {
+    return answering === null || !this.isAlive(processAnswering(answering));
+  }
+
+  #rows(): Row[] {
+    return this.#answering.all() as unknown as Row[];
+  }
+
+  /** A task is taken only from a server that is dead, or that has left it. */
+  #committed(): void {
+    const rows = this.#rows();
+    for (const { id, answering: now } of rows) {
+      const before = this.#answered.get(id);
+      this.#answered.set(id, now);
+      if (before === undefined || now === before || now === null) continue;
+      if (!this.#isLost(before))
+        this.#witness.complain(
+          `${this.#witness.nameOf(id)}: ${now} took its call from ${before}, which is alive`,
+        );
+      this.#count('joined');
+    }
+  }
+
+  #plays(id: TaskId, program: string): void {
+    const task = this.#witness.tasks.get(id);
+    if (!task || !joinOf(task)) return;
+    const roots = this.#roots.get(program) ?? new Set();
+    if (roots.has(id)) return;
+    this.#roots.set(program, roots.add(id));
+    const rows = new Map(this.#rows().map((row) => [row.id, row.answering]));
+    for (const lost of this.#lostFor.get(task.origin.trace?.traceparent ?? '') ?? []) {
+      const answering = rows.get(lost);
+      // Since the call arrived, the task may have asked.
+      if (
+        answering !== undefined &&
+        this.#isReadable(lost) &&
+        !this.#hasAsked(lost) &&
+        this.#isLost(answering)
+      )
+        this.#witness.complain(
+          `${this.#witness.nameOf(id)}: made for a repeated call, though ${this.#witness.nameOf(lost)} was there to join`,
+        );
+    }
+  }
+
+  /** At the end nobody waits for an answer. */
+  judge(): void {
+    for (const { id, answering } of this.#rows())
+      if (!this.#isLost(answering))
+        this.#witness.complain(`${this.#witness.nameOf(id)}: ${answering} still answers its call`);
+  }
+}
