@@ -115,10 +115,10 @@ function ask(key: string, answered: (what: WhatRuns) => void): void {
   const timer = setTimeout(() => answer({}), answerMs);
   try {
     session.connectToMainThread();
-    session.on('Debugger.paused', ({ params }) => {
+    session.on('Debugger.paused', () => {
       const expression = `globalThis[Symbol.for(${JSON.stringify(key)})]()`;
-      const { callFrameId } = params.callFrames[0]!;
-      session.post('Debugger.evaluateOnCallFrame', { callFrameId, expression }, (error, found) => {
+      // Not in the scope of the paused function: inside Node itself, names such as Symbol may not be defined there.
+      session.post('Runtime.evaluate', { expression }, (error, found) => {
         const value: unknown = error ? undefined : found.result.value;
         const what = typeof value === 'string' ? (JSON.parse(value) as WhatRuns) : {};
         // Without being resumed it would never run again.

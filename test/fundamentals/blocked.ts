@@ -1,10 +1,12 @@
-/** A worker whose step blocks the event loop: `blocked.ts MODE MS [native]`. */
+/** A worker whose step blocks the event loop: `blocked.ts MODE MS [native|internals]`. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { inspect } from 'node:util';
 import { createTasks, durableTool } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 
 const [mode, ms, how] = process.argv.slice(2) as ['report' | 'exit', string, string?];
+const manyNumbers = Array.from({ length: 10_000 }, (_, n) => ({ n }));
 const other = durableTool('patient', {}, async (_, task) => {
   await task.step('waits', () => new Promise(() => {}));
 });
@@ -12,7 +14,8 @@ const crunch = durableTool('crunch', {}, async (_, task) => {
   await task.step('numbers', async () => {
     await null;
     if (how === 'native') return void execFileSync('sleep', [String(Number(ms) / 1_000)]);
-    for (const end = performance.now() + Number(ms); performance.now() < end; );
+    const busy = how === 'internals' ? () => inspect(manyNumbers, { maxArrayLength: Infinity }) : () => {};
+    for (const end = performance.now() + Number(ms); performance.now() < end; busy());
   });
 });
 const tasks = createTasks({

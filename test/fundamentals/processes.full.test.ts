@@ -41,6 +41,11 @@ test('a blocked event loop is reported while it is blocked, with the tool and th
   expect(stdout).toContain('done');
 });
 
+test('the step is also known while it runs code of Node itself', async () => {
+  const { stderr } = await run('./blocked.ts', 'exit', '60000', 'internals');
+  expect(stderr).toMatch(/by the step "numbers" of crunch/);
+});
+
 test('a loop that is blocked by something other than JavaScript is reported without a step', async () => {
   const { code, stderr } = await run('./blocked.ts', 'report', '6000', 'native');
   expect(code).toBe(0);

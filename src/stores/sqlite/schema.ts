@@ -139,7 +139,8 @@ export function versionOf(db: Connection, file: string): number {
       select coalesce(max(version), 0) as version, count(*) filter (where applied_at glob '20??-??-??T*') as count
       from holdfast_schema`)
     .get() as { version: number; count: number };
-  if (version !== count) throw new Damaged('its table of versions is not whole');
+  const isEmptied = version === 0 && tables.some(({ name }) => name === 'tasks');
+  if (version !== count || isEmptied) throw new Damaged('its table of versions is not whole');
   if (version > migrations.length) {
     throw new StoreTooNew(
       file,

@@ -64,6 +64,13 @@ describe('a file that is not a database of tasks is refused and left as it is:',
     );
   });
 
+  test('a database whose table of versions is empty', async () => {
+    const file = temporaryFile();
+    await populate(file, { tasks: 20, seed: 1 });
+    sql(file, 'delete from holdfast_schema');
+    await expectRefusal(file, StoreCorrupt, /table of versions/, /[Rr]estore/);
+  });
+
   test('a back-up made by a newer Holdfast', async () => {
     const [file, copy] = [temporaryFile(), temporaryFile()];
     const database = await openSqlite(file);
