@@ -55,12 +55,13 @@ export function attach(binding: Binding, mcp: McpServer | Server, options: Attac
     tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
   });
   const isBare = !('server' in mcp);
-  decorate(attachment, server, isBare ? served.flatMap(({ lists }) => lists) : []);
+  // An `McpServer` lists what is registered; the plain tools are not, because that costs more than a short call.
+  decorate(attachment, server, isBare ? served.flatMap(({ lists }) => lists) : listed(plainClients));
   addMethods(attachment, server);
   if (isBare) for (const kind of served) answerOnBareServer(attachment, server, kind);
   else {
     registerAll(binding, mcp);
-    plainClients?.register(mcp);
+    plainClients?.keepNames(mcp);
   }
 }
 
@@ -75,18 +76,24 @@ interface List {
   readonly method: string;
   /** Under which its answer shows the entries. */
   readonly key: string;
-  readonly entries: readonly object[];
+  readonly entries: () => readonly object[];
+}
+
+function listed(plainClients: PlainClients | undefined): List[] {
+  return plainClients
+    ? [{ method: 'tools/list', key: 'tools', entries: () => plainClients.definitions }]
+    : [];
 }
 
 /** Tools always; the others are left alone if none of them is durable. */
 function servedBy({ tools, resources, prompts }: Binding, plainClients: PlainClients | undefined): Kind[] {
-  const list = (method: string, key: string, entries: readonly object[]) => ({ method, key, entries });
+  const list = (method: string, key: string, entries: () => readonly object[]) => ({ method, key, entries });
   const inLists: Kind[] = [
     {
       capability: 'tools',
       call: 'tools/call',
       lists: [
-        list('tools/list', 'tools', [
+        list('tools/list', 'tools', () => [
           ...[...tools].map(tool.definition),
           ...(plainClients?.definitions ?? []),
         ]),
@@ -94,15 +101,14 @@ function servedBy({ tools, resources, prompts }: Binding, plainClients: PlainCli
     },
   ];
   if (resources.length > 0) {
-    const [fixed, templates] = [false, true].map((isTemplate) =>
-      resources.filter((one) => one.isTemplate === isTemplate).map(resource.definition),
-    ) as [object[], object[]];
+    const defined = (isTemplate: boolean) => () =>
+      resources.filter((one) => one.isTemplate === isTemplate).map(resource.definition);
     inLists.push({
       capability: 'resources',
       call: 'resources/read',
       lists: [
-        list('resources/list', 'resources', fixed),
-        list('resources/templates/list', 'resourceTemplates', templates),
+        list('resources/list', 'resources', defined(false)),
+        list('resources/templates/list', 'resourceTemplates', defined(true)),
       ],
     });
   }
@@ -110,7 +116,7 @@ function servedBy({ tools, resources, prompts }: Binding, plainClients: PlainCli
     inLists.push({
       capability: 'prompts',
       call: 'prompts/get',
-      lists: [list('prompts/list', 'prompts', prompts.map(prompt.definition))],
+      lists: [list('prompts/list', 'prompts', () => prompts.map(prompt.definition))],
     });
   return inLists;
 }
@@ -139,12 +145,12 @@ function decorate(attachment: Attachment, server: Server, lists: readonly List[]
     (request, context) =>
       attachment.call(method, request.params ?? {}, context) ?? next(request, context);
   // What is durable follows the author's own, on the last page.
-  const listed =
+  const completed =
     ({ key, entries }: List, next: AnyHandler): AnyHandler =>
     async (request, context) => {
       const page = (await next(request, context)) as Record<string, unknown[]> & { nextCursor?: string };
       if (page.nextCursor !== undefined) return page;
-      return { ...page, [key]: [...page[key]!, ...entries] };
+      return { ...page, [key]: [...page[key]!, ...entries()] };
     };
   const shaped =
     (next: AnyHandler): AnyHandler =>
@@ -157,7 +163,7 @@ function decorate(attachment: Attachment, server: Server, lists: readonly List[]
     const list = lists.find((one) => one.method === method);
     if (typeof handler !== 'function') return set(method, ...rest);
     if (isRequestMethod(method)) return set(method, called(method, handler as AnyHandler));
-    const whole = list ? listed(list, handler as AnyHandler) : (handler as AnyHandler);
+    const whole = list ? completed(list, handler as AnyHandler) : (handler as AnyHandler);
     set(method, plainClients && method === 'tools/list' ? shaped(whole) : whole, ...rest.slice(1));
   };
   server.setRequestHandler = overridden as Server['setRequestHandler'];

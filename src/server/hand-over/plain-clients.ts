@@ -2,7 +2,7 @@
  * Clients that know no tasks, on a server that hands their calls over: who they are, which tools they are shown, and the
  * tools that they continue with.
  */
-import type { McpServer, ServerContext, StandardSchemaWithJSON } from '@modelcontextprotocol/server';
+import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller } from '../../hosting/caller.ts';
 import { BadAnswer, TaskNotFound } from '../../model/errors.ts';
@@ -133,18 +133,8 @@ export class PlainClients {
 
   // --- Lists ----------------------------------------------------------------------------------------------
 
-  /** Registers the tools, and refuses other tools of the same names. */
-  register(mcp: McpServer): void {
-    for (const { name, title, description, annotations, inputSchema } of this.#tools.values()) {
-      const registered = mcp.registerTool(
-        name,
-        { title, description, annotations, inputSchema: asStandardSchema(inputSchema) },
-        () => {
-          throw new Error(`The plain tool ${name} was called past its tasks.`);
-        },
-      );
-      registered.execution = { taskSupport: 'forbidden' };
-    }
+  /** Refuses other tools of the same names. */
+  keepNames(mcp: McpServer): void {
     const registerTool = mcp.registerTool.bind(mcp) as (name: string, ...rest: unknown[]) => unknown;
     const checked = (name: string, ...rest: unknown[]) => {
       if (this.#tools.has(name)) throw new ToolNameTaken(name);
@@ -153,7 +143,7 @@ export class PlainClients {
     mcp.registerTool = checked as McpServer['registerTool'];
   }
 
-  /** As entries of a list, for servers that have none of their own. */
+  /** As entries of a list. */
   get definitions(): object[] {
     return [...this.#tools.values()].map(({ run: _, ...listed }) => ({
       ...listed,
@@ -199,17 +189,4 @@ function leftBy(fate: Promise<Fate>): Leaving {
     if (one !== 'delivered') gone.abort();
   });
   return { gone: gone.signal, isLost: () => found === 'lost' };
-}
-
-/** What is wrong with arguments is said by the tools themselves. */
-function asStandardSchema(schema: JsonObject): StandardSchemaWithJSON<Record<string, unknown>> {
-  const json = () => schema;
-  return {
-    '~standard': {
-      version: 1,
-      vendor: 'holdfast',
-      validate: (value) => ({ value: value as Record<string, unknown> }),
-      jsonSchema: { input: json, output: json },
-    },
-  };
 }
