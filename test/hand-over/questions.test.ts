@@ -38,7 +38,9 @@ test('a client that cannot be asked is handed the question over at once, with it
   for (const part of [taskId, 'What is your name?', '"name"', JSON.stringify(nameSchema), 'task_answer'])
     expect(text).toContain(part);
 
+  expect(text).toContain(`task_answer with {"taskId":"${taskId}","answers":{"name":…}}`);
   const answered = await client.call('task_answer', { taskId, answers: { name: ada } });
+  expect(textOf(answered.result)).toMatch(/^The answer was passed on\./);
   expect(answered.result.structuredContent).toMatchObject({ taskId, next: { tool: 'task_wait' } });
   expect((await client.call('task_wait', { taskId })).result).toMatchObject({
     content: [{ text: 'Hello, Ada!' }],

@@ -46,7 +46,9 @@ test('after 25 s it is handed over: the answer names the task, its status, and w
     'The tool is still running. It continues in the background as a task.',
     `Task ${id} (reporting): working.`,
     'Progress: 1 of 2, Half of it',
-    `Next: call task_wait with {"taskId":"${id}"} to get the result. Do not call the original tool again: that would start the work a second time. To stop it, call task_cancel with {"taskId":"${id}"}.`,
+    `Next: call task_wait with {"taskId":"${id}"} to get the result.`,
+    'Do not call the original tool again: that would start the work a second time.',
+    `If the user no longer wants the result, call task_cancel with {"taskId":"${id}"}.`,
   ]);
 });
 
@@ -204,6 +206,8 @@ test('task_wait waits for one more window, and for as many as it takes', async (
       status: 'working',
       next: { tool: 'task_wait' },
     });
+    // Only the first answer says how to stop it.
+    expect(textOf(result)).not.toContain('task_cancel');
   }
   const last = client.call('task_wait', { taskId });
   await stage.release(taskId);

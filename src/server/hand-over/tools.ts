@@ -45,14 +45,14 @@ export function plainToolsOf(names: PlainToolNames): PlainTool[] {
   const described: Record<PlainToolName, Omit<PlainTool, 'name'>> = {
     wait: {
       title: 'Wait for a background task',
-      description: `Waits for a tool call that continues in the background and returns its result, exactly as the original tool returns it. If the task is still running after a while, it returns the progress: call ${names.wait} again until you get the result. If the task has a question, it returns the question.`,
+      description: `Waits for a tool call that continues in the background and returns its result, exactly as the original tool returns it. If the task is still running after some seconds, it returns the progress: call ${names.wait} again until you get the result. If the task has a question, it returns the question.`,
       annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
       inputSchema: justTheTask,
       run: (call) => wait(call, names),
     },
     status: {
       title: 'Check a background task',
-      description: `Returns the status, progress and open questions of a background task at once. It does not wait and does not return the result; use ${names.wait} for that.`,
+      description: `Returns the status, progress and open questions of a background task at once. It does not return the result: call ${names.wait} for that, and do not poll.`,
       annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
       inputSchema: justTheTask,
       run: async (call) => (await answerTo('tasks/get', call.requests, call.caller, call.input)).result,
@@ -84,7 +84,7 @@ export function plainToolsOf(names: PlainToolNames): PlainTool[] {
     cancel: {
       title: 'Cancel a background task',
       description:
-        'Stops a background task for good. What it has already done is not undone. Use it only if the user no longer wants the result.',
+        'Stops a background task for good. What it has already done is not undone. Use it only if the user no longer wants the result: a task that waits for an answer can be left waiting.',
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
       inputSchema: justTheTask,
       run: async (call) => (await answerTo('tasks/cancel', call.requests, call.caller, call.input)).result,
@@ -142,8 +142,9 @@ async function answer({ requests, caller, input }: PlainCall, names: PlainToolNa
   const unknown = given.filter((key) => !open.includes(key));
   if (unknown.length > 0) return { ...result, ...notAsked(unknown, open), isError: true };
   await answerTo('tasks/update', requests, caller, { taskId: input.taskId, inputResponses: answers });
-  const after = await known(requests, caller, input, names.answer);
-  return caller.dialect.shown(after, requests.now);
+  const shown = caller.dialect.shown(await known(requests, caller, input, names.answer), requests.now);
+  const text = given.length === 1 ? 'The answer was passed on.' : 'The answers were passed on.';
+  return { ...shown, content: [{ type: 'text', text }, ...(shown.content as JsonObject[])] };
 }
 
 /** Refuses a model's answer to a question for a person. */

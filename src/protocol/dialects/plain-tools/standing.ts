@@ -132,7 +132,7 @@ export function standingResult(standing: Standing, names: PlainToolNames, isFirs
   const lines = [
     ...(isFirst ? [openings[standing.status] ?? ''] : []).filter((line) => line !== ''),
     ...statusLines(standing),
-    ...nextLines(standing, names),
+    ...nextLines(standing, names, isFirst),
   ];
   return {
     content: [{ type: 'text', text: lines.join('\n') }],
@@ -144,7 +144,8 @@ export function standingResult(standing: Standing, names: PlainToolNames, isFirs
 /** What the answer to the original call begins with. */
 const openings: Partial<Record<Standing['status'], string>> = {
   working: 'The tool is still running. It continues in the background as a task.',
-  input_required: 'The tool needs an answer before it can continue. It waits in the background as a task.',
+  input_required:
+    'The tool has not finished: it needs an answer first. It waits in the background as a task.',
 };
 
 function statusLines(standing: Standing): string[] {
@@ -154,7 +155,11 @@ function statusLines(standing: Standing): string[] {
     ...(statusMessage === undefined ? [] : [`Message: ${statusMessage}`]),
     ...(progress ? [`Progress: ${progressLine(progress)}`] : []),
     ...questions.flatMap(questionLines),
-    ...(waitsUntil === undefined ? [] : [`The task waits for the answer until ${waitsUntil}.`]),
+    ...(waitsUntil === undefined
+      ? []
+      : [
+          `The task waits for the answer until ${waitsUntil.replace(/\.\d+/, '')}, then it ends without a result.`,
+        ]),
   ];
 }
 
@@ -177,7 +182,7 @@ function questionLines({ key, kind, message, schema, url, params, client, person
     case 'form':
       return [
         asked,
-        `  Answer: {"action":"accept","content":…} where content fits ${JSON.stringify(schema)}; {"action":"decline"} if the user refuses to answer; {"action":"cancel"} if they do not decide.`,
+        `  Answer: {"action":"accept","content":…} where content fits ${JSON.stringify(schema)}; {"action":"decline"} if the user refuses to answer; {"action":"cancel"} if they dismiss the question.`,
       ];
     case 'url':
       return [
@@ -194,15 +199,34 @@ function questionLines({ key, kind, message, schema, url, params, client, person
   }
 }
 
-function nextLines({ status, taskId, next }: Standing, names: PlainToolNames): string[] {
+function nextLines(
+  { status, taskId, questions = [], next }: Standing,
+  names: PlainToolNames,
+  isFirst: boolean,
+) {
   if (!next) return [];
   const call = `${next.tool} with ${JSON.stringify(next.arguments)}`;
-  const notAgain = `Do not call the original tool again: that would start the work a second time. To stop it, call ${names.cancel} with ${JSON.stringify({ taskId })}.`;
-  if (status === 'working') return [`Next: call ${call} to get the result. ${notAgain}`];
-  if (status !== 'input_required') return [`Next: call ${call} to get the result.`];
-  if (next.tool === names.wait)
-    return [`Next: tell the user about the question. Call ${call} for the result. ${notAgain}`];
+  if (status !== 'working' && status !== 'input_required') return [`Next: call ${call} to get the result.`];
+  const why = ': that would start the work a second time';
   return [
-    `Next: ask the user, unless they told you the answer. Then call ${next.tool} with taskId ${JSON.stringify(taskId)} and "answers": the answer of each question by its key. ${notAgain}`,
+    `Next: ${status === 'working' ? `call ${call} to get the result.` : nextWithQuestions(taskId, questions, call, names)}`,
+    `Do not call the original tool again${isFirst ? why : ''}.`,
+    // Repeated in each result, it would be an invitation.
+    ...(isFirst
+      ? [`If the user no longer wants the result, call ${names.cancel} with ${JSON.stringify({ taskId })}.`]
+      : []),
   ];
+}
+
+function nextWithQuestions(
+  taskId: string,
+  questions: readonly ShownQuestion[],
+  wait: string,
+  names: PlainToolNames,
+): string {
+  const mine = questions.filter(({ answer }) => answer).map(({ key }) => `${JSON.stringify(key)}:…`);
+  if (mine.length > 0)
+    return `ask the user for whatever they have not told you, and guess nothing. Then call ${names.answer} with {"taskId":${JSON.stringify(taskId)},"answers":{${mine.join(',')}}}, where … is the answer described above.`;
+  if (questions.some(({ client }) => client)) return `call ${wait}, which asks the user, to get the result.`;
+  return `tell the user about the question. The task keeps waiting, and you can continue with other work. Call ${wait} once they have answered.`;
 }
