@@ -35,7 +35,7 @@ export function commonFault(error: unknown): WireFault {
   if (error instanceof OverLimit)
     return { code: internalError, message: error.message, data: overLimit(error) };
   if (error instanceof Unavailable)
-    return { code: internalError, message: error.forCallers, data: { reason: 'unavailable' } };
+    return { code: internalError, message: error.forCallers, data: unavailable };
   if (isRefusalOfParams(error)) return { code: invalidParams, message: error.message };
   return { code: internalError, message: 'Internal error: the server could not carry out the request.' };
 }
@@ -49,6 +49,13 @@ export function overLimit({ limit, retryAfterMs }: OverLimit): JsonObject {
   };
 }
 
+const unavailable = { reason: 'unavailable' };
+
+/** Whether an error is about the server's store, and says nothing about any task. */
+export function isUnavailable(data: unknown): boolean {
+  return isJsonObject(data) && data.reason === unavailable.reason;
+}
+
 /** How long an error asks its reader to wait; undefined if waiting would not help. */
 export function waitAskedFor(data: unknown): number | undefined {
   if (!isJsonObject(data) || data.reason !== 'limit') return undefined;
@@ -58,7 +65,8 @@ export function waitAskedFor(data: unknown): number | undefined {
 function failureOf({ outcome, message }: CallFailed): WireFault {
   if (outcome.kind !== 'failure') return { code: internalError, message };
   const { code = internalError, data } = outcome;
-  return { code, message, ...(data !== undefined && { data }) };
+  // What was unavailable to the task is its outcome: a caller must not ask again because of it.
+  return { code, message, ...(data !== undefined && !isUnavailable(data) && { data }) };
 }
 
 function isRefusalOfParams(error: unknown): error is HoldfastError {

@@ -1,5 +1,6 @@
 /** Asks until there is an answer. What the peer refuses is refused; what did not get through is sent again. */
 import type { JsonObject } from '../model/json.ts';
+import { isUnavailable } from '../protocol/faults.ts';
 import { internalError } from '../protocol/json-rpc.ts';
 import type { Ending } from './ending.ts';
 import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable } from './errors.ts';
@@ -36,7 +37,7 @@ export class Insistence {
     return this.#insist(message, true);
   }
 
-  /** Takes every error of the peer at its word. */
+  /** Takes every error of the peer at its word, unless it says nothing about the task. */
   once(message: Message): Promise<JsonObject> {
     return this.#insist(message, false);
   }
@@ -77,7 +78,8 @@ export class Insistence {
 
 function isPassing(error: unknown, isRepeated: boolean): error is Error {
   // Something went wrong over there: tried again, where trying again does no harm.
-  if (error instanceof RemoteError) return isRepeated && error.code === internalError;
+  if (error instanceof RemoteError)
+    return (isRepeated && error.code === internalError) || isUnavailable(error.data);
   return error instanceof ConnectionLost || error instanceof RequestTimedOut;
 }
 

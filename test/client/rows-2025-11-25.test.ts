@@ -47,6 +47,20 @@ test.each(['required', 'optional'])(
   },
 );
 
+test('a server whose store is away says nothing about the task, whose result is asked for again', async () => {
+  const away = { code: -32603, message: 'The task store is not available.', data: { reason: 'unavailable' } };
+  const answer = oneByOne({ error: away }, { error: away }, { result: text('done') });
+  const { tasks, of } = await facing(
+    by({
+      'tools/call': () => ({ result: { task: shown('t', 'working') } }),
+      'tasks/get': () => ({ result: shown('t', 'completed') }),
+      'tasks/result': () => answer(),
+    }),
+  );
+  expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('done'));
+  expect(of('tasks/result')).toHaveLength(3);
+});
+
 test('S2025-34 between two looks passes the time that the server asks for', async () => {
   const looks: number[] = [];
   const status = oneByOne('working', 'working', 'completed');
