@@ -20,8 +20,8 @@ export class PlainCalls {
   readonly #count: (what: string) => void;
   /** By program. */
   readonly #roots = new Map<string, Set<TaskId>>();
-  /** Tasks that were there to join when a call arrived, by the trace of the call. */
-  readonly #lostFor = new Map<string, readonly TaskId[]>();
+  /** Tasks that have been there to join since a call arrived, by the trace of the call. */
+  readonly #lostFor = new Map<string, Set<TaskId>>();
   readonly #doubled = new Set<string>();
   readonly #answered = new Map<TaskId, string | null>();
   readonly #answering;
@@ -69,7 +69,7 @@ export class PlainCalls {
     // A call that arrives twice has one trace: the second is not judged, because the first may join.
     const trace = request.headers.get('traceparent')!;
     if (this.#lostFor.has(trace)) this.#doubled.add(trace);
-    this.#lostFor.set(trace, this.#doubled.has(trace) ? [] : this.#lost(program, server));
+    this.#lostFor.set(trace, new Set(this.#doubled.has(trace) ? [] : this.#lost(program, server)));
     const response = await answer(request);
     const headers = new Headers(response.headers);
     headers.set(answeredBy, server.name ?? '');
@@ -114,7 +114,10 @@ export class PlainCalls {
     for (const { id, answering: now } of rows) {
       const before = this.#answered.get(id);
       this.#answered.set(id, now);
-      if (before === undefined || now === before || now === null) continue;
+      if (before === undefined || now === before) continue;
+      // An earlier call may take it first, and be lost once more: a later one does not wait for that.
+      for (const lost of this.#lostFor.values()) lost.delete(id);
+      if (now === null) continue;
       if (!this.#isLost(before))
         this.#witness.complain(
           `${this.#witness.nameOf(id)}: ${now} took its call from ${before}, which is alive`,
