@@ -3,10 +3,11 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test } from 'vitest';
 import { Program, sources } from '../kit/process.ts';
+import { textOf } from '../kit/text.ts';
 import { Place, standing } from '../serving/place.ts';
 import { accept } from '../serving/raw-client.ts';
 import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
-import { idIn, textOf } from './stage.ts';
+import { idIn } from './stage.ts';
 
 const plain = { tasks: false, capabilities: {} };
 
@@ -15,7 +16,7 @@ function serve({ database: file }: Place, handOver = '200ms'): Promise<HttpProce
 }
 
 test('a task that was handed over goes on in the next process: task_wait, task_answer and the result are there, and no step runs twice', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const { trace } = place.work();
   const first = await serve(place);
   const call = { topic: 'tides', restMs: 400, trace };
@@ -46,7 +47,7 @@ test('a task that was handed over goes on in the next process: task_wait, task_a
 });
 
 test('a plain call with a token survives kill -9 of its server: sent again, it gets the result, and no finished step runs twice', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const token = 'ada-has-a-token-that-nobody-guesses';
   const settings = { file: place.database, handOver: '1h', tokens: { [token]: { clientId: 'ada' } } };
   const start = () => serveProgram('hand-over/server.ts', JSON.stringify(settings));
@@ -64,7 +65,7 @@ test('a plain call with a token survives kill -9 of its server: sent again, it g
 });
 
 test('a plain call over stdio survives kill -9 of its server, whose successor goes on without being asked', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const settings = { file: place.database, handOver: '1h', stdio: true };
   const connect = async () => {
     const transport = new StdioClientTransport({
@@ -92,7 +93,7 @@ test('a plain call over stdio survives kill -9 of its server, whose successor go
 });
 
 test('what had not been handed over and nobody can join ends with its server, as ever', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const first = await serve(place, '1h');
   first.client(plain).openCall('held_auto', { word: 'tide' });
   await expect.poll(() => place.tasks().map(({ phase }) => phase)).toEqual(['running']);
@@ -106,7 +107,7 @@ test('what had not been handed over and nobody can join ends with its server, as
 });
 
 test('over stdio a call of 2025-11-25 that its client cancels ends, and is not joined', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const server = new Program(
     sources(
       `${import.meta.dirname}/server.ts`,

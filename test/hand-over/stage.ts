@@ -102,11 +102,6 @@ export function isHandedOver(result: object): boolean {
   return handed in ((result as { _meta?: object })._meta ?? {});
 }
 
-export function textOf(result: object): string {
-  const { content } = result as { content: readonly { text: string }[] };
-  return content.map(({ text }) => text).join('\n');
-}
-
 /** Which call a task answers: null if its connection was lost, undefined if none can join it. */
 export async function answeringOf(tasks: Tasks, id: string): Promise<string | null | undefined> {
   const { calls, store } = await tasks.opened();

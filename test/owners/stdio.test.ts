@@ -57,7 +57,7 @@ const dialects: [string, object, boolean][] = [
 ];
 
 test('S2663-98: on stdio there is one owner: every dialect sees what any other made, in this process and the next', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const made: string[] = [];
   for (const [name, capabilities, isLater] of dialects) {
     const pipe = await piped(place.database, capabilities, isLater);
@@ -80,7 +80,7 @@ test('S2663-98: on stdio there is one owner: every dialect sees what any other m
 });
 
 test('S2663-98: what was made on a pipe is nobody else’s, and what was made elsewhere is not there on a pipe', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const pipe = await piped(place.database, dialects[0]![1], true);
   const nap = { name: 'nap', arguments: { ms: 3_600_000 } };
   const mine = (await pipe.request('tools/call', nap)).result.taskId;
