@@ -57,14 +57,14 @@ describe('a script without any model that uses only plain tools/call completes a
 });
 
 describe('over stdio the same script gets to the same end', () => {
-  const server = join(import.meta.dirname, 'server.ts');
+  const server = join(import.meta.dirname, '../serving/server.ts');
   const info = { name: 'script', version: '1' };
   const program = (place: Place, handOver = '200ms') => ({
     command: process.execPath,
     args: [
       '--conditions=holdfast-source',
       server,
-      JSON.stringify({ file: place.database, handOver, stdio: true }),
+      JSON.stringify({ tools: 'hand-over', file: place.database, handOver, stdio: true }),
     ],
   });
   const clients: readonly (readonly [string, (place: Place) => Promise<Call>])[] = [

@@ -4,11 +4,10 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
-import { createTasks, type Database, type Duration } from 'holdfast';
+import type { Database, DurableTool, Duration } from 'holdfast';
 import { serveHttp, serveStdio } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
-import { fixtureFactory, withoutLimits } from '../../fixture/server.ts';
-import { fixturePrompts, fixtureResources, fixtureTools } from '../../fixture/tools.ts';
+import { fixtureFactory, fixtureTasks } from '../../fixture/server.ts';
 import { Mistakes } from '../fuzz/mistakes.ts';
 import { chatter } from './chatter.ts';
 import { type Holdings, holdings, type Memory, memory } from './holdings.ts';
@@ -69,18 +68,14 @@ const onError = (error: Error) => {
   if (mistakes) mistakes.notice(error);
   else console.error(error);
 };
-const tasks = createTasks({
-  store: () => opened(),
-  tools: [...fixtureTools, chatter],
-  ...(!hasLimits && { limits: withoutLimits }),
-  ...(isUnderFire && {
-    drafts: 'all',
-    resources: fixtureResources,
-    prompts: fixturePrompts,
-    shortestRetention: '1s',
-    longestRetention: '2s',
-  }),
-});
+const tasks = fixtureTasks(
+  {
+    store: () => opened(),
+    ...(hasLimits && { limits: {} }),
+    ...(isUnderFire && { drafts: 'all', shortestRetention: '1s', longestRetention: '2s' }),
+  },
+  { more: [chatter as DurableTool] },
+);
 const toolsOfCallers = fixtureFactory(tasks, {
   conformance: isUnderFire,
   // A call that should be refused for want of a capability would be handed over.
