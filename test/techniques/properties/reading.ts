@@ -3,6 +3,8 @@ import type { Database, ToolVersion } from '../../../src/engine/queue.ts';
 import type { Due } from '../../../src/engine/store.ts';
 import { standings } from '../../../src/model/standing.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
+import { all } from '../../kit/all.ts';
+import { listed } from '../../kit/listed.ts';
 
 /** More than there is. */
 export const allOf = 10_000;
@@ -50,11 +52,6 @@ export async function readTask({ store, survey }: Database, id: TaskId) {
 
 /** Everything else. `due` is ordered by moment; tasks of the same moment may come in any order. */
 export async function readAll({ store, queue, survey, sessions, audit }: Database, now: number) {
-  const listed = (owner: string, limit: number) =>
-    pagesOf(async (cursor) => {
-      const { tasks, nextCursor } = await store.list({ owner, limit, ...cursor });
-      return { items: tasks, nextCursor };
-    });
   const surveyed = (filter: object) =>
     pagesOf(async (cursor) => {
       const { tasks, nextCursor } = await survey.list({ ...filter, limit: 7, ...cursor });
@@ -69,7 +66,9 @@ export async function readAll({ store, queue, survey, sessions, audit }: Databas
   const since = now - 600_000;
   const filters = [{}, ...standings.map((standing) => ({ standings: [standing] }))];
   return {
-    lists: await Promise.all(owners.flatMap((owner) => [listed(owner, 3), listed(owner, allOf)])),
+    lists: await Promise.all(
+      owners.flatMap((owner) => [3, allOf].map((limit) => all(listed(store, { owner, limit })))),
+    ),
     counts: await Promise.all(
       [undefined, ...owners].flatMap((owner) =>
         (['live', 'kept'] as const).flatMap((what) =>
