@@ -5,7 +5,7 @@ import { RawClient, type RawClientOptions } from '../serving/raw-client.ts';
 import { Program, sources } from './process.ts';
 
 /** Runs a program given by its path in `test/`. */
-export class HttpProcess extends Program {
+export class HttpProcess extends Program implements AsyncDisposable {
   url = '';
 
   constructor(program: string, ...args: readonly string[]) {
@@ -19,6 +19,12 @@ export class HttpProcess extends Program {
   async ready(): Promise<this> {
     this.url = await this.readyUrl();
     return this;
+  }
+
+  /** A stopped process is continued first, so that it can end. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.go();
+    await this.kill('SIGTERM');
   }
 }
 

@@ -1,6 +1,7 @@
 /** Messages of 2026-07-28 as they go over the wire, for clients that send exactly what a test tells them. */
 export const revision = '2026-07-28';
 export const extension = 'io.modelcontextprotocol/tasks';
+export const subtasks = 'dev.holdfast/subtasks';
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
 export type Message = Record<string, any>;

@@ -1,8 +1,7 @@
 /** Every dialect as one caller speaks it, down to the bytes that come back. */
 import { opened } from '../dialects/drafts/peer.ts';
-import { extension, subtasks } from '../dialects/drafts/views.ts';
 import { related, taskKey } from '../dialects/sep-1686/requestor.ts';
-import { headersOf, requestOf } from '../kit/wire.ts';
+import { extension, headersOf, requestOf, subtasks } from '../kit/wire.ts';
 
 /** What came back, without what differs from one moment to the next. */
 export interface Answer {

@@ -6,12 +6,10 @@ import { withoutLimits } from '../../fixture/server.ts';
 import { tokensOf } from '../../fixture/tokens.ts';
 import { all } from '../../kit/all.ts';
 import { serve } from '../../kit/serve.ts';
+import { extension, subtasks } from '../../kit/wire.ts';
 import { RawClient } from '../../serving/raw-client.ts';
 import { frames, type Message, Peer } from '../revision-2025-11-25/peer.ts';
 import { grownTools, type Plan } from './grown-tools.ts';
-
-export const tasksExtension = 'io.modelcontextprotocol/tasks';
-export const subtasksExtension = 'dev.holdfast/subtasks';
 
 export type Served = Awaited<ReturnType<typeof served>>;
 
@@ -57,8 +55,8 @@ export async function served(options: ServedOptions = {}) {
     aware: session({ 'sep-2268': {} }),
     unaware: session({}),
     /** Clients of 2026-07-28 that list the extension for subtasks, and those that do not. */
-    later: raw({ [tasksExtension]: {}, [subtasksExtension]: {} }),
-    laterUnaware: raw({ [tasksExtension]: {} }),
+    later: raw({ [extension]: {}, [subtasks]: {} }),
+    laterUnaware: raw({ [extension]: {} }),
     stop: () => stop(),
   };
 }
