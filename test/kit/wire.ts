@@ -28,6 +28,12 @@ export function headersOf(method: string, { name, taskId }: Message, token?: str
   };
 }
 
+/** The messages of an answer, which is a stream or a single one. */
+export async function* messagesIn(response: Response): AsyncGenerator<Message> {
+  if (response.headers.get('content-type')?.includes('event-stream')) yield* frames(response);
+  else yield (await response.json()) as Message;
+}
+
 /** The messages on the stream of an answer, as they come. */
 export async function* frames(response: Response): AsyncGenerator<Message> {
   let text = '';

@@ -75,7 +75,7 @@ test('after another stream was opened the same task is pursued, and nothing is a
   });
   await holder.hearken();
   await holder.untilAsked('tasks/get');
-  holder.hangUp();
+  await holder.hangUp();
   const before = holder.requests('tasks/get').length;
   status = 'completed';
   await holder.hearken();
