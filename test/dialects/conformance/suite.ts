@@ -10,12 +10,6 @@ const manifest = require.resolve('@modelcontextprotocol/conformance/package.json
 export const { version: suiteVersion, bin } = require(manifest);
 const longestMs = 120_000;
 
-/** A scenario against servers, with the revisions that it belongs to. */
-export interface Scenario {
-  readonly name: string;
-  readonly revisions: readonly string[];
-}
-
 /** All that is left of a run. Its exit code alone says nothing: a run that checks nothing ends with 0 too. */
 export interface Recording {
   readonly code: number | null;
@@ -24,7 +18,8 @@ export interface Recording {
   readonly checks: ReadonlyMap<string, string>;
 }
 
-export async function serverScenarios(): Promise<Scenario[]> {
+/** The scenarios against servers, with the revisions that each belongs to. */
+export async function serverScenarios() {
   const { output } = await run('list', '--server');
   return [...output.matchAll(/^ *- (\S+) \[(\S+)\]$/gm)].map(([, name, revisions]) => ({
     name: name!,

@@ -10,7 +10,7 @@ import { openSqlite } from 'holdfast/sqlite';
 import { fixtureFactory, fixtureTasks } from '../../fixture/server.ts';
 import { Mistakes } from '../fuzz/mistakes.ts';
 import { chatter } from './chatter.ts';
-import { type Holdings, holdings, type Memory, memory } from './holdings.ts';
+import { holdings, memory } from './holdings.ts';
 
 export interface Settings {
   readonly face?: 'http' | 'stdio';
@@ -35,23 +35,7 @@ export interface Settings {
   readonly largestBody?: number;
 }
 
-export interface Held extends Holdings {
-  readonly subscriptions: number;
-  readonly watchers: number;
-}
-
-/** What the parent may ask for. */
-export interface Answers {
-  held(): Promise<Held>;
-  memory(): Promise<Memory>;
-  /** Whether its worker has nothing to do. */
-  idle(): Promise<boolean>;
-  /** Mistakes of the program since it was last asked, and what messages have added to what all objects share. */
-  mistakes(): Promise<readonly string[]>;
-  /** Resolves when it has had so many tasks that all it remembers of any is remembered. */
-  full(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Held = Awaited<ReturnType<Answers['held']>>;
 
 const settings = JSON.parse(process.argv[2]!) as Settings;
 const {
@@ -85,18 +69,22 @@ const worker = await tasks.work({ concurrency });
 const requests = await tasks.requests();
 const served = face === 'http' ? await overHttp() : overStdio();
 
-const answers: Answers = {
+/** What the parent may ask for. */
+const answers = {
   held: async () => ({
     ...(await holdings()),
     subscriptions: served.subscriptions(),
     watchers: requests.watchers,
   }),
   memory,
+  /** Whether its worker has nothing to do. */
   idle: async () => worker.isIdle,
+  /** Mistakes of the program since it was last asked, and what messages have added to what all objects share. */
   mistakes: async () => mistakes?.taken() ?? [],
   full,
   stop: () => served.stop(),
 };
+export type Answers = typeof answers;
 process.on('message', async ({ n, question }: { n: number; question: keyof Answers }) =>
   process.send!({ n, value: await answers[question]() }),
 );
@@ -105,7 +93,7 @@ await served.stopped;
 // The channel would keep the process alive.
 process.disconnect();
 
-/** The store remembers some four thousand. */
+/** Resolves when it has had so many tasks that all it remembers is remembered: the store has room for some four thousand. */
 async function full(): Promise<void> {
   const owner = 'somebody of long ago';
   const made = () => tasks.create('count_sheep', { sheep: 1 }, { owner });

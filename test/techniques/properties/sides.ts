@@ -16,22 +16,7 @@ import type { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { freshDatabase } from '../../postgres/database.ts';
 import { type Comparing, comparable } from './comparable.ts';
 
-export interface Side {
-  readonly name: string;
-  /** Receives the commands. */
-  readonly database: Database;
-  /** Reads after the last command: the same store, opened a second time if it can be, so that no cache answers. */
-  readonly reader: Database;
-  /** The names of two live processes in this store. */
-  readonly holders: readonly [string, string];
-  /** The commits that a subscriber received, per task. */
-  readonly notices: ReadonlyMap<TaskId, CommitNotice[]>;
-  /** Waits until a subscriber received so many. */
-  received(count: number): Promise<void>;
-  /** A value that this store returned, without what differs by nature. */
-  plain<T>(value: T, how?: Comparing): T;
-  close(): Promise<void>;
-}
+export type Side = ReturnType<typeof sideOf>;
 
 export function openSides(clock: ManualClock): Promise<Side[]> {
   return Promise.all([inMemory(clock), inFile(clock), onPostgres(clock)]);
@@ -60,7 +45,7 @@ interface Opened {
   readonly remove: () => Promise<unknown>;
 }
 
-function sideOf(name: string, { database, reader = database, remove }: Opened): Side {
+function sideOf(name: string, { database, reader = database, remove }: Opened) {
   // The store in memory has one process, and regards every name as that of a live one.
   const second = reader === database ? 'another' : reader.queue.name;
   const holders: [string, string] = [database.queue.name, second];
@@ -73,14 +58,20 @@ function sideOf(name: string, { database, reader = database, remove }: Opened): 
   });
   return {
     name,
+    /** Receives the commands. */
     database: audited(database),
+    /** Reads after the last command: the same store, opened a second time if it can be, so that no cache answers. */
     reader,
+    /** The names of two live processes in this store. */
     holders,
+    /** The commits that a subscriber received, per task. */
     notices,
-    received: (expected) =>
+    /** Waits until a subscriber received so many. */
+    received: (expected: number) =>
       expect.poll(() => count, { message: `commits from ${name}`, interval: 2 }).toBe(expected),
-    plain: (value, how) => comparable(value, { ...how, names }),
-    async close() {
+    /** A value that this store returned, without what differs by nature. */
+    plain: <T>(value: T, how?: Comparing): T => comparable(value, { ...how, names }),
+    async close(): Promise<void> {
       if (reader !== database) await reader.close();
       await database.close();
       await remove();
