@@ -1,5 +1,4 @@
 /** Servers as processes of their own: one that a raw client talks to, and one that is killed and started again. */
-import type { SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { RawClient, type RawClientOptions } from '../serving/raw-client.ts';
 import { Program, sources } from './process.ts';
@@ -30,14 +29,12 @@ export class HttpProcess extends Program implements AsyncDisposable {
 
 export class ServerProcess implements AsyncDisposable {
   readonly #command: (port: string) => readonly string[];
-  readonly #options: SpawnOptions;
   #program: Program | undefined;
   url = new URL('http://127.0.0.1:0/mcp');
 
   /** Port 0 stands for any. */
-  constructor(command: (port: string) => readonly string[], options: SpawnOptions = {}) {
+  constructor(command: (port: string) => readonly string[]) {
     this.#command = command;
-    this.#options = options;
   }
 
   get pid(): number {
@@ -51,8 +48,8 @@ export class ServerProcess implements AsyncDisposable {
 
   /** On the port that it had before, if it had one. */
   async start(): Promise<this> {
-    const stdio: SpawnOptions['stdio'] = ['ignore', 'pipe', 'pipe'];
-    this.#program = new Program(this.#command(this.url.port || '0'), { stdio, ...this.#options });
+    const command = this.#command(this.url.port || '0');
+    this.#program = new Program(command, { stdio: ['ignore', 'pipe', 'pipe'] });
     const url = await this.#program.readyUrl();
     if (url !== 'worker') this.url = new URL(url);
     return this;

@@ -1,9 +1,9 @@
 /** A folder of the test's own: the database, what handlers wrote, and the gates that hold them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import type { Task } from '../../src/index.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
+import { queryFile } from '../kit/sqlite.ts';
 import { linesOf } from '../kit/text.ts';
 
 export class Place {
@@ -29,17 +29,9 @@ export class Place {
 
   /** Every task in the database, published or not, or those of a tool, as another process sees them. */
   tasks(tool?: string): Task[] {
-    const db = new DatabaseSync(this.database);
-    try {
-      db.exec('pragma busy_timeout = 5000; pragma query_only = on');
-      return db
-        .prepare('select body from tasks order by seq')
-        .all()
-        .map(({ body }) => JSON.parse(String(body)) as Task)
-        .filter((task) => tool === undefined || task.tool === tool);
-    } finally {
-      db.close();
-    }
+    return queryFile(this.database, 'select body from tasks order by seq')
+      .map(({ body }) => JSON.parse(String(body)) as Task)
+      .filter((task) => tool === undefined || task.tool === tool);
   }
 }
 

@@ -242,12 +242,12 @@ test('S2268-01 S2268-24: the same over stdio: links, answers, cancellation and n
   let root = await get(rootId);
   while (root.childTaskIds?.length !== 2) root = await get(rootId);
   const [first, second] = root.childTaskIds;
-  const { id } = pipe.send('subscriptions/listen', { notifications: { taskIds: [first, rootId] } });
+  const id = pipe.send('subscriptions/listen', { notifications: { taskIds: [first, rootId] } });
   const isOf = (taskId: string, status: string) => (message: Message) =>
     message.method === 'notifications/tasks' &&
     message.params?.taskId === taskId &&
     message.params.status === status;
-  const asked = await pipe.until(isOf(first, 'input_required'));
+  const asked = await pipe.message(isOf(first, 'input_required'));
   expect(told(asked)).toEqual(shown(await get(first)));
   expect(asked.params).toMatchObject({ parentTaskId: rootId, inputRequests: { confirm: expect.anything() } });
   expect(asked.params._meta['io.modelcontextprotocol/subscriptionId']).toBe(id);
@@ -256,9 +256,9 @@ test('S2268-01 S2268-24: the same over stdio: links, answers, cancellation and n
     taskId: first,
     inputResponses: { confirm: { action: 'accept', content: { confirm: true } } },
   });
-  await pipe.until(isOf(first, 'completed'));
+  await pipe.message(isOf(first, 'completed'));
   await pipe.request('tasks/cancel', { taskId: second });
-  const end = await pipe.until(isOf(rootId, 'completed'));
+  const end = await pipe.message(isOf(rootId, 'completed'));
   expect(told(end)).toEqual(shown(await get(rootId)));
   expect((await get(second)).status).toBe('cancelled');
   expect(pipe.unasked.some(({ params }) => params.taskId === second)).toBe(false);

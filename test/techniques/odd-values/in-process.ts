@@ -8,23 +8,18 @@ export interface Case {
   readonly way: string;
 }
 
-export interface Ended extends Case {
+interface Ended extends Case {
   readonly outcome: Outcome;
   /** How the task ended that ran next to it. */
   readonly neighbour: string;
 }
 
-export interface Ending {
-  readonly ended: readonly Ended[];
-  /** Whether the process came to its own end. */
-  readonly survived: boolean;
-  readonly complaints: string;
-}
+export type Ending = Awaited<ReturnType<typeof runCases>>;
 
 /** A process that hangs is ended: what is missing then shows. */
 const options = { timeout: 500_000, killSignal: 'SIGKILL' } as const;
 
-export async function runCases(cases: readonly Case[], store = 'memory:'): Promise<Ending> {
+export async function runCases(cases: readonly Case[], store = 'memory:') {
   const program = new Program(sources(join(import.meta.dirname, 'process.ts')), options);
   program.child.stdin!.end(JSON.stringify({ store, cases }));
   await program.exit;
@@ -32,12 +27,10 @@ export async function runCases(cases: readonly Case[], store = 'memory:'): Promi
     .split('\n')
     .slice(0, -1)
     .map((line) => JSON.parse(line));
-  const survived = told.at(-1)?.over === true;
-  return {
-    ended: survived ? told.slice(0, -1) : told,
-    survived,
-    complaints: program.complaints.slice(0, 2_000),
-  };
+  /** Whether the process came to its own end. */
+  const survived: boolean = told.at(-1)?.over === true;
+  const ended: readonly Ended[] = survived ? told.slice(0, -1) : told;
+  return { ended, survived, complaints: program.complaints.slice(0, 2_000) };
 }
 
 /** What the task says went wrong; undefined if nothing did. */

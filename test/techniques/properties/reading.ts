@@ -15,14 +15,9 @@ const second: ToolVersion = { tool: 'summarise', version: '1' };
 /** The tools of different workers. */
 export const tools: readonly (readonly ToolVersion[])[] = [[first, second], [first], [second], []];
 
-interface PageOf<T> {
-  readonly items: readonly T[];
-  readonly nextCursor: string | undefined;
-}
-
 /** The items of all pages. Where a page ends is up to the store, and so is the form of its cursors. */
 export async function pagesOf<T>(
-  read: (cursor: { readonly cursor?: string }) => Promise<PageOf<T>>,
+  read: (cursor: { cursor?: string }) => Promise<{ items: readonly T[]; nextCursor: string | undefined }>,
 ): Promise<T[]> {
   const all: T[] = [];
   for (let cursor: string | undefined; ; ) {

@@ -23,29 +23,23 @@ export function openSides(clock: ManualClock): Promise<Side[]> {
 }
 
 async function inMemory(clock: ManualClock): Promise<Side> {
-  return sideOf('memory', { database: await openSqlite('memory:', { clock }), remove: async () => {} });
+  return sideOf('memory', async () => {}, await openSqlite('memory:', { clock }));
 }
 
 async function inFile(clock: ManualClock): Promise<Side> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
   const openFile = () => openSqlite(join(folder, 'tasks.db'), { clock });
   const remove = () => rm(folder, { recursive: true });
-  return sideOf('SQLite', { database: await openFile(), reader: await openFile(), remove });
+  return sideOf('SQLite', remove, await openFile(), await openFile());
 }
 
 async function onPostgres(clock: ManualClock): Promise<Side> {
   const { url, remove } = await freshDatabase();
   const openDatabase = () => openPostgres(url, { clock, connections: 5 });
-  return sideOf('Postgres', { database: await openDatabase(), reader: await openDatabase(), remove });
+  return sideOf('Postgres', remove, await openDatabase(), await openDatabase());
 }
 
-interface Opened {
-  readonly database: Database;
-  readonly reader?: Database;
-  readonly remove: () => Promise<unknown>;
-}
-
-function sideOf(name: string, { database, reader = database, remove }: Opened) {
+function sideOf(name: string, remove: () => Promise<unknown>, database: Database, reader = database) {
   // The store in memory has one process, and regards every name as that of a live one.
   const second = reader === database ? 'another' : reader.queue.name;
   const holders: [string, string] = [database.queue.name, second];
