@@ -67,10 +67,9 @@ export class Stage {
   /** Lets time pass, a second at a time, until it has come about. */
   async passing<T>(awaited: Promise<T>): Promise<T> {
     let isSettled = false;
-    const settle = () => {
+    void Promise.allSettled([awaited]).then(() => {
       isSettled = true;
-    };
-    awaited.then(settle, settle);
+    });
     while (!isSettled) {
       this.clock.advance(1_000);
       await pause(2);

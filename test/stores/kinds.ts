@@ -15,10 +15,7 @@ export type Kind = (typeof kinds)[number];
 
 /** Each with a place, a path or a URL, that nobody else uses. It goes with the test. */
 export const kinds = [
-  {
-    name: 'SQLite',
-    place: async () => temporaryFile(),
-  },
+  { name: 'SQLite', place: async () => temporaryFile() },
   {
     name: 'Postgres',
     async place() {

@@ -6,8 +6,8 @@ import { Caller } from '../../../scripts/chaos/cluster/caller.ts';
 import { type Began, HistoryFile, readHistory } from '../../../scripts/chaos/cluster/history.ts';
 import { Members } from '../../../scripts/chaos/cluster/members.ts';
 import { newId } from '../../../src/model/id.ts';
+import { seededRandom } from '../../kit/random.ts';
 import { until } from '../../kit/until.ts';
-import { seededRandom } from '../chaos/random.ts';
 
 export const leaseMs = 2_000;
 const haulMs = 2_000;

@@ -7,8 +7,8 @@ import type { TaskId } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/testing.ts';
 import { listed } from '../../kit/listed.ts';
+import { type Random, seededRandom } from '../../kit/random.ts';
 import { queryFile } from '../../kit/sqlite.ts';
-import { type Random, seededRandom } from '../chaos/random.ts';
 import { orDamage } from './files.ts';
 
 const owners = ['alice', 'bob', 'carol'];

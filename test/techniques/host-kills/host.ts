@@ -1,8 +1,8 @@
 /** A host that makes calls, takes up those of its earlier lives, and may be killed at any moment. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { connectTasks, type Handles, sqliteHandles, type TaskHandle } from 'holdfast/client';
+import { seededRandom } from '../../kit/random.ts';
 import { sdkClient } from '../../kit/sdk.ts';
-import { seededRandom } from '../chaos/random.ts';
 import { type Line, readLines, write } from './lines.ts';
 
 export interface HostOptions {

@@ -38,15 +38,8 @@ export interface Settings {
 export type Held = Awaited<ReturnType<Answers['held']>>;
 
 const settings = JSON.parse(process.argv[2]!) as Settings;
-const {
-  face = 'http',
-  store = 'memory:',
-  concurrency = 64,
-  grace = '10s',
-  lookMs = 0,
-  readMs = 0,
-} = settings;
-const { isUnderFire = false, hasLimits, largestBody } = settings;
+const { face = 'http', store = 'memory:', concurrency = 64, grace = '10s' } = settings;
+const { lookMs = 0, readMs = 0, isUnderFire = false, hasLimits, largestBody } = settings;
 const mistakes = isUnderFire ? new Mistakes() : undefined;
 const onError = (error: Error) => {
   if (mistakes) mistakes.notice(error);
