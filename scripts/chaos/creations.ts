@@ -1,7 +1,7 @@
 /** Orders voyages, some of this process and some of another one, which is killed now and then; keeps count of them. */
 import type { Task, TaskId, Tasks } from '../../src/index.ts';
 import { Child } from '../../test/kit/child.ts';
-import type { Random } from '../../test/techniques/chaos/random.ts';
+import type { Random } from '../../test/kit/random.ts';
 import type { ChildOptions } from './child-process.ts';
 import type { Problem } from './problem.ts';
 import type { Said } from './said.ts';

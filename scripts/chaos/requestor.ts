@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type CommitNotice, type InputRecord, type TaskId, TaskIsDone, type Tasks } from '../../src/index.ts';
 import { newId } from '../../src/model/id.ts';
-import type { Random } from '../../test/techniques/chaos/random.ts';
+import type { Random } from '../../test/kit/random.ts';
 import type { Problem } from './problem.ts';
 
 /** A question that times out, because nobody answers it. */

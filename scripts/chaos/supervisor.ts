@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks, type TaskId, type Tasks } from '../../src/index.ts';
 import type { SqliteDatabase } from '../../src/sqlite.ts';
-import { type Random, seededRandom } from '../../test/techniques/chaos/random.ts';
+import { type Random, seededRandom } from '../../test/kit/random.ts';
 import type { ChildOptions } from './child-process.ts';
 import { Creations } from './creations.ts';
 import { longestResumeMs } from './judge.ts';

@@ -118,7 +118,7 @@ function sum(entries: readonly { readonly times?: number }[]): number {
 }
 
 test('what is still being gathered when the server stops is written before the store closes', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const { peer, stop } = await served({ store: sqlite(place.database), audit: true });
   await peer.get('nobody');
   await peer.get('nobody');

@@ -1,5 +1,5 @@
 /** A real browser: one for all test files of a run, with a fresh context for each look at the dashboard. */
-import { type Browser, type BrowserContext, chromium as playwright } from 'playwright-core';
+import { chromium as playwright } from 'playwright-core';
 import { launchBrowser } from '../kit/browser-server.ts';
 
 export interface Look {
@@ -17,12 +17,7 @@ const screens = {
   phone: { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true },
 };
 
-export interface Chromium extends AsyncDisposable {
-  readonly browser: Browser;
-  /** A context of its own: no storage, no token, nothing of the ones before. */
-  context(look?: Look): Promise<BrowserContext>;
-  close(): Promise<void>;
-}
+export type Chromium = Awaited<ReturnType<typeof chromiumAt>>;
 
 /** A browser that goes when it is closed. */
 export async function startChromium(): Promise<Chromium> {
@@ -31,12 +26,13 @@ export async function startChromium(): Promise<Chromium> {
 }
 
 /** Connects to a browser that runs already. */
-export async function chromiumAt(url: string, stop = async () => {}): Promise<Chromium> {
+export async function chromiumAt(url: string, stop = async () => {}) {
   const browser = await playwright.connect(url, { timeout: 120_000 });
   const close = () => browser.close().then(stop);
   return {
     browser,
-    context: async ({ screen = 'desktop', colours = 'light' } = {}) => {
+    /** A context of its own: no storage, no token, nothing of the ones before. */
+    context: async ({ screen = 'desktop', colours = 'light' }: Look = {}) => {
       const context = await browser.newContext({
         ...screens[screen],
         colorScheme: colours,

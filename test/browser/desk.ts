@@ -9,13 +9,8 @@ import { builtDashboard } from './built.ts';
 
 export const operatorToken = 'operator-0123456789abcdef';
 
-interface DeskOptions {
-  readonly tools: readonly DurableTool[];
-  /** Whether this process works too. */
-  readonly works?: boolean;
-}
-
-export async function startDesk({ tools, works = true }: DeskOptions) {
+/** `works` is whether this process works too. */
+export async function startDesk({ tools, works = true }: { tools: readonly DurableTool[]; works?: boolean }) {
   await builtDashboard();
   const file = temporaryFile();
   const tasks = createTasks({ tools, audit: true, store: sqlite(file) });

@@ -159,7 +159,8 @@ function hostileStory(attack: string, id: string): TaskStory {
 
 test('names of tools, owners, processes and tasks are texts too, whoever made them up', async () => {
   const texts = Array.from({ length: 6 }, (_, i) => attacks.slice(i * 4, i * 4 + 4).join(' '));
-  const { origin, pageOf } = await tell(texts.map((text, i) => hostileStory(text, `hostile-${i}`)));
+  const { origin, pageOf, close } = await tell(texts.map((text, i) => hostileStory(text, `hostile-${i}`)));
+  onTestFinished(close);
   const { context, harm } = await watched(origin);
   const page = await context.newPage();
   const found: unknown[] = [];
@@ -176,7 +177,8 @@ test('names of tools, owners, processes and tasks are texts too, whoever made th
 });
 
 test('the policy forbids scripts in the page and everything of other hosts, as tried in the browser', async () => {
-  const { pageOf } = await tell(stories);
+  const { pageOf, close } = await tell(stories);
+  onTestFinished(close);
   const context = await chromium.context();
   onTestFinished(() => context.close());
   const page = await context.newPage();

@@ -10,14 +10,13 @@ import { type Telling, tell } from './telling.ts';
 
 let chromium: Chromium;
 let telling: Telling;
-const closing: (() => void)[] = [];
 beforeAll(async () => {
-  telling = await tell(stories, (close) => closing.push(close));
+  telling = await tell(stories);
   chromium = await sharedChromium();
 });
 afterAll(async () => {
   await chromium.close();
-  for (const close of closing) close();
+  telling.close();
 });
 
 /** What a reader does before looking. */

@@ -8,14 +8,13 @@ import { type Telling, tell } from './telling.ts';
 
 let chromium: Chromium;
 let telling: Telling;
-const closing: (() => void)[] = [];
 beforeAll(async () => {
-  telling = await tell([...stories, ...restingStories], (close) => closing.push(close));
+  telling = await tell([...stories, ...restingStories]);
   chromium = await sharedChromium();
 });
 afterAll(async () => {
   await chromium.close();
-  for (const close of closing) close();
+  telling.close();
 });
 
 test('the first sentence says what is going on', async () => {

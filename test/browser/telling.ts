@@ -1,6 +1,5 @@
 /** A server that tells given stories: the real files under their real policy, and states that are hard to come by. */
 import { createServer } from 'node:http';
-import { onTestFinished } from 'vitest';
 import type { TaskStory } from '../../src/operator/api.ts';
 import { DashboardFiles } from '../../src/server/http/dashboard-files.ts';
 import { listen } from '../kit/port.ts';
@@ -9,10 +8,7 @@ import { present } from './stories.ts';
 
 export type Telling = Awaited<ReturnType<typeof tell>>;
 
-export async function tell(
-  stories: readonly TaskStory[],
-  finished: (close: () => void) => void = onTestFinished,
-) {
+export async function tell(stories: readonly TaskStory[]) {
   await builtDashboard();
   const files = new DashboardFiles();
   const server = createServer(async (req, res) => {
@@ -38,12 +34,12 @@ export async function tell(
     }
   });
   const origin = `http://127.0.0.1:${await listen(server)}`;
-  finished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
   return {
     origin,
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
     /** The address of a task's page, with the time at which its story is told. */
     pageOf: (id: string) => `${origin}/operator/?task=${encodeURIComponent(id)}#token=anybody&now=${present}`,
   };

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { toyProcess } from '../gateway/processes.ts';
-import { textOf } from '../gateway/stage.ts';
+import { textOf } from '../kit/text.ts';
 
 test('a server of 2025-11-25 over HTTP that was asked for 2026-07-28 first hears of it no more', async () => {
   await using server = await toyProcess('--tasks').start();

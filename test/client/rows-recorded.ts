@@ -1,7 +1,8 @@
 /** Clients whose messages are on record, before a real server or one that says exactly what a test wants. */
-import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { type ConnectTasksOptions, connectTasks, type TaskClient } from 'holdfast/client';
 import { onTestFinished } from 'vitest';
+import { sdkClient } from '../kit/sdk.ts';
 import { extension } from '../kit/wire.ts';
 import { type Message, RawServer, type RawServerOptions } from '../receiver/raw-server.ts';
 import { discovered, tasksOf2025 } from '../techniques/hostile/server.ts';
@@ -21,10 +22,7 @@ interface Options extends Partial<ConnectTasksOptions> {
 const defaults = { handles: 'memory:', pace: { floorMs: 10, ceilingMs: 5_000, defaultMs: 20 } } as const;
 
 async function connected(to: () => Transport, { isModern, ...options }: Options): Promise<TaskClient> {
-  const client = new Client(
-    { name: 'client', version: '1' },
-    isModern ? { versionNegotiation: { mode: 'auto' } } : {},
-  );
+  const client = sdkClient(isModern ? 'auto' : 'legacy');
   const tasks = await connectTasks(client, to, { ...defaults, ...options });
   onTestFinished(() => tasks.close());
   return tasks;

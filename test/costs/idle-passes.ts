@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Database } from 'holdfast';
 import * as rules from '../../src/engine/transitions.ts';
 import { aTask } from '../../src/testing.ts';
+import { queryFile } from '../kit/sqlite.ts';
 import { query } from '../postgres/server.ts';
 import { isPostgres } from '../stores/kinds.ts';
 
@@ -76,12 +77,8 @@ export async function writeLooks(place: string, id: string, looks: number, from:
 
 export async function commitsIn(place: string): Promise<number> {
   const sql = 'select count(*) as n from commits';
-  if (isPostgres(place)) {
-    const rows = await query(place, `set search_path to holdfast; ${sql}`);
-    return Number(rows[0]!.n);
-  }
-  const db = new DatabaseSync(place, { readOnly: true });
-  const { n } = db.prepare(sql).get() as { n: number };
-  db.close();
-  return n;
+  const rows = isPostgres(place)
+    ? await query(place, `set search_path to holdfast; ${sql}`)
+    : queryFile(place, sql);
+  return Number(rows[0]!.n);
 }

@@ -11,7 +11,7 @@ export function checkout(): string {
   return folder;
 }
 
-export interface Place {
+interface Place {
   readonly cwd: string;
   readonly port?: number;
 }

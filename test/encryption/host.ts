@@ -17,15 +17,14 @@ export interface HostOptions {
 }
 
 const { file, keys, current }: HostOptions = JSON.parse(process.argv[2]!);
-const given =
-  keys.length > 0 ? { ...encryption(...keys), ...(current !== undefined && { current }) } : undefined;
+const given = { ...encryption(...keys), ...(current !== undefined && { current }) };
+const options = keys.length > 0 ? { encryption: given } : {};
 
 let database: Omit<SqliteDatabase, 'backup'> & Partial<SqliteDatabase>;
 let tasks: ReturnType<typeof createTasks>;
 
 const commands = {
   async open(): Promise<void> {
-    const options = given ? { encryption: given } : {};
     database = await (file.startsWith('postgres') ? openPostgres : openSqlite)(file, options);
     tasks = createTasks({ store: database, tools });
   },

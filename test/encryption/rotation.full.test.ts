@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest';
 import { StoreNotUnlocked } from '../../src/engine/store-errors.ts';
 import * as rules from '../../src/engine/transitions.ts';
 import { aTask } from '../../src/testing.ts';
+import { seededRandom, seedOfThisRun } from '../kit/random.ts';
 import { query } from '../postgres/server.ts';
 import { isPostgres, kinds, open } from '../stores/kinds.ts';
-import { seededRandom, seedOfThisRun } from '../techniques/chaos/random.ts';
 import { Host } from './hosting.ts';
 import { encryption } from './keys.ts';
 

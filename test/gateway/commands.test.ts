@@ -4,9 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OutputLog } from '../../src/gateway/output-log.ts';
 import { TaskCancelled } from '../../src/requestor/errors.ts';
 import { connectOurClient, type OurClient } from '../dialects/interop/our-client.ts';
+import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';
 import { processesOf } from './process-table.ts';
-import { notes, openGateway, type Stage, textOf } from './stage.ts';
+import { notes, openGateway, type Stage } from './stage.ts';
 
 const object = (properties: object, required: string[] = []) => ({ type: 'object', properties, required });
 const string = { type: 'string' };

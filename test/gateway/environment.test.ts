@@ -8,7 +8,8 @@ import { storeSecrets } from '../../src/cli/store-url.ts';
 import { inheritedEnvironment } from '../../src/client/environment.ts';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
-import { openGateway, textOf } from './stage.ts';
+import { textOf } from '../kit/text.ts';
+import { openGateway } from './stage.ts';
 
 const home = temporaryFolder();
 const program = join(import.meta.dirname, '../../bin/holdfast.js');

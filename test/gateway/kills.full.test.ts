@@ -7,10 +7,11 @@ import { connectTasks, type TaskHandle } from 'holdfast/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Fixture, startFixture } from '../dialects/interop/fixture.ts';
 import type { ServerProcess } from '../kit/server-process.ts';
+import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';
 import { processesOf } from './process-table.ts';
 import { gatewayProcess, toyProcess } from './processes.ts';
-import { notes, textOf, toy, toyWith } from './stage.ts';
+import { notes, toy, toyWith } from './stage.ts';
 
 const fileInput = { type: 'object', properties: { file: { type: 'string' } }, required: ['file'] };
 /** Ends only if it is run a second time. */

@@ -6,9 +6,10 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Drive } from '../../src/gateway/drive.ts';
 import { type LoggingUpstream, SessionLogs, UpstreamLogs } from '../../src/gateway/logs.ts';
 import { ServerProcess } from '../kit/server-process.ts';
+import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';
 import { toyProcess } from './processes.ts';
-import { notes, openGateway, type Stage, textOf, toy } from './stage.ts';
+import { notes, openGateway, type Stage, toy } from './stage.ts';
 
 vi.setConfig({ testTimeout: 600_000 });
 

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { configIn } from '../../src/gateway/config.ts';
 import { parseConfig } from '../../src/gateway/config-file.ts';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
-import { openGateway, textOf } from './stage.ts';
+import { textOf } from '../kit/text.ts';
+import { openGateway } from './stage.ts';
 
 test('a command that has the name of one of the four is shown under another', async () => {
   await using stage = await openGateway({ commands: { task_wait: { command: 'echo', args: ['hello'] } } });

@@ -6,10 +6,11 @@ import type { TaskClient } from 'holdfast/client';
 import { describe, expect, test, vi } from 'vitest';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
 import type { ServerProcess } from '../kit/server-process.ts';
+import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';
 import { eventually } from '../serving/eventually.ts';
 import { gatewayProcess, toyProcess } from './processes.ts';
-import { notes, openGateway, textOf, toy } from './stage.ts';
+import { notes, openGateway, toy } from './stage.ts';
 
 vi.setConfig({ testTimeout: 600_000 });
 

@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
-import { openGateway, textOf } from './stage.ts';
+import { textOf } from '../kit/text.ts';
+import { openGateway } from './stage.ts';
 
 const raw = (...tools: unknown[]) => ({
   command: process.execPath,

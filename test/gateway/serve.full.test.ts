@@ -13,10 +13,11 @@ import { temporaryFolder } from '../kit/lifetime.ts';
 import { freePort } from '../kit/port.ts';
 import { Program } from '../kit/process.ts';
 import { ServerProcess } from '../kit/server-process.ts';
+import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';
 import { expectWithin } from '../kit/within.ts';
 import { gatewayProcess, holdfast, toyProcess } from './processes.ts';
-import { notes, textOf, toy } from './stage.ts';
+import { notes, toy } from './stage.ts';
 
 const home = temporaryFolder();
 const serve = (...words: string[]) => holdfast('serve', ...words);

@@ -1,5 +1,4 @@
 /** A gateway in this process, in front of whatever a test puts behind it. */
-import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { configIn } from '../../src/gateway/config.ts';
@@ -8,6 +7,7 @@ import { Gateway } from '../../src/gateway/gateway.ts';
 import { serveHttp } from '../../src/server/http/serve.ts';
 import { sqlite } from '../../src/sqlite.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
+import { linesOf } from '../kit/text.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -39,11 +39,7 @@ export async function openGateway(config: object, store = 'memory:') {
   };
 }
 
-export function textOf(result: Record<string, unknown>): string {
-  return (result.content as { text?: string }[]).map(({ text = '' }) => text).join('\n');
-}
-
-export const toyFile = join(import.meta.dirname, 'servers/toy.ts');
+const toyFile = join(import.meta.dirname, 'servers/toy.ts');
 /** With these arguments after its own. */
 export const toyWith = (...args: string[]) => ({ ...toy, args: [...toy.args, ...args] });
 export const toy = { command: process.execPath, args: ['--disable-warning=ExperimentalWarning', toyFile] };
@@ -51,8 +47,5 @@ export const toy = { command: process.execPath, args: ['--disable-warning=Experi
 /** A file that nobody else uses, and what stands in it. */
 export function notes(): { readonly file: string; lines(): string[] } {
   const file = join(temporaryFolder(), 'notes');
-  return {
-    file,
-    lines: () => (existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : []),
-  };
+  return { file, lines: () => linesOf(file) };
 }

@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
-import { notes, openGateway, textOf } from './stage.ts';
+import { textOf } from '../kit/text.ts';
+import { notes, openGateway } from './stage.ts';
 
 const program = (starts: string, ...args: string[]) => ({
   command: process.execPath,

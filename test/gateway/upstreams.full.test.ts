@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TaskCancelled } from '../../src/requestor/errors.ts';
 import { connectOurClient, type OurClient } from '../dialects/interop/our-client.ts';
+import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';
-import { everything, notes, openGateway, type Stage, textOf, toy } from './stage.ts';
+import { everything, notes, openGateway, type Stage, toy } from './stage.ts';
 
 const revisions = [
   ['2025-11-25', false],

@@ -8,7 +8,8 @@ import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { attached } from '../kit/attached.ts';
-import { answeringOf, Stage, type StageOptions, textOf } from './stage.ts';
+import { textOf } from '../kit/text.ts';
+import { answeringOf, Stage, type StageOptions } from './stage.ts';
 import { handOverTools } from './tools.ts';
 
 const ada = 'ada-has-a-token-that-nobody-guesses';

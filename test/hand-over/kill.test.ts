@@ -2,27 +2,35 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Duration } from '../../src/index.ts';
 import { Program, sources } from '../kit/process.ts';
+import { textOf } from '../kit/text.ts';
 import { Place, standing } from '../serving/place.ts';
 import { accept } from '../serving/raw-client.ts';
-import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
-import { idIn, textOf } from './stage.ts';
+import { type HttpProcess, serve } from '../serving/server-process.ts';
+import { idIn } from './stage.ts';
 
 const plain = { tasks: false, capabilities: {} };
 
-function serve({ database: file }: Place, handOver = '200ms'): Promise<HttpProcess> {
-  return serveProgram('hand-over/server.ts', JSON.stringify({ file, handOver }));
+const program = `${import.meta.dirname}/../serving/server.ts`;
+
+function settingsOf({ database: file }: Place, handOver: Duration = '1h') {
+  return { tools: 'hand-over', file, handOver } as const;
+}
+
+function serveAt(place: Place, handOver: Duration = '200ms'): Promise<HttpProcess> {
+  return serve(settingsOf(place, handOver));
 }
 
 test('a task that was handed over goes on in the next process: task_wait, task_answer and the result are there, and no step runs twice', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const { trace } = place.work();
-  const first = await serve(place);
+  const first = await serveAt(place);
   const call = { topic: 'tides', restMs: 400, trace };
   const taskId = idIn((await first.client(plain).call('report', call)).result);
   await first.kill();
 
-  const second = await serve(place);
+  const second = await serveAt(place);
   const waited = async (server: HttpProcess, status: string) => {
     for (;;) {
       const { result } = await server.client(plain).call('task_wait', { taskId });
@@ -35,21 +43,20 @@ test('a task that was handed over goes on in the next process: task_wait, task_a
   });
   await second.kill();
 
-  const third = await serve(place);
+  const third = await serveAt(place);
   const answers = { signature: accept({ name: 'Ada' }) };
   await third.client(plain).call('task_answer', { taskId, answers });
   await third.kill();
 
-  const fourth = await serve(place);
+  const fourth = await serveAt(place);
   expect((await waited(fourth, 'completed')).structuredContent).toEqual({ topic: 'tides', signedBy: 'Ada' });
   expect(place.trace()).toEqual(['searched', 'signed']);
 });
 
 test('a plain call with a token survives kill -9 of its server: sent again, it gets the result, and no finished step runs twice', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const token = 'ada-has-a-token-that-nobody-guesses';
-  const settings = { file: place.database, handOver: '1h', tokens: { [token]: { clientId: 'ada' } } };
-  const start = () => serveProgram('hand-over/server.ts', JSON.stringify(settings));
+  const start = () => serve({ ...settingsOf(place), tokens: { [token]: 'ada' } });
   const first = await start();
   first.client({ ...plain, token }).openCall('steps', place.work());
   await expect.poll(() => place.trace()).toEqual(['first']);
@@ -64,12 +71,12 @@ test('a plain call with a token survives kill -9 of its server: sent again, it g
 });
 
 test('a plain call over stdio survives kill -9 of its server, whose successor goes on without being asked', async () => {
-  const place = Place.forTest();
-  const settings = { file: place.database, handOver: '1h', stdio: true };
+  const place = new Place();
+  const settings = { ...settingsOf(place), stdio: true };
   const connect = async () => {
     const transport = new StdioClientTransport({
       command: process.execPath,
-      args: ['--conditions=holdfast-source', `${import.meta.dirname}/server.ts`, JSON.stringify(settings)],
+      args: ['--conditions=holdfast-source', program, JSON.stringify(settings)],
     });
     const client = new Client({ name: 'plain', version: '1' });
     await client.connect(transport);
@@ -92,27 +99,22 @@ test('a plain call over stdio survives kill -9 of its server, whose successor go
 });
 
 test('what had not been handed over and nobody can join ends with its server, as ever', async () => {
-  const place = Place.forTest();
-  const first = await serve(place, '1h');
+  const place = new Place();
+  const first = await serveAt(place, '1h');
   first.client(plain).openCall('held_auto', { word: 'tide' });
   await expect.poll(() => place.tasks().map(({ phase }) => phase)).toEqual(['running']);
   const [task] = place.tasks();
   await first.kill();
 
-  const second = await serve(place);
+  const second = await serveAt(place);
   await expect.poll(() => place.tasks().map((one) => one.phase)).toEqual(['done']);
   const { result } = await second.client(plain).call('task_status', { taskId: task!.id });
   expect(result).toMatchObject({ isError: true });
 });
 
 test('over stdio a call of 2025-11-25 that its client cancels ends, and is not joined', async () => {
-  const place = Place.forTest();
-  const server = new Program(
-    sources(
-      `${import.meta.dirname}/server.ts`,
-      JSON.stringify({ file: place.database, handOver: '1h', stdio: true }),
-    ),
-  );
+  const place = new Place();
+  const server = new Program(sources(program, JSON.stringify({ ...settingsOf(place), stdio: true })));
   onTestFinished(async () => void (await server.kill()));
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } };
   server.tell({ jsonrpc: '2.0', id: 1, method: 'initialize', params });

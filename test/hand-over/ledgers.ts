@@ -1,10 +1,8 @@
 /** What the tool `chapters` wrote to its file. */
-import { existsSync, readFileSync } from 'node:fs';
+import { linesOf } from '../kit/text.ts';
 
 export function chaptersIn(file: string): number[] {
-  if (!existsSync(file)) return [];
-  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-  return lines.map(Number);
+  return linesOf(file).map(Number);
 }
 
 /** A chapter may be begun again after a kill, but not once the next one has begun. */

@@ -1,7 +1,8 @@
 /** The four tools keep to the rules of every method about tasks: owners, limits, and ids that nobody guesses. */
 import { expect, test } from 'vitest';
+import { textOf } from '../kit/text.ts';
 import type { RawClient } from '../serving/raw-client.ts';
-import { idIn, Stage, textOf } from './stage.ts';
+import { idIn, Stage } from './stage.ts';
 
 const tokens = { 'token-of-ada-which-is-long': 'ada', 'token-of-eve-which-is-long': 'eve' };
 const [adas, eves] = Object.keys(tokens) as [string, string];

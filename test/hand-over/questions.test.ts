@@ -2,8 +2,9 @@
 import type { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, test } from 'vitest';
+import { textOf } from '../kit/text.ts';
 import { accept } from '../serving/raw-client.ts';
-import { idIn, Stage, textOf } from './stage.ts';
+import { idIn, Stage } from './stage.ts';
 
 const ada = accept({ name: 'Ada' });
 const nameSchema = {

@@ -57,14 +57,14 @@ describe('a script without any model that uses only plain tools/call completes a
 });
 
 describe('over stdio the same script gets to the same end', () => {
-  const server = join(import.meta.dirname, 'server.ts');
+  const server = join(import.meta.dirname, '../serving/server.ts');
   const info = { name: 'script', version: '1' };
   const program = (place: Place, handOver = '200ms') => ({
     command: process.execPath,
     args: [
       '--conditions=holdfast-source',
       server,
-      JSON.stringify({ file: place.database, handOver, stdio: true }),
+      JSON.stringify({ tools: 'hand-over', file: place.database, handOver, stdio: true }),
     ],
   });
   const clients: readonly (readonly [string, (place: Place) => Promise<Call>])[] = [
@@ -97,13 +97,13 @@ describe('over stdio the same script gets to the same end', () => {
       action: 'accept',
       content: { name: 'Ada' },
     }));
-    await client.connect(new OlderStdio(program(Place.forTest(), '1h')));
+    await client.connect(new OlderStdio(program(new Place(), '1h')));
     onTestFinished(() => client.close());
     expect(await client.callTool({ name: 'asking' })).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
   });
 
   test.each(clients)('%s', async (_, connect) => {
-    const call = await connect(Place.forTest());
+    const call = await connect(new Place());
     const { called, result } = await followed(call, 'report', { topic: 'tides', restMs: 1_500 });
     expect(result).toMatchObject(signed);
     expect(called).toEqual(expect.arrayContaining(['report', 'task_wait', 'task_answer']));

@@ -67,10 +67,9 @@ export class Stage {
   /** Lets time pass, a second at a time, until it has come about. */
   async passing<T>(awaited: Promise<T>): Promise<T> {
     let isSettled = false;
-    const settle = () => {
+    void Promise.allSettled([awaited]).then(() => {
       isSettled = true;
-    };
-    awaited.then(settle, settle);
+    });
     while (!isSettled) {
       this.clock.advance(1_000);
       await pause(2);
@@ -100,11 +99,6 @@ export function idIn(result: object): string {
 
 export function isHandedOver(result: object): boolean {
   return handed in ((result as { _meta?: object })._meta ?? {});
-}
-
-export function textOf(result: object): string {
-  const { content } = result as { content: readonly { text: string }[] };
-  return content.map(({ text }) => text).join('\n');
 }
 
 /** Which call a task answers: null if its connection was lost, undefined if none can join it. */

@@ -84,7 +84,7 @@ test('nothing is lost, and no finished step is repeated', async () => {
   const { url: store, remove } = await freshDatabase();
   onTestFinished(remove);
   const names = Array.from({ length: 50 }, (_, n) => `host${'-'.repeat(n % 3)}${n}`);
-  const tokens = Object.fromEntries(names.map((name) => [tokenOf(name), { clientId: name }]));
+  const tokens = Object.fromEntries(names.map((name) => [tokenOf(name), name]));
   await using first = await startServer({ store, tokens, handOver: '3s' });
   await using second = await startServer({ store, tokens, handOver: '3s' });
   const servers = [first, second];

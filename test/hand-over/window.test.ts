@@ -1,8 +1,9 @@
 /** How long a call by a client without tasks is kept open, what it is told then, and what it gets in the end. */
 import { ResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { expect, test } from 'vitest';
+import { textOf } from '../kit/text.ts';
 import { eventually } from '../serving/eventually.ts';
-import { idIn, isHandedOver, Stage, textOf } from './stage.ts';
+import { idIn, isHandedOver, Stage } from './stage.ts';
 
 const made = async (stage: Stage) => {
   const { promise, resolve } = Promise.withResolvers<string>();

@@ -9,22 +9,11 @@ import { ManualClock } from '../../src/testing.ts';
 import { inLanes, times } from '../kit/lanes.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
 
-export interface Felt {
-  /** Tasks that were removed, subtasks among them, and calls that were made and answered meanwhile. */
-  readonly removed: number;
-  readonly calls: number;
-  /** For how long the event loop stood still at most, and in all but one of a hundred samples. */
-  readonly longestHoldMs: number;
-  readonly usualHoldMs: number;
-  /** How many tasks were removed at most between the moment when a call was made and its first commit. */
-  readonly mostAhead: number;
-}
-
 const hour = 3_600_000;
 const greet = durableTool('greet', {}, async (_, task) => task.step('greet', () => 'Hello!'));
 
 /** One tree in a hundred has twenty subtasks, and the first as many as `largest`. */
-export async function sweepUnderTraffic(trees: number, largest: number): Promise<Felt> {
+export async function sweepUnderTraffic(trees: number, largest: number) {
   const clock = new ManualClock();
   const database = await openSqlite(temporaryFile(), { clock });
   const { store } = database;
@@ -55,10 +44,13 @@ export async function sweepUnderTraffic(trees: number, largest: number): Promise
     }
     loop.disable();
     const felt = {
+      /** Tasks that were removed, subtasks among them, and calls that were made and answered meanwhile. */
       removed,
       calls,
+      /** For how long the event loop stood still at most, and in all but one of a hundred samples. */
       longestHoldMs: loop.max / 1e6,
       usualHoldMs: loop.percentile(99) / 1e6,
+      /** How many tasks were removed at most between the moment when a call was made and its first commit. */
       mostAhead,
     };
     console.log(`while expired trees were removed: ${JSON.stringify(felt)}`);

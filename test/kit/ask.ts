@@ -1,11 +1,10 @@
 /** Asks the run for what its test files share (`global-setup.ts`). */
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { inject } from 'vitest';
 
 export async function urlOf(what: 'postgres' | 'browser'): Promise<string> {
-  const socket = connect(inject(`${what}Door`), '127.0.0.1');
-  let text = '';
-  for await (const chunk of socket) text += chunk;
-  if (!/^\w+:\/\//.test(text)) throw new Error(text);
-  return text;
+  const url = await text(connect(inject(`${what}Door`), '127.0.0.1'));
+  if (!/^\w+:\/\//.test(url)) throw new Error(url);
+  return url;
 }

@@ -2,13 +2,8 @@
 import chromium from '@sparticuz/chromium';
 import { chromium as playwright } from 'playwright-core';
 
-export interface BrowserServer {
-  readonly url: string;
-  stop(): Promise<void>;
-}
-
 /** Throws saying why it cannot be started: a test of pages without a browser has not passed. */
-export async function launchBrowser(): Promise<BrowserServer> {
+export async function launchBrowser() {
   const server = await playwright
     .launchServer({
       host: '127.0.0.1',

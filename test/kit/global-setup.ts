@@ -1,9 +1,10 @@
 /** One Postgres and one browser for all test files of a run, each started when the first of them asks for it. */
-import { createServer, type Server } from 'node:net';
+import { createServer } from 'node:net';
 import type { TestProject } from 'vitest/node';
 import { openPostgres } from '../../src/postgres.ts';
-import { type PostgresServer, startPostgres } from '../postgres/server.ts';
-import { type BrowserServer, launchBrowser } from './browser-server.ts';
+import { startPostgres } from '../postgres/server.ts';
+import { launchBrowser } from './browser-server.ts';
+import { listen } from './port.ts';
 import { template } from './template.ts';
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -17,24 +18,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('postgresDoor', postgres.port);
   project.provide('browserDoor', browser.port);
   return async () => {
-    const started: [PostgresServer | undefined, BrowserServer | undefined] = await Promise.all([
-      postgres.close(),
-      browser.close(),
-    ]);
+    const started = await Promise.all([postgres.close(), browser.close()]);
     await Promise.all(started.map((one) => one?.stop()));
   };
 }
 
-interface Door<T> {
-  readonly port: number;
-  /** Gives what was started, if anybody asked. */
-  close(): Promise<T | undefined>;
-}
-
-/** Whoever connects is told the URL of what then runs. */
-async function door<T extends { readonly url: string }>(start: () => Promise<T>): Promise<Door<T>> {
+/** Starts something at the first connection, and sends its URL to all. `close` returns what was started, if anything. */
+async function door<T extends { readonly url: string }>(start: () => Promise<T>) {
   let started: Promise<T> | undefined;
-  const server: Server = createServer((socket) => {
+  const server = createServer((socket) => {
     socket.on('error', () => {});
     started ??= start();
     started.then(
@@ -42,15 +34,11 @@ async function door<T extends { readonly url: string }>(start: () => Promise<T>)
       (error) => socket.end(`failed: ${error.message}`),
     );
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  return {
-    port,
-    close: async () => {
-      server.close();
-      return started?.catch(() => undefined);
-    },
+  const close = async () => {
+    server.close();
+    return started?.catch(() => undefined);
   };
+  return { port: await listen(server), close };
 }
 
 declare module 'vitest' {

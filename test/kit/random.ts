@@ -1,36 +1,29 @@
 /** Chance that can be repeated: the same seed draws the same numbers (mulberry32). */
-export interface Random {
-  /** At least 0 and less than 1. */
-  next(): number;
-  /** A whole number from `low` to `high`, both included. */
-  between(low: number, high: number): number;
-  /** A whole number from 0 to `bound - 1`. */
-  below(bound: number): number;
-  oneOf<const T>(choices: readonly T[]): T;
-  chance(probability: number): boolean;
-  /** One of the names, each as likely as its weight says. */
-  weighted<K extends string>(weights: Readonly<Record<K, number>>): K;
-}
+export type Random = ReturnType<typeof seededRandom>;
 
-export function seededRandom(seed: number): Random {
+export function seededRandom(seed: number) {
   let state = seed >>> 0;
-  const next = () => {
+  /** At least 0 and less than 1. */
+  const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0;
     let t = Math.imul(state ^ (state >>> 15), 1 | state);
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
-  const below = (bound: number) => Math.floor(next() * bound);
-  const oneOf = <T>(choices: readonly T[]) => choices[below(choices.length)]!;
+  /** A whole number from 0 to `bound - 1`. */
+  const below = (bound: number): number => Math.floor(next() * bound);
+  const oneOf = <const T>(choices: readonly T[]): T => choices[below(choices.length)]!;
   return {
     next,
-    between: (low, high) => low + below(high - low + 1),
     below,
     oneOf,
-    chance: (probability) => next() < probability,
-    weighted(weights) {
-      const names = Object.keys(weights) as (keyof typeof weights)[];
-      return oneOf(names.flatMap((name) => Array<typeof name>(weights[name]).fill(name)));
+    /** A whole number from `low` to `high`, both included. */
+    between: (low: number, high: number): number => low + below(high - low + 1),
+    chance: (probability: number): boolean => next() < probability,
+    /** One of the names, each as likely as its weight says. */
+    weighted<K extends string>(weights: Readonly<Record<K, number>>): K {
+      const names = Object.keys(weights) as K[];
+      return oneOf(names.flatMap((name) => Array<K>(weights[name]).fill(name)));
     },
   };
 }

@@ -4,6 +4,7 @@ import type { McpServerFactory } from '@modelcontextprotocol/server';
 import type { Tasks, TasksOptions } from '../../src/index.ts';
 import { type HttpServer, type ServeHttpOptions, serveHttp } from '../../src/server.ts';
 import { type FixtureOptions, fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
+import { tokensOf } from '../fixture/tokens.ts';
 import { attached } from './attached.ts';
 import { atEnd } from './lifetime.ts';
 import { listen } from './port.ts';
@@ -19,14 +20,23 @@ export async function serve(
   return server;
 }
 
+export interface ServeFixtureOptions
+  extends Partial<Omit<TasksOptions, 'tools'>>,
+    Pick<FixtureOptions, 'plainClients' | 'more'> {
+  readonly works?: boolean;
+  readonly port?: number;
+  /** Owners by their tokens. */
+  readonly tokens?: Readonly<Record<string, string>> | undefined;
+}
+
 /** The fixture server, on a store in memory unless told otherwise. */
-export async function serveFixture(
-  options: Partial<TasksOptions> & FixtureOptions & { works?: boolean } = {},
-  http: Partial<ServeHttpOptions> = {},
-): Promise<{ tasks: Tasks; url: string; stop(): Promise<void> }> {
-  const { works = true, plainClients, ...more } = options;
-  const tasks = fixtureTasks({ store: storeFrom('memory:'), ...more });
+export async function serveFixture(options: ServeFixtureOptions = {}) {
+  const { works = true, port = 0, tokens, plainClients, more = [], ...others } = options;
+  const owner: TasksOptions['owner'] = (credentials) => `owner:${credentials?.clientId}`;
+  const store = storeFrom('memory:');
+  const tasks = fixtureTasks({ store, ...(tokens && { owner }), ...others }, { more });
   if (works) await tasks.work({ concurrency: 32, grace: '100ms' });
+  const http = { port, ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }) };
   const { url, stop } = await serve(tasks, http, fixtureFactory(tasks, plainClients && { plainClients }));
   return { tasks, url, stop };
 }

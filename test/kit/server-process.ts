@@ -1,11 +1,10 @@
 /** Servers as processes of their own: one that a raw client talks to, and one that is killed and started again. */
-import type { SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { RawClient, type RawClientOptions } from '../serving/raw-client.ts';
 import { Program, sources } from './process.ts';
 
 /** Runs a program given by its path in `test/`. */
-export class HttpProcess extends Program {
+export class HttpProcess extends Program implements AsyncDisposable {
   url = '';
 
   constructor(program: string, ...args: readonly string[]) {
@@ -20,18 +19,22 @@ export class HttpProcess extends Program {
     this.url = await this.readyUrl();
     return this;
   }
+
+  /** A stopped process is continued first, so that it can end. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.go();
+    await this.kill('SIGTERM');
+  }
 }
 
 export class ServerProcess implements AsyncDisposable {
   readonly #command: (port: string) => readonly string[];
-  readonly #options: SpawnOptions;
   #program: Program | undefined;
   url = new URL('http://127.0.0.1:0/mcp');
 
   /** Port 0 stands for any. */
-  constructor(command: (port: string) => readonly string[], options: SpawnOptions = {}) {
+  constructor(command: (port: string) => readonly string[]) {
     this.#command = command;
-    this.#options = options;
   }
 
   get pid(): number {
@@ -45,8 +48,8 @@ export class ServerProcess implements AsyncDisposable {
 
   /** On the port that it had before, if it had one. */
   async start(): Promise<this> {
-    const stdio: SpawnOptions['stdio'] = ['ignore', 'pipe', 'pipe'];
-    this.#program = new Program(this.#command(this.url.port || '0'), { stdio, ...this.#options });
+    const command = this.#command(this.url.port || '0');
+    this.#program = new Program(command, { stdio: ['ignore', 'pipe', 'pipe'] });
     const url = await this.#program.readyUrl();
     if (url !== 'worker') this.url = new URL(url);
     return this;

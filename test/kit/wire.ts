@@ -1,6 +1,7 @@
 /** Messages of 2026-07-28 as they go over the wire, for clients that send exactly what a test tells them. */
 export const revision = '2026-07-28';
 export const extension = 'io.modelcontextprotocol/tasks';
+export const subtasks = 'dev.holdfast/subtasks';
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
 export type Message = Record<string, any>;
@@ -25,6 +26,12 @@ export function headersOf(method: string, { name, taskId }: Message, token?: str
     ...(typeof subject === 'string' && { 'mcp-name': subject }),
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
   };
+}
+
+/** The messages of an answer, which is a stream or a single one. */
+export async function* messagesIn(response: Response): AsyncGenerator<Message> {
+  if (response.headers.get('content-type')?.includes('event-stream')) yield* frames(response);
+  else yield (await response.json()) as Message;
 }
 
 /** The messages on the stream of an answer, as they come. */

@@ -3,7 +3,8 @@ import type { Tasks, TasksOptions } from 'holdfast';
 import { describe, expect, test } from 'vitest';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { relatedTask } from '../dialects/sep-1686/requestor.ts';
-import { type Face, faces, type Message, read } from '../owners/faces.ts';
+import type { Message } from '../kit/wire.ts';
+import { type Face, faces, read } from '../owners/faces.ts';
 
 const tokens = { 'token-a': 'ada', 'token-b': 'bob' };
 const [ada, bob] = ['owner:ada', 'owner:bob'];

@@ -3,14 +3,7 @@ import { Agent, request } from 'node:http';
 import { defaultLimits } from '../../src/hosting/limits.ts';
 import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 
-export interface Flooded {
-  readonly sent: number;
-  readonly served: number;
-  /** Refused for a limit, by its name. */
-  readonly limited: Readonly<Record<string, number>>;
-  /** Whatever else came back. */
-  readonly others: Readonly<Record<string, number>>;
-}
+export type Flooded = typeof told;
 
 const times = 10;
 const tickMs = 10;
@@ -25,18 +18,17 @@ const taskId = await peer.start('nap', { ms: 1 });
 await peer.until(taskId, 'completed');
 
 const kinds = [
-  {
-    perMinute: defaultLimits.callsPerMinute,
-    ...call('tools/call', { name: 'nap', arguments: { ms: 1 }, task: {} }),
-  },
-  { perMinute: defaultLimits.looksPerMinute, ...call('tasks/get', { taskId }) },
-  { perMinute: defaultLimits.resultsPerMinute, ...call('tasks/result', { taskId }) },
-  { perMinute: defaultLimits.listsPerMinute, ...call('tasks/list', {}) },
-];
+  [defaultLimits.callsPerMinute, 'tools/call', { name: 'nap', arguments: { ms: 1 }, task: {} }],
+  [defaultLimits.looksPerMinute, 'tasks/get', { taskId }],
+  [defaultLimits.resultsPerMinute, 'tasks/result', { taskId }],
+  [defaultLimits.listsPerMinute, 'tasks/list', {}],
+] as const;
 const told = {
   sent: 0,
   served: 0,
+  /** Refused for a limit, by its name. */
   limited: {} as Record<string, number>,
+  /** Whatever else came back. */
   others: {} as Record<string, number>,
 };
 let open = 0;
@@ -46,14 +38,10 @@ const due = kinds.map(() => 0);
 const timer = setInterval(() => {
   const elapsed = performance.now() - startedAt;
   if (elapsed > Number(seconds) * 1_000) return finish();
-  for (const [n, { perMinute, method, params }] of kinds.entries())
+  for (const [n, [perMinute, method, params]] of kinds.entries())
     for (; due[n]! < (elapsed / 60_000) * perMinute * times; due[n]!++)
       if (open < mostAtOnce) send(method, params);
 }, tickMs);
-
-function call(method: string, params: object) {
-  return { method, params };
-}
 
 function send(method: string, params: object): void {
   const body = JSON.stringify({ jsonrpc: '2.0', id: `flood ${++told.sent}`, method, params });
@@ -84,6 +72,6 @@ function send(method: string, params: object): void {
 function finish(): void {
   clearInterval(timer);
   agent.destroy();
-  process.send!(told satisfies Flooded);
+  process.send!(told);
   process.disconnect();
 }

@@ -13,7 +13,7 @@ describe.each(kinds)('on $name', ({ place: fresh }) => {
     const { tasks, story } = await stage({ place, tools: [climb()], works: false });
     const { id } = await tasks.create('climb');
 
-    const script = join(import.meta.dirname, 'killed-worker.ts');
+    const script = join(import.meta.dirname, 'climb.ts');
     const worker = untilEnd(new Program(sources(script, place)));
     expect(await worker.line()).toBe('at the third step');
     const before = await story(id);

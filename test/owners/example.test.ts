@@ -12,7 +12,7 @@ const example = join(import.meta.dirname, '../../examples/tokens/tokens.ts');
 /** What it prints until it is ready, by the first word of each line. */
 async function start(...args: readonly string[]): Promise<Map<string, string>> {
   const options = ['--conditions=holdfast-source', '--disable-warning=ExperimentalWarning', example];
-  const place = Place.forTest();
+  const place = new Place();
   const child = spawn(process.execPath, [...options, '--db', place.database, '--port', '0', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

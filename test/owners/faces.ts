@@ -1,21 +1,13 @@
 /** Every dialect as one caller speaks it, down to the bytes that come back. */
 import { opened } from '../dialects/drafts/peer.ts';
-import { extension, subtasks } from '../dialects/drafts/views.ts';
 import { related, taskKey } from '../dialects/sep-1686/requestor.ts';
-import { headersOf, requestOf } from '../kit/wire.ts';
+import { extension, headersOf, type Message, requestOf, subtasks } from '../kit/wire.ts';
 
 /** What came back, without what differs from one moment to the next. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-}
-
-export interface Message {
-  readonly id?: string;
-  readonly method?: string;
-  readonly params?: Record<string, unknown>;
-  readonly result?: object;
 }
 
 export interface Face {

@@ -1,18 +1,13 @@
 /** An authorization server as far as others see it: it publishes keys, and has signed tokens with them. */
 import { createServer } from 'node:http';
-import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { originOf } from '../kit/serve.ts';
 
 export const audience = 'https://reports.example.com/mcp';
 
-export interface SigningKey {
-  readonly kid: string | undefined;
-  readonly algorithm: string;
-  readonly privateKey: CryptoKey;
-  readonly jwk: JWK;
-}
+export type SigningKey = Awaited<ReturnType<typeof signingKey>>;
 
-export async function signingKey(kid: string | undefined, algorithm = 'ES256'): Promise<SigningKey> {
+export async function signingKey(kid: string | undefined, algorithm = 'ES256') {
   const { privateKey, publicKey } = await generateKeyPair(algorithm);
   const jwk = { ...(await exportJWK(publicKey)), alg: algorithm, ...(kid !== undefined && { kid }) };
   return { kid, algorithm, privateKey, jwk };

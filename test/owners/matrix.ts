@@ -3,10 +3,10 @@
  * the byte, as if he had asked about a task that never was, and nothing of hers changes.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { headersOf } from '../kit/wire.ts';
+import { headersOf, type Message } from '../kit/wire.ts';
 import { eventually } from '../serving/eventually.ts';
 import { RawClient } from '../serving/raw-client.ts';
-import { type Answer, alike, type Face, faces, type Message, read } from './faces.ts';
+import { type Answer, alike, type Face, faces, read } from './faces.ts';
 import { absentId, type Stage, secret, stage } from './stage.ts';
 
 const fitting = { confirm: { action: 'accept', content: { confirm: true } } };

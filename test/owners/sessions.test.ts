@@ -6,7 +6,7 @@ import { fixtureFactory, fixtureTasks } from '../fixture/server.ts';
 import { Place } from '../serving/place.ts';
 
 test('S1686-74: whoever tries a session of another after a restart does not keep its owner out', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const [ada, bob] = ['ada', 'bob'].map((name) => `token-of-${name}`.padEnd(32, 'x')) as [string, string];
   const auth = staticTokens({ [ada]: { clientId: 'ada' }, [bob]: { clientId: 'bob' } });
   const tasks = fixtureTasks({ store: sqlite(place.database) });

@@ -5,9 +5,9 @@ import { serveHttp, serveStdio, staticTokens } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { flagging } from '../dialects/drafts/peer.ts';
-import { extension, subtasks } from '../dialects/drafts/views.ts';
 import { type Message, PipeWire, related } from '../dialects/sep-1686/requestor.ts';
 import { fixtureFactory, fixtureTasks } from '../fixture/server.ts';
+import { extension, subtasks } from '../kit/wire.ts';
 import { Place } from '../serving/place.ts';
 import { RawClient, rawMessage } from '../serving/raw-client.ts';
 import { absentId } from './stage.ts';
@@ -57,7 +57,7 @@ const dialects: [string, object, boolean][] = [
 ];
 
 test('S2663-98: on stdio there is one owner: every dialect sees what any other made, in this process and the next', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const made: string[] = [];
   for (const [name, capabilities, isLater] of dialects) {
     const pipe = await piped(place.database, capabilities, isLater);
@@ -80,7 +80,7 @@ test('S2663-98: on stdio there is one owner: every dialect sees what any other m
 });
 
 test('S2663-98: what was made on a pipe is nobody else’s, and what was made elsewhere is not there on a pipe', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const pipe = await piped(place.database, dialects[0]![1], true);
   const nap = { name: 'nap', arguments: { ms: 3_600_000 } };
   const mine = (await pipe.request('tools/call', nap)).result.taskId;

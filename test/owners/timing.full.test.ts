@@ -49,7 +49,6 @@ beforeAll(async () => {
 afterAll(async () => {
   agent.destroy();
   await server.kill();
-  place.remove();
 });
 
 const absent = () => Buffer.from(idFrom(randomBytes(20))).toString();

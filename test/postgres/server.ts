@@ -22,27 +22,14 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { freePort } from '../kit/port.ts';
 
-export interface PostgresServer {
-  /** With user and password, on the database `postgres`. */
-  readonly url: string;
-  readonly pid: number;
-  /** Makes a database, and gives its URL. */
-  createDatabase(name?: string): Promise<string>;
-  /**
-   * As `pg_ctl restart` does; `immediate` is a crash with the recovery that follows it. What is done `meanwhile` is done
-   * while it is down.
-   */
-  restart(how: 'fast' | 'immediate', meanwhile?: () => Promise<void>): Promise<void>;
-  /** Ends it and removes its folder. */
-  stop(): Promise<void>;
-}
+export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 
 const user = 'holdfast';
 const nobody = { uid: 65_534, gid: 65_534 };
 const signals = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
 
 /** `fsync` is whether a commit waits for the disk. What a killed process leaves behind is the same either way. */
-export async function startPostgres({ fsync = true } = {}): Promise<PostgresServer> {
+export async function startPostgres({ fsync = true } = {}) {
   const identity = process.getuid?.() === 0 ? nobody : undefined;
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-postgres-'));
   const data = join(folder, 'data');
@@ -61,15 +48,21 @@ export async function startPostgres({ fsync = true } = {}): Promise<PostgresServ
     };
     const urlOf = (name: string) => `postgres://${user}:${password}@127.0.0.1:${port}/${name}`;
     return {
+      /** With user and password, on the database `postgres`. */
       url: urlOf('postgres'),
-      get pid() {
+      get pid(): number {
         return server.pid!;
       },
+      /** Makes a database, and gives its URL. */
       async createDatabase(name = `test_${randomBytes(6).toString('hex')}`) {
         await query(urlOf('postgres'), `create database ${name}`);
         return urlOf(name);
       },
-      async restart(how, meanwhile) {
+      /**
+       * As `pg_ctl restart` does; `immediate` is a crash with the recovery that follows it. What is done `meanwhile` is
+       * done while it is down.
+       */
+      async restart(how: keyof typeof signals, meanwhile?: () => Promise<void>): Promise<void> {
         await end(how);
         try {
           await meanwhile?.();
@@ -77,7 +70,8 @@ export async function startPostgres({ fsync = true } = {}): Promise<PostgresServ
           server = await run(join(bin, 'postgres'), { data, folder, port, fsync }, identity);
         }
       },
-      async stop() {
+      /** Ends it and removes its folder. */
+      async stop(): Promise<void> {
         await end('immediate');
         rmSync(folder, { recursive: true, force: true });
       },

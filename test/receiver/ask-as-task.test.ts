@@ -1,7 +1,7 @@
 /** `task.ask(…, { asTask: true })`: the client holds the question as a task, and the server comes back for the answer. */
 import { expect, onTestFinished, test } from 'vitest';
 import { by, shown } from '../client/rows-recorded.ts';
-import { type Asking, serveAsking } from './asking.ts';
+import { serveAsking } from './asking.ts';
 import { holding, RawHolder } from './raw-holder.ts';
 import { accepted, relatedTask } from './raw-server.ts';
 
@@ -9,7 +9,7 @@ const made: object = { result: { task: shown('theirs', 'working') } };
 const gone: object = { error: { code: -32602, message: 'No such task.' } };
 const shows = (status: string, more: object = {}): object => ({ result: shown('theirs', status, more) });
 
-async function asking(): Promise<Asking> {
+async function asking() {
   const server = await serveAsking();
   onTestFinished(() => server.stop());
   return server;
@@ -75,7 +75,7 @@ test('after another stream was opened the same task is pursued, and nothing is a
   });
   await holder.hearken();
   await holder.untilAsked('tasks/get');
-  holder.hangUp();
+  await holder.hangUp();
   const before = holder.requests('tasks/get').length;
   status = 'completed';
   await holder.hearken();

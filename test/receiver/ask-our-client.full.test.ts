@@ -31,7 +31,7 @@ async function host(url: string, more: object = {}) {
 
 /** The same server, killed and started again. */
 async function killable(): Promise<ServerProcess> {
-  const program = join(import.meta.dirname, 'asking-process.ts');
+  const program = join(import.meta.dirname, 'asking.ts');
   const store = temporaryFile();
   const server = new ServerProcess((port) => sources(program, store, port));
   atEnd(() => server.kill());

@@ -1,4 +1,4 @@
-import { createTasks, durableTool, type Tasks } from 'holdfast';
+import { createTasks, durableTool } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import { z } from 'zod';
@@ -17,15 +17,14 @@ const ponder = durableTool('ponder', { task: 'always' }, async (_, task) => {
   return typeof answer === 'string' ? answer : JSON.stringify(answer.content);
 });
 
-export interface Asking {
-  readonly tasks: Tasks;
-  readonly url: string;
-  stop(): Promise<void>;
-}
-
-export async function serveAsking({ store = 'memory:', port = 0 } = {}): Promise<Asking> {
+export async function serveAsking({ store = 'memory:', port = 0 } = {}) {
   const tasks = createTasks({ store: sqlite(store), tools: [greet, ponder], drafts: 'all' });
   await tasks.work({ grace: '100ms' });
   const { url, stop } = await serveHttp(tasks, attached(tasks), { port, grace: '100ms', stopOn: [] });
   return { tasks, url, stop };
+}
+
+if (import.meta.main) {
+  const [store, port] = process.argv.slice(2);
+  console.log(`ready ${(await serveAsking({ store: store!, port: Number(port) })).url}`);
 }

@@ -1,6 +1,6 @@
 /** A client of 2025-11-25 that holds tasks exactly as it is told: the server that asks it is what is tested. */
 
-import { frames, type Message, Peer } from '../dialects/revision-2025-11-25/peer.ts';
+import { type Ear, type Message, openEar, Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { until } from '../kit/until.ts';
 
 export const holding = {
@@ -17,20 +17,15 @@ export class RawHolder extends Peer {
   /** What the server asked of the client. */
   readonly heard: Message[] = [];
   reply: (request: Message) => object | undefined | Promise<object | undefined> = () => undefined;
-  #stream = new AbortController();
+  #ear: Ear | undefined;
 
   /** Opens the stream on which the server asks. */
   async hearken(): Promise<void> {
-    this.#stream = new AbortController();
-    const response = await this.listen(this.#stream.signal);
-    const read = async () => {
-      for await (const message of frames(response)) this.#hear(message).catch(() => {});
-    };
-    void read().catch(() => {});
+    this.#ear = await openEar(this, (message) => void this.#hear(message).catch(() => {}));
   }
 
-  hangUp(): void {
-    this.#stream.abort();
+  async hangUp(): Promise<void> {
+    await this.#ear?.[Symbol.asyncDispose]();
   }
 
   /** The result of a call. The server may ask on this stream too. */

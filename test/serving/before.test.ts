@@ -15,10 +15,7 @@ beforeAll(async () => {
   server = await startServer({ file: place.database, tokens: { a: 'alice', b: 'bob' } });
   client = server.client({ token: 'a' });
 });
-afterAll(async () => {
-  await server.kill();
-  place.remove();
-});
+afterAll(() => server.kill());
 
 /** Both rounds, up to the call that has all the answers. */
 async function gathered(from: RawClient, tool: string) {
@@ -129,7 +126,7 @@ test('a client that cannot be asked is told which capability it lacks, before an
 });
 
 test('a server that is killed between the rounds is replaced by the next on the same store', async () => {
-  const own = Place.forTest();
+  const own = new Place();
   const first = await serve({ file: own.database });
   const { requestState } = (await first.client().call('gather_always')).result;
   await first.kill();

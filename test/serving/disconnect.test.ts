@@ -18,10 +18,7 @@ describe('a socket that is destroyed', () => {
     client = server.client();
     plain = server.client({ tasks: false });
   });
-  afterAll(async () => {
-    await server.kill();
-    place.remove();
-  });
+  afterAll(() => server.kill());
 
   /** How the newest tasks of a tool stand. */
   const newest = (tool: string) => standing(place.tasks(tool).slice(-1));
@@ -92,7 +89,7 @@ describe('a socket that is destroyed', () => {
   });
 
   test('after a window that made a task means nothing to the task (S2026-04)', async () => {
-    const own = Place.forTest();
+    const own = new Place();
     const hasty = (await serve({ file: own.database, window: '50ms' })).client();
     const { reply, cut } = hasty.openCall('work_auto', own.work());
     const { taskId } = (await reply).result;
@@ -152,7 +149,7 @@ describe('notifications/cancelled on stdio', () => {
     ['within the window', { tasks: true }],
     ['during a plain wait', { tasks: false }],
   ])('%s ends the work, and the call gets no answer (S2026-05)', async (_, options) => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = serveOnStdio({ file: place.database, window: '1h' }, options);
     const requestId = server.call('work_auto', place.work());
     await eventually(() => place.trace()).toContain('second');
@@ -164,7 +161,7 @@ describe('notifications/cancelled on stdio', () => {
   });
 
   test('of a call whose id was sent means nothing to the task', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = serveOnStdio({ file: place.database });
     const requestId = server.call('work_auto', place.work());
     const { result } = await server.until(({ id }) => id === requestId);

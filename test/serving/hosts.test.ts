@@ -56,7 +56,6 @@ describe.each(hosts)('%s', (_, host) => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
     await tasks.close();
-    place.remove();
   });
 
   test('a task can be made, read and listened to until it ends', async () => {

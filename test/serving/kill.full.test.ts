@@ -11,7 +11,7 @@ const callers = [
 
 describe.each(callers)('killed %s, the next process on the same store', (_, caller) => {
   test('ends the work that was under way, and finishes the tasks that were published', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const first = await serve({ file: place.database, window: '1h' });
     const { taskId } = (await first.client().call('work_always', place.work('published'))).result;
     first.client(caller).openCall('work_auto', place.work());
@@ -31,7 +31,7 @@ describe.each(callers)('killed %s, the next process on the same store', (_, call
   });
 
   test('does not wake work that was asleep', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const first = await serve({ file: place.database, window: '1h' });
     first.client(caller).openCall('nap', { trace: place.work().trace, ms: 1_500 });
     // Parked: no worker holds it.
@@ -45,7 +45,7 @@ describe.each(callers)('killed %s, the next process on the same store', (_, call
   });
 
   test('does not begin work that no worker had begun', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const first = await serve({ file: place.database, window: '1h', concurrency: 1 });
     await first.client().call('work_always', place.work('busy'));
     first.client(caller).openCall('work_auto', place.work());
@@ -61,7 +61,7 @@ describe.each(callers)('killed %s, the next process on the same store', (_, call
 });
 
 test('the subtasks of a plain call whose server was killed do not run on', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const first = await serve({ file: place.database });
   first.client({ tasks: false }).openCall('parent', place.work());
   await eventually(() => place.trace()).toContain('second');
@@ -76,7 +76,7 @@ test('the subtasks of a plain call whose server was killed do not run on', async
 });
 
 test('a plain call outlives the worker: another takes the work over, and the caller gets its result', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const front = await serve({ file: place.database, concurrency: 0 });
   const worker = await serve({ file: place.database });
   const { reply } = front.client({ tasks: false }).openCall('work_auto', place.work());

@@ -55,7 +55,7 @@ test.each([
 ])(
   'a call of %s that is gone when its task is %s ends with it, since nobody was told of it',
   async (tool, event) => {
-    const place = Place.forTest();
+    const place = new Place();
     const { tasks, handler } = await handlerFor(place, { window: '50ms' });
     const gone = new AbortController();
     await tasks.subscribe(({ events }) => {
@@ -67,7 +67,7 @@ test.each([
 );
 
 test('a state is good for an hour and no longer (S2322-15)', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const clock = new ManualClock();
   const { handler } = await handlerFor(place, { clock });
   const first = await call(handler, 'gather_always', {});
@@ -86,7 +86,7 @@ test('a state is good for an hour and no longer (S2322-15)', async () => {
 });
 
 test('work whose caller does not come back with an answer within the hour is ended', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const clock = new ManualClock();
   const { handler } = await handlerFor(place, { clock });
   const asked = await call(handler, 'ask', place.work(), { tasks: false });
@@ -101,7 +101,7 @@ test('work whose caller does not come back with an answer within the hour is end
 });
 
 test('an open request keeps its work alive though the machine slept for longer than its lease', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const clock = new ManualClock();
   const { handler } = await handlerFor(place, { clock, window: '1h' });
   const reply = call(handler, 'work_auto', place.work());

@@ -20,10 +20,7 @@ describe('with bearer tokens', () => {
     taskId = (await alice.call('ask_name')).result.taskId;
     await alice.until(taskId, 'input_required');
   });
-  afterAll(async () => {
-    await server.kill();
-    place.remove();
-  });
+  afterAll(() => server.kill());
 
   const methods: [string, (client: RawClient, id: string) => Promise<Reply>][] = [
     ['tasks/get', (client, id) => client.get(id)],
@@ -87,7 +84,7 @@ describe('with bearer tokens', () => {
 
 describe('without tokens', () => {
   test('whoever has the id reaches the task, on another connection and after a restart (S2663-97)', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const store = ['--store', `sqlite:${place.database}`];
     const first = await serveFixture(...store);
     const { taskId } = (await first.client().call('ask_name')).result;
@@ -103,7 +100,7 @@ describe('without tokens', () => {
   });
 
   test('a task of an owner is not reached by a caller without a token on the same store (S2663-98)', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const store = ['--store', `sqlite:${place.database}`];
     const guarded = await serveFixture(...store, '--tokens', 'a=alice');
     const { taskId } = (await guarded.client({ token: 'a' }).call('ask_name')).result;

@@ -1,20 +1,13 @@
 /** A folder of the test's own: the database, what handlers wrote, and the gates that hold them. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { onTestFinished } from 'vitest';
 import type { Task } from '../../src/index.ts';
+import { temporaryFolder } from '../kit/lifetime.ts';
+import { queryFile } from '../kit/sqlite.ts';
+import { linesOf } from '../kit/text.ts';
 
 export class Place {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'holdfast-serving-'));
-
-  /** Goes with the test. */
-  static forTest(): Place {
-    const place = new Place();
-    onTestFinished(() => place.remove());
-    return place;
-  }
+  readonly #folder = temporaryFolder();
 
   get database(): string {
     return join(this.#folder, 'tasks.db');
@@ -31,27 +24,14 @@ export class Place {
 
   /** What the handler did so far. */
   trace(name = 'work'): string[] {
-    const { trace } = this.work(name);
-    return existsSync(trace) ? readFileSync(trace, 'utf8').split('\n').slice(0, -1) : [];
+    return linesOf(this.work(name).trace);
   }
 
   /** Every task in the database, published or not, or those of a tool, as another process sees them. */
   tasks(tool?: string): Task[] {
-    const db = new DatabaseSync(this.database);
-    try {
-      db.exec('pragma busy_timeout = 5000; pragma query_only = on');
-      return db
-        .prepare('select body from tasks order by seq')
-        .all()
-        .map(({ body }) => JSON.parse(String(body)) as Task)
-        .filter((task) => tool === undefined || task.tool === tool);
-    } finally {
-      db.close();
-    }
-  }
-
-  remove(): void {
-    rmSync(this.#folder, { recursive: true, force: true });
+    return queryFile(this.database, 'select body from tasks order by seq')
+      .map(({ body }) => JSON.parse(String(body)) as Task)
+      .filter((task) => tool === undefined || task.tool === tool);
   }
 }
 

@@ -22,10 +22,7 @@ beforeAll(async () => {
   client = server.client({ ...plain, token: 'a' });
   stranger = server.client({ ...plain, token: 'b' });
 });
-afterAll(async () => {
-  await server.kill();
-  place.remove();
-});
+afterAll(() => server.kill());
 
 test('a question is answered to the call, and the retry goes on behind the steps before it', async () => {
   const input = place.work('goes on');
@@ -212,7 +209,7 @@ describe('a state is refused, and the work stays where it is (S2322-14, S2322-15
 
 describe('a server that was killed between the rounds', () => {
   test('the next one on the same store goes on behind the steps before the question', async () => {
-    const own = Place.forTest();
+    const own = new Place();
     const first = await serve({ file: own.database });
     const { requestState } = (await first.client(plain).call('ask', own.work())).result;
     // Once nobody holds the work, it only waits.
@@ -227,7 +224,7 @@ describe('a server that was killed between the rounds', () => {
   });
 
   test('may have been killed with the question on its way', async () => {
-    const own = Place.forTest();
+    const own = new Place();
     const first = await serve({ file: own.database });
     const { requestState } = (await first.client(plain).call('ask', own.work())).result;
     await first.kill();
@@ -242,7 +239,7 @@ describe('a server that was killed between the rounds', () => {
   });
 
   test('may have been killed with work beside the question under way', async () => {
-    const own = Place.forTest();
+    const own = new Place();
     const first = await serve({ file: own.database });
     const { requestState } = (await first.client(plain).call('ask_beside_work', own.work())).result;
     await first.kill();

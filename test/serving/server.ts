@@ -1,14 +1,17 @@
 /** The server under test, as a process of its own: `node server.ts '{"file":"tasks.db"}'`. */
-import { OAuthError, OAuthErrorCode } from '@modelcontextprotocol/server';
 import { createTasks, type Duration, type TasksOptions } from '../../src/index.ts';
 import { serveHttp, serveStdio } from '../../src/server.ts';
-import { sqlite } from '../../src/sqlite.ts';
+import { storeFrom } from '../fixture/server.ts';
+import { tokensOf } from '../fixture/tokens.ts';
+import { handOverTools } from '../hand-over/tools.ts';
 import { attached } from '../kit/attached.ts';
 import { servingTools } from './tools.ts';
 
 export interface ServerSettings {
-  /** The database. */
-  readonly file: string;
+  /** A database file, or the URL of a store. */
+  readonly file?: string;
+  readonly store?: string;
+  readonly tools?: 'hand-over';
   readonly window?: Duration;
   /** How long open requests may take when the server stops. */
   readonly grace?: Duration;
@@ -19,25 +22,20 @@ export interface ServerSettings {
   /** Owners by their bearer tokens. */
   readonly tokens?: Readonly<Record<string, string>>;
   readonly drafts?: NonNullable<TasksOptions['drafts']>;
+  readonly port?: number;
   readonly stdio?: boolean;
-  /** What clients without tasks get. Default: hand-over. */
+  /** What clients without tasks get: 'wait', or hand-over after this time, with and without progress. */
   readonly plainClients?: 'wait';
+  readonly handOver?: Duration;
 }
 
 const settings = JSON.parse(process.argv[2]!) as ServerSettings;
-const { file, window, grace, workerGrace, concurrency, tokens = {}, drafts = [], plainClients } = settings;
-
-const verifier = {
-  async verifyAccessToken(token: string) {
-    const clientId = tokens[token];
-    if (clientId === undefined) throw new OAuthError(OAuthErrorCode.InvalidToken, 'Unknown.');
-    return { token, clientId, scopes: [], expiresAt: Math.floor(Date.now() / 1_000) + 3_600 };
-  },
-};
+const { file, store = `sqlite:${file}`, window, grace, workerGrace, concurrency, tokens } = settings;
+const { drafts = [], port = 0, handOver } = settings;
 
 const tasks = createTasks({
-  store: sqlite(file),
-  tools: servingTools,
+  store: storeFrom(store),
+  tools: settings.tools ? handOverTools : servingTools,
   drafts,
   ...(window !== undefined && { window }),
 });
@@ -46,15 +44,17 @@ if (concurrency !== 0)
     ...(concurrency !== undefined && { concurrency }),
     ...(workerGrace !== undefined && { grace: workerGrace }),
   });
+const plainClients =
+  handOver === undefined ? settings.plainClients : { window: handOver, windowWithProgress: handOver };
 const factory = attached(tasks, plainClients && { plainClients });
 const onError = (error: Error) => console.error(error);
 if (settings.stdio) await serveStdio(tasks, factory, { onError }).stopped;
 else {
   const { url } = await serveHttp(tasks, factory, {
-    port: 0,
+    port,
     onError,
     ...(grace !== undefined && { grace }),
-    ...(settings.tokens && { auth: { verifier } }),
+    ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }),
   });
   console.log(`ready ${url}`);
 }

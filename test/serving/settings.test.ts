@@ -15,10 +15,7 @@ beforeAll(async () => {
     startServer({ file, window: '1h' }),
   ]);
 });
-afterAll(async () => {
-  await Promise.all([hasty.kill(), patient.kill()]);
-  place.remove();
-});
+afterAll(() => Promise.all([hasty.kill(), patient.kill()]));
 
 const worked = { resultType: 'complete', content: [{ type: 'text', text: 'worked' }] };
 const atOnce = { resultType: 'complete', content: [{ type: 'text', text: 'at once' }] };

@@ -16,7 +16,7 @@ describe('SIGTERM', () => {
     ['in its window', { tasks: true }],
     ['that is waited for', { tasks: false }],
   ])('a call %s gets its result if it ends within the grace', async (_, caller) => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = await serve({ file: place.database, window: '1h', grace: '1h', workerGrace: '1h' });
     const { reply } = server.client(caller).openCall('work_auto', place.work());
     await eventually(() => place.trace()).toContain('second');
@@ -28,7 +28,7 @@ describe('SIGTERM', () => {
   });
 
   test('a call whose window ends meanwhile becomes a task, which the next process finishes', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = await serve({ file: place.database, window: '1s', workerGrace: '50ms' });
     const { reply } = server.client().openCall('work_auto', place.work());
     await eventually(() => place.trace()).toContain('second');
@@ -42,7 +42,7 @@ describe('SIGTERM', () => {
   });
 
   test('a call that outlives the grace ends with its connection, and the next process does not go on', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = await serve({ file: place.database, grace: '50ms' });
     const { reply } = server.client({ tasks: false }).openCall('work_auto', place.work());
     await eventually(() => place.trace()).toContain('second');
@@ -55,7 +55,7 @@ describe('SIGTERM', () => {
   });
 
   test('a call that sleeps in no worker beyond the grace ends with its connection', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = await serve({ file: place.database, grace: '50ms' });
     const { reply } = server.client({ tasks: false }).openCall('nap', { ...place.work(), ms: 60_000 });
     await eventually(asleep(place)).toEqual([true]);
@@ -66,7 +66,7 @@ describe('SIGTERM', () => {
   });
 
   test('a connection on which nothing was asked is not waited for', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = await serve({ file: place.database, grace: '1h' });
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
@@ -80,7 +80,7 @@ describe('SIGTERM', () => {
   });
 
   test('tasks that run or wait stay in the store, and the next process finishes them', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = await serve({ file: place.database, workerGrace: '50ms' });
     const [running, waiting] = await Promise.all([
       server.client().call('work_always', place.work()),
@@ -101,7 +101,7 @@ describe('SIGTERM', () => {
   });
 
   test('a step in flight may end within the grace of the worker, and is not repeated', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = await serve({ file: place.database, workerGrace: '1h' });
     const { taskId } = (await server.client().call('work_always', place.work())).result;
     await eventually(() => place.trace()).toContain('second');
@@ -115,7 +115,7 @@ describe('SIGTERM', () => {
   });
 
   test('a subscription gets its answer, and does not hold the server up', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = await serve({ file: place.database, workerGrace: '50ms' });
     const { taskId } = (await server.client().call('work_always', place.work())).result;
     const subscription = await server.client().listen([taskId]);
@@ -131,7 +131,7 @@ describe('SIGTERM', () => {
 
 describe('the end of standard input', () => {
   test('lets the process go though a task runs and another waits; the next one finishes them', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const first = serveOnStdio({ file: place.database });
     const [running, waiting] = await Promise.all([
       first.request('tools/call', { name: 'work_always', arguments: place.work() }),
@@ -159,7 +159,7 @@ describe('the end of standard input', () => {
     ['in its window', { tasks: true }],
     ['that is waited for', { tasks: false }],
   ])('ends the work of a call %s, and the next process does not go on with it', async (_, caller) => {
-    const place = Place.forTest();
+    const place = new Place();
     const first = serveOnStdio({ file: place.database, window: '1h', workerGrace: '50ms' }, caller);
     first.call('work_auto', place.work());
     await eventually(() => place.trace()).toContain('second');
@@ -169,7 +169,7 @@ describe('the end of standard input', () => {
   });
 
   test('ends the work of a call that sleeps in no worker', async () => {
-    const place = Place.forTest();
+    const place = new Place();
     const server = serveOnStdio({ file: place.database }, { tasks: false });
     server.call('nap', { ...place.work(), ms: 60_000 });
     await eventually(asleep(place)).toEqual([true]);
@@ -179,7 +179,7 @@ describe('the end of standard input', () => {
 });
 
 test('SIGTERM on stdio ends a subscription with both words that the protocol has for it (S2026-09)', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const server = serveOnStdio({ file: place.database });
   const { result } = await server.request('tools/call', { name: 'ask', arguments: place.work() });
   const id = server.send('subscriptions/listen', { notifications: { taskIds: [result!.taskId] } });

@@ -10,7 +10,7 @@ import { serve } from './server-process.ts';
 import { servingTools } from './tools.ts';
 
 test('a call that ends within the window is answered directly and leaves nothing in the store', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const client = (await serve({ file: place.database, window: '1h' })).client();
   const { result } = await client.call('at_once_auto');
   expect(result).toMatchObject({ resultType: 'complete', content: [{ type: 'text', text: 'at once' }] });
@@ -19,7 +19,7 @@ test('a call that ends within the window is answered directly and leaves nothing
 });
 
 test('a call that outlives the window becomes a task', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const client = (await serve({ file: place.database })).client();
   const { result } = await client.call('work_auto', place.work());
   expect(result).toMatchObject({ resultType: 'task', status: 'working' });
@@ -34,7 +34,7 @@ test('a call that outlives the window becomes a task', async () => {
 });
 
 test('the window is what the server was told: the same call is a task, or is answered directly', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const [short, long] = await Promise.all([
     serve({ file: place.database, window: '50ms' }),
     serve({ file: place.database, window: '1h' }),
@@ -48,13 +48,13 @@ test('the window is what the server was told: the same call is a task, or is ans
 });
 
 test('a window longer than any timer is a long one', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const client = (await serve({ file: place.database, window: '30d' })).client();
   expect((await client.call('lasting', { ms: 100 })).result).toMatchObject({ resultType: 'complete' });
 });
 
 test('unless told otherwise, the window lasts some 200 ms', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const client = (await serve({ file: place.database })).client();
   await client.call('at_once_auto');
   const begun = performance.now();
@@ -65,7 +65,7 @@ test('unless told otherwise, the window lasts some 200 ms', async () => {
 });
 
 test('a question makes a task at once, however long the window', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const client = (await serve({ file: place.database, window: '1h' })).client();
   const { result } = await client.call('ask', place.work());
   expect(result).toMatchObject({ resultType: 'task', status: 'input_required' });
@@ -77,7 +77,7 @@ test('a question makes a task at once, however long the window', async () => {
 });
 
 test('a subtask makes a task at once, however long the window', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const client = (await serve({ file: place.database, window: '1h' })).client();
   const { result } = await client.call('parent', place.work());
   expect(result).toMatchObject({ resultType: 'task', status: 'working' });
@@ -87,7 +87,7 @@ test('a subtask makes a task at once, however long the window', async () => {
 });
 
 test('a task is durable before its id is sent: its server may die as soon as the reply is out (S2663-25)', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const first = await serve({ file: place.database });
   const { result } = await first.client().call('work_auto', place.work());
   await first.kill();
@@ -101,7 +101,7 @@ test('a task is durable before its id is sent: its server may die as soon as the
 });
 
 test('a task whose server was killed is finished behind its last step', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const first = await serve({ file: place.database });
   const { result } = await first.client().call('work_auto', place.work());
   await eventually(() => place.trace()).toEqual(['first', 'second']);
@@ -115,7 +115,7 @@ test('a task whose server was killed is finished behind its last step', async ()
 });
 
 test('what is still in its window can be neither listed nor read: nobody was told of it', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const server = await serve({ file: place.database, window: '1h' });
   const { reply } = server.client().openCall('work_auto', place.work());
   await eventually(() => place.trace()).toContain('second');

@@ -6,26 +6,16 @@ import type { Clock } from '../../src/model/clock.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
 import { freshDatabase } from '../postgres/database.ts';
 
-export interface Opened extends Database {
-  reencrypt(): Promise<void>;
-}
-
 export interface Options {
   readonly clock?: Clock;
   readonly encryption?: Encryption;
 }
 
-export interface Kind {
-  readonly name: string;
-  /** A path or a URL that nobody else uses. It goes with the test. */
-  place(): Promise<string>;
-}
+export type Kind = (typeof kinds)[number];
 
-export const kinds: readonly Kind[] = [
-  {
-    name: 'SQLite',
-    place: async () => temporaryFile(),
-  },
+/** Each with a place, a path or a URL, that nobody else uses. It goes with the test. */
+export const kinds = [
+  { name: 'SQLite', place: async () => temporaryFile() },
   {
     name: 'Postgres',
     async place() {
@@ -37,7 +27,10 @@ export const kinds: readonly Kind[] = [
 ];
 
 /** Whatever kind it is of. */
-export function open(place: string, options: Options = {}): Promise<Opened> {
+export function open(
+  place: string,
+  options: Options = {},
+): Promise<Database & { reencrypt(): Promise<void> }> {
   return isPostgres(place) ? openPostgres(place, { ...options, connections: 5 }) : openSqlite(place, options);
 }
 

@@ -53,7 +53,7 @@ test('S1686-83, S2025-108: without any SDK Prometheus reads what happened, acros
   // Variables that an SDK would heed, if there were one.
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = new URL(receiver.url).origin;
   onTestFinished(() => void delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT);
-  const file = Place.forTest().database;
+  const file = new Place().database;
   const first = await serve({ file, stormy: true });
   const crossing = first.line();
   const { result } = await first.client().call('voyage', { cargo: 'peat' });

@@ -34,7 +34,7 @@ test.each([
   'a task that was killed and resumed elsewhere is one tree below its caller; spans that are sent %s',
   async (_, batch) => {
     const receiver = await Receiver.start();
-    const settings = { file: Place.forTest().database, otlp: receiver.url, batch };
+    const settings = { file: new Place().database, otlp: receiver.url, batch };
     const first = await serve({ ...settings, stormy: true });
     const crossing = first.line();
     const taskId = await sendOff(first.client(), { traceparent, tracestate: 'sea=calm' });
@@ -86,7 +86,7 @@ test.each([
 
 test('without a caller the task is the root of its trace, though another process ends it', async () => {
   const receiver = await Receiver.start();
-  const settings = { file: Place.forTest().database, otlp: receiver.url };
+  const settings = { file: new Place().database, otlp: receiver.url };
   const first = await serve({ ...settings, stormy: true });
   const crossing = first.line();
   const taskId = await sendOff(first.client());
@@ -102,7 +102,7 @@ test('without a caller the task is the root of its trace, though another process
 
 test('the header of the request is gone on with where its body says nothing, and what is malformed is not', async () => {
   const receiver = await Receiver.start();
-  const server = await serve({ file: Place.forTest().database, otlp: receiver.url });
+  const server = await serve({ file: new Place().database, otlp: receiver.url });
   const post = (header: string, meta: object) => callWithHeader(server.url, 'voyage', header, meta);
   const carrier = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
   await post(carrier, {});
@@ -134,7 +134,7 @@ async function callWithHeader(url: string, tool: string, header: string, meta: o
 
 test('a caller whose trace is not sampled gets no spans', async () => {
   const receiver = await Receiver.start();
-  const server = await serve({ file: Place.forTest().database, otlp: receiver.url });
+  const server = await serve({ file: new Place().database, otlp: receiver.url });
   const client = server.client();
   const unsampled = await sendOff(
     client,

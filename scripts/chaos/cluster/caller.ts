@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { JsonObject, TaskId } from '../../../src/index.ts';
 import { newId } from '../../../src/model/id.ts';
-import type { Random } from '../../../test/techniques/chaos/random.ts';
+import type { Random } from '../../../test/kit/random.ts';
 import { type Peer, Refused } from '../../../test/techniques/load/peer.ts';
 import { progressOf, type WireTask } from '../../../test/techniques/load/protocol.ts';
 import type { Stream } from '../../../test/techniques/load/stream.ts';

@@ -1,6 +1,6 @@
 /** What is done to a cluster while it works, drawn from a seed. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Random } from '../../../test/techniques/chaos/random.ts';
+import type { Random } from '../../../test/kit/random.ts';
 import { type HistoryFile, isInStep, moment } from './history.ts';
 import type { Member, Members } from './members.ts';
 import type { Place } from './place.ts';

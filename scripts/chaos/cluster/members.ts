@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LogEntry } from '../../../src/index.ts';
 import { Child } from '../../../test/kit/child.ts';
-import type { Random } from '../../../test/techniques/chaos/random.ts';
+import type { Random } from '../../../test/kit/random.ts';
 import { Peer } from '../../../test/techniques/load/peer.ts';
 import type { Problem } from '../problem.ts';
 import { type Fate, type HistoryFile, moment } from './history.ts';

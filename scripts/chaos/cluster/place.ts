@@ -1,5 +1,5 @@
 /** Where the tasks of a run are kept, and what can be done to that place. */
-import type { Random } from '../../../test/techniques/chaos/random.ts';
+import type { Random } from '../../../test/kit/random.ts';
 
 export interface Place {
   /** The URL of the store. */

@@ -1,7 +1,7 @@
 /** One run of chaos on a cluster: two servers, three workers, one database, many clients; then the verdict. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { newId } from '../../../src/model/id.ts';
-import { seededRandom } from '../../../test/techniques/chaos/random.ts';
+import { seededRandom } from '../../../test/kit/random.ts';
 import { Caller, type Plan } from './caller.ts';
 import { checkHistory, type Verdict } from './check-history.ts';
 import { type FaultPlan, Faults } from './faults.ts';

@@ -20,12 +20,9 @@ export const tasksExpected: Expectation = {
 /** The other scenarios of 2026-07-28. */
 export const othersExpected: Expectation = { scenarios: 40, passed: 152, skipped: [], known: {} };
 
-export interface Part {
-  readonly tallies: readonly Tally[];
-  readonly problems: readonly string[];
-}
+export type Part = ReturnType<typeof judged>;
 
-function judged(tallies: readonly Tally[], expected: Expectation): Part {
+function judged(tallies: readonly Tally[], expected: Expectation) {
   const { length } = tallies;
   const { scenarios } = expected;
   const miscounted = length === scenarios ? [] : [`The suite has ${length} scenarios, not ${scenarios}.`];

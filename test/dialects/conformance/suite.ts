@@ -10,21 +10,14 @@ const manifest = require.resolve('@modelcontextprotocol/conformance/package.json
 export const { version: suiteVersion, bin } = require(manifest);
 const longestMs = 120_000;
 
-/** A scenario against servers, with the revisions that it belongs to. */
-export interface Scenario {
-  readonly name: string;
-  readonly revisions: readonly string[];
-}
+/**
+ * All that is left of a run, with the files in which it wrote down its checks, by scenario. Its exit code alone says
+ * nothing: a run that checks nothing ends with 0 too.
+ */
+export type Recording = Awaited<ReturnType<typeof record>>;
 
-/** All that is left of a run. Its exit code alone says nothing: a run that checks nothing ends with 0 too. */
-export interface Recording {
-  readonly code: number | null;
-  readonly output: string;
-  /** The files in which it wrote down its checks, by scenario. */
-  readonly checks: ReadonlyMap<string, string>;
-}
-
-export async function serverScenarios(): Promise<Scenario[]> {
+/** The scenarios against servers, with the revisions that each belongs to. */
+export async function serverScenarios() {
   const { output } = await run('list', '--server');
   return [...output.matchAll(/^ *- (\S+) \[(\S+)\]$/gm)].map(([, name, revisions]) => ({
     name: name!,
@@ -33,7 +26,7 @@ export async function serverScenarios(): Promise<Scenario[]> {
 }
 
 /** Runs what the options select: `--scenario NAME`, or `--suite all` and a revision. */
-export async function record(url: string, ...options: readonly string[]): Promise<Recording> {
+export async function record(url: string, ...options: readonly string[]) {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-conformance-'));
   try {
     const said = await run('server', '--url', url, '--output-dir', folder, ...options);

@@ -2,11 +2,11 @@
 import { createTasks, HoldfastError, UnknownDraft } from 'holdfast';
 import { describe, expect, test } from 'vitest';
 import { storeFrom } from '../../fixture/server.ts';
+import { extension, subtasks } from '../../kit/wire.ts';
 import { eventually } from '../../serving/eventually.ts';
 import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
 import { Peer as LaterPeer } from '../revision-2026-07-28/peer.ts';
 import { flagging, serving } from './peer.ts';
-import { extension, subtasks } from './views.ts';
 
 const flags = ['sep-2229', 'sep-2268', 'sep-2339'];
 const tree = { children: 1, depth: 1, delayMs: 3_600_000 };

@@ -1,9 +1,9 @@
 /** The server of the transcripts: a tool that asks before it publishes, one that has subtasks, and one that is quick. */
-import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, type DurableTool, durableResource, durableTool } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect } from 'vitest';
 import { z } from 'zod';
+import { attached } from '../../kit/attached.ts';
 import { serve } from '../../kit/serve.ts';
 import type { Draft } from './peer.ts';
 
@@ -53,12 +53,7 @@ export async function newsroom(drafts: readonly Draft[]) {
     drafts,
   });
   await tasks.work();
-  const factory = () => {
-    const mcp = new McpServer({ name: 'newsroom', version: '1.0.0' });
-    tasks.attach(mcp);
-    return mcp;
-  };
-  const { url } = await serve(tasks, {}, factory);
+  const { url } = await serve(tasks, {}, attached(tasks, {}, 'newsroom'));
   const task = (taskId: string) => expect.poll(() => tasks.get(taskId), { interval: 5 });
   return {
     url,

@@ -1,5 +1,5 @@
 /** A client that writes down every message in both directions, with placeholders for what differs from run to run. */
-import { frames, type Message } from '../../kit/wire.ts';
+import { type Message, messagesIn } from '../../kit/wire.ts';
 
 export interface Said {
   readonly from: 'client' | 'server';
@@ -48,7 +48,7 @@ export class Recorder {
     const params = this.#meta ? { ...said, _meta: this.#meta } : said;
     const response = await this.#send({ jsonrpc: '2.0', id, method, params });
     this.#sessionId ??= response.headers.get('mcp-session-id');
-    for await (const message of messagesOf(response)) {
+    for await (const message of messagesIn(response)) {
       this.#said.push({ from: 'server', message });
       if (message.id === id && !('method' in message)) return message.result;
       if ('method' in message && 'id' in message)
@@ -97,12 +97,4 @@ export class Recorder {
 /** The order of keys means nothing; people read faster if it is always the same. */
 function inOrder({ jsonrpc, id, method, ...rest }: Message): Message {
   return { jsonrpc, ...(id !== undefined && { id }), ...(method !== undefined && { method }), ...rest };
-}
-
-async function* messagesOf(response: Response): AsyncGenerator<Message> {
-  if (!response.headers.get('content-type')?.includes('event-stream')) {
-    yield (await response.json()) as Message;
-    return;
-  }
-  yield* frames(response);
 }

@@ -1,13 +1,10 @@
 /** One owner's tasks through each dialect: how a client of it makes, reads, answers and cancels them. */
 import type { Tasks } from 'holdfast';
+import { extension, subtasks } from '../../kit/wire.ts';
 import { eventually } from '../../serving/eventually.ts';
 import { Peer as LaterPeer } from '../revision-2026-07-28/peer.ts';
+import { related, taskKey } from '../sep-1686/requestor.ts';
 import { opened } from './peer.ts';
-
-export const extension = 'io.modelcontextprotocol/tasks';
-export const subtasks = 'dev.holdfast/subtasks';
-const originalTask = 'modelcontextprotocol.io/task';
-const originalRelated = 'modelcontextprotocol.io/related-task';
 
 export interface View {
   /** Makes a task and gives the id that the server knows it by. */
@@ -45,13 +42,12 @@ export const dialects: Readonly<Record<string, (scene: Scene) => Promise<View>>>
 async function original({ url, token, tasks, owner }: Scene): Promise<View> {
   const peer = await opened(url, [], token);
   let names = 0;
-  const ask = (method: string, taskId: string) =>
-    peer.request(method, { taskId, _meta: { [originalRelated]: { taskId } } });
+  const ask = (method: string, taskId: string) => peer.request(method, { taskId, _meta: related(taskId) });
   return {
     async start(name, input = {}) {
       const listed = async () => (await tasks.list({ owner, limit: 100 })).tasks.map(({ id }) => id);
       const known = await listed();
-      const _meta = { [originalTask]: { taskId: `mine ${++names}` } };
+      const _meta = { [taskKey]: { taskId: `mine ${++names}` } };
       void peer.call(name, input, { _meta }).catch(() => {});
       const made = async () => (await listed()).find((id) => !known.includes(id));
       await eventually(made).toBeDefined();

@@ -14,11 +14,12 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
 import { test } from 'vitest';
 import { z } from 'zod';
+import { linesOf } from '../../kit/text.ts';
 import { until } from '../../kit/until.ts';
 import { resumeElsewhere } from './client-process.ts';
 import { stdioFixture } from './fixture.ts';
 import { connectTasksClient, handOver, type Revision, type TasksClient } from './tasks-client.ts';
-import { fixtureUrl, folder, lasting, linesOf, says, spinning, testsOf } from './world.ts';
+import { fixtureUrl, folder, lasting, says, spinning, testsOf } from './world.ts';
 
 const connect = (url: URL, ...how: readonly [Revision, (() => Promise<never>)?]) =>
   connectTasksClient(new StreamableHTTPClientTransport(url), ...how);

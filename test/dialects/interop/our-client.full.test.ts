@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { StdioClientTransport, type StdioServerParameters } from '@modelcontextprotocol/client/stdio';
 import { type ConnectTasksOptions, TaskCancelled } from 'holdfast/client';
 import { test } from 'vitest';
-import { everything, textOf, toyWith } from '../../gateway/stage.ts';
+import { everything, toyWith } from '../../gateway/stage.ts';
+import { textOf } from '../../kit/text.ts';
 import { connectOurClient, type OurClient } from './our-client.ts';
 import { fixtureUrl, testsOf } from './world.ts';
 

@@ -1,28 +1,16 @@
 /** Our client, as a host has it, for any server. */
-import { Client, type Transport } from '@modelcontextprotocol/client';
-import {
-  type Answer,
-  type ConnectTasksOptions,
-  connectTasks,
-  type Question,
-  type TaskClient,
-} from 'holdfast/client';
+import type { Transport } from '@modelcontextprotocol/client';
+import { type Answer, type ConnectTasksOptions, connectTasks, type Question } from 'holdfast/client';
+import { sdkClient } from '../../kit/sdk.ts';
 
-export interface OurClient extends AsyncDisposable {
-  readonly tasks: TaskClient;
-  readonly asked: readonly Question[];
-}
+export type OurClient = Awaited<ReturnType<typeof connectOurClient>>;
 
 export async function connectOurClient(
   where: URL | (() => Transport),
   { isModern = false, ...options }: ConnectTasksOptions & { isModern?: boolean } = {},
-): Promise<OurClient> {
-  const client = new Client(
-    { name: 'holdfast-interop', version: '1.0.0' },
-    isModern ? { versionNegotiation: { mode: 'auto' } } : {},
-  );
+) {
   const asked: Question[] = [];
-  const tasks = await connectTasks(client, where, {
+  const tasks = await connectTasks(sdkClient(isModern ? 'auto' : 'legacy'), where, {
     handles: 'memory:',
     pace: { floorMs: 20, ceilingMs: 200 },
     answers: ['form', 'url', 'sampling'],
@@ -37,7 +25,8 @@ export async function connectOurClient(
 
 /** Says yes, and whatever a form lets it say. */
 function answerTo(question: Question): Answer {
-  if (question.kind === 'sampling') return sampled();
+  if (question.kind === 'sampling')
+    return { role: 'assistant', model: 'none', content: { type: 'text', text: 'The tide is high.' } };
   if (question.kind !== 'form') return { action: 'accept' };
   const { properties = {}, required = [] } = question.schema as {
     properties?: Record<string, { type?: string; oneOf?: { const: string }[]; enum?: string[] }>;
@@ -51,8 +40,4 @@ function answerTo(question: Question): Answer {
     }),
   );
   return { action: 'accept', content };
-}
-
-function sampled() {
-  return { role: 'assistant', model: 'none', content: { type: 'text', text: 'The tide is high.' } };
 }

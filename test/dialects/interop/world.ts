@@ -3,10 +3,11 @@
  * tests with a client each.
  */
 import { deepEqual } from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, test } from 'vitest';
 import { temporaryFolder } from '../../kit/lifetime.ts';
+import { linesOf } from '../../kit/text.ts';
 import { until } from '../../kit/until.ts';
 import { startFixture } from './fixture.ts';
 
@@ -49,11 +50,6 @@ export const testsOf =
 /** The result of a tool has this text and no other content. */
 export function says(result: unknown, text: string): void {
   deepEqual((result as { content?: unknown }).content, [{ type: 'text', text }]);
-}
-
-/** The complete lines of a file that a tool writes; none as long as it does not exist. */
-export function linesOf(file: string): string[] {
-  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
 }
 
 /** The input of a tool that works until it is stopped, and a way to wait for that. */

@@ -1,8 +1,7 @@
 /** A client of 2025-11-25 over HTTP that sends exactly what it is told, in a session of its own. */
 
-import type { TasksOptions } from 'holdfast';
-import { tokensOf } from '../../fixture/tokens.ts';
-import { serveFixture } from '../../kit/serve.ts';
+import { expect } from 'vitest';
+import { type ServeFixtureOptions, serveFixture } from '../../kit/serve.ts';
 import { untilStatus } from '../../kit/until.ts';
 import { frames, type Message } from '../../kit/wire.ts';
 
@@ -115,16 +114,38 @@ export class Peer {
 }
 
 /** The fixture server and a client with an open session, until the end of the test. */
-export async function served(
-  options: Partial<TasksOptions> & { tokens?: Record<string, string>; port?: number; workers?: boolean } = {},
-) {
-  const { tokens, port = 0, workers = true, ...more } = options;
-  const owner: TasksOptions['owner'] = (credentials) => `owner:${credentials?.clientId}`;
-  const server = await serveFixture(
-    { shortestRetention: '1s', works: workers, ...(tokens && { owner }), ...more },
-    { port, ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }) },
-  );
-  const peer = new Peer(server.url, tokens && { token: Object.keys(tokens)[0]! });
+export async function served(options: ServeFixtureOptions = {}) {
+  const server = await serveFixture({ shortestRetention: '1s', ...options });
+  const peer = new Peer(server.url, options.tokens && { token: Object.keys(options.tokens)[0]! });
   await peer.open();
   return { ...server, peer };
+}
+
+export type Ear = Awaited<ReturnType<typeof openEar>>;
+
+/** The standalone stream of a session, open before anything is asked, and everything that came on it. */
+export async function openEar(peer: Peer, hear?: (message: Message) => void) {
+  const heard: Message[] = [];
+  const closing = new AbortController();
+  const response = await peer.listen(closing.signal);
+  if (response.status !== 200) throw new Error(`The stream was refused: ${await response.text()}`);
+  const read = async () => {
+    for await (const message of frames(response)) {
+      heard.push(message);
+      hear?.(message);
+    }
+  };
+  const reading = read().catch(() => {});
+  return {
+    heard,
+    /** The first that is it, of those that came and those that come. */
+    async until(isIt: (message: Message) => boolean): Promise<Message> {
+      await expect.poll(() => heard.some(isIt), { interval: 5 }).toBe(true);
+      return heard.find(isIt)!;
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await reading;
+    },
+  };
 }

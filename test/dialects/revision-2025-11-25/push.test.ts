@@ -161,7 +161,7 @@ test('a client that opens its stream again is asked there, though the server tak
 });
 
 test('a request that arrives twice is answered once, and its stream stays its own', async () => {
-  const { peer, tasks } = await served({ workers: false });
+  const { peer, tasks } = await served({ works: false });
   const taskId = await peer.start('ask_name');
   const twice = { id: 'twice', method: 'tasks/result', params: { taskId } };
   const stream = frames(await peer.post(twice));
@@ -179,7 +179,7 @@ test('an answer that another server gets is accepted once it is stored, and not 
   const { peer } = await served({ store: storeFrom(`sqlite:${file}`) });
   let isBusy = true;
   const other = await served({
-    workers: false,
+    works: false,
     store: async () => {
       const database = await openSqlite(file);
       const { store } = database;

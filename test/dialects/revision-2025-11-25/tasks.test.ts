@@ -130,7 +130,7 @@ test('S2025-53 S2025-55 S2025-58: the result of a task is what the plain call gi
 });
 
 test('S2025-54: asked for its result, a task that is not done lets wait, however many wait', async () => {
-  const { peer, tasks } = await served({ workers: false });
+  const { peer, tasks } = await served({ works: false });
   const taskId = await peer.start('nap', { ms: 1 });
   const waiting = Array.from({ length: 20 }, () => peer.request('tasks/result', { taskId }));
   const requests = await tasks.requests();

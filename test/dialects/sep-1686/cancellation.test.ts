@@ -54,7 +54,7 @@ test('S1686-48: subtasks end with the task', async () => {
 });
 
 test('S1686-48: a task that no worker has begun can be cancelled', async () => {
-  const { requestor } = await serving({ workers: false });
+  const { requestor } = await serving({ works: false });
   const { id } = await requestor.start('one', 'nap', minute);
   await requestor.cancel(id);
   await requestor.until('one', 'cancelled');

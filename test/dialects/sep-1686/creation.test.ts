@@ -89,7 +89,7 @@ test('S1686-22: a name stays taken after the end of its task, whatever asks for 
 });
 
 test('S1686-20 S1686-22: of many requests with one name, sent at once, one makes a task and the others are refused', async () => {
-  const { requestor, tasks } = await serving({ workers: false });
+  const { requestor, tasks } = await serving({ works: false });
   const made: string[] = [];
   await tasks.subscribe(({ taskId }) => made.push(taskId));
   const all = Array.from({ length: 20 }, () => requestor.begin('one', 'nap', { ms: 1 }));

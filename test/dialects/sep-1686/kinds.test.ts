@@ -49,7 +49,7 @@ describe.each(kinds)('S1686-11: %s', (method, params, result) => {
   });
 
   test('can be cancelled', async () => {
-    const { requestor } = await serving({ workers: false });
+    const { requestor } = await serving({ works: false });
     const exchange = requestor.augment(method, params, { taskId: 'one' });
     await exchange.next(created);
     await requestor.cancel(exchange.id);

@@ -86,7 +86,7 @@ test('S1686-50: a cancellation that comes after the end is passed over', async (
 });
 
 test('S1686-02 S1686-24: a pipe that is closed cancels nothing: the next one finds the task by its name, and is asked', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const first = await piped({ location: place.database });
   const exchange = await first.requestor.start('one', 'ask_name');
   await exchange.next('elicitation/create');
@@ -108,7 +108,7 @@ test('S1686-02 S1686-24: a pipe that is closed cancels nothing: the next one fin
 });
 
 test('S1686-48: a request of a pipe that was closed can be cancelled over the next', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const first = await piped({ location: place.database });
   const { id } = await first.requestor.start('one', 'nap', { ms: 60_000 });
   first.input.end();

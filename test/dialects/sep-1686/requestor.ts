@@ -6,10 +6,11 @@ import { openSqlite } from 'holdfast/sqlite';
 import { onTestFinished } from 'vitest';
 import { serve } from '../../kit/serve.ts';
 import { until, untilStatus } from '../../kit/until.ts';
+import { messagesIn } from '../../kit/wire.ts';
 import {
-  frames,
   Peer as HttpPeer,
   type Message,
+  openEar,
   type PeerOptions,
   served,
 } from '../revision-2025-11-25/peer.ts';
@@ -39,10 +40,7 @@ export class HttpWire implements Wire {
   }
 
   async send(request: Message, hear: (message: Message) => void, signal: AbortSignal): Promise<void> {
-    const response = await this.peer.post(request, signal);
-    const isStream = response.headers.get('content-type')?.includes('event-stream');
-    if (isStream) for await (const message of frames(response)) hear(message);
-    else hear((await response.json()) as Message);
+    for await (const message of messagesIn(await this.peer.post(request, signal))) hear(message);
   }
 
   tell(message: object): Promise<unknown> {
@@ -234,14 +232,9 @@ export async function newest(tasks: Tasks, owner = 'anonymous'): Promise<string>
 
 /** What comes on the stream that belongs to no request, from now on to the end of the test. */
 export async function unasked(peer: HttpPeer): Promise<Message[]> {
-  const abort = new AbortController();
-  onTestFinished(() => abort.abort());
-  const heard: Message[] = [];
-  const response = await peer.listen(abort.signal);
-  void (async () => {
-    for await (const message of frames(response)) heard.push(message);
-  })().catch(() => {});
-  return heard;
+  const ear = await openEar(peer);
+  onTestFinished(() => ear[Symbol.asyncDispose]());
+  return ear.heard;
 }
 
 /** A server with these tools alone, and a requestor in a session of its own. */

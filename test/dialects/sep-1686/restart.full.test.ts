@@ -31,7 +31,7 @@ test.each([
 ])(
   'S1686-02 S1686-22 S1686-23 S1686-24: over HTTP, %s, a server that is killed is followed by one that knows the name, refuses it to others, and goes on with the work',
   async (_, args, token) => {
-    const place = Place.forTest();
+    const place = new Place();
     const { trace: file } = place.work('ledger');
     const serve = () => serveFixture('--drafts', '--store', `sqlite:${place.database}`, ...args);
     const first = await serve();
@@ -79,7 +79,7 @@ async function child(database: string): Promise<{ process: Program; requestor: R
 }
 
 test('S1686-02 S1686-22 S1686-24: over a pipe, the next process knows the name, refuses it, and goes on with the work', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const { trace: file } = place.work('ledger');
   const first = await child(place.database);
   const ledger = { file, steps: 6, delayMs: 100 };

@@ -20,7 +20,7 @@ async function statuses(requestor: Requestor, taskId: string): Promise<string[]>
 }
 
 test('S1686-25 S1686-02: a task that no worker has begun is submitted, and can be picked up later', async () => {
-  const { requestor, tasks } = await serving({ workers: false });
+  const { requestor, tasks } = await serving({ works: false });
   const { reply } = await requestor.start('one', 'big', { bytes: 2 });
   expect((await requestor.get('one')).result.status).toBe('submitted');
   await tasks.work({ grace: '100ms' });
@@ -29,7 +29,7 @@ test('S1686-25 S1686-02: a task that no worker has begun is submitted, and can b
 });
 
 test('S1686-30: work that is over at once goes from submitted to completed', async () => {
-  const { requestor, tasks } = await serving({ workers: false });
+  const { requestor, tasks } = await serving({ works: false });
   const { reply } = await requestor.start('one', 'big', { bytes: 1 });
   const before = (await requestor.get('one')).result.status;
   await tasks.work({ grace: '100ms' });
@@ -155,7 +155,7 @@ test('S1686-43 S1686-70: the result of a task that is not completed is refused a
 });
 
 test('S1686-43: the result of a task that nobody has begun is refused as well', async () => {
-  const { requestor } = await serving({ workers: false });
+  const { requestor } = await serving({ works: false });
   await requestor.start('one', 'big', { bytes: 1 });
   expect((await requestor.result('one')).error.message).toContain("'submitted'");
 });

@@ -6,7 +6,7 @@ const taskId = 'b7d1c1b0-tide-table';
 
 /** A requestor whose requests are numbered from one, and which keeps every message of both sides. */
 async function talking() {
-  const { peer, tasks } = await serving({ tokens, workers: false });
+  const { peer, tasks } = await serving({ tokens, works: false });
   const wire = new HttpWire(peer);
   let id = 0;
   const ask = (method: string, params: object) => new Exchange(wire, { id: ++id, method, params });

@@ -3,11 +3,12 @@
 import { CreateTaskResultV1Schema } from '@modelcontextprotocol/ext-tasks/core/v1';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
-import { type ServingOptions, serving } from '../drafts/peer.ts';
+import type { ServeFixtureOptions } from '../../kit/serve.ts';
+import { serving } from '../drafts/peer.ts';
 import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
 import { quickResult, settings, tools } from './tools.ts';
 
-async function agreed(options: ServingOptions = {}) {
+async function agreed(options: ServeFixtureOptions = {}) {
   const served = await serving({ drafts: ['sep-2229'], window: '50ms', more: tools, ...options });
   return { ...served, peer: await served.open(['sep-2229']) };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { relatedTask } from '../revision-2025-11-25/peer.ts';
+import { openEar, relatedTask } from '../revision-2025-11-25/peer.ts';
 import { ask, join, node, start, wait } from './grown-tools.ts';
-import { children, grow, isDone, listed, look, openEar, served } from './served.ts';
+import { children, grow, isDone, listed, look, served } from './served.ts';
 
 const links = ['parentTaskId', 'childTaskIds'];
 

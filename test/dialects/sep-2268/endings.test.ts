@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
+import { type Ear, openEar } from '../revision-2025-11-25/peer.ts';
 import { ask, type End, join, node, start, wait } from './grown-tools.ts';
-import { children, type Ear, grow, isDone, listed, look, openEar, served } from './served.ts';
+import { children, grow, isDone, listed, look, served } from './served.ts';
 
 /** The ends of tasks as a stream tells them, up to that of the root. */
 async function ends(ear: Ear, rootId: string): Promise<string[][]> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { Peer, relatedTask } from '../revision-2025-11-25/peer.ts';
+import { openEar, Peer, relatedTask } from '../revision-2025-11-25/peer.ts';
 import { ask, join, node, start } from './grown-tools.ts';
-import { children, grow, isDone, listed, look, openEar, served } from './served.ts';
+import { children, grow, isDone, listed, look, served } from './served.ts';
 
 /** So large that it stands in a row of its own. */
 const long = 'x'.repeat(300_000);

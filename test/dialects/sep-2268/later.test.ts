@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
+import { extension, subtasks } from '../../kit/wire.ts';
 import type { Message as Heard, RawClient, Subscription } from '../../serving/raw-client.ts';
 import { rawMessage } from '../../serving/raw-client.ts';
 import { StdioPeer } from '../drafts/stdio-peer.ts';
 import type { Message } from '../revision-2025-11-25/peer.ts';
 import { ask, join, node, type Plan, start, wait } from './grown-tools.ts';
-import { isDone, type Served, served, subtasksExtension, tasksExtension } from './served.ts';
+import { isDone, type Served, served } from './served.ts';
 
-const both = { extensions: { [tasksExtension]: {}, [subtasksExtension]: {} }, elicitation: {} };
+const both = { extensions: { [extension]: {}, [subtasks]: {} }, elicitation: {} };
 const accepted = { action: 'accept', content: { ok: true } };
 
 async function plant(client: RawClient, plan: Plan): Promise<string> {
@@ -41,8 +42,8 @@ test('a server with the draft advertises the extension for subtasks, and flags t
     const { later, url } = await served({ drafts });
     const { result } = await later().open('server/discover', {}).reply;
     const capabilities = result.capabilities as { extensions: object; experimental?: object };
-    expect(subtasksExtension in capabilities.extensions).toBe(isThere);
-    expect(capabilities.extensions).toHaveProperty([tasksExtension]);
+    expect(subtasks in capabilities.extensions).toBe(isThere);
+    expect(capabilities.extensions).toHaveProperty([extension]);
     const opened = await fetch(url, {
       method: 'POST',
       headers: {
@@ -189,11 +190,7 @@ test('the extension for subtasks without the one for tasks opens nothing', async
   const server = await served();
   const { ids } = await askingTree(server);
   const body = (taskId: string) =>
-    rawMessage(
-      'tasks/get',
-      { taskId },
-      { tasks: false, capabilities: { extensions: { [subtasksExtension]: {} } } },
-    );
+    rawMessage('tasks/get', { taskId }, { tasks: false, capabilities: { extensions: { [subtasks]: {} } } });
   for (const taskId of ids) {
     const response = await fetch(server.url, {
       method: 'POST',
@@ -245,12 +242,12 @@ test('S2268-01 S2268-24: the same over stdio: links, answers, cancellation and n
   let root = await get(rootId);
   while (root.childTaskIds?.length !== 2) root = await get(rootId);
   const [first, second] = root.childTaskIds;
-  const { id } = pipe.send('subscriptions/listen', { notifications: { taskIds: [first, rootId] } });
+  const id = pipe.send('subscriptions/listen', { notifications: { taskIds: [first, rootId] } });
   const isOf = (taskId: string, status: string) => (message: Message) =>
     message.method === 'notifications/tasks' &&
     message.params?.taskId === taskId &&
     message.params.status === status;
-  const asked = await pipe.until(isOf(first, 'input_required'));
+  const asked = await pipe.message(isOf(first, 'input_required'));
   expect(told(asked)).toEqual(shown(await get(first)));
   expect(asked.params).toMatchObject({ parentTaskId: rootId, inputRequests: { confirm: expect.anything() } });
   expect(asked.params._meta['io.modelcontextprotocol/subscriptionId']).toBe(id);
@@ -259,9 +256,9 @@ test('S2268-01 S2268-24: the same over stdio: links, answers, cancellation and n
     taskId: first,
     inputResponses: { confirm: { action: 'accept', content: { confirm: true } } },
   });
-  await pipe.until(isOf(first, 'completed'));
+  await pipe.message(isOf(first, 'completed'));
   await pipe.request('tasks/cancel', { taskId: second });
-  const end = await pipe.until(isOf(rootId, 'completed'));
+  const end = await pipe.message(isOf(rootId, 'completed'));
   expect(told(end)).toEqual(shown(await get(rootId)));
   expect((await get(second)).status).toBe('cancelled');
   expect(pipe.unasked.some(({ params }) => params.taskId === second)).toBe(false);
@@ -270,7 +267,7 @@ test('S2268-01 S2268-24: the same over stdio: links, answers, cancellation and n
 test('over stdio without the draft nothing of a tree shows', async () => {
   await using pipe = new StdioPeer(both);
   const discovered = await pipe.request('server/discover');
-  expect(discovered.result.capabilities.extensions).not.toHaveProperty([subtasksExtension]);
+  expect(discovered.result.capabilities.extensions).not.toHaveProperty([subtasks]);
   const { result } = await pipe.request('tools/call', {
     name: 'fan_out',
     arguments: { children: 2, depth: 1, delayMs: 0, ask: true },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { type Message, relatedTask } from '../revision-2025-11-25/peer.ts';
+import { type Message, openEar, relatedTask } from '../revision-2025-11-25/peer.ts';
 import { ask, gate, join, node, start, wait } from './grown-tools.ts';
-import { children, grow, isDone, listed, look, openEar, served } from './served.ts';
+import { children, grow, isDone, listed, look, served } from './served.ts';
 
 /** Messages of a stream, to be taken one after the other. */
 async function until(stream: AsyncGenerator<Message>, isIt: (message: Message) => boolean): Promise<Message> {

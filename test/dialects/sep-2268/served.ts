@@ -1,17 +1,14 @@
 /** A server with the drafts on, and its clients: those that know subtasks and those that do not, of both revisions. */
 import { createTasks, type TasksOptions } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
-import { expect } from 'vitest';
 import { withoutLimits } from '../../fixture/server.ts';
 import { tokensOf } from '../../fixture/tokens.ts';
 import { all } from '../../kit/all.ts';
 import { serve } from '../../kit/serve.ts';
+import { extension, subtasks } from '../../kit/wire.ts';
 import { RawClient } from '../../serving/raw-client.ts';
-import { frames, type Message, Peer } from '../revision-2025-11-25/peer.ts';
+import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
 import { grownTools, type Plan } from './grown-tools.ts';
-
-export const tasksExtension = 'io.modelcontextprotocol/tasks';
-export const subtasksExtension = 'dev.holdfast/subtasks';
 
 export type Served = Awaited<ReturnType<typeof served>>;
 
@@ -57,8 +54,8 @@ export async function served(options: ServedOptions = {}) {
     aware: session({ 'sep-2268': {} }),
     unaware: session({}),
     /** Clients of 2026-07-28 that list the extension for subtasks, and those that do not. */
-    later: raw({ [tasksExtension]: {}, [subtasksExtension]: {} }),
-    laterUnaware: raw({ [tasksExtension]: {} }),
+    later: raw({ [extension]: {}, [subtasks]: {} }),
+    laterUnaware: raw({ [extension]: {} }),
     stop: () => stop(),
   };
 }
@@ -96,33 +93,4 @@ export async function* pages(peer: Peer): AsyncGenerator<Message[]> {
 
 export async function listed(peer: Peer): Promise<Message[]> {
   return (await all(pages(peer))).flat();
-}
-
-export type Ear = Awaited<ReturnType<typeof openEar>>;
-
-/** The standalone stream of a session, open before anything is asked, and everything that came on it. */
-export async function openEar(peer: Peer, hear?: (message: Message) => void) {
-  const heard: Message[] = [];
-  const closing = new AbortController();
-  const response = await peer.listen(closing.signal);
-  if (response.status !== 200) throw new Error(`The stream was refused: ${await response.text()}`);
-  const read = async () => {
-    for await (const message of frames(response)) {
-      heard.push(message);
-      hear?.(message);
-    }
-  };
-  const reading = read().catch(() => {});
-  return {
-    heard,
-    /** The first that is it, of those that came and those that come. */
-    async until(isIt: (message: Message) => boolean): Promise<Message> {
-      await expect.poll(() => heard.some(isIt), { interval: 5 }).toBe(true);
-      return heard.find(isIt)!;
-    },
-    async [Symbol.asyncDispose]() {
-      closing.abort();
-      await reading;
-    },
-  };
 }

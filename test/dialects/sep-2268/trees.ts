@@ -1,8 +1,9 @@
 /** Many random trees at once on one server. */
 import { Counts } from '../../kit/counts.ts';
 import { seedOfThisRun } from '../../kit/random.ts';
+import { openEar } from '../revision-2025-11-25/peer.ts';
 import { RaisedTree } from './raised-tree.ts';
-import { openEar, served } from './served.ts';
+import { served } from './served.ts';
 
 const gardeners = 12;
 

@@ -42,7 +42,13 @@ async function overHttp(): Promise<Way> {
 
 async function onPipes(): Promise<Way> {
   const peer = await StdioPeer.open(draft);
-  return { carrier: peer, unasked: peer.unasked, close: () => peer[Symbol.asyncDispose]() };
+  return {
+    carrier: peer,
+    get unasked() {
+      return peer.unasked;
+    },
+    close: () => peer[Symbol.asyncDispose](),
+  };
 }
 
 const ways: [string, () => Promise<Way>][] = [

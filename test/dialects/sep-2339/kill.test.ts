@@ -6,7 +6,7 @@ import { Peer } from '../revision-2025-11-25/peer.ts';
 import { accept, Continuing, draft } from './peer.ts';
 
 test('S2339-24: a server killed while a question is open: the same session answers the next, and no work begins anew', async () => {
-  const place = Place.forTest();
+  const place = new Place();
   const settings = { file: place.database, drafts: [draft] };
   const first = await serve(settings);
   const session = await opened(first.url, [draft]);

@@ -36,6 +36,7 @@ const malformed: Readonly<Record<string, object>> = {
   text: { result: 'text' },
   error: { error: { code: 'text' } },
 };
+const changed = { method: 'notifications/tools/list_changed' };
 let isInitialized = false;
 
 createInterface({ input: process.stdin }).on('line', (line) => {
@@ -47,17 +48,15 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   if (id === undefined) return;
   if (method === 'tools/list' && values.chatty) {
     tools.push({ name: `at_${Math.floor(performance.now())}`, inputSchema: { type: 'object' } });
-    process.stdout.write(
-      `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })}\n`,
-    );
+    say(changed);
   }
-  const answer = JSON.stringify({ jsonrpc: '2.0', id, ...answerTo(method, params) });
+  const answer = { id, ...answerTo(method, params) };
   if (method !== 'tools/list' || !values.restless || tools.some(({ name }) => name === 'late'))
-    return void process.stdout.write(`${answer}\n`);
+    return say(answer);
   tools.push({ name: 'late', inputSchema: { type: 'object' } });
-  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })}\n`);
+  say(changed);
   // Longer than the notification is waited over.
-  setTimeout(() => process.stdout.write(`${answer}\n`), 500);
+  setTimeout(() => say(answer), 500);
 });
 
 function answerTo(method: string, params: { name: string }): object {
@@ -94,6 +93,10 @@ function answerTo(method: string, params: { name: string }): object {
       return complete({ content: [{ type: 'text', text: `${params.name} ${process.pid}` }] });
   }
   return { error: { code: -32_601, message: `Method not found: ${method}` } };
+}
+
+function say(message: object): void {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 }
 
 function complete(result: object): object {

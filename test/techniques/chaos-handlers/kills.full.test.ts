@@ -9,7 +9,7 @@ import { isSound, lastLine } from '../../../scripts/chaos/report.ts';
 import { type Judged, unleash } from '../../../scripts/chaos/run.ts';
 import type { StepLine } from '../../../scripts/chaos/step-file.ts';
 import type { Task } from '../../../src/index.ts';
-import { seedOfThisRun } from '../chaos/random.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 
 const seed = seedOfThisRun();
 /** The machine may be busy: times are judged accordingly. */

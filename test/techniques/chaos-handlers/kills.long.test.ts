@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { lastLine } from '../../../scripts/chaos/report.ts';
 import { unleash } from '../../../scripts/chaos/run.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
-import { seedOfThisRun } from '../chaos/random.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 
 test('five hundred kills lose nothing, repeat no committed step and break no invariant', async () => {
   const seed = seedOfThisRun();

@@ -6,11 +6,11 @@ import { type CrashPoint, crashPoints } from '../../../src/testing.ts';
 import { Child } from '../../kit/child.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import type { Exit } from '../../kit/process.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import type { Line } from './acknowledgement.ts';
 import { problemsOf } from './check.ts';
 import { finishEverything } from './drain.ts';
 import { Ledger } from './ledger.ts';
-import { seedOfThisRun } from './random.ts';
 import { readSnapshot } from './snapshot.ts';
 import type { WorkerOptions } from './worker.ts';
 

@@ -2,13 +2,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { Child } from '../../kit/child.ts';
+import { type Random, seededRandom } from '../../kit/random.ts';
 import { until } from '../../kit/until.ts';
 import type { Line } from './acknowledgement.ts';
 import { problemsOf } from './check.ts';
 import { finishEverything } from './drain.ts';
 import { Ledger } from './ledger.ts';
 import { Observer } from './observer.ts';
-import { type Random, seededRandom } from './random.ts';
 import { readSnapshot } from './snapshot.ts';
 import type { WorkerOptions } from './worker.ts';
 

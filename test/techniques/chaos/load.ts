@@ -15,8 +15,8 @@ import type { InputRequest, InputResponse } from '../../../src/model/input.ts';
 import { type NewTask, openInputs, type Task, type TaskId } from '../../../src/model/task.ts';
 import { aTask } from '../../../src/testing.ts';
 import { listed } from '../../kit/listed.ts';
+import type { Random } from '../../kit/random.ts';
 import { committed, type Line } from './acknowledgement.ts';
-import type { Random } from './random.ts';
 
 export const owners = ['alice', 'bob'] as const;
 export const tools = [

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { Child } from '../../kit/child.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import { until } from '../../kit/until.ts';
 import { expectWithin } from '../../kit/within.ts';
 import type { AcknowledgedWrite, Line } from './acknowledgement.ts';
 import { Ledger } from './ledger.ts';
 import { Observer } from './observer.ts';
 import { openedPuppet } from './puppeteer.ts';
-import { seedOfThisRun } from './random.ts';
 import { readSnapshot } from './snapshot.ts';
 
 test('a subscriber hears of every version once and in order while two other processes work', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { temporaryFile } from '../../kit/lifetime.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import { killAtRandom } from './kills.ts';
-import { seedOfThisRun } from './random.ts';
 
 test('a hundred kills under load from two processes lose nothing that was acknowledged', {
   timeout: 600_000,

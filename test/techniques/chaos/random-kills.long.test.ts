@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { temporaryFile } from '../../kit/lifetime.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import { killAtRandom } from './kills.ts';
-import { seedOfThisRun } from './random.ts';
 
 test('five hundred kills under load from three processes lose nothing that was acknowledged', async () => {
   const seed = seedOfThisRun();

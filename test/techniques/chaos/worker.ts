@@ -2,10 +2,10 @@
 import type { Socket } from 'node:net';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { type CrashPoint, killAt } from '../../../src/testing.ts';
+import { seededRandom } from '../../kit/random.ts';
 import { say } from './acknowledgement.ts';
 import { Load } from './load.ts';
 import { Observer } from './observer.ts';
-import { seededRandom } from './random.ts';
 
 export interface WorkerOptions {
   readonly file: string;

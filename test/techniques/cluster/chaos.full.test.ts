@@ -3,7 +3,7 @@ import { ownPostgres } from '../../../scripts/chaos/cluster/place.ts';
 import { unleashOnCluster } from '../../../scripts/chaos/cluster/run.ts';
 import { lastLine } from '../../../scripts/chaos/report.ts';
 import { temporaryFolder } from '../../kit/lifetime.ts';
-import { seedOfThisRun } from '../chaos/random.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 
 /** Other tests share the machine. The long lane and `npm run chaos -- --store postgres:` assert bounds. */
 const bounds = { killed: Infinity, stopped: Infinity };

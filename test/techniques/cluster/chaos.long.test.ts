@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ownPostgres } from '../../../scripts/chaos/cluster/place.ts';
 import { unleashOnCluster } from '../../../scripts/chaos/cluster/run.ts';
 import { temporaryFolder } from '../../kit/lifetime.ts';
-import { seedOfThisRun } from '../chaos/random.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 
 test('two hundred errands survive forty kills, two crashes of Postgres, and two workers that stop and go on', async () => {
   const seed = seedOfThisRun();

@@ -3,29 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Caller } from '../../../scripts/chaos/cluster/caller.ts';
-import {
-  type Began,
-  type History,
-  HistoryFile,
-  readHistory,
-} from '../../../scripts/chaos/cluster/history.ts';
+import { type Began, HistoryFile, readHistory } from '../../../scripts/chaos/cluster/history.ts';
 import { Members } from '../../../scripts/chaos/cluster/members.ts';
 import { newId } from '../../../src/model/id.ts';
+import { seededRandom } from '../../kit/random.ts';
 import { until } from '../../kit/until.ts';
-import { seededRandom } from '../chaos/random.ts';
-
-export interface Aftermath {
-  readonly history: History;
-  /** The process that was stopped, and what its log says. */
-  readonly stopped: string;
-  readonly log: readonly string[];
-}
 
 export const leaseMs = 2_000;
 const haulMs = 2_000;
 
 /** Without a URL, on a file of its own. */
-export async function stopAndGoOn(url?: string, program?: string): Promise<Aftermath> {
+export async function stopAndGoOn(url?: string, program?: string) {
   // Tests of this scene run side by side, and such a test has no end that a helper could wait for.
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-stopped-'));
   const store = url ?? `sqlite:${join(folder, 'tasks.db')}`;
@@ -58,6 +46,7 @@ export async function stopAndGoOn(url?: string, program?: string): Promise<After
       members.logs.filter(({ process }) => process === stopped.name).map(({ entry }) => entry.event);
     if (program === undefined) await until(() => log().includes('superseded'));
     await caller.lookEverywhere();
+    /** The process that was stopped, and what its log says. */
     return { history: readHistory(folder), stopped: stopped.name, log: log() };
   } finally {
     await members.killAll();

@@ -3,7 +3,7 @@ import { afterAll, describe, test } from 'vitest';
 import { checkHistory } from '../../../scripts/chaos/cluster/check-history.ts';
 import { told } from '../../../scripts/chaos/problem.ts';
 import { freshDatabase } from '../../postgres/database.ts';
-import { type Aftermath, leaseMs, stopAndGoOn } from './stopped-worker.ts';
+import { leaseMs, stopAndGoOn } from './stopped-worker.ts';
 
 const databases: Awaited<ReturnType<typeof freshDatabase>>[] = [];
 afterAll(() => Promise.all(databases.map((database) => database.remove())));
@@ -50,6 +50,6 @@ describe.concurrent.each(stores)('on %s', { timeout: 600_000 }, (_, store) => {
 /** Other tests share the machine; `chaos.long.test.ts` asserts how soon tasks are taken over. */
 const anyTime = { killed: Infinity, stopped: Infinity };
 
-function problems({ history }: Pick<Aftermath, 'history'>): string[] {
+function problems({ history }: { history: Parameters<typeof checkHistory>[0] }): string[] {
   return checkHistory(history, anyTime, leaseMs).problems.map(told);
 }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../kit/lifetime.ts';
-import { seededRandom, seedOfThisRun } from '../chaos/random.ts';
+import { seededRandom, seedOfThisRun } from '../../kit/random.ts';
 import { damagePages, type Kind } from './damaged-pages.ts';
 import { populate } from './population.ts';
 

@@ -2,7 +2,7 @@
 import { copyFileSync, statSync } from 'node:fs';
 import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
-import type { Random } from '../chaos/random.ts';
+import type { Random } from '../../kit/random.ts';
 import { orDamage, pageSize, readPage, writePage } from './files.ts';
 import { type Answers, askEverything, idsIn, mistakesIn, type PageUse, pagesOf } from './population.ts';
 

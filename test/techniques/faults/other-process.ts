@@ -7,7 +7,7 @@ import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
 import { aTask, type CrashPoint, killAt } from '../../../src/testing.ts';
 import { obey, say } from '../../kit/child.ts';
 import { listed } from '../../kit/listed.ts';
-import { seededRandom } from '../chaos/random.ts';
+import { seededRandom } from '../../kit/random.ts';
 import type { Acknowledged } from './other.ts';
 
 const { file }: { readonly file: string } = JSON.parse(process.argv[2]!);

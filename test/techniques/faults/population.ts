@@ -1,5 +1,4 @@
 /** A database full of tasks of many kinds, and everything that a caller can read from it. */
-import { DatabaseSync } from 'node:sqlite';
 import { isDeepStrictEqual } from 'node:util';
 import type { Store } from '../../../src/engine/store.ts';
 import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
@@ -8,24 +7,20 @@ import type { TaskId } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/testing.ts';
 import { listed } from '../../kit/listed.ts';
-import { type Random, seededRandom } from '../chaos/random.ts';
+import { type Random, seededRandom } from '../../kit/random.ts';
+import { queryFile } from '../../kit/sqlite.ts';
 import { orDamage } from './files.ts';
 
 const owners = ['alice', 'bob', 'carol'];
 const holder = { name: 'somebody', leaseMs: 3_600_000 };
 
-export interface Population {
-  readonly tasks: number;
-  readonly seed: number;
-  /** How many of a hundred tasks have long arguments, of 25,000 characters. */
-  readonly long?: number;
-  /** How many of a hundred tasks are purged again, which leaves free pages. */
-  readonly purged?: number;
-}
-
+/**
+ * Of a hundred tasks, so many have `long` arguments, of 25,000 characters, and so many are `purged` again, which leaves
+ * free pages.
+ */
 export async function populate(
   file: string,
-  { tasks, seed, long = 0, purged = 0 }: Population,
+  { tasks, seed, long = 0, purged = 0 }: { tasks: number; seed: number; long?: number; purged?: number },
 ): Promise<void> {
   const random = seededRandom(seed);
   const { store } = await openSqlite(file);
@@ -74,7 +69,7 @@ function text(random: Random, length: number): string {
 }
 
 export function idsIn(file: string): TaskId[] {
-  return query(file, 'select id from tasks order by seq').map(({ id }) => id as TaskId);
+  return queryFile(file, 'select id from tasks order by seq').map(({ id }) => id as TaskId);
 }
 
 export interface PageUse {
@@ -86,16 +81,7 @@ export interface PageUse {
 /** What each page of a database is used for. */
 export function pagesOf(file: string): PageUse[] {
   const sql = "select pageno as page, name || ' ' || pagetype as part from dbstat order by pageno";
-  return query(file, sql) as unknown as PageUse[];
-}
-
-function query(file: string, sql: string): Record<string, unknown>[] {
-  const db = new DatabaseSync(file, { readOnly: true });
-  try {
-    return db.prepare(sql).all();
-  } finally {
-    db.close();
-  }
+  return queryFile(file, sql) as unknown as PageUse[];
 }
 
 /** Each question that a caller may ask, with its answer; undefined where the store reported damage. */

@@ -5,7 +5,7 @@ import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
 import type { TaskId } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { temporaryFile, temporaryFolder } from '../../kit/lifetime.ts';
-import { seededRandom, seedOfThisRun } from '../chaos/random.ts';
+import { seededRandom, seedOfThisRun } from '../../kit/random.ts';
 import { copyOf, flipByte, orDamage } from './files.ts';
 import { type Acknowledged, lookFor, Other } from './other.ts';
 import { populate } from './population.ts';

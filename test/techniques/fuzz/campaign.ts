@@ -1,6 +1,7 @@
 /** Sends bad messages to servers in batches, judges every answer, and checks after each batch what it left behind. */
 import fc, { type Arbitrary } from 'fast-check';
 import { expect } from 'vitest';
+import { Counts } from '../../kit/counts.ts';
 import type { ServerUnderLoad } from '../load/under-load.ts';
 import { badMessages, sweep } from './bad-message.ts';
 import type { BadMessage, Method } from './draft.ts';
@@ -51,7 +52,7 @@ export function seedOfThisRun(): number {
 export class Tally {
   sent = 0;
   /** How often each code, each result and each bare status was seen. */
-  readonly seen: Record<string, number> = {};
+  readonly seen = new Counts();
   /** Requirements that were kept. */
   readonly rows = new Set<string>();
   /** What was wrong, with the message that it was the answer to. */
@@ -61,8 +62,7 @@ export class Tally {
     this.sent++;
     const answer = await sent.catch((error: Error) => error);
     if (answer instanceof Error) return void this.problems.push(`${label} → ${answer.message}`);
-    const kind = kindOf(answer);
-    this.seen[kind] = (this.seen[kind] ?? 0) + 1;
+    this.seen.add(kindOf(answer));
     const problems = judge(draft.message, expected, answer);
     this.problems.push(...problems.map((problem) => `${label} → ${problem}`));
     if (problems.length === 0) for (const row of rows) this.rows.add(row);
@@ -70,12 +70,7 @@ export class Tally {
 
   /** Every message was answered as it deserves, and the server is as it was. */
   expectUnhurt(messages: number): void {
-    const counts = Object.entries(this.seen)
-      .sort()
-      .map((pair) => pair.join(' '));
-    console.log(
-      `${this.sent} bad messages, ${this.problems.length} problems; answered with ${counts.join(', ')}`,
-    );
+    console.log(`${this.sent} bad messages, ${this.problems.length} problems; answers: ${this.seen}`);
     expect(this.problems.slice(0, 10)).toEqual([]);
     expect(this.sent).toBeGreaterThanOrEqual(messages);
   }

@@ -5,6 +5,8 @@ import type { Tasks } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { Sealer } from '../../../src/access/seal.ts';
 import { fixtureFactory, fixtureTasks, storeFrom } from '../../fixture/server.ts';
+import { all } from '../../kit/all.ts';
+import { listed } from '../../kit/listed.ts';
 import { largestBody, oversized } from './byte-flaws.ts';
 import { drawn, type Front } from './campaign.ts';
 import { type BadMessage, oneOf, spoil } from './draft.ts';
@@ -33,21 +35,16 @@ export async function openScene() {
   const [foreign = '', ...hidden] = await unseenTasks(tasks, askOver(shooter), staged.waiting.fan_out!);
   const facts = { ...staged, foreign, hidden, wrongStates: await wrongStates(tasks, staged.parked) };
   const requests = await tasks.requests();
-  const all = methods(facts, true);
-  const bases = all.map(({ base }) => base);
+  const every = methods(facts, true);
+  const bases = every.map(({ base }) => base);
   const tooLong = fc.tuple(oneOf(bases), oversized).map(([base, flaw]) => spoil(base, [flaw]));
   const raw = rawShots(bases);
   const known = await published();
 
   /** The ids of all tasks that callers without a token were told of. */
   async function published(): Promise<Set<string>> {
-    const ids = new Set<string>();
-    for (let cursor: string | undefined; ; ) {
-      const page = await tasks.list({ owner: 'anonymous', limit: 500, ...(cursor && { cursor }) });
-      for (const { id } of page.tasks) ids.add(id);
-      cursor = page.nextCursor;
-      if (cursor === undefined) return ids;
-    }
+    const found = await all(listed(tasks, { owner: 'anonymous', limit: 500 }));
+    return new Set(found.map(({ id }) => id));
   }
 
   /** How many go on waiting for news on behalf of somebody who is gone; a server takes a moment to notice. */
@@ -77,7 +74,7 @@ export async function openScene() {
   return {
     shooter,
     facts,
-    methods: all,
+    methods: every,
     published,
     send,
     damage,

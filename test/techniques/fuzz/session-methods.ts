@@ -3,6 +3,7 @@
  * which it can be wrong.
  */
 import fc from 'fast-check';
+import { relatedTask as relatedKey, taskKey } from '../../dialects/sep-1686/requestor.ts';
 import { accept, nameAnswer, wrongAnswers } from './answers.ts';
 import { type Base, bad, type Flaws, type Method, type Outcome, typed, wrong } from './draft.ts';
 import { polluting } from './flaws.ts';
@@ -11,9 +12,6 @@ import { almost } from './methods.ts';
 import type { Good } from './oracle.ts';
 import type { Header, Loose } from './requests.ts';
 import { inSession } from './session-flaws.ts';
-
-export const taskKey = 'modelcontextprotocol.io/task';
-export const relatedKey = 'modelcontextprotocol.io/related-task';
 
 /** What stands in a message for what is made just before it is sent. */
 export const fresh = {

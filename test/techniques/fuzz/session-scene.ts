@@ -1,9 +1,10 @@
 /** A session under fire: what it holds, what is made for a message just before it is sent, and whether all is well. */
+import { relatedTask as relatedKey, taskKey } from '../../dialects/sep-1686/requestor.ts';
 import { accept, rightAnswers } from './answers.ts';
 import type { Front } from './campaign.ts';
 import type { Draft } from './draft.ts';
 import type { Loose } from './requests.ts';
-import { fresh, relatedKey, type SessionDialect, sessionMethods, taskKey } from './session-methods.ts';
+import { fresh, type SessionDialect, sessionMethods } from './session-methods.ts';
 import { greetingProblems, hasEnded, shownOnce } from './stage.ts';
 import { freshName, PipeTalk, type Talk, withOwnId } from './talk.ts';
 

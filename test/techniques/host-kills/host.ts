@@ -1,8 +1,8 @@
 /** A host that makes calls, takes up those of its earlier lives, and may be killed at any moment. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client } from '@modelcontextprotocol/client';
 import { connectTasks, type Handles, sqliteHandles, type TaskHandle } from 'holdfast/client';
-import { seededRandom } from '../chaos/random.ts';
+import { seededRandom } from '../../kit/random.ts';
+import { sdkClient } from '../../kit/sdk.ts';
 import { type Line, readLines, write } from './lines.ts';
 
 export interface HostOptions {
@@ -43,10 +43,7 @@ async function main(options: HostOptions): Promise<void> {
   const random = seededRandom(options.seed);
   const say = (line: Line) => write(log, { life, ...line });
   const handles = telling(sqliteHandles(registry), say);
-  const client = new Client(
-    { name: 'host', version: '1' },
-    isModern ? { versionNegotiation: { mode: 'auto' } } : {},
-  );
+  const client = sdkClient(isModern ? 'auto' : 'legacy');
   const tasks = await connectTasks(client, url, {
     handles,
     pace: { floorMs: 20, ceilingMs: 1_000 },

@@ -1,6 +1,6 @@
 /** `kill -9` of the host between a call and its result. */
 import { describe, expect, test } from 'vitest';
-import { seedOfThisRun } from '../chaos/random.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import { problemsOf } from './judge.ts';
 import { killHosts, ways } from './kills.ts';
 import type { Written } from './lines.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { seedOfThisRun } from '../chaos/random.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 import { killHosts, ways } from './kills.ts';
 
 test('two hundred kills, in every dialect that a host resumes in', async () => {

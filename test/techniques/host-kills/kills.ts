@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { sqliteHandles } from 'holdfast/client';
 import { temporaryFolder } from '../../kit/lifetime.ts';
 import { Program, sources } from '../../kit/process.ts';
-import { type Random, seededRandom } from '../chaos/random.ts';
+import { type Random, seededRandom } from '../../kit/random.ts';
 import { readSnapshot } from '../chaos/snapshot.ts';
 import type { HostOptions } from './host.ts';
 import { type Case, problemsOf, reportOf } from './judge.ts';

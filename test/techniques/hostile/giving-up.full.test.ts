@@ -8,13 +8,14 @@ import {
   TaskOverdue,
 } from 'holdfast/client';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { type Meeting, meet } from './meeting.ts';
+import { meet } from './meeting.ts';
 import {
   type Asked,
   completed,
   created,
   done,
   Fault,
+  type HostileServer,
   hangUp,
   Raw,
   type Revision,
@@ -206,7 +207,7 @@ describe('a person takes longer than the ttl to answer:', () => {
       return { action: 'accept', content: {} };
     },
   });
-  let server: Meeting['server'] | undefined;
+  let server: HostileServer | undefined;
   const polls = () => server?.count('tasks/get') ?? 0;
   afterEach(() => {
     server = undefined;

@@ -1,17 +1,11 @@
 /** A client of ours at a hostile server, and what must be left of both when they part: nothing. */
 import { createHook } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client } from '@modelcontextprotocol/client';
 import { type ConnectTasksOptions, connectTasks, type TaskClient } from 'holdfast/client';
 import { expect, onTestFinished } from 'vitest';
+import { Counts } from '../../kit/counts.ts';
+import { sdkClient } from '../../kit/sdk.ts';
 import { HostileServer, type Revision, type Says, tasksOf2025, type Wire } from './server.ts';
-
-export interface Meeting {
-  readonly server: HostileServer;
-  readonly tasks: TaskClient;
-  /** Everything that the user was asked. */
-  readonly questions: string[];
-}
 
 /** Fast enough for tests, and slow enough to be counted. */
 export const pace = { floorMs: 10, ceilingMs: 50, defaultMs: 20 };
@@ -22,7 +16,7 @@ export async function meet(
   revision: Revision,
   says: Readonly<Record<string, Says>>,
   { capabilities, ...options }: ConnectTasksOptions & { readonly capabilities?: Wire } = {},
-): Promise<Meeting> {
+) {
   const before = resources();
   const agreed = revision === '2026-07-28' ? tasksOf2026 : tasksOf2025;
   const server = await new HostileServer(revision, says, { ...agreed, ...capabilities }).listen();
@@ -33,10 +27,8 @@ export async function meet(
     for (let looks = 0; looks < 500 && moreThan(before).length > 0; looks++) await pause(20);
     expect(moreThan(before)).toEqual([]);
   });
-  const client = new Client(
-    { name: 'host', version: '1' },
-    revision === '2026-07-28' ? { versionNegotiation: { mode: 'auto' } } : {},
-  );
+  const client = sdkClient(revision === '2026-07-28' ? 'auto' : 'legacy');
+  /** Everything that the user was asked. */
   const questions: string[] = [];
   tasks = await connectTasks(client, server.url, {
     handles: 'memory:',
@@ -55,10 +47,9 @@ export async function meet(
 
 const watched = ['TCPSocketWrap', 'TCPServerWrap', 'ProcessWrap'];
 
-function resources(): Map<string, number> {
-  const counts = new Map(watched.map((kind) => [kind, 0]));
-  for (const kind of process.getActiveResourcesInfo())
-    if (counts.has(kind)) counts.set(kind, counts.get(kind)! + 1);
+function resources(): Counts {
+  const counts = new Counts();
+  for (const kind of process.getActiveResourcesInfo()) if (watched.includes(kind)) counts.add(kind);
   return counts;
 }
 
@@ -75,11 +66,11 @@ createHook({
   destroy: (id) => void timers.delete(id),
 }).enable();
 
-function moreThan(before: ReadonlyMap<string, number>): string[] {
+function moreThan(before: Counts): string[] {
   return [
     ...[...resources()]
-      .filter(([kind, count]) => count > before.get(kind)!)
-      .map(([kind, count]) => `${count} of ${kind}, ${before.get(kind)} before`),
+      .filter(([kind, count]) => count > (before.get(kind) ?? 0))
+      .map(([kind, count]) => `${count} of ${kind}, ${before.get(kind) ?? 0} before`),
     ...[...timers.values()].map((from) => `a timer started ${from}`),
   ];
 }

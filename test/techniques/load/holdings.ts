@@ -6,25 +6,6 @@ import type { Server, ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-export interface Holdings {
-  /** `process.getActiveResourcesInfo()`, counted by kind. */
-  readonly resources: Readonly<Record<string, number>>;
-  /** All of them, while the resources name only those that keep the process alive. */
-  readonly timers: number;
-  readonly connections: number;
-  /** Responses that have not ended. */
-  readonly responses: number;
-  /** Listeners of the process and of the HTTP server, by event. */
-  readonly listeners: Readonly<Record<string, number>>;
-}
-
-export interface Memory {
-  /** After a collection: the heap, and the buffers outside it. */
-  readonly bytes: number;
-  /** What the fullest response holds that its reader has not taken. */
-  readonly unsent: number;
-}
-
 const timers = new Set<number>();
 createHook({
   init: (id, type) => void (type === 'Timeout' && timers.add(id)),
@@ -41,17 +22,20 @@ subscribe('http.server.request.start', (message) => {
   response.once('close', () => responses.delete(response));
 });
 
-export async function holdings(): Promise<Holdings> {
+export async function holdings() {
   return {
     resources: counted(process.getActiveResourcesInfo()),
+    /** All of them, while the resources name only those that keep the process alive. */
     timers: timers.size,
     connections: httpServer ? await promisify(httpServer.getConnections.bind(httpServer))() : 0,
+    /** Responses that have not ended. */
     responses: responses.size,
     listeners: counted([...listenersOf('process', process), ...listenersOf('server', httpServer)]),
   };
 }
 
-export async function memory(): Promise<Memory> {
+/** After a collection: the heap with the buffers outside it, and what the fullest response holds for its reader. */
+export async function memory() {
   // A second collection takes what the finalizers of the first let go.
   for (let round = 0; round < 2; round++) {
     globalThis.gc!();

@@ -4,14 +4,13 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
-import { createTasks, type Database, type Duration } from 'holdfast';
+import type { Database, DurableTool, Duration } from 'holdfast';
 import { serveHttp, serveStdio } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
-import { fixtureFactory, withoutLimits } from '../../fixture/server.ts';
-import { fixturePrompts, fixtureResources, fixtureTools } from '../../fixture/tools.ts';
+import { fixtureFactory, fixtureTasks } from '../../fixture/server.ts';
 import { Mistakes } from '../fuzz/mistakes.ts';
 import { chatter } from './chatter.ts';
-import { type Holdings, holdings, type Memory, memory } from './holdings.ts';
+import { holdings, memory } from './holdings.ts';
 
 export interface Settings {
   readonly face?: 'http' | 'stdio';
@@ -36,51 +35,24 @@ export interface Settings {
   readonly largestBody?: number;
 }
 
-export interface Held extends Holdings {
-  readonly subscriptions: number;
-  readonly watchers: number;
-}
-
-/** What the parent may ask for. */
-export interface Answers {
-  held(): Promise<Held>;
-  memory(): Promise<Memory>;
-  /** Whether its worker has nothing to do. */
-  idle(): Promise<boolean>;
-  /** Mistakes of the program since it was last asked, and what messages have added to what all objects share. */
-  mistakes(): Promise<readonly string[]>;
-  /** Resolves when it has had so many tasks that all it remembers of any is remembered. */
-  full(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Held = Awaited<ReturnType<Answers['held']>>;
 
 const settings = JSON.parse(process.argv[2]!) as Settings;
-const {
-  face = 'http',
-  store = 'memory:',
-  concurrency = 64,
-  grace = '10s',
-  lookMs = 0,
-  readMs = 0,
-} = settings;
-const { isUnderFire = false, hasLimits, largestBody } = settings;
+const { face = 'http', store = 'memory:', concurrency = 64, grace = '10s' } = settings;
+const { lookMs = 0, readMs = 0, isUnderFire = false, hasLimits, largestBody } = settings;
 const mistakes = isUnderFire ? new Mistakes() : undefined;
 const onError = (error: Error) => {
   if (mistakes) mistakes.notice(error);
   else console.error(error);
 };
-const tasks = createTasks({
-  store: () => opened(),
-  tools: [...fixtureTools, chatter],
-  ...(!hasLimits && { limits: withoutLimits }),
-  ...(isUnderFire && {
-    drafts: 'all',
-    resources: fixtureResources,
-    prompts: fixturePrompts,
-    shortestRetention: '1s',
-    longestRetention: '2s',
-  }),
-});
+const tasks = fixtureTasks(
+  {
+    store: () => opened(),
+    ...(hasLimits && { limits: {} }),
+    ...(isUnderFire && { drafts: 'all', shortestRetention: '1s', longestRetention: '2s' }),
+  },
+  { more: [chatter as DurableTool] },
+);
 const toolsOfCallers = fixtureFactory(tasks, {
   conformance: isUnderFire,
   // A call that should be refused for want of a capability would be handed over.
@@ -90,18 +62,22 @@ const worker = await tasks.work({ concurrency });
 const requests = await tasks.requests();
 const served = face === 'http' ? await overHttp() : overStdio();
 
-const answers: Answers = {
+/** What the parent may ask for. */
+const answers = {
   held: async () => ({
     ...(await holdings()),
     subscriptions: served.subscriptions(),
     watchers: requests.watchers,
   }),
   memory,
+  /** Whether its worker has nothing to do. */
   idle: async () => worker.isIdle,
+  /** Mistakes of the program since it was last asked, and what messages have added to what all objects share. */
   mistakes: async () => mistakes?.taken() ?? [],
   full,
   stop: () => served.stop(),
 };
+export type Answers = typeof answers;
 process.on('message', async ({ n, question }: { n: number; question: keyof Answers }) =>
   process.send!({ n, value: await answers[question]() }),
 );
@@ -110,7 +86,7 @@ await served.stopped;
 // The channel would keep the process alive.
 process.disconnect();
 
-/** The store remembers some four thousand. */
+/** Resolves when it has had so many tasks that all it remembers is remembered: the store has room for some four thousand. */
 async function full(): Promise<void> {
   const owner = 'somebody of long ago';
   const made = () => tasks.create('count_sheep', { sheep: 1 }, { owner });

@@ -277,9 +277,12 @@ export function leapOf({ n, m }: Command): number {
 const others = { 'move clock': { weight: 8 }, renew: { weight: 3 }, crash: { weight: 1 } };
 const number = fc.nat(1_000_000);
 
-export const command: fc.Arbitrary<Command> = fc.oneof(
-  ...Object.entries({ ...kinds, ...others }).map(([name, { weight }]) => ({
+export function commandOf(choices: Readonly<Record<string, { readonly weight: number }>>) {
+  const weighted = Object.entries(choices).map(([name, { weight }]) => ({
     weight,
-    arbitrary: fc.record({ name: fc.constant(name), n: number, m: number }),
-  })),
-);
+    arbitrary: fc.record<Command>({ name: fc.constant(name), n: number, m: number }),
+  }));
+  return fc.oneof(...weighted);
+}
+
+export const command = commandOf({ ...kinds, ...others });

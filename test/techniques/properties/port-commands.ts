@@ -3,13 +3,12 @@
  * Where a port promises no order, the result is sorted, and the limit is larger than what there is: otherwise a store
  * could choose among equals.
  */
-import fc from 'fast-check';
 import type { AuditEntry } from '../../../src/engine/audit.ts';
 import type { Claim, Database } from '../../../src/engine/queue.ts';
 import type { SurveyFilter } from '../../../src/engine/survey.ts';
 import { standings } from '../../../src/model/standing.ts';
 import type { Task } from '../../../src/model/task.ts';
-import { type Command, leaseMs, of, words } from './commands.ts';
+import { type Command, commandOf, leaseMs, of, words } from './commands.ts';
 import { allOf, owners, pagesOf, tools } from './reading.ts';
 
 interface Given extends Command {
@@ -125,10 +124,4 @@ export const portCommands: Readonly<Record<string, PortCommand>> = {
 };
 
 /** `work` is carried out by the test, because what a worker claims decides what comes next. */
-const number = fc.nat(1_000_000);
-export const portCommand: fc.Arbitrary<Command> = fc.oneof(
-  ...Object.entries({ ...portCommands, work: { weight: 4 } }).map(([name, { weight }]) => ({
-    weight,
-    arbitrary: fc.record({ name: fc.constant(name), n: number, m: number }),
-  })),
-);
+export const portCommand = commandOf({ ...portCommands, work: { weight: 4 } });

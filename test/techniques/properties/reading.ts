@@ -3,6 +3,8 @@ import type { Database, ToolVersion } from '../../../src/engine/queue.ts';
 import type { Due } from '../../../src/engine/store.ts';
 import { standings } from '../../../src/model/standing.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
+import { all } from '../../kit/all.ts';
+import { listed } from '../../kit/listed.ts';
 
 /** More than there is. */
 export const allOf = 10_000;
@@ -13,14 +15,9 @@ const second: ToolVersion = { tool: 'summarise', version: '1' };
 /** The tools of different workers. */
 export const tools: readonly (readonly ToolVersion[])[] = [[first, second], [first], [second], []];
 
-interface PageOf<T> {
-  readonly items: readonly T[];
-  readonly nextCursor: string | undefined;
-}
-
 /** The items of all pages. Where a page ends is up to the store, and so is the form of its cursors. */
 export async function pagesOf<T>(
-  read: (cursor: { readonly cursor?: string }) => Promise<PageOf<T>>,
+  read: (cursor: { cursor?: string }) => Promise<{ items: readonly T[]; nextCursor: string | undefined }>,
 ): Promise<T[]> {
   const all: T[] = [];
   for (let cursor: string | undefined; ; ) {
@@ -50,11 +47,6 @@ export async function readTask({ store, survey }: Database, id: TaskId) {
 
 /** Everything else. `due` is ordered by moment; tasks of the same moment may come in any order. */
 export async function readAll({ store, queue, survey, sessions, audit }: Database, now: number) {
-  const listed = (owner: string, limit: number) =>
-    pagesOf(async (cursor) => {
-      const { tasks, nextCursor } = await store.list({ owner, limit, ...cursor });
-      return { items: tasks, nextCursor };
-    });
   const surveyed = (filter: object) =>
     pagesOf(async (cursor) => {
       const { tasks, nextCursor } = await survey.list({ ...filter, limit: 7, ...cursor });
@@ -69,7 +61,9 @@ export async function readAll({ store, queue, survey, sessions, audit }: Databas
   const since = now - 600_000;
   const filters = [{}, ...standings.map((standing) => ({ standings: [standing] }))];
   return {
-    lists: await Promise.all(owners.flatMap((owner) => [listed(owner, 3), listed(owner, allOf)])),
+    lists: await Promise.all(
+      owners.flatMap((owner) => [3, allOf].map((limit) => all(listed(store, { owner, limit })))),
+    ),
     counts: await Promise.all(
       [undefined, ...owners].flatMap((owner) =>
         (['live', 'kept'] as const).flatMap((what) =>

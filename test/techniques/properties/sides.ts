@@ -16,51 +16,30 @@ import type { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { freshDatabase } from '../../postgres/database.ts';
 import { type Comparing, comparable } from './comparable.ts';
 
-export interface Side {
-  readonly name: string;
-  /** Receives the commands. */
-  readonly database: Database;
-  /** Reads after the last command: the same store, opened a second time if it can be, so that no cache answers. */
-  readonly reader: Database;
-  /** The names of two live processes in this store. */
-  readonly holders: readonly [string, string];
-  /** The commits that a subscriber received, per task. */
-  readonly notices: ReadonlyMap<TaskId, CommitNotice[]>;
-  /** Waits until a subscriber received so many. */
-  received(count: number): Promise<void>;
-  /** A value that this store returned, without what differs by nature. */
-  plain<T>(value: T, how?: Comparing): T;
-  close(): Promise<void>;
-}
+export type Side = ReturnType<typeof sideOf>;
 
 export function openSides(clock: ManualClock): Promise<Side[]> {
   return Promise.all([inMemory(clock), inFile(clock), onPostgres(clock)]);
 }
 
 async function inMemory(clock: ManualClock): Promise<Side> {
-  return sideOf('memory', { database: await openSqlite('memory:', { clock }), remove: async () => {} });
+  return sideOf('memory', async () => {}, await openSqlite('memory:', { clock }));
 }
 
 async function inFile(clock: ManualClock): Promise<Side> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
   const openFile = () => openSqlite(join(folder, 'tasks.db'), { clock });
   const remove = () => rm(folder, { recursive: true });
-  return sideOf('SQLite', { database: await openFile(), reader: await openFile(), remove });
+  return sideOf('SQLite', remove, await openFile(), await openFile());
 }
 
 async function onPostgres(clock: ManualClock): Promise<Side> {
   const { url, remove } = await freshDatabase();
   const openDatabase = () => openPostgres(url, { clock, connections: 5 });
-  return sideOf('Postgres', { database: await openDatabase(), reader: await openDatabase(), remove });
+  return sideOf('Postgres', remove, await openDatabase(), await openDatabase());
 }
 
-interface Opened {
-  readonly database: Database;
-  readonly reader?: Database;
-  readonly remove: () => Promise<unknown>;
-}
-
-function sideOf(name: string, { database, reader = database, remove }: Opened): Side {
+function sideOf(name: string, remove: () => Promise<unknown>, database: Database, reader = database) {
   // The store in memory has one process, and regards every name as that of a live one.
   const second = reader === database ? 'another' : reader.queue.name;
   const holders: [string, string] = [database.queue.name, second];
@@ -73,14 +52,20 @@ function sideOf(name: string, { database, reader = database, remove }: Opened): 
   });
   return {
     name,
+    /** Receives the commands. */
     database: audited(database),
+    /** Reads after the last command: the same store, opened a second time if it can be, so that no cache answers. */
     reader,
+    /** The names of two live processes in this store. */
     holders,
+    /** The commits that a subscriber received, per task. */
     notices,
-    received: (expected) =>
+    /** Waits until a subscriber received so many. */
+    received: (expected: number) =>
       expect.poll(() => count, { message: `commits from ${name}`, interval: 2 }).toBe(expected),
-    plain: (value, how) => comparable(value, { ...how, names }),
-    async close() {
+    /** A value that this store returned, without what differs by nature. */
+    plain: <T>(value: T, how?: Comparing): T => comparable(value, { ...how, names }),
+    async close(): Promise<void> {
       if (reader !== database) await reader.close();
       await database.close();
       await remove();

@@ -11,7 +11,9 @@ import type { Json } from '../../../src/model/json.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
 import { applied, brokenByChange, brokenInvariants } from '../../../src/testing/invariants.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
+import { all } from '../../kit/all.ts';
 import type { Counts } from '../../kit/counts.ts';
+import { listed } from '../../kit/listed.ts';
 import { type Command, type Decision, decisionOf, leapOf, of, type VersionedClaim } from './commands.ts';
 import { comparable } from './comparable.ts';
 
@@ -72,15 +74,10 @@ export class World {
       assert.deepEqual(await store.journal(task.id), this.#journals.get(task.id));
     }
     for (const owner of ['alice', 'bob']) {
-      const listed: Task[] = [];
-      for (let cursor: string | undefined, first = true; first || cursor !== undefined; first = false) {
-        const page = await store.list({ owner, limit: 3, ...(cursor !== undefined && { cursor }) });
-        listed.push(...page.tasks);
-        cursor = page.nextCursor;
-      }
+      const found = await all(listed(store, { owner, limit: 3 }));
       const isListed = (task: Task) => task.owner === owner && !task.parentId && !task.unpublished;
       const roots = this.#all().filter(isListed);
-      assert.deepEqual(comparable(listed), comparable(roots.toReversed()));
+      assert.deepEqual(comparable(found), comparable(roots.toReversed()));
     }
     const now = this.#clock.now();
     const due = async (what: Due, at: number, isDue: (task: Task) => unknown) => {

@@ -6,14 +6,10 @@ import { basename, dirname, join } from 'node:path';
 const root = join(import.meta.dirname, '../../..');
 const folder = join(root, 'sim/defects');
 
-export interface Defect {
-  readonly name: string;
-  readonly patch: string;
-  /** One of the violations that the simulation reports must match. */
-  readonly violation: RegExp;
-}
+type Defect = (typeof defects)[number];
 
-export const defects: readonly Defect[] = readdirSync(folder)
+/** One of the violations that the simulation reports must match that of the defect. */
+export const defects = readdirSync(folder)
   .filter((file) => file.endsWith('.patch'))
   .sort()
   .map((file) => {

@@ -3,13 +3,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Scene, Worker } from './scene.ts';
 import { moment } from './step-lines.ts';
 
-/** From the last sign of life of a worker to the moment at which its successor was ready. */
-export interface Outage {
-  readonly slot: number;
-  readonly from: number;
-  readonly until: number;
-}
-
 interface Slot {
   readonly worker: Worker;
   lastBeat: number;
@@ -20,7 +13,8 @@ const restartMs = 50;
 
 /** A worker that gives no sign of life for `blockedMs` is killed. */
 export function supervise(scene: Scene, size: number, blockedMs: number) {
-  const outages: Outage[] = [];
+  /** From the last sign of life of a worker to the moment at which its successor was ready. */
+  const outages: { readonly slot: number; readonly from: number; readonly until: number }[] = [];
   const slots: Slot[] = [];
   let isOver = false;
   const start = (slot: number) => {
@@ -48,7 +42,7 @@ export function supervise(scene: Scene, size: number, blockedMs: number) {
     workers: (): readonly Worker[] => slots.map(({ worker }) => worker),
 
     /** Outages of different workers that overlap. */
-    overlaps: (): (readonly [Outage, Outage])[] =>
+    overlaps: () =>
       outages.flatMap((one, index) =>
         outages
           .slice(index + 1)

@@ -1,7 +1,7 @@
 /** Servers of others behind the gateway, called by clients of others: every pair does everything. */
 import { equal, match, ok, rejects } from 'node:assert/strict';
 import { test } from 'vitest';
-import { textOf } from '../../../gateway/stage.ts';
+import { textOf } from '../../../kit/text.ts';
 import { connectMcpdo } from '../command-line.ts';
 import { folder, shared } from '../world.ts';
 import { kinds, type Peer } from './clients.ts';

@@ -1,1 +1,0 @@
-export { type Random, seededRandom, seedOfThisRun } from '../../kit/random.ts';
