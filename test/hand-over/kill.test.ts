@@ -53,13 +53,19 @@ test('a task that was handed over goes on in the next process: task_wait, task_a
   expect(place.trace()).toEqual(['searched', 'signed']);
 });
 
+/** Resolves when the step is recorded, and not only done. */
+async function firstStepIn(place: Place): Promise<void> {
+  await expect.poll(() => place.tasks().map(({ version }) => version > 1)).toEqual([true]);
+  expect(place.trace()).toEqual(['first']);
+}
+
 test('a plain call with a token survives kill -9 of its server: sent again, it gets the result, and no finished step runs twice', async () => {
   const place = new Place();
   const token = 'ada-has-a-token-that-nobody-guesses';
   const start = () => serve({ ...settingsOf(place), tokens: { [token]: 'ada' } });
   const first = await start();
   first.client({ ...plain, token }).openCall('steps', place.work());
-  await expect.poll(() => place.trace()).toEqual(['first']);
+  await firstStepIn(place);
   await first.kill();
 
   const second = await start();
@@ -86,7 +92,7 @@ test('a plain call over stdio survives kill -9 of its server, whose successor go
   };
   const first = await connect();
   const lost = first.call();
-  await expect.poll(() => place.trace()).toEqual(['first']);
+  await firstStepIn(place);
   first.kill();
   await expect(lost).rejects.toThrow();
 
@@ -122,7 +128,7 @@ test('over stdio a call of 2025-11-25 that its client cancels ends, and is not j
   server.tell({ jsonrpc: '2.0', method: 'notifications/initialized' });
   const call = { name: 'steps', arguments: place.work() };
   server.tell({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: call });
-  await expect.poll(() => place.trace()).toEqual(['first']);
+  await firstStepIn(place);
   server.tell({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } });
   await expect.poll(() => standing(place.tasks())).toEqual(['cancelled']);
   place.open();
