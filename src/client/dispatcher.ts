@@ -3,9 +3,10 @@
  * is a task now" and lose its id. Ids are strings here and numbers in the SDK, so that neither takes the other's.
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import { backoffMs } from '../model/backoff.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { runtime } from '../model/runtime.ts';
+import { pause, runtime } from '../model/runtime.ts';
 import { messageOf } from '../model/thrown.ts';
 import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { waitAskedFor } from '../protocol/faults.ts';
@@ -27,7 +28,8 @@ export interface DispatchOptions {
   readonly id?: string;
 }
 
-const answerAttempts = 6;
+const answerRetries = 6;
+const answerBackoff = { minMs: 100, maxMs: 3_200 };
 /** A reason that costs nothing to make: by default each abort makes an exception of its own. */
 const done = new Error('The request is over.');
 
@@ -227,13 +229,13 @@ export class Dispatcher implements RemotePeer {
 
 /** Nobody asks for an answer that got lost while the stream of its question lives on. */
 async function persistently(act: () => Promise<void>): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
+  for (let retries = 0; ; retries++) {
     try {
       return await act();
     } catch (error) {
       const lost = asLost(error, false);
-      if (attempt > answerAttempts || !(lost instanceof ConnectionLost) || lost.isOver) throw error;
-      await new Promise((resolve) => runtime.setTimeout(resolve, 50 * 2 ** attempt));
+      if (retries >= answerRetries || !(lost instanceof ConnectionLost) || lost.isOver) throw error;
+      await pause(backoffMs(answerBackoff, retries));
     }
   }
 }

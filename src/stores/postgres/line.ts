@@ -4,6 +4,7 @@
  * a process that is away for only a moment counts as alive.
  */
 import { createHash } from 'node:crypto';
+import { backoffMs } from '../../model/backoff.ts';
 import { newId } from '../../model/id.ts';
 import { pause, runtime, type Timer } from '../../model/runtime.ts';
 import { name as stored } from './cells.ts';
@@ -14,7 +15,7 @@ const lookMs = 500;
 /** Whoever's lock is missing for so long, as seen by somebody whose own line has stood for so long, is dead. */
 const missingMs = 1_500;
 const forgottenMs = 60_000;
-const longestPauseMs = 500;
+const backoff = { minMs: 20, maxMs: 500 };
 /** Others are told no more often than that. */
 const tellMs = 10;
 
@@ -152,14 +153,14 @@ export class Line {
     this.#client = undefined;
     this.#missing.clear();
     broken.end().catch(() => {});
-    for (let pauseMs = 20; !this.#closed; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
+    for (let retries = 0; !this.#closed; retries++) {
       try {
         await this.#connect();
         for (const listener of this.#onMissed) listener();
         return;
       } catch {
         await new Promise<void>((resolve) =>
-          runtime.setTimeout(resolve, pauseMs * (0.5 + runtime.random())).unref(),
+          runtime.setTimeout(resolve, backoffMs(backoff, retries) * (0.5 + runtime.random())).unref(),
         );
       }
     }
