@@ -8,6 +8,7 @@ import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { pause, runtime } from '../model/runtime.ts';
 import { messageOf } from '../model/thrown.ts';
+import { within, withTimeout } from '../model/timeout.ts';
 import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { waitAskedFor } from '../protocol/faults.ts';
 import { notAdmitted } from '../protocol/json-rpc.ts';
@@ -80,7 +81,11 @@ export class Dispatcher implements RemotePeer {
       if (meta && protocolVersionKey in meta) this.#envelope ??= envelopeOf(meta as JsonObject);
       // The SDK waits for HTTP to accept a notification, and its handshake ends with one.
       if ('method' in message && !('id' in message))
-        return this.#within(message.method, send(message, options));
+        return withTimeout(
+          this.#timeoutMs,
+          () => send(message, options),
+          () => new RequestTimedOut(message.method, this.#timeoutMs),
+        );
       if (!('result' in message)) return send(message, options);
       await persistently(() => send(message, options));
       this.#hearing.onResponded(message.id);
@@ -119,11 +124,8 @@ export class Dispatcher implements RemotePeer {
 
   /** Resolves when the requests that are open now have ended, or after this time. */
   async settled(withinMs: number): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = runtime.setTimeout(resolve, withinMs);
     const open = [...this.#pending.values()].map(({ promise }) => promise);
-    await Promise.race([Promise.allSettled(open), late]);
-    runtime.clearTimeout(timer);
+    await within(withinMs, Promise.allSettled(open));
   }
 
   newRequestId(): string {
@@ -173,15 +175,6 @@ export class Dispatcher implements RemotePeer {
 
   async notify({ method, params }: Message): Promise<void> {
     await this.#transport?.send({ jsonrpc: '2.0', method, params } as JSONRPCMessage);
-  }
-
-  async #within(method: string, sent: Promise<void>): Promise<void> {
-    const late = Promise.withResolvers<never>();
-    const timer = runtime.setTimeout(
-      () => late.reject(new RequestTimedOut(method, this.#timeoutMs)),
-      Math.min(this.#timeoutMs, longestTimerMs),
-    );
-    await Promise.race([sent, late.promise]).finally(() => runtime.clearTimeout(timer));
   }
 
   /** The SDK tells why only in passing. */

@@ -6,7 +6,7 @@
 import { backoffMs } from '../model/backoff.ts';
 import type { Clock } from '../model/clock.ts';
 import { HoldfastError } from '../model/errors.ts';
-import { runtime } from '../model/runtime.ts';
+import { runtime, unrefPause } from '../model/runtime.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { watchLoop } from '../watchdog/watchdog.ts';
 import { endIfAbandoned } from './abandoned.ts';
@@ -307,7 +307,7 @@ export class Worker implements AsyncDisposable {
   /** Releases a task once the store can write again: its lease would last for much longer. */
   async #giveBack(run: Run): Promise<void> {
     for (let isHeld = true; isHeld && !this.#stopping; ) {
-      await new Promise<void>((resolve) => runtime.setTimeout(resolve, giveBackMs).unref());
+      await unrefPause(giveBackMs);
       isHeld = await run.release().then(
         () => false,
         (error: unknown) => error instanceof StoreError,

@@ -6,6 +6,7 @@ import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
 import { Semaphore } from '../model/semaphore.ts';
+import { within } from '../model/timeout.ts';
 import { Attribution } from './attribution.ts';
 import type { Policy, UpstreamConfig } from './config.ts';
 import type { Drive, RemoteTaskEvent, Road } from './drive.ts';
@@ -230,10 +231,7 @@ export class Upstream {
     if (taskId !== undefined) {
       const known = () => [...this.#drives].find((drive) => drive.taskId === taskId);
       if (!known())
-        await settledWithin(
-          [...this.#drives].map(({ answered }) => answered),
-          attributionMs,
-        );
+        await within(attributionMs, Promise.all([...this.#drives].map(({ answered }) => answered)));
       const asking = known();
       if (asking) return asking;
     }
@@ -272,11 +270,4 @@ function bareHandles(): Handles {
     delete: (id) => void records.delete(id),
     close: () => records.clear(),
   };
-}
-
-async function settledWithin(promises: readonly Promise<void>[], ms: number): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = runtime.setTimeout(resolve, ms);
-  await Promise.race([Promise.all(promises), late]);
-  runtime.clearTimeout(timer);
 }

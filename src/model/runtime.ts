@@ -77,6 +77,11 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** Resolves after so long. The process need not live for it. */
+export function unrefPause(ms: number): Promise<void> {
+  return new Promise((resolve) => void runtime.setTimeout(() => resolve(), ms).unref());
+}
+
 /** A signal that is aborted after so long. Nothing lives for it. */
 export function abortAfter(ms: number): AbortSignal {
   const abort = new AbortController();

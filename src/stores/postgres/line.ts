@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { backoffMs } from '../../model/backoff.ts';
 import { newId } from '../../model/id.ts';
-import { pause, runtime, type Timer } from '../../model/runtime.ts';
+import { pause, runtime, type Timer, unrefPause } from '../../model/runtime.ts';
 import { name as stored } from './cells.ts';
 import { type Client, isDisconnected } from './driver.ts';
 import type { Connections } from './pool.ts';
@@ -159,9 +159,7 @@ export class Line {
         for (const listener of this.#onMissed) listener();
         return;
       } catch {
-        await new Promise<void>((resolve) =>
-          runtime.setTimeout(resolve, backoffMs(backoff, retries) * (0.5 + runtime.random())).unref(),
-        );
+        await unrefPause(backoffMs(backoff, retries) * (0.5 + runtime.random()));
       }
     }
   }
@@ -177,7 +175,7 @@ export class Line {
       this.#pending = undefined;
       // What is not heard is found by looking.
       await this.#say(news).catch(() => {});
-      if (!this.#closed) await new Promise<void>((resolve) => runtime.setTimeout(resolve, tellMs));
+      if (!this.#closed) await pause(tellMs);
     }
   }
 
