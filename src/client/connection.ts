@@ -2,12 +2,11 @@
 import type { Client, Transport } from '@modelcontextprotocol/client';
 import { backoffMs } from '../model/backoff.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { runtime } from '../model/runtime.ts';
+import { maxTimeoutMs, runtime } from '../model/runtime.ts';
 import { extension } from '../protocol/dialects/2026-07-28/names.ts';
 import { type Draft, type Drafts, flagsOf } from '../protocol/dialects/drafts/flags.ts';
 import { subtasksExtension } from '../protocol/links.ts';
 import { ConnectionLost, ServerUnreachable } from '../requestor/errors.ts';
-import { longestTimerMs } from '../requestor/pace.ts';
 import type { RemotePeer } from '../requestor/pursuit.ts';
 import {
   originalTasks,
@@ -78,7 +77,7 @@ export class Connection implements RemotePeer {
     const transport = await this.#open();
     this.dispatcher.prepare(transport);
     await this.client.connect(transport, {
-      timeout: Math.min(this.#options.timeoutMs, longestTimerMs),
+      timeout: Math.min(this.#options.timeoutMs, maxTimeoutMs),
     });
     const isModern = this.client.getProtocolEra() === 'modern';
     this.dispatcher.take(transport, isModern);

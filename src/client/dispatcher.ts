@@ -6,14 +6,13 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { backoffMs } from '../model/backoff.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { pause, runtime } from '../model/runtime.ts';
+import { maxTimeoutMs, pause, runtime } from '../model/runtime.ts';
 import { messageOf } from '../model/thrown.ts';
 import { within, withTimeout } from '../model/timeout.ts';
 import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { waitAskedFor } from '../protocol/faults.ts';
 import { notAdmitted } from '../protocol/json-rpc.ts';
 import { ConnectionLost, MalformedAnswer, RemoteError, RequestTimedOut } from '../requestor/errors.ts';
-import { longestTimerMs } from '../requestor/pace.ts';
 import type { RemotePeer } from '../requestor/pursuit.ts';
 import type { Message } from '../requestor/remote-dialect.ts';
 
@@ -148,7 +147,7 @@ export class Dispatcher implements RemotePeer {
       ? undefined
       : runtime.setTimeout(
           () => waiting.reject(new RequestTimedOut(method, timeoutMs)),
-          Math.min(timeoutMs, longestTimerMs),
+          Math.min(timeoutMs, maxTimeoutMs),
         );
     const onAbort = () => waiting.reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });

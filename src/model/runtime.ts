@@ -26,6 +26,9 @@ export interface Timer {
   unref(): Timer;
 }
 
+/** The longest time that setTimeout takes. It fires at once if it is given more. */
+export const maxTimeoutMs = 2 ** 31 - 1;
+
 /** Drawn for many at once: asking for random bytes costs the same however many they are. */
 const drawn = Buffer.alloc(4_096);
 let used = drawn.length;

@@ -3,7 +3,7 @@
  * in a row call for, and Retry-After; never shorter or longer than the bounds, whatever a server says.
  */
 import { backoffMs } from '../model/backoff.ts';
-import { runtime } from '../model/runtime.ts';
+import { maxTimeoutMs, runtime } from '../model/runtime.ts';
 
 export interface PaceOptions {
   /** Never look sooner than this. Default 100 ms. */
@@ -17,8 +17,6 @@ export interface PaceOptions {
 /** Looks of many callers are spread by up to a tenth of the wait, and never before its end. */
 const jitter = 0.1;
 const backoff = { minMs: 250, maxMs: 256_000 };
-/** Timers take no longer wait, and end at once if they are asked to. */
-export const longestTimerMs = 2 ** 31 - 1;
 
 export class Pace {
   readonly #floorMs: number;
@@ -31,7 +29,7 @@ export class Pace {
     random: () => number = () => runtime.random(),
   ) {
     this.#floorMs = floorMs;
-    this.#ceilingMs = Math.min(Math.max(ceilingMs, floorMs), longestTimerMs);
+    this.#ceilingMs = Math.min(Math.max(ceilingMs, floorMs), maxTimeoutMs);
     this.#defaultMs = defaultMs;
     this.#random = random;
   }
