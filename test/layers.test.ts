@@ -12,7 +12,7 @@ const architecture = `
   layer           | may import
 
   model           |
-  protocol        | model, zod, ext-tasks schemas
+  protocol        | model, zod, ext-tasks schemas, eventsource-parser
   requestor       | model, protocol
   watchdog        | node:*
   engine          | model, watchdog, node:async_hooks

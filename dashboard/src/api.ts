@@ -9,8 +9,8 @@ import type {
   TaskStory,
   TaskSummary,
 } from '../../src/operator/api.ts';
+import { readEvents } from '../../src/protocol/event-stream.ts';
 import { NotFound, Offline, Refused, Unauthorized } from './errors.ts';
-import { readEvents } from './event-stream.ts';
 
 export { NotFound, Offline, Refused, Unauthorized } from './errors.ts';
 

@@ -1,7 +1,7 @@
 /** Sends calls, in the words that the server understands, and reads what it answers. */
 import { type Duration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { runtime } from '../model/runtime.ts';
+import { pause, runtime } from '../model/runtime.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { createdNotification, relatedTaskKey, taskKey } from '../protocol/dialects/sep-1686/names.ts';
 import { invalidParams } from '../protocol/json-rpc.ts';
@@ -14,7 +14,6 @@ import {
   RequestTimedOut,
   ServerUnreachable,
 } from '../requestor/errors.ts';
-import { Halt } from '../requestor/halt.ts';
 import type { Pace } from '../requestor/pace.ts';
 import type { Pursuit } from '../requestor/pursuit.ts';
 import { type RemoteProgress, type RemoteRequest, readProgress } from '../requestor/remote-task.ts';
@@ -271,10 +270,6 @@ class Rounds {
     this.#kept.remember(at, answer);
     return answer;
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Halt(signal).pause(ms);
 }
 
 function metaOf({ _meta }: JsonObject): JsonObject {

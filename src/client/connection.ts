@@ -1,12 +1,12 @@
 /** A client of the SDK on a transport, and on another when that one is gone. */
 import type { Client, Transport } from '@modelcontextprotocol/client';
+import { backoffMs } from '../model/backoff.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { runtime } from '../model/runtime.ts';
+import { maxTimeoutMs, runtime } from '../model/runtime.ts';
 import { extension } from '../protocol/dialects/2026-07-28/names.ts';
 import { type Draft, type Drafts, flagsOf } from '../protocol/dialects/drafts/flags.ts';
 import { subtasksExtension } from '../protocol/links.ts';
 import { ConnectionLost, ServerUnreachable } from '../requestor/errors.ts';
-import { longestTimerMs } from '../requestor/pace.ts';
 import type { RemotePeer } from '../requestor/pursuit.ts';
 import {
   originalTasks,
@@ -36,7 +36,7 @@ export interface Agreement {
 
 const neverConnected: Agreement = { isModern: false, capabilities: {} };
 /** After an attempt to connect again that failed, nobody tries for a while. */
-const quietMs = { first: 250, longest: 10_000 };
+const backoff = { minMs: 500, maxMs: 10_000 };
 /** Requests in a session that the server has forgotten are refused within this time, like the one that showed it. */
 const drainMs = 1_000;
 
@@ -77,7 +77,7 @@ export class Connection implements RemotePeer {
     const transport = await this.#open();
     this.dispatcher.prepare(transport);
     await this.client.connect(transport, {
-      timeout: Math.min(this.#options.timeoutMs, longestTimerMs),
+      timeout: Math.min(this.#options.timeoutMs, maxTimeoutMs),
     });
     const isModern = this.client.getProtocolEra() === 'modern';
     this.dispatcher.take(transport, isModern);
@@ -187,9 +187,9 @@ export class Connection implements RemotePeer {
     try {
       await this.#connectOnce();
     } catch (error) {
-      const times = (this.#failed?.times ?? 0) + 1;
-      const until = runtime.monotonic() + Math.min(quietMs.first * 2 ** times, quietMs.longest);
-      this.#failed = { error: error as Error, times, until };
+      const times = this.#failed?.times ?? 0;
+      const until = runtime.monotonic() + backoffMs(backoff, times);
+      this.#failed = { error: error as Error, times: times + 1, until };
       throw lostBy(error as Error);
     }
     this.#failed = undefined;

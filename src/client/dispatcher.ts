@@ -3,15 +3,16 @@
  * is a task now" and lose its id. Ids are strings here and numbers in the SDK, so that neither takes the other's.
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import { backoffMs } from '../model/backoff.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { runtime } from '../model/runtime.ts';
+import { maxTimeoutMs, pause, runtime } from '../model/runtime.ts';
 import { messageOf } from '../model/thrown.ts';
+import { within, withTimeout } from '../model/timeout.ts';
 import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { waitAskedFor } from '../protocol/faults.ts';
 import { notAdmitted } from '../protocol/json-rpc.ts';
 import { ConnectionLost, MalformedAnswer, RemoteError, RequestTimedOut } from '../requestor/errors.ts';
-import { longestTimerMs } from '../requestor/pace.ts';
 import type { RemotePeer } from '../requestor/pursuit.ts';
 import type { Message } from '../requestor/remote-dialect.ts';
 
@@ -27,7 +28,8 @@ export interface DispatchOptions {
   readonly id?: string;
 }
 
-const answerAttempts = 6;
+const answerRetries = 6;
+const answerBackoff = { minMs: 100, maxMs: 3_200 };
 /** A reason that costs nothing to make: by default each abort makes an exception of its own. */
 const done = new Error('The request is over.');
 
@@ -78,7 +80,11 @@ export class Dispatcher implements RemotePeer {
       if (meta && protocolVersionKey in meta) this.#envelope ??= envelopeOf(meta as JsonObject);
       // The SDK waits for HTTP to accept a notification, and its handshake ends with one.
       if ('method' in message && !('id' in message))
-        return this.#within(message.method, send(message, options));
+        return withTimeout(
+          this.#timeoutMs,
+          () => send(message, options),
+          () => new RequestTimedOut(message.method, this.#timeoutMs),
+        );
       if (!('result' in message)) return send(message, options);
       await persistently(() => send(message, options));
       this.#hearing.onResponded(message.id);
@@ -117,11 +123,8 @@ export class Dispatcher implements RemotePeer {
 
   /** Resolves when the requests that are open now have ended, or after this time. */
   async settled(withinMs: number): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = runtime.setTimeout(resolve, withinMs);
     const open = [...this.#pending.values()].map(({ promise }) => promise);
-    await Promise.race([Promise.allSettled(open), late]);
-    runtime.clearTimeout(timer);
+    await within(withinMs, Promise.allSettled(open));
   }
 
   newRequestId(): string {
@@ -144,7 +147,7 @@ export class Dispatcher implements RemotePeer {
       ? undefined
       : runtime.setTimeout(
           () => waiting.reject(new RequestTimedOut(method, timeoutMs)),
-          Math.min(timeoutMs, longestTimerMs),
+          Math.min(timeoutMs, maxTimeoutMs),
         );
     const onAbort = () => waiting.reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
@@ -171,15 +174,6 @@ export class Dispatcher implements RemotePeer {
 
   async notify({ method, params }: Message): Promise<void> {
     await this.#transport?.send({ jsonrpc: '2.0', method, params } as JSONRPCMessage);
-  }
-
-  async #within(method: string, sent: Promise<void>): Promise<void> {
-    const late = Promise.withResolvers<never>();
-    const timer = runtime.setTimeout(
-      () => late.reject(new RequestTimedOut(method, this.#timeoutMs)),
-      Math.min(this.#timeoutMs, longestTimerMs),
-    );
-    await Promise.race([sent, late.promise]).finally(() => runtime.clearTimeout(timer));
   }
 
   /** The SDK tells why only in passing. */
@@ -227,13 +221,13 @@ export class Dispatcher implements RemotePeer {
 
 /** Nobody asks for an answer that got lost while the stream of its question lives on. */
 async function persistently(act: () => Promise<void>): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
+  for (let retries = 0; ; retries++) {
     try {
       return await act();
     } catch (error) {
       const lost = asLost(error, false);
-      if (attempt > answerAttempts || !(lost instanceof ConnectionLost) || lost.isOver) throw error;
-      await new Promise((resolve) => runtime.setTimeout(resolve, 50 * 2 ** attempt));
+      if (retries >= answerRetries || !(lost instanceof ConnectionLost) || lost.isOver) throw error;
+      await pause(backoffMs(answerBackoff, retries));
     }
   }
 }

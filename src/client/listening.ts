@@ -1,4 +1,5 @@
 /** Push on 2026-07-28: one subscription for all tasks that are pursued at the moment. */
+import { backoffMs } from '../model/backoff.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { runtime, type Timer } from '../model/runtime.ts';
 import { subscriptionIdKey } from '../protocol/dialects/2026-07-28/names.ts';
@@ -9,7 +10,7 @@ import type { Dispatcher } from './dispatcher.ts';
 const settleMs = 20;
 /** Between two subscriptions, however many tasks come and go. */
 const shortestMs = 1_000;
-const retryMs = { first: 5_000, longest: 60_000 };
+const backoff = { minMs: 5_000, maxMs: 60_000 };
 
 interface Subscription {
   readonly id: string;
@@ -129,7 +130,7 @@ export class Listening implements News {
     if (this.#current?.before === ended) this.#current.before = undefined;
     if (this.#current !== ended) return;
     this.#current = ended.before;
-    this.#renewSoon(Math.min(retryMs.first * 2 ** this.#failures++, retryMs.longest));
+    this.#renewSoon(backoffMs(backoff, this.#failures++));
     this.#nudge(ended.heard);
   }
 }

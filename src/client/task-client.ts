@@ -5,10 +5,10 @@ import { toMs } from '../model/duration.ts';
 import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
+import { Semaphore } from '../model/semaphore.ts';
 import { drafts as allDrafts } from '../protocol/dialects/drafts/flags.ts';
 import { checkedSize, type Ending, sizeOf } from '../requestor/ending.ts';
 import { Detached, MalformedAnswer, TaskLost } from '../requestor/errors.ts';
-import { Gate } from '../requestor/gate.ts';
 import { Pace } from '../requestor/pace.ts';
 import { Gone, mostAtOnce, Pursuit } from '../requestor/pursuit.ts';
 import { type RemoteDialect, remoteDialect } from '../requestor/remote-dialect.ts';
@@ -37,7 +37,7 @@ export class TaskClient implements AsyncDisposable {
   readonly #listening: Listening;
   readonly #questions: PushedQuestions;
   readonly #pace: Pace;
-  readonly #gate = new Gate(mostAtOnce);
+  readonly #requests = new Semaphore(mostAtOnce);
   readonly #live = new LiveCalls();
   readonly #closed = new AbortController();
   readonly #unreachableForMs: number;
@@ -293,7 +293,7 @@ export class TaskClient implements AsyncDisposable {
       peer: this.#connection,
       dialect,
       pace: this.#pace,
-      gate: this.#gate,
+      requests: this.#requests,
       answering: this.#questions.answeringOf(kept, answer),
       news: this.#listening,
       onUpdate: (update) => {

@@ -2,14 +2,14 @@
  * Tasks whose records this process found damaged. Their rows cannot be written, so that whoever looks for work finds
  * them again and again: each is left alone for a while, and for twice as long after every further failure.
  */
+import { backoffMs } from '../model/backoff.ts';
 import type { TaskId } from '../model/task.ts';
 
-const firstRestMs = 5_000;
-const longestRestMs = 600_000;
+const backoff = { minMs: 5_000, maxMs: 600_000 };
 const most = 10_000;
 
 export class DamagedTasks {
-  readonly #found = new Map<TaskId, { readonly restMs: number; readonly until: number }>();
+  readonly #found = new Map<TaskId, { readonly times: number; readonly until: number }>();
 
   /** How many there are: so many more must be looked for to find others. */
   get size(): number {
@@ -17,9 +17,9 @@ export class DamagedTasks {
   }
 
   found(id: TaskId, now: number): void {
-    const restMs = Math.min(longestRestMs, (this.#found.get(id)?.restMs ?? firstRestMs / 2) * 2);
+    const times = this.#found.get(id)?.times ?? 0;
     this.#found.delete(id);
-    this.#found.set(id, { restMs, until: now + restMs });
+    this.#found.set(id, { times: times + 1, until: now + backoffMs(backoff, times) });
     if (this.#found.size > most) this.#found.delete(this.#found.keys().next().value!);
   }
 

@@ -1,3 +1,4 @@
+import { backoffMs } from '../model/backoff.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import { shown } from '../model/thrown.ts';
 
@@ -29,6 +30,5 @@ export function retryPolicy({ attempts = 1, delay = '1s', maxDelay = '5m' }: Ret
 
 /** The rest after the n-th failed attempt. */
 export function restAfter(policy: RetryPolicy, failed: number): number {
-  // Beyond 2 ** 1023 the factor would be infinite, and a delay of nothing times infinity is not a number.
-  return Math.min(policy.maxDelayMs, policy.delayMs * 2 ** Math.min(failed - 1, 52));
+  return backoffMs({ minMs: policy.delayMs, maxMs: policy.maxDelayMs }, failed - 1);
 }

@@ -3,6 +3,7 @@
  * Over 400 lines because all of these commits share one claim and one view of the task.
  */
 
+import { backoffMs } from '../model/backoff.ts';
 import type { Clock } from '../model/clock.ts';
 import { ClaimLost, HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
@@ -48,8 +49,7 @@ export interface RunParts {
   readonly renew: () => void;
 }
 
-const stuckRetryMs = 5_000;
-const longestStuckRetryMs = 600_000;
+const stuckBackoff = { minMs: 5_000, maxMs: 600_000 };
 
 export class Run {
   readonly claim: Claim;
@@ -431,7 +431,7 @@ export class Run {
 
   async #setAside(message: string): Promise<void> {
     await this.#update((task, at) => {
-      const rest = Math.min(longestStuckRetryMs, stuckRetryMs * 2 ** (task.stuck?.times ?? 0));
+      const rest = backoffMs(stuckBackoff, task.stuck?.times ?? 0);
       return rules.setAside(task, this.claim, { message, until: at + rest }, at);
     });
   }

@@ -12,6 +12,7 @@ import type { SecretFields } from '../model/redaction.ts';
 import type { Retention } from '../model/retention.ts';
 import { runtime } from '../model/runtime.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
+import { within } from '../model/timeout.ts';
 import type { Actor } from './audit.ts';
 import { AuditLog } from './audit-log.ts';
 import { AuditRecorder } from './audit-recorder.ts';
@@ -359,9 +360,7 @@ export class Tasks implements AsyncDisposable {
         await this.recorder?.flush();
         await database?.close();
       });
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = runtime.setTimeout(resolve, closeMs);
-    await Promise.race([closed, late]).finally(() => runtime.clearTimeout(timer));
+    if (closed) await within(closeMs, closed);
     // Nobody will tell them of an end any more: a look says that the store is closed.
     for (const lookAgain of this.#waiting) lookAgain();
   }

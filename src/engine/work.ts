@@ -1,8 +1,8 @@
 /** One attempt at a step, or one look of a poll, with its time-out. Nothing that it throws escapes. */
-import { after } from '../model/clock.ts';
 import type { Json } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import { isInstance, messageOf } from '../model/thrown.ts';
+import { withTimeout } from '../model/timeout.ts';
 import type { Call } from './call.ts';
 import { carried, NotJson, ValueTooLarge } from './carried.ts';
 import type { ObservedPass } from './observer.ts';
@@ -87,14 +87,6 @@ async function inTime(
   abort: AbortController,
 ): Promise<unknown> {
   if (timeoutMs === undefined) return run();
-  const late = Promise.withResolvers<never>();
-  const cancel = after(timeoutMs, () => {
-    late.reject(new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`));
-    abort.abort();
-  });
-  try {
-    return await Promise.race([run(), late.promise]);
-  } finally {
-    cancel();
-  }
+  const timedOut = () => new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`);
+  return withTimeout(timeoutMs, run, timedOut, abort);
 }

@@ -3,9 +3,10 @@
  * it, its claims are taken over by others, and what it then still tries to commit is refused.
  * Over 400 lines because claiming, renewing and stopping share one set of runs.
  */
+import { backoffMs } from '../model/backoff.ts';
 import type { Clock } from '../model/clock.ts';
 import { HoldfastError } from '../model/errors.ts';
-import { runtime } from '../model/runtime.ts';
+import { runtime, unrefPause } from '../model/runtime.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { watchLoop } from '../watchdog/watchdog.ts';
 import { endIfAbandoned } from './abandoned.ts';
@@ -306,7 +307,7 @@ export class Worker implements AsyncDisposable {
   /** Releases a task once the store can write again: its lease would last for much longer. */
   async #giveBack(run: Run): Promise<void> {
     for (let isHeld = true; isHeld && !this.#stopping; ) {
-      await new Promise<void>((resolve) => runtime.setTimeout(resolve, giveBackMs).unref());
+      await unrefPause(giveBackMs);
       isHeld = await run.release().then(
         () => false,
         (error: unknown) => error instanceof StoreError,
@@ -347,7 +348,8 @@ export class Worker implements AsyncDisposable {
   async #isolate(run: Run): Promise<boolean> {
     if (this.#alone || this.#stopping) return false;
     // Between two suspects other tasks get their turn.
-    const pauseMs = Math.min(longestPauseMs, this.#settings.graceMs * 2 ** this.#failedIsolations);
+    const backoff = { minMs: this.#settings.graceMs, maxMs: longestPauseMs };
+    const pauseMs = backoffMs(backoff, this.#failedIsolations);
     const isSoon = this.#clock.monotonic() - this.#wasAloneAt < pauseMs;
     if (isSoon && this.#slots.taken > 1) return false;
     this.#alone = run;

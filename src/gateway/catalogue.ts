@@ -122,8 +122,8 @@ function shownAndCalled(what: ToolEntry): [JsonObject, (input: unknown) => Calle
   const { upstream, base, listed } = what;
   const name = String(listed.name);
   const tool = relayToolFor(base, upstream, name);
-  const isLimited = upstream.places(name) !== undefined;
-  // Where places are counted, the engine counts them: nothing begins past it.
+  const isLimited = upstream.slots(name) !== undefined;
+  // The engine counts the slots of limited tools, so nothing may start without it.
   const isCounted = isLimited || upstream.config.policy.concurrency !== undefined;
   const shown = {
     ...listed,

@@ -7,8 +7,8 @@ import type { TaskHandle } from '../client/handle.ts';
 import type { KnownSession } from '../client/http.ts';
 import type { TaskContext } from '../engine/context.ts';
 import type { JsonObject } from '../model/json.ts';
-import { runtime, type Timer } from '../model/runtime.ts';
 import type { Owner, TaskId } from '../model/task.ts';
+import { within } from '../model/timeout.ts';
 import { Conversation } from './conversation.ts';
 import { type CallEnding, endingOfError } from './endings.ts';
 
@@ -100,13 +100,12 @@ export class Drive {
 
   /** The end, if nothing else comes before it and it comes soon. */
   async endWithin(ms: number): Promise<CallEnding | undefined> {
-    let timer: Timer | undefined;
-    if (this.#events.length === 0)
-      await new Promise<void>((resolve) => {
-        timer = runtime.setTimeout(resolve, ms);
+    if (this.#events.length === 0) {
+      const event = new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
-    runtime.clearTimeout(timer);
+      await within(ms, event);
+    }
     const [event] = this.#events;
     return event?.type === 'end' ? event.ending : undefined;
   }

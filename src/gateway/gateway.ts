@@ -1,6 +1,6 @@
 /** Upstreams and commands on one side, durable tools for every generation of clients on the other. */
 import type { TasksOptions as EngineOptions } from '../engine/tasks-options.ts';
-import { runtime } from '../model/runtime.ts';
+import { within } from '../model/timeout.ts';
 import { handOverSettings } from '../server/hand-over/options.ts';
 import { createTasks, type Tasks } from '../server/tasks.ts';
 import { Catalogue } from './catalogue.ts';
@@ -124,12 +124,8 @@ async function settledWithin(
   ms: number,
   closing: AbortSignal,
 ): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = runtime.setTimeout(resolve, ms);
-  closing.addEventListener('abort', () => resolve());
   const begun = upstreams.map((upstream) => [upstream, upstream.start()] as const);
   // What is known of an earlier start need not be waited for.
   const unknown = begun.flatMap(([{ isKnown }, started]) => (isKnown ? [] : [started]));
-  await Promise.race([late, Promise.all(unknown)]);
-  runtime.clearTimeout(timer);
+  await within(ms, Promise.all(unknown), closing);
 }

@@ -10,8 +10,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Transport } from '@modelcontextprotocol/client';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { runtime } from '../model/runtime.ts';
 import type { TaskId } from '../model/task.ts';
+import { within } from '../model/timeout.ts';
 import { relatedTaskKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { idempotencyKey, logLevelKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { RemoteError } from '../requestor/errors.ts';
@@ -251,13 +251,6 @@ export class UpstreamLogs {
     const calls = [...this.#open].map((log) => log.level);
     return mostOf(level ? [...calls, level] : calls);
   }
-}
-
-async function within(ms: number, promise: Promise<void>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = runtime.setTimeout(resolve, ms);
-  await Promise.race([promise, late]);
-  runtime.clearTimeout(timer);
 }
 
 // --- Whose stream -------------------------------------------------------------------------------------------

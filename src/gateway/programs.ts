@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { inheritedEnvironment } from '../client/environment.ts';
-import { pause, runtime, type Timer } from '../model/runtime.ts';
+import { maxTimeoutMs, pause, runtime, type Timer } from '../model/runtime.ts';
 import type { OutputLog } from './output-log.ts';
 
 export interface Program {
@@ -63,7 +63,7 @@ export class Programs {
               timedOut = true;
               end();
             },
-            Math.min(program.timeoutMs, 2 ** 31 - 1),
+            Math.min(program.timeoutMs, maxTimeoutMs),
           );
     if (signal.aborted) end();
     signal.addEventListener('abort', end, { once: true });

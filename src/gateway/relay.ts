@@ -12,6 +12,7 @@ import { outcomeOf } from '../engine/tool-result.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
+import { Halt } from '../requestor/halt.ts';
 import type { Head } from '../server/tool-call.ts';
 import type { Conversation } from './conversation.ts';
 import { Drive, type DriveEvent, type RemoteTaskEvent } from './drive.ts';
@@ -153,8 +154,8 @@ class Relay {
     const { name, isLimited = false } = this.#call;
     if (!isLimited) return 1;
     return this.#task.step('place', async ({ signal }) => {
-      const places = this.#upstream.places(name);
-      if (places) this.#leave = await places.take(signal);
+      const slots = this.#upstream.slots(name);
+      if (slots) this.#leave = await slots.acquire(new Halt(signal));
       return this.#task.pass;
     });
   }

@@ -10,6 +10,7 @@ import { httpTransport, type KnownSession } from '../client/http.ts';
 import { Pages } from '../client/listing.ts';
 import { ProgramTransport } from '../client/program.ts';
 import { TaskClient } from '../client/task-client.ts';
+import { backoffMs } from '../model/backoff.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { pause, runtime } from '../model/runtime.ts';
@@ -53,7 +54,7 @@ export interface ConnectionEvents {
 }
 
 const nothing: Listed = { capabilities: {}, tools: [], prompts: [], resources: [], resourceTemplates: [] };
-const restMs = { first: 250, longest: 30_000 };
+const backoff = { minMs: 250, maxMs: 30_000 };
 /** Some say that their lists have changed whenever these are asked for. */
 const betweenListsMs = 1_000;
 
@@ -164,7 +165,7 @@ export class UpstreamConnection {
         this.#endsWhenAsked = false;
         if (problem !== this.#problem && !signal.aborted) this.#parts.events.failed(problem);
         this.#problem = problem;
-        await rest(Math.min(restMs.first * 2 ** failures, restMs.longest), signal);
+        await rest(backoffMs(backoff, failures), signal);
       }
     }
   }

@@ -5,11 +5,12 @@ import { type RetryPolicy, retryPolicy } from '../engine/retry.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
+import { Semaphore } from '../model/semaphore.ts';
+import { within } from '../model/timeout.ts';
 import { Attribution } from './attribution.ts';
 import type { Policy, UpstreamConfig } from './config.ts';
 import type { Drive, RemoteTaskEvent, Road } from './drive.ts';
 import { type SessionLogs, UpstreamLogs } from './logs.ts';
-import { Places } from './places.ts';
 import { type Listed, UpstreamConnection } from './upstream-connection.ts';
 
 export interface Call {
@@ -55,7 +56,7 @@ export class Upstream {
   /** By the key that the call was made with. */
   readonly #keys = new Map<string, Drive>();
   readonly #attribution = new Attribution();
-  readonly #places = new Map<string, Places>();
+  readonly #slots = new Map<string, Semaphore>();
 
   constructor(
     name: string,
@@ -147,13 +148,13 @@ export class Upstream {
     return retryPolicy(this.isSafe(tool) ? this.policy(tool).retry : undefined);
   }
 
-  /** The places that calls of a tool have, if the tool has a limit of its own. */
-  places(tool: string): Places | undefined {
+  /** Limits the concurrent calls of a tool, if the tool has a limit of its own. */
+  slots(tool: string): Semaphore | undefined {
     const limit = Object.hasOwn(this.config.tools, tool) ? this.config.tools[tool]!.concurrency : undefined;
     if (limit === undefined) return undefined;
-    const places = this.#places.get(tool) ?? new Places(limit);
-    this.#places.set(tool, places);
-    return places;
+    const slots = this.#slots.get(tool) ?? new Semaphore(limit);
+    this.#slots.set(tool, slots);
+    return slots;
   }
 
   // --- Requests -------------------------------------------------------------------------------------------
@@ -230,10 +231,7 @@ export class Upstream {
     if (taskId !== undefined) {
       const known = () => [...this.#drives].find((drive) => drive.taskId === taskId);
       if (!known())
-        await settledWithin(
-          [...this.#drives].map(({ answered }) => answered),
-          attributionMs,
-        );
+        await within(attributionMs, Promise.all([...this.#drives].map(({ answered }) => answered)));
       const asking = known();
       if (asking) return asking;
     }
@@ -272,11 +270,4 @@ function bareHandles(): Handles {
     delete: (id) => void records.delete(id),
     close: () => records.clear(),
   };
-}
-
-async function settledWithin(promises: readonly Promise<void>[], ms: number): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = runtime.setTimeout(resolve, ms);
-  await Promise.race([Promise.all(promises), late]);
-  runtime.clearTimeout(timer);
 }

@@ -1,5 +1,5 @@
 /** The clocks that the engine and the stores are given. */
-import { runtime, type Timer } from './runtime.ts';
+import { maxTimeoutMs, runtime, type Timer } from './runtime.ts';
 
 export interface Clock {
   /** The moment, in milliseconds since 1970. People and time servers set this clock forward and back. */
@@ -10,14 +10,11 @@ export interface Clock {
   schedule(at: number, callback: () => void): () => void;
 }
 
-/** setTimeout fires at once beyond this. */
-const longestTimeoutMs = 2 ** 31 - 1;
-
 /** Calls back after this long, however long that is. Returns how to forget it. */
 export function after(ms: number, callback: () => void): () => void {
   let timer: Timer;
   const arm = (left: number) => {
-    const next = Math.min(left, longestTimeoutMs);
+    const next = Math.min(left, maxTimeoutMs);
     timer = runtime.setTimeout(() => (left > next ? arm(left - next) : callback()), next);
   };
   arm(ms);
@@ -38,9 +35,7 @@ export const systemClock: Clock = {
     const arm = () => {
       const ms = at - runtime.now();
       timer =
-        ms > longestTimeoutMs
-          ? runtime.setTimeout(arm, longestTimeoutMs)
-          : runtime.setTimeout(fire, Math.max(0, ms));
+        ms > maxTimeoutMs ? runtime.setTimeout(arm, maxTimeoutMs) : runtime.setTimeout(fire, Math.max(0, ms));
       timer.unref();
     };
     const fire = () => {

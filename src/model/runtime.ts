@@ -26,6 +26,9 @@ export interface Timer {
   unref(): Timer;
 }
 
+/** The longest time that setTimeout takes. It fires at once if it is given more. */
+export const maxTimeoutMs = 2 ** 31 - 1;
+
 /** Drawn for many at once: asking for random bytes costs the same however many they are. */
 const drawn = Buffer.alloc(4_096);
 let used = drawn.length;
@@ -75,6 +78,11 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) onAbort();
     else signal?.addEventListener('abort', onAbort);
   });
+}
+
+/** Resolves after so long. The process need not live for it. */
+export function unrefPause(ms: number): Promise<void> {
+  return new Promise((resolve) => void runtime.setTimeout(() => resolve(), ms).unref());
 }
 
 /** A signal that is aborted after so long. Nothing lives for it. */

@@ -1,10 +1,10 @@
 /** Asks until there is an answer. What the peer refuses is refused; what did not get through is sent again. */
 import type { JsonObject } from '../model/json.ts';
+import type { Semaphore } from '../model/semaphore.ts';
 import { isUnavailable } from '../protocol/faults.ts';
 import { internalError } from '../protocol/json-rpc.ts';
 import type { Ending } from './ending.ts';
 import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable } from './errors.ts';
-import type { Gate } from './gate.ts';
 import type { Halt } from './halt.ts';
 import type { Patience } from './patience.ts';
 import type { PursuitParts } from './pursuit.ts';
@@ -15,14 +15,14 @@ type Parts = Pick<PursuitParts, 'peer' | 'pace' | 'onUpdate' | 'unreachableForMs
 export class Insistence {
   readonly #parts: Parts;
   readonly #halt: Halt;
-  readonly #gate: Gate;
+  readonly #requests: Semaphore;
   readonly #now: () => number;
   #isUnreachable = false;
 
-  constructor(parts: Parts, halt: Halt, gate: Gate, now: () => number) {
+  constructor(parts: Parts, halt: Halt, requests: Semaphore, now: () => number) {
     this.#parts = parts;
     this.#halt = halt;
-    this.#gate = gate;
+    this.#requests = requests;
     this.#now = now;
   }
 
@@ -64,7 +64,7 @@ export class Insistence {
     const { peer, onUpdate } = this.#parts;
     const { signal } = this.#halt;
     signal.throwIfAborted();
-    const answer = await this.#gate.pass(() => peer.request(message, { signal }), this.#halt);
+    const answer = await this.#requests.run(() => peer.request(message, { signal }), this.#halt);
     if (this.#isUnreachable) onUpdate({ type: 'reachable' });
     this.#isUnreachable = false;
     return answer;

@@ -1,5 +1,5 @@
+import type { Semaphore } from '../model/semaphore.ts';
 import type { Ending } from './ending.ts';
-import type { Gate } from './gate.ts';
 import type { Halt } from './halt.ts';
 import type { PursuitParts } from './pursuit.ts';
 
@@ -8,12 +8,12 @@ export class Outcome {
   readonly #parts: PursuitParts;
   readonly #taskId: string;
   readonly #halt: Halt;
-  readonly #streams: Gate;
+  readonly #streams: Semaphore;
   readonly #onNews: () => void;
   #isAsked = false;
   #early: Ending | undefined;
 
-  constructor(parts: PursuitParts, taskId: string, halt: Halt, streams: Gate, onNews: () => void) {
+  constructor(parts: PursuitParts, taskId: string, halt: Halt, streams: Semaphore, onNews: () => void) {
     this.#parts = parts;
     this.#taskId = taskId;
     this.#halt = halt;
@@ -31,7 +31,7 @@ export class Outcome {
     const { peer, dialect } = this.#parts;
     const { signal } = this.#halt;
     const ask = () => peer.request(dialect.result!(this.#taskId), { signal, isPatient: true });
-    this.#streams.pass(ask, this.#halt).then(
+    this.#streams.run(ask, this.#halt).then(
       (result) => {
         this.#early = { kind: 'result', result };
         this.#onNews();

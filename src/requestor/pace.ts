@@ -2,7 +2,8 @@
  * How long to wait before the next look: the longest of what the server asks for, what the host allows, what failures
  * in a row call for, and Retry-After; never shorter or longer than the bounds, whatever a server says.
  */
-import { runtime } from '../model/runtime.ts';
+import { backoffMs } from '../model/backoff.ts';
+import { maxTimeoutMs, runtime } from '../model/runtime.ts';
 
 export interface PaceOptions {
   /** Never look sooner than this. Default 100 ms. */
@@ -15,9 +16,7 @@ export interface PaceOptions {
 
 /** Looks of many callers are spread by up to a tenth of the wait, and never before its end. */
 const jitter = 0.1;
-const firstBackOffMs = 250;
-/** Timers take no longer wait, and end at once if they are asked to. */
-export const longestTimerMs = 2 ** 31 - 1;
+const backoff = { minMs: 250, maxMs: 256_000 };
 
 export class Pace {
   readonly #floorMs: number;
@@ -30,7 +29,7 @@ export class Pace {
     random: () => number = () => runtime.random(),
   ) {
     this.#floorMs = floorMs;
-    this.#ceilingMs = Math.min(Math.max(ceilingMs, floorMs), longestTimerMs);
+    this.#ceilingMs = Math.min(Math.max(ceilingMs, floorMs), maxTimeoutMs);
     this.#defaultMs = defaultMs;
     this.#random = random;
   }
@@ -53,8 +52,8 @@ export class Pace {
     /** While the server pushes, looks are only the safety net. */
     readonly atLeastMs?: number;
   }): number {
-    const backOff = failures === 0 ? 0 : firstBackOffMs * 2 ** Math.min(failures - 1, 10);
-    const asked = Math.max(hintMs ?? this.#defaultMs, backOff, retryAfterMs, atLeastMs);
+    const failedMs = failures === 0 ? 0 : backoffMs(backoff, failures - 1);
+    const asked = Math.max(hintMs ?? this.#defaultMs, failedMs, retryAfterMs, atLeastMs);
     const wait = Math.min(Math.max(asked, this.#floorMs), this.#ceilingMs);
     return Math.min(wait * (1 + jitter * this.#random()), this.#ceilingMs);
   }

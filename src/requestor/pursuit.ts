@@ -5,11 +5,11 @@
  */
 import type { JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
+import { Semaphore } from '../model/semaphore.ts';
 import { invalidParams } from '../protocol/json-rpc.ts';
 import { type Answering, Questions } from './asked.ts';
 import { checkedSize, type Ending, endingIn, endingOfUnknown, endingWithout, sizeOf } from './ending.ts';
 import { Detached, MalformedAnswer, RemoteError } from './errors.ts';
-import { Gate } from './gate.ts';
 import { Bell, Halt } from './halt.ts';
 import { Gone, Insistence } from './insistence.ts';
 import { Outcome } from './outcome.ts';
@@ -65,8 +65,8 @@ export interface PursuitParts {
   readonly largestResult?: number;
   /** What the peer said of the task when it made it. */
   readonly first?: RemoteTask | undefined;
-  /** For all who ask the same peer. */
-  readonly gate?: Gate;
+  /** Limits the concurrent requests to the peer, of this task and of others. */
+  readonly requests?: Semaphore;
   /** Monotonic, in milliseconds. */
   readonly now?: () => number;
 }
@@ -105,7 +105,7 @@ export class Pursuit {
   readonly #now: () => number;
   readonly #stopped = new AbortController();
   readonly #halt: Halt;
-  readonly #streams = new Gate(mostStreams);
+  readonly #streams = new Semaphore(mostStreams);
   #failure: { readonly error: unknown } | undefined;
   #unknownUntil = 0;
   #size = 0;
@@ -116,7 +116,12 @@ export class Pursuit {
     this.#guard = new TreeGuard(rootId, parts.limits);
     this.#now = parts.now ?? (() => runtime.monotonic());
     this.#halt = new Halt(AbortSignal.any([parts.signal, this.#stopped.signal]));
-    this.#insistence = new Insistence(parts, this.#halt, parts.gate ?? new Gate(mostAtOnce), this.#now);
+    this.#insistence = new Insistence(
+      parts,
+      this.#halt,
+      parts.requests ?? new Semaphore(mostAtOnce),
+      this.#now,
+    );
     this.#questions = new Questions(parts, this.#halt.signal, (message) => this.#insistence.answer(message));
   }
 

@@ -5,13 +5,13 @@
 import type { Requests } from '../engine/requests.ts';
 import type { Caller } from '../hosting/caller.ts';
 import { actorOf } from '../hosting/recording.ts';
+import { backoffMs } from '../model/backoff.ts';
 import { Unavailable } from '../model/errors.ts';
 import { pause } from '../model/runtime.ts';
 import type { TaskId } from '../model/task.ts';
 import type { OpenRequest } from './tool-call.ts';
 
-const shortestRestMs = 200;
-const longestRestMs = 10_000;
+const backoff = { minMs: 200, maxMs: 10_000 };
 const batchMs = 20;
 
 type EndedRequest = Pick<OpenRequest, 'handOver' | 'join'>;
@@ -99,13 +99,13 @@ export class RequestEnds {
   }
 
   async #persist(act: () => Promise<unknown>): Promise<void> {
-    for (let restMs = shortestRestMs; ; restMs = Math.min(2 * restMs, longestRestMs))
+    for (let retries = 0; ; retries++)
       try {
         await act();
         return;
       } catch (error) {
         if (!(error instanceof Unavailable) || this.#closing.signal.aborted) throw error;
-        await pause(restMs, this.#closing.signal).catch(() => {});
+        await pause(backoffMs(backoff, retries), this.#closing.signal).catch(() => {});
       }
   }
 }

@@ -3,12 +3,13 @@ import type { Server, ServerContext, Transport } from '@modelcontextprotocol/ser
 import type { Schema } from '../engine/schema.ts';
 import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
+import { maxTimeoutMs } from '../model/runtime.ts';
 import type { Binding } from './binding.ts';
 import { type Channel, Connection, type Standalone } from './connection.ts';
 import { Deliveries } from './deliveries.ts';
 
 /** A person may take days to answer; what ends a question is its task. */
-const noTimeout = 2 ** 31 - 1;
+const noTimeout = maxTimeoutMs;
 
 /** Answers that the SDK knows nothing of: what is wrong with them is said by whoever reads them. */
 const anything: { readonly '~standard': StandardProps } = {

@@ -10,7 +10,7 @@ import { HoldfastError } from '../model/errors.ts';
 import type { InputRequest, InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { runtime } from '../model/runtime.ts';
+import { pause } from '../model/runtime.ts';
 import { openInputs, type Task } from '../model/task.ts';
 import { openSqlite } from '../stores/sqlite/open.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -127,7 +127,7 @@ async function jumpAhead(
     },
   );
   for (let idle = 0; !over; ) {
-    await new Promise((resolve) => runtime.setTimeout(resolve, 1));
+    await pause(1);
     idle = worker.isIdle ? idle + 1 : 0;
     if (idle < 5) continue;
     const found = await family(id);

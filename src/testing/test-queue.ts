@@ -4,7 +4,7 @@ import { type ClaimRequest, claimTasks } from '../engine/claims.ts';
 import type { Claimed, Database, Offer } from '../engine/queue.ts';
 import * as rules from '../engine/transitions.ts';
 import { NotClaimable } from '../model/errors.ts';
-import { runtime } from '../model/runtime.ts';
+import { pause } from '../model/runtime.ts';
 import type { NewTask } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
 import type { ManualClock } from './manual-clock.ts';
@@ -353,7 +353,7 @@ function claim(
 
 /** Lets time pass on every clock that a store may go by. */
 async function aMoment(clock: ManualClock): Promise<void> {
-  await new Promise((resolve) => runtime.setTimeout(resolve, stepMs));
+  await pause(stepMs);
   clock.advance(stepMs);
 }
 

@@ -10,6 +10,7 @@ import {
   TaskDamaged,
 } from '../../engine/store-errors.ts';
 import { HoldfastError } from '../../model/errors.ts';
+import { maxTimeoutMs } from '../../model/runtime.ts';
 import { Damaged, DamagedRecord } from '../values/damaged.ts';
 
 export type Client = ClientBase;
@@ -28,11 +29,8 @@ export interface Unhurried {
 }
 
 export function unhurried(text: string): Unhurried {
-  return { text, query_timeout: longestTimeoutMs };
+  return { text, query_timeout: maxTimeoutMs };
 }
-
-/** setTimeout fires at once beyond this. */
-const longestTimeoutMs = 2 ** 31 - 1;
 
 export function prepared<Name extends string>(texts: Record<Name, string>): Record<Name, Statement> {
   const entries = Object.entries<string>(texts).map(([name, text]) => [name, { name, text }]);

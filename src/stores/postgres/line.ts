@@ -4,8 +4,9 @@
  * a process that is away for only a moment counts as alive.
  */
 import { createHash } from 'node:crypto';
+import { backoffMs } from '../../model/backoff.ts';
 import { newId } from '../../model/id.ts';
-import { pause, runtime, type Timer } from '../../model/runtime.ts';
+import { pause, runtime, type Timer, unrefPause } from '../../model/runtime.ts';
 import { name as stored } from './cells.ts';
 import { type Client, isDisconnected } from './driver.ts';
 import type { Connections } from './pool.ts';
@@ -14,7 +15,7 @@ const lookMs = 500;
 /** Whoever's lock is missing for so long, as seen by somebody whose own line has stood for so long, is dead. */
 const missingMs = 1_500;
 const forgottenMs = 60_000;
-const longestPauseMs = 500;
+const backoff = { minMs: 20, maxMs: 500 };
 /** Others are told no more often than that. */
 const tellMs = 10;
 
@@ -152,15 +153,13 @@ export class Line {
     this.#client = undefined;
     this.#missing.clear();
     broken.end().catch(() => {});
-    for (let pauseMs = 20; !this.#closed; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
+    for (let retries = 0; !this.#closed; retries++) {
       try {
         await this.#connect();
         for (const listener of this.#onMissed) listener();
         return;
       } catch {
-        await new Promise<void>((resolve) =>
-          runtime.setTimeout(resolve, pauseMs * (0.5 + runtime.random())).unref(),
-        );
+        await unrefPause(backoffMs(backoff, retries) * (0.5 + runtime.random()));
       }
     }
   }
@@ -176,7 +175,7 @@ export class Line {
       this.#pending = undefined;
       // What is not heard is found by looking.
       await this.#say(news).catch(() => {});
-      if (!this.#closed) await new Promise<void>((resolve) => runtime.setTimeout(resolve, tellMs));
+      if (!this.#closed) await pause(tellMs);
     }
   }
 

@@ -4,6 +4,7 @@
  * neither lost nor done twice.
  */
 import { StoreClosed } from '../../engine/store-errors.ts';
+import { backoffMs } from '../../model/backoff.ts';
 import { pause, runtime } from '../../model/runtime.ts';
 import {
   type Client,
@@ -19,7 +20,7 @@ import {
 
 /** For how long a server that went away is waited for. */
 const patienceMs = 30_000;
-const longestPauseMs = 500;
+const backoff = { minMs: 5, maxMs: 500 };
 const triesForWhatIsTaken = 5;
 /** Whatever the server's default: what commands rely on is that each statement sees what was committed before it. */
 const justBegin = 'begin isolation level read committed';
@@ -136,7 +137,7 @@ export class Connections {
 
   async #try<T>(act: () => Promise<T>): Promise<T> {
     const started = runtime.monotonic();
-    for (let pauseMs = 5, tries = 1; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2), tries++) {
+    for (let tries = 1; ; tries++) {
       if (this.#closed) throw new StoreClosed(this.#place);
       try {
         return await act();
@@ -149,7 +150,7 @@ export class Connections {
         if (!again || isOver) throw worded(error, this.#place);
       }
       // Not all at once, when the server is back.
-      await pause(pauseMs * (0.5 + runtime.random()));
+      await pause(backoffMs(backoff, tries - 1) * (0.5 + runtime.random()));
     }
   }
 }

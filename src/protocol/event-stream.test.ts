@@ -1,6 +1,5 @@
-/** Events as they come over the wire: in whichever pieces. */
 import { expect, test } from 'vitest';
-import { readEvents, type StreamEvent } from '../../dashboard/src/event-stream.ts';
+import { readEvents, type StreamEvent } from './event-stream.ts';
 
 async function read(...chunks: (string | Uint8Array)[]): Promise<{ events: StreamEvent[]; heard: number }> {
   const bytes = chunks.map((chunk) => (typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk));
@@ -35,4 +34,24 @@ test('signs of life are heard, and are no events', async () => {
 
 test('an event that the connection broke off in is none', async () => {
   expect((await read('id: 1\ndata: whole\n\nid: 2\ndata: ha')).events.map(({ id }) => id)).toEqual(['1']);
+});
+
+test('lines may end with a line feed, a carriage return or both', async () => {
+  const { events } = await read('data: a\r\n\r', '\ndata: b\r\rdata: c\n\n');
+  expect(events.map(({ data }) => data)).toEqual(['a', 'b', 'c']);
+});
+
+test('the stream is cancelled when its reader leaves', async () => {
+  let isCancelled = false;
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(new TextEncoder().encode('data: a\n\ndata: b\n\n')),
+    cancel: () => {
+      isCancelled = true;
+    },
+  });
+  for await (const { data } of readEvents(body)) {
+    expect(data).toBe('a');
+    break;
+  }
+  expect(isCancelled).toBe(true);
 });

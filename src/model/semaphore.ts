@@ -1,0 +1,62 @@
+/** Ends a wait early. */
+export interface Cancellation {
+  /** Calls back on cancellation, or at once if that has already happened. Returns a function that unsubscribes. */
+  hold(cancel: (reason: unknown) => void): () => void;
+}
+
+/** A fixed number of slots. Callers that find none free wait in the order in which they came. */
+export class Semaphore {
+  #free: number;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(slots: number) {
+    this.#free = slots;
+  }
+
+  /** Runs `act` as soon as a slot is free; rejects with the reason if the wait is cancelled. */
+  async run<T>(act: () => Promise<T>, cancellation: Cancellation): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await this.#turn(cancellation);
+    try {
+      return await act();
+    } finally {
+      this.#release();
+    }
+  }
+
+  /** Resolves to a function that releases the slot, however often it is called. */
+  async acquire(cancellation: Cancellation): Promise<() => void> {
+    if (this.#free > 0) this.#free--;
+    else await this.#turn(cancellation);
+    let isReleased = false;
+    return () => {
+      if (!isReleased) this.#release();
+      isReleased = true;
+    };
+  }
+
+  #turn(cancellation: Cancellation): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const enter = () => {
+        unsubscribe();
+        resolve();
+      };
+      this.#waiting.add(enter);
+      const unsubscribe = cancellation.hold((reason) => {
+        this.#waiting.delete(enter);
+        reject(reason);
+      });
+    });
+  }
+
+  /** The slot passes to the first caller that waits. */
+  #release(): void {
+    const [next] = this.#waiting;
+    if (!next) {
+      this.#free++;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
+  }
+}

@@ -1,0 +1,40 @@
+/** Waiting for something, but not for longer than some time. */
+import { after } from './clock.ts';
+
+/** Settles like the promise; resolves to undefined if that takes too long or the signal is aborted first. */
+export async function within<T>(
+  ms: number,
+  promise: Promise<T>,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const giveUp = () => resolve(undefined);
+  const cancel = after(ms, giveUp);
+  signal?.addEventListener('abort', giveUp);
+  if (signal?.aborted) giveUp();
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    cancel();
+    signal?.removeEventListener('abort', giveUp);
+  }
+}
+
+/** Settles like `run`; if that takes too long, rejects with the error that `timedOut` returns, and then aborts. */
+export async function withTimeout<T>(
+  ms: number,
+  run: () => T,
+  timedOut: () => Error,
+  abort?: AbortController,
+): Promise<Awaited<T>> {
+  const late = Promise.withResolvers<never>();
+  const cancel = after(ms, () => {
+    late.reject(timedOut());
+    abort?.abort();
+  });
+  try {
+    return await Promise.race([run(), late.promise]);
+  } finally {
+    cancel();
+  }
+}

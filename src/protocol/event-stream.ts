@@ -1,0 +1,33 @@
+/** Reads `text/event-stream` (server-sent events). */
+import { createParser } from 'eventsource-parser';
+
+export interface StreamEvent {
+  readonly id: string | undefined;
+  readonly event: string;
+  readonly data: string;
+}
+
+/** The events in order. `onBytes` is called for every chunk, also for comments that only keep the connection alive. */
+export async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  onBytes: () => void = () => {},
+): AsyncGenerator<StreamEvent> {
+  const events: StreamEvent[] = [];
+  const parser = createParser({
+    onEvent: ({ id, event = 'message', data }) => void events.push({ id, event, data }),
+  });
+  const decoder = new TextDecoder();
+  // Not every browser can iterate over a stream.
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      onBytes();
+      parser.feed(decoder.decode(value, { stream: true }));
+      yield* events.splice(0);
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
