@@ -145,7 +145,9 @@ test('a dead worker whose task got somewhere is passed over at once, and only th
 
 test('a worker that lost its claim can do nothing any more', () => {
   const { task, claim } = claimed();
-  did(rules.claim(task, heir, 20_000, { name: 'worker' }));
+  const advanced = did(rules.record(task, claim, ['entry'], 1)).task;
+  did(rules.claim(advanced, heir, 20_000, { name: 'worker' }));
+  expect(now(task)).toMatchObject({ epoch: claim.epoch + 1, holder: { name: 'heir' } });
   const attempts = [
     rules.record(now(task), claim, ['late'], 20_001),
     rules.report(now(task), claim, { message: 'late' }, 20_001),

@@ -147,13 +147,14 @@ export function testStore(options: SuiteOptions): void {
 
   check('a command under a lost claim is refused', async ({ database: { store }, clock }) => {
     const { task, claim } = await claimed(store, clock);
+    await store.update('task', task.id, (now) => rules.record(now, claim, ['before'], clock.now()));
     clock.advance(20_000);
     await store.update('task', task.id, (now) =>
       rules.claim(now, holder('thief'), clock.now(), { name: 'worker' }),
     );
     const late = store.update('task', task.id, (now) => rules.record(now, claim, ['late'], clock.now()));
     await assert.rejects(late, ClaimLost);
-    assert.equal((await store.journal(task.id)).length, 1);
+    assert.equal((await store.journal(task.id)).length, 2);
   });
 
   check(
