@@ -85,9 +85,6 @@ export class Requests {
     this.#watches = new Watches(database.store);
   }
 
-  /** How many trees have been removed by hand through this process. */
-  removals = 0;
-
   get now(): number {
     return this.#clock.now();
   }
@@ -308,7 +305,6 @@ export class Requests {
     await this.#database.store.update('family', rootId, (family) =>
       onBehalfOf(by, rules.remove(family, this.now)),
     );
-    this.removals++;
   }
 
   /** Takes a question onto a stream of this process. False if it is on another already, or open no more. */

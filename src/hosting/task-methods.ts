@@ -39,7 +39,9 @@ type TaskMethod = (requests: Requests, caller: Caller, params: TaskParams) => Pr
 const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
   async 'tasks/get'(requests, caller, params) {
     const tree = await lookAt(requests, caller, params);
-    return { result: noteReadIn(shown(tree, requests, caller), requests, tree, caller), tree };
+    const { now } = requests;
+    const result = isOlderCaller(caller) ? olderView(tree, now) : caller.dialect.shown(tree, now);
+    return { result: noteReadIn(result, requests, tree, caller), tree };
   },
 
   async 'tasks/cancel'(requests, caller, params) {
@@ -119,13 +121,14 @@ function responsesIn({ inputResponses }: TaskParams, method: string): JsonObject
 }
 
 /** What `tasks/get` shows. */
-export async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
+async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
   const { taskId } = params;
   // A look before that would find it running, and nothing else.
   const begun = typeof taskId === 'string' ? requests.headStart(taskId, caller.owner) : undefined;
   if (begun) await begun;
   const tree = await known(requests, caller, params, 'tasks/get');
-  looked(requests, caller, tree.root);
+  requests.polled();
+  caller.limiter?.polled(tree.root, requests);
   // Whoever has a name of its own for it may have to wait for the task under its id.
   const named = tree.root.id === taskId ? undefined : requests.headStart(tree.root.id, caller.owner);
   if (!named) return tree;
@@ -133,19 +136,8 @@ export async function lookAt(requests: Requests, caller: Caller, params: TaskPar
   return known(requests, caller, params, 'tasks/get');
 }
 
-/** What a look at a task counts for, wherever what is shown of it comes from. */
-export function looked(requests: Requests, { limiter }: Caller, task: Task): void {
-  requests.polled();
-  limiter?.polled(task, requests);
-}
-
 function shownNow(tree: TaskTree, requests: Requests, caller: Caller): JsonObject {
   return noteReadIn(caller.dialect.shown(tree, requests.now), requests, tree, caller);
-}
-
-/** How it shows it. Of a done task that depends on nothing but the task, and on what its caller knows of tasks. */
-export function shown(tree: TaskTree, { now }: Requests, caller: Caller): JsonObject {
-  return isOlderCaller(caller) ? olderView(tree, now) : caller.dialect.shown(tree, now);
 }
 
 /** A task of this caller as it sees tasks: as a whole tree, or alone with its links. */
@@ -216,7 +208,7 @@ export async function known(
   return tree;
 }
 
-export function isOlderCaller({ dialect, sender }: Caller): boolean {
+function isOlderCaller({ dialect, sender }: Caller): boolean {
   return !dialect.admits(sender) && sender.hasOlderTasks === true;
 }
 

@@ -4,20 +4,10 @@
  * the SDK words the refusal. Both end in the same functions.
  */
 import { classifyInboundRequest } from '@modelcontextprotocol/server';
-import type { Requests } from '../../engine/requests.ts';
 import { toJsonSchema } from '../../engine/schema.ts';
 import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller, Credentials } from '../../hosting/caller.ts';
-import { noteRead } from '../../hosting/recording.ts';
-import {
-  answerTo,
-  isOlderCaller,
-  isTaskMethod,
-  lookAt,
-  looked,
-  shown,
-  spendOn,
-} from '../../hosting/task-methods.ts';
+import { answerTo, isTaskMethod } from '../../hosting/task-methods.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Sender } from '../../protocol/dialect.ts';
 import {
@@ -34,7 +24,6 @@ import { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
 import { headOf, isOfText } from '../short-calls.ts';
 import { RequestAborted } from '../tool-call.ts';
-import { DoneTexts } from './done-texts.ts';
 
 /** A POST as both faces see it, its body parsed. */
 export interface Posted {
@@ -76,9 +65,6 @@ export class DirectAnswers {
   /** The senders of requests whose metadata was found valid, by that metadata. */
   readonly #senders = new Map<string, Sender>();
   readonly #handsOver: ReadonlySet<DurableTool>;
-  readonly #doneTexts = new DoneTexts();
-  /** Once it is open. */
-  #served: { readonly requests: Requests } | undefined;
 
   constructor(binding: Binding, onError: (error: Error) => void) {
     this.#binding = binding;
@@ -94,8 +80,6 @@ export class DirectAnswers {
     const request = this.#understood(posted);
     if (!request) return undefined;
     const caller = this.#binding.callerLike(request.sender, posted.authInfo, posted.address);
-    const recalled = this.#recalled(request, caller);
-    if (recalled !== undefined) return recalled;
     const act = this.#actFor(request, caller, posted);
     if (act) return this.#worded(request.id, act);
     const head = this.#headFor(request, caller);
@@ -129,30 +113,6 @@ export class DirectAnswers {
     const headed = await head(owner, signal);
     if (!('outcome' in headed) || !isOfText(headed.outcome)) return goOn(new BegunCall(headed));
     return { status: 200, text: answered(id, this.#text(headed.outcome.value)) };
-  }
-
-  /** The look at a done task, if what was said of it a moment ago still holds. Nothing is waited for. */
-  #recalled(
-    { id, method, params }: Request,
-    caller: Caller,
-  ): DirectAnswer | Promise<DirectAnswer> | undefined {
-    if (method !== 'tasks/get' || !this.#served || !seesWholeTasks(caller)) return undefined;
-    const { requests } = this.#served;
-    const taskId = params.taskId as string;
-    const said = this.#doneTexts.recall(taskId, caller.owner, this.#binding.serverInfo, requests);
-    if (!said) return undefined;
-    const text = () => {
-      looked(requests, caller, said.task);
-      noteRead(requests, said.task, caller);
-      return said.text;
-    };
-    const allowed = spendOn('tasks/get', caller);
-    if (allowed) return this.#worded(id, () => allowed.then(text));
-    try {
-      return { status: 200, text: answered(id, text()) };
-    } catch (error) {
-      return this.#refused(id, error);
-    }
   }
 
   async #worded(id: string | number, act: Act): Promise<DirectAnswer> {
@@ -204,7 +164,6 @@ export class DirectAnswers {
   }
 
   #actFor({ method, params, meta }: Request, caller: Caller, { signal, header }: Posted): Act | undefined {
-    if (method === 'tasks/get' && !isOlderCaller(caller)) return () => this.#look(caller, params);
     if (isTaskMethod(method))
       return async () => {
         const { requests } = await this.#binding.served();
@@ -215,23 +174,6 @@ export class DirectAnswers {
     if (!isPlainCall(params)) return undefined;
     const given = { arguments: params.arguments, meta, header };
     return async () => this.#text(await this.#binding.call(tool, given, caller, { signal: signal() }));
-  }
-
-  async #look(caller: Caller, params: JsonObject): Promise<string> {
-    const { requests } = this.#served ?? (await this.#open());
-    const allowed = spendOn('tasks/get', caller);
-    if (allowed) await allowed;
-    const { now, removals } = requests;
-    const tree = await lookAt(requests, caller, params);
-    noteRead(requests, tree.root, caller);
-    const text = () => this.#text(shown(tree, requests, caller));
-    if (tree.links) return text();
-    return this.#doneTexts.of(tree.root, this.#binding.serverInfo, { now, removals }, text);
-  }
-
-  async #open(): Promise<{ readonly requests: Requests }> {
-    this.#served = await this.#binding.served();
-    return this.#served;
   }
 
   #text(result: JsonObject): string {
@@ -256,11 +198,6 @@ function isPlainCall({ requestState, inputResponses, arguments: input }: JsonObj
   return (
     requestState === undefined && inputResponses === undefined && (input === undefined || isJsonObject(input))
   );
-}
-
-/** Neither alone with their links, nor in the words of an earlier revision, nor not at all. */
-function seesWholeTasks({ dialect, sender }: Caller): boolean {
-  return dialect.admits(sender) && !sender.knowsSubtasks;
 }
 
 /** Without what is another in every request, and says nothing about its sender. */
