@@ -249,6 +249,49 @@ export function testSurvey(options: SuiteOptions): void {
     assert.equal(await survey.history(newId(), { afterVersion: 0, limit: 10 }), undefined);
   });
 
+  check('what fits rarely is found wherever it is', async ({ database: { store, survey }, clock }) => {
+    const rare: TaskId[] = [];
+    const cancelled: TaskId[] = [];
+    for (let n = 0; n < 200; n++) {
+      const id = await standing(
+        store,
+        clock,
+        n % 10 ? 'queued' : 'cancelled',
+        n % 70 ? {} : { tool: 'rare' },
+      );
+      if (n % 70 === 0) rare.unshift(id);
+      if (n % 10 === 0) cancelled.unshift(id);
+      clock.advance(1_000);
+    }
+    for (const limit of [1, 2, 100]) {
+      assert.deepEqual(await found(survey, { text: 'RARE' }, limit), rare);
+      assert.deepEqual(await found(survey, { owner: 'alice', tool: 'rare' }, limit), rare);
+    }
+    await expectFound(survey, { tool: 'rare', standings: ['completed', 'cancelled'] }, rare);
+    await expectFound(survey, { standings: ['completed', 'cancelled'] }, cancelled);
+    await expectFound(
+      survey,
+      { standings: ['cancelled'], until: clock.now() - 100_000 },
+      cancelled.slice(10),
+    );
+    await expectFound(
+      survey,
+      { standings: ['cancelled'], since: clock.now() - 100_000 },
+      cancelled.slice(0, 10),
+    );
+  });
+
+  check('a page of long tasks is complete', async ({ database: { store, survey }, clock }) => {
+    const long: TaskId[] = [];
+    const outcome = { ...success, value: { content: [{ type: 'text', text: 'x'.repeat(100_000) }] } };
+    for (let n = 0; n < 10; n++) {
+      const { task, claim } = await claimed(store, clock);
+      await store.update('lineage', task.id, (one) => rules.complete(one, claim, outcome, clock.now()));
+      long.unshift(task.id);
+    }
+    for (const limit of [4, 20]) assert.deepEqual(await found(survey, {}, limit), long);
+  });
+
   check('large results are left out of lists', async ({ database: { store, survey }, clock }) => {
     const { task, claim } = await claimed(store, clock);
     const outcome = { ...success, value: { content: [{ type: 'text', text: 'x'.repeat(100_000) }] } };

@@ -34,7 +34,6 @@ import { postgresSessions } from './sessions.ts';
 import { Sizes } from './sizes.ts';
 import { PostgresStore } from './store.ts';
 import { postgresSurvey } from './survey.ts';
-import { SurveyBackfill } from './survey-backfill.ts';
 import { Vault } from './vault.ts';
 
 export interface PostgresDatabase extends Database {
@@ -160,12 +159,9 @@ async function assemble(parts: {
     vault.onUnfinished(() => rewriting.start());
     rewriting.start();
   }
-  const backfill = new SurveyBackfill({ connections, vault, rows, schema, place });
-  backfill.start();
   const close = async () => {
     const letGo = keepAlive();
     try {
-      await backfill.stop();
       await rewriting?.stop();
       await commands.close();
       queue.close();

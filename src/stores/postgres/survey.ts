@@ -1,11 +1,12 @@
-/** The `Survey` on Postgres: the server does the work, and what it gives comes in portions. */
+/** The `Survey` on Postgres: the server does the work, and what it returns comes in portions. */
 import type { Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
 import { DamagedRecord } from '../values/damaged.ts';
-import { Surveyor } from '../values/surveyor.ts';
+import type { Sql } from '../values/survey-sql.ts';
+import { Surveyor, type SurveySource } from '../values/surveyor.ts';
+import { named, name as stored } from './cells.ts';
 import { worded } from './driver.ts';
 import type { Connections } from './pool.ts';
-import { PostgresSurveySource } from './survey-source.ts';
 import type { Vault } from './vault.ts';
 
 export function postgresSurvey(parts: {
@@ -16,13 +17,33 @@ export function postgresSurvey(parts: {
   readonly place: string;
 }): Survey {
   const { connections, vault, schema, clock, place } = parts;
-  const surveyor = (damage: 'shown' | 'thrown') =>
-    new Surveyor(new PostgresSurveySource(connections, vault, schema, damage), { clock });
+  const all = async <Row>({ text, values }: Sql): Promise<Row[]> => {
+    let count = 0;
+    const numbered = text.replaceAll('?', () => `$${++count}`);
+    const names = values.map((value) => (typeof value === 'string' ? stored(value) : value));
+    const rows = await connections.query<Record<string, unknown>>(numbered, names);
+    for (const row of rows)
+      for (const column of ['id', 'owner', 'tool'])
+        if (column in row) row[column] = named(row[column] as string);
+    return rows as Row[];
+  };
+  const surveyor = (damage: 'shown' | 'thrown') => {
+    const source: SurveySource<string> = {
+      tasks: `${schema}.tasks`,
+      commits: `${schema}.commits`,
+      by: () => '',
+      isAsleep: 'not ready',
+      damage,
+      read: (text, column, id, version) => vault.read(text, column, id, version),
+      all,
+    };
+    return new Surveyor(source, { clock });
+  };
   const strict = surveyor('thrown');
   const tolerant = surveyor('shown');
-  const look = async <T>(read: (surveyor: Surveyor) => Promise<T>): Promise<T> => {
+  const reading = async <T>(read: (survey: Survey) => Promise<T>): Promise<T> => {
     try {
-      // What seems damaged may only be written in a manner that is not known yet: that is found out first.
+      // What looks damaged may be encrypted in a way that this process has not read of yet.
       return await vault
         .reading(() => read(strict))
         .catch((error: unknown) => {
@@ -34,9 +55,9 @@ export function postgresSurvey(parts: {
     }
   };
   return {
-    list: (query) => look((surveyor) => surveyor.list(query)),
-    count: (filter, upTo) => look((surveyor) => surveyor.count(filter, upTo)),
-    overview: (query) => look((surveyor) => surveyor.overview(query)),
-    history: (id, query) => look((surveyor) => surveyor.history(id, query)),
+    list: (query) => reading((survey) => survey.list(query)),
+    count: (filter, upTo) => reading((survey) => survey.count(filter, upTo)),
+    overview: (query) => reading((survey) => survey.overview(query)),
+    history: (id, query) => reading((survey) => survey.history(id, query)),
   };
 }

@@ -38,7 +38,6 @@ import { sqliteSessions } from './sessions.ts';
 import { Shrinking } from './shrinking.ts';
 import { SqliteStore } from './store.ts';
 import { sqliteSurvey } from './survey.ts';
-import { SurveyBackfill } from './survey-backfill.ts';
 import { Vault } from './vault.ts';
 
 export interface SqliteDatabase extends Database {
@@ -157,13 +156,10 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
   const queue = new SqliteQueue({ db, commands, feed, instance, clock, file: place });
   const rewriting = vault && new Rewriting({ db, vault, manner, commands, clock, file, place });
   rewriting?.start();
-  const backfill = new SurveyBackfill({ db, cells, commands, place });
-  backfill.start();
-  const survey = sqliteSurvey({ db, file, cells, keys, clock, place });
+  const survey = sqliteSurvey({ db, file, cells, clock, place });
   let closed = false;
   const close = async () => {
     await survey.close();
-    await backfill.stop();
     await rewriting?.stop();
     await shrinking.stop();
     await commands.close();
