@@ -8,7 +8,7 @@ import { freshDatabase } from '../postgres/database.ts';
 import { crowdPostgres, crowdSqlite, rare } from './population.ts';
 
 /** In milliseconds. */
-const most = { page: 50, count: 100, firstOverview: 1_000, overview: 100, held: 20 };
+const most = { page: 50, count: 300, firstOverview: 1_000, overview: 100, held: 20 };
 const tasks = Number(process.env.HOLDFAST_CROWD ?? 1_000_000);
 const spanMs = 24 * 3_600_000;
 

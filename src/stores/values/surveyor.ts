@@ -27,11 +27,9 @@ const budgetMs = 40;
 /** The first portion of a page is small, because it often needs no more. */
 const minPortion = 64;
 const maxPortion = 4_096;
-const countedAtOnce = 8_192;
+const maxCountedAtOnce = 16_384;
 /** All tasks of an owner with fewer than these are compared with a filter. */
 const few = 10_000;
-/** So many live tasks are not sorted: among them the next that fits is near. */
-const many = 50_000;
 /** Results of longer tasks are left out of lists. */
 const longBody = 8 * 1024;
 /** How much text a page may hold before it ends early. */
@@ -115,7 +113,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     const known = await this.#withoutSearch(filter);
     if (known) return { count: known.length, isMore: false };
     let total = 0;
-    for await (const { count, isLast } of this.#counts(filter)) {
+    for await (const { count, isLast } of this.#counts(filter, upTo + 1)) {
       total += count;
       if (total > upTo || (!isLast && isOver())) return { count: Math.min(total, upTo), isMore: true };
     }
@@ -197,7 +195,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     }
   }
 
-  async *#counts(filter: SurveyFilter): AsyncGenerator<{ count: number; isLast: boolean }> {
+  async *#counts(filter: SurveyFilter, wanted: number): AsyncGenerator<{ count: number; isLast: boolean }> {
     if (filter.text?.trim()) {
       for await (const { rows, isLast } of this.#portions(filter, Number.MAX_SAFE_INTEGER, minPortion))
         yield { count: rows.filter((row) => this.#isFound(row, filter)).length, isLast };
@@ -205,10 +203,11 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     }
     const lanes = await this.#lanes(filter);
     let range = await this.#range(filter, Number.MAX_SAFE_INTEGER);
+    const size = Math.min(wanted, maxCountedAtOnce);
     for (let isLast = false; !isLast; ) {
-      const sql = this.#sql.count(lanes, range, countedAtOnce, filter);
+      const sql = this.#sql.count(lanes, range, size, filter);
       const [row] = await this.#source.all<{ count: number; passed: number; lowest: number }>(sql);
-      isLast = row!.passed < countedAtOnce;
+      isLast = row!.passed < size;
       yield { count: row!.count, isLast };
       range = { ...range, before: row!.lowest };
     }
@@ -223,7 +222,6 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     if (!isRare && tool === undefined) return widest;
     if (owner !== undefined && (await this.#isShorter(widest[0]!, few))) return widest;
     const live = standings.some(isLive) ? [this.#sql.live(filter)] : [];
-    for (const lane of live) if (!(await this.#isShorter(lane, many))) return widest;
     const ended = isRare
       ? standings.filter((one) => !isLive(one)).map((one) => this.#sql.ended(codeOf(one)))
       : [this.#sql.endedOfTool(tool!)];
