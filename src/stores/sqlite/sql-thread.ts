@@ -44,7 +44,14 @@ export interface ThreadOptions {
 }
 
 /** The thread ended before it could open the file. */
-export class ThreadNotStarted extends Error {}
+export class ThreadNotStarted extends Error {
+  readonly errcode: number | undefined;
+
+  constructor({ message, errcode }: Error & { readonly errcode?: number }) {
+    super(message);
+    this.errcode = errcode;
+  }
+}
 
 export class SqlThread {
   readonly #file: string;
@@ -91,7 +98,7 @@ export class SqlThread {
       // A thread that ended because it was idle has left nothing pending.
       if (this.#worker !== worker) return;
       this.#worker = undefined;
-      const reason = hasAnswered ? error : new ThreadNotStarted(error.message);
+      const reason = hasAnswered ? error : new ThreadNotStarted(error);
       for (const { reject } of this.#pending.values()) reject(reason);
       this.#pending.clear();
     };
