@@ -73,6 +73,14 @@ describe('a query that takes too long', () => {
     expect(counted.count).toBeGreaterThan(0);
     expect(counted.count).toBeLessThan(196);
   });
+
+  test('is counted to the end if there is time', async () => {
+    const survey = surveyorOf(await fileOf(400), false);
+    const filter: SurveyFilter = { standings: ['completed', 'cancelled'] };
+    for (const upTo of [40, 99])
+      expect(await survey.count(filter, upTo)).toEqual({ count: 40, isMore: false });
+    expect(await survey.count(filter, 39)).toEqual({ count: 39, isMore: true });
+  });
 });
 
 function warnings(): string[] {
