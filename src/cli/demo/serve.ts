@@ -1,20 +1,17 @@
 /** The demo while it runs: an MCP server, a worker in the same process, and the dashboard to watch them on. */
+
+import { mkdir, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join, relative } from 'node:path';
 import { McpServer } from '@modelcontextprotocol/server';
+import { anonymous } from '../../hosting/caller.ts';
 import { dashboardPath } from '../../operator/api.ts';
 import { serveHttp } from '../../server/http/serve.ts';
 import { createTasks, type Tasks } from '../../server/tasks.ts';
 import { sqlite } from '../../sqlite.ts';
-import { operatorToken } from '../operator-token.ts';
-import { portWorded } from '../port.ts';
-import { sayStoreTrouble } from '../store-lines.ts';
-import { version } from '../version.ts';
-import { beginFirstWork } from './first-work.ts';
-import { howToRun, urlOption } from './how-to-run.ts';
-import { writeSample } from './sample.ts';
+import { operatorToken, portWorded, sayStoreTrouble } from '../serving.ts';
+import { CommandFailed, howToRun, urlOption, version } from '../usage.ts';
 import { demoTools } from './tools.ts';
-import { unfinished } from './unfinished.ts';
 
 export interface DemoOptions {
   readonly port: number;
@@ -92,4 +89,95 @@ Try this in a second terminal:
 
   ${firstCall(url)}
 `);
+}
+
+/** One each: quick, step by step, with subtasks and a question at the end, one that fails, one that takes minutes. */
+const calls: readonly (readonly [tool: string, input: object])[] = [
+  ['count', { to: 5, everyMs: 100 }],
+  ['run_tests', {}],
+  ['report_on_folder', {}],
+  ['run_tests', { folder: 'a-folder-that-is-not-here' }],
+  ['count', { to: 600, everyMs: 1_000 }],
+];
+
+/** They are nobody's but the demo's own: callers neither see nor wait for them. */
+const owner = 'demo';
+
+/** Begins it, if nothing was ever done here. */
+export async function beginFirstWork(tasks: Tasks): Promise<void> {
+  const { survey } = await tasks.opened();
+  const { count } = await survey.count({}, 1);
+  if (count > 0) return;
+  for (const [tool, input] of calls) await tasks.create(tool, input, { owner });
+}
+
+/** How many calls of clients are not done yet. What the demo began of itself nobody waits for. */
+export async function unfinished(tasks: Tasks): Promise<number> {
+  let count = 0;
+  let cursor: string | undefined;
+  do {
+    const page = await tasks.list({ owner: anonymous, limit: 500, ...(cursor !== undefined && { cursor }) });
+    count += page.tasks.filter(({ phase }) => phase !== 'done').length;
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return count;
+}
+
+const files: Readonly<Record<string, string>> = {
+  'package.json': `{ "name": "calendar", "private": true, "type": "module" }
+`,
+  'README.md': `# Calendar
+
+A sample project for the tools of the Holdfast demo. It has three files of tests, and one mistake.
+`,
+  'calendar.js': `export function isLeapYear(year) {
+  return year % 4 === 0;
+}
+
+export function daysIn(month, year) {
+  if (month === 2) return isLeapYear(year) ? 29 : 28;
+  return [4, 6, 9, 11].includes(month) ? 30 : 31;
+}
+
+export function dayOfYear(day, month, year) {
+  let days = day;
+  for (let before = 1; before < month; before++) days += daysIn(before, year);
+  return days;
+}
+`,
+  'leap-years.test.js': `import assert from 'node:assert';
+import { test } from 'node:test';
+import { dayOfYear, daysIn, isLeapYear } from './calendar.js';
+
+test('every fourth year is a leap year', () => assert(isLeapYear(2028)));
+test('other years are not', () => assert(!isLeapYear(2027)));
+test('1900 was no leap year', () => assert(!isLeapYear(1900)));
+`,
+  'months.test.js': `import assert from 'node:assert';
+
+test('April has 30 days', () => assert.equal(daysIn(4, 2026), 30));
+test('February has 29 days in a leap year', () => assert.equal(daysIn(2, 2028), 29));
+`,
+  'days.test.js': `import assert from 'node:assert';
+
+test('the first of March is day 60', () => assert.equal(dayOfYear(1, 3, 2026), 60));
+test('the last day of a year is day 365', () => assert.equal(dayOfYear(31, 12, 2026), 365));
+`,
+};
+
+/** What is there already is left as it is: somebody may have mended it. */
+export async function writeSample(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    for (const [name, text] of Object.entries(files))
+      await writeFile(join(folder, name), text, { flag: 'wx' }).catch(unlessThere);
+  } catch (error) {
+    throw new CommandFailed(
+      `The sample project cannot be written into ${folder} (${(error as Error).message}): choose another place with --data.`,
+    );
+  }
+}
+
+function unlessThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
 }

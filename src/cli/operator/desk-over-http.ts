@@ -16,7 +16,7 @@ import {
   type TaskSummary,
 } from '../../operator/api.ts';
 import { readEvents } from '../../protocol/event-stream.ts';
-import { oneLine } from '../live/width.ts';
+import { oneLine } from '../live/terminal-text.ts';
 import { CommandFailed, WrongUsage } from '../usage.ts';
 
 /** The server did not answer, or broke off: to try again may help. */

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { DeskOverHttp, ServerAway, serverAddress } from '../../../src/cli/operator/desk-over-http.ts';
-import { follow } from '../../../src/cli/operator/follow.ts';
+import { follow } from '../../../src/cli/operator/live.ts';
 import { CommandFailed, WrongUsage } from '../../../src/cli/usage.ts';
 import { DeskServer, token } from './desk-server.ts';
 import { killed, several, summary } from './stories.ts';

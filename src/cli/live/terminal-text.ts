@@ -1,4 +1,4 @@
-/** Text as a terminal shows it: how wide it is, where it is cut, and what of it must never get there. */
+/** Text for terminals: how wide it is, without anything that steers them, and in colours. */
 import { stripVTControlCharacters } from 'node:util';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
@@ -84,4 +84,27 @@ export function clean(text: string): string {
 /** … and where only a line has room it stays in it. */
 export function oneLine(text: string): string {
   return clean(text.replace(/\s+/g, ' ')).trim();
+}
+
+/** Colours, or none: `NO_COLOR`, `--no-color`, and whatever is no terminal have none. */
+export type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold';
+
+const codes: Readonly<Record<Colour, readonly [number, number]>> = {
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+  dim: [2, 22],
+  bold: [1, 22],
+};
+
+export type Paint = (colour: Colour, text: string) => string;
+
+export function paintWith(hasColours: boolean): Paint {
+  if (!hasColours) return (_, text) => text;
+  return (colour, text) => `\x1b[${codes[colour][0]}m${text}\x1b[${codes[colour][1]}m`;
+}
+
+export function wantsColours(isRefused: boolean): boolean {
+  return !isRefused && !process.env.NO_COLOR;
 }

@@ -1,15 +1,15 @@
-/** `holdfast tasks watch`: everything at once, live. */
-
+/** `holdfast tasks watch`: everything at once, or one task until it is over, live. */
 import type { Standing } from '../../model/standing.ts';
-import type { OverviewReport, TaskSummary } from '../../operator/api.ts';
-import { printJson } from '../json-line.ts';
-import { pad, width } from '../live/width.ts';
+import type { OverviewReport, TaskStory, TaskSummary } from '../../operator/api.ts';
+import { pad, width } from '../live/terminal-text.ts';
+import { printJson } from '../output.ts';
 import { age, timeOfDay } from '../time.ts';
-import type { At } from './at.ts';
-import { shortIds, taskLine } from './draw-list.ts';
+import { CommandFailed } from '../usage.ts';
+import type { At } from './desk.ts';
+import { drawLive, drawStory, eventLine, isNoise } from './draw-story.ts';
+import { shortIds, taskLine } from './list.ts';
 import { howToLeave, live } from './live.ts';
-import { type Look, line, type Piece, paragraph } from './look.ts';
-import { standingSigns } from './signs.ts';
+import { type Look, line, type Piece, paragraph, standingSigns } from './look.ts';
 
 const windowMs = 3_600_000;
 const mostKept = 200;
@@ -169,4 +169,48 @@ function partLines(parts: readonly Part[], rows: number, look: Look): string[] {
       }),
     ];
   });
+}
+
+const leftByKey = 130;
+
+export async function watchOne(at: At, first: TaskStory): Promise<number> {
+  const { desk, sight, values } = at;
+  let story = first;
+  let told = -1;
+  /** Lines for those who cannot see it being drawn. */
+  const tell = () => {
+    if (story.task.version === told) return;
+    if (values.json) printJson(story.task);
+    else if (!sight.terminal)
+      sight.print(story.events.filter((one) => one.version > told && !isNoise(one)).map(eventLine));
+    told = story.task.version;
+  };
+  const how = await live(desk, sight, {
+    heard: (message) =>
+      message.type === 'reset' ||
+      message.removed.includes(first.task.rootId) ||
+      message.tasks.some(({ id }) => id === first.task.rootId),
+    look: async () => {
+      const found = await desk.story(first.task.id);
+      if (!found) throw new CommandFailed(`Task ${first.task.id} was removed.`);
+      story = found;
+      tell();
+      return story.task.finishedAt === undefined ? 'goes on' : 'over';
+    },
+    away: () => sight.terminal || values.json || console.error('The server is away; trying again.'),
+    back: () => sight.terminal || values.json || console.error('The server is back.'),
+    ...(!values.json && {
+      draw: ({ columns, rows, isAway }) => {
+        const look = at.look(columns);
+        const last = isAway ? 'The server is away; trying again.' : howToLeave(sight);
+        return [...drawLive(story, look, rows - 2), '', line([[last, isAway ? 'yellow' : 'dim']], look)];
+      },
+    }),
+  });
+  if (how === 'left') return leftByKey;
+  if (sight.terminal && !values.json) {
+    sight.print(drawStory(story, at.look()));
+    at.sayWhatIsHidden();
+  }
+  return story.task.standing === 'completed' ? 0 : 1;
 }

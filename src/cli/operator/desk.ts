@@ -1,9 +1,12 @@
 /** The desk that a command line names: of a store that is opened here, or of a server elsewhere. */
+
 import type { OperatorDesk } from '../../operator/api.ts';
 import { storePlace } from '../store-url.ts';
-import { WrongUsage } from '../usage.ts';
-import type { OperatorValues } from './at.ts';
+import { type Arguments, WrongUsage } from '../usage.ts';
 import { DeskOverHttp, serverAddress } from './desk-over-http.ts';
+import type { Drawn } from './draw-story.ts';
+import type { Sight } from './look.ts';
+import type { operatorOptions } from './options.ts';
 
 export interface OpenDesk extends AsyncDisposable {
   readonly desk: OperatorDesk;
@@ -42,4 +45,25 @@ function elsewhere(url: string, token: string | undefined): OpenDesk {
     hides: false,
     [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
   };
+}
+
+// --- What a command works with -----------------------------------------------------------------------------
+
+export type OperatorValues = Arguments<typeof operatorOptions>['values'];
+
+/** At which desk a command of an operator works, with which options, and what its user sees. */
+export interface At {
+  readonly desk: OperatorDesk;
+  readonly sight: Sight;
+  readonly values: OperatorValues;
+  /** The name of the place, for people. */
+  readonly name: string;
+  /** The options that lead here again, without anything secret. */
+  readonly place: string;
+  /** By the desk's own clock. */
+  now(): number;
+  /** Of a drawing this wide; by default as wide as the terminal, or as a page in a pipe. */
+  look(columns?: number): Drawn;
+  /** On stderr, and once, where values would have been shown. */
+  sayWhatIsHidden(): void;
 }
