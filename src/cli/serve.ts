@@ -45,7 +45,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   if (words && values.config !== undefined)
     throw new WrongUsage('what is served stands in a config or after --, not both');
   const port = values.stdio ? 0 : portFrom(values.port ?? (process.env.PORT || String(defaultPort)));
-  const { inheritedEnvironment } = await import('../client/environment.ts');
+  const { inheritedEnvironment } = await import('../client/program.ts');
   const environment = inheritedEnvironment(storeSecrets(values.store));
   const { config, place } = words ? await started(words, environment) : await configured(values.config);
   const { store, lists } = await placesFor(values.store, place);

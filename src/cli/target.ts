@@ -2,8 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { inheritedEnvironment } from '../client/environment.ts';
-import type { Program } from '../client/program.ts';
+import { inheritedEnvironment, type Program } from '../client/program.ts';
 import type { TaskClient } from '../client/task-client.ts';
 import type { ConnectTasksOptions } from '../client.ts';
 import { serversIn, targetIn, type Target as Upstream } from '../gateway/config.ts';

@@ -30,7 +30,7 @@ export async function worker(args: readonly string[]): Promise<number> {
   const { config } = await configured(values.config);
   const store = await existingStore(place);
 
-  const { inheritedEnvironment } = await import('../client/environment.ts');
+  const { inheritedEnvironment } = await import('../client/program.ts');
   const { Gateway } = await import('../gateway/gateway.ts');
   await using gateway = new Gateway({
     config,

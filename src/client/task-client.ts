@@ -14,18 +14,21 @@ import { Gone, mostAtOnce, Pursuit } from '../requestor/pursuit.ts';
 import { type RemoteDialect, remoteDialect } from '../requestor/remote-dialect.ts';
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
 import { type AnswerQuestion, capabilitiesFor } from './asking.ts';
-import { Calls } from './calls.ts';
+import {
+  Calls,
+  type CallToolResult,
+  checkedResult,
+  type GetPromptResult,
+  type ReadResourceResult,
+} from './calls.ts';
 import { type Agreement, Connection, type Opens } from './connection.ts';
-import { Handle, type TaskHandle } from './handle.ts';
+import { Handle, LiveCalls, overWith, type TaskHandle } from './handle.ts';
 import type { HandleRecord } from './handles.ts';
 import { Ledger, toolOf } from './ledger.ts';
 import { Listening } from './listening.ts';
 import { listedTasks } from './listing.ts';
-import { LiveCalls, overWith } from './live-calls.ts';
 import type { CallOptions, ConnectTasksOptions, Hosting } from './options.ts';
 import { PushedQuestions } from './pushed-questions.ts';
-import type { CallToolResult, GetPromptResult, ReadResourceResult } from './reply.ts';
-import { checkedResult } from './reply.ts';
 
 export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } from './options.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Lines } from './lines.ts';
+import { Lines } from './program.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
