@@ -47,9 +47,9 @@ export {
   TaskOverdue,
   UnknownQuestion,
 } from './requestor/errors.ts';
-export type { PaceOptions } from './requestor/pace.ts';
 export type { Pursued, TaskUpdate } from './requestor/pursuit.ts';
 export type { RemoteStatus, RemoteTask } from './requestor/remote-task.ts';
+export type { PaceOptions } from './requestor/waiting.ts';
 export { sqliteHandles } from './stores/sqlite/handles.ts';
 export type { Encryption } from './stores/values/keys.ts';
 

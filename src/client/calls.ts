@@ -15,7 +15,6 @@ import {
   RequestTimedOut,
   ServerUnreachable,
 } from '../requestor/errors.ts';
-import type { Pace } from '../requestor/pace.ts';
 import type { Pursuit } from '../requestor/pursuit.ts';
 import {
   type RemoteProgress,
@@ -25,6 +24,7 @@ import {
   readQuestions,
   readTask,
 } from '../requestor/remote-task.ts';
+import type { Pace } from '../requestor/waiting.ts';
 import type { AnswerQuestion } from './asking.ts';
 import type { Connection, DispatchOptions } from './connection.ts';
 import type { HandleRecord } from './handles.ts';

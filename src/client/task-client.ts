@@ -9,10 +9,10 @@ import { Semaphore } from '../model/semaphore.ts';
 import { drafts as allDrafts } from '../protocol/dialects/drafts/flags.ts';
 import { checkedSize, type Ending, sizeOf } from '../requestor/ending.ts';
 import { Detached, MalformedAnswer, TaskLost } from '../requestor/errors.ts';
-import { Pace } from '../requestor/pace.ts';
 import { Gone, mostAtOnce, Pursuit } from '../requestor/pursuit.ts';
 import { type RemoteDialect, remoteDialect } from '../requestor/remote-dialect.ts';
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
+import { Pace } from '../requestor/waiting.ts';
 import { type AnswerQuestion, capabilitiesFor } from './asking.ts';
 import {
   Calls,
