@@ -1,7 +1,7 @@
 /** Asks until there is an answer, or for as long as a caller has patience. What the peer refuses is refused; what did not get through is sent again. */
 import type { JsonObject } from '../model/json.ts';
 import type { Semaphore } from '../model/semaphore.ts';
-import { isUnavailable } from '../protocol/faults.ts';
+import { isUnavailable } from '../protocol/errors.ts';
 import { internalError } from '../protocol/json-rpc.ts';
 import type { Ending } from './ending.ts';
 import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable, TaskOverdue } from './errors.ts';

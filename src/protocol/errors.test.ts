@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { CallFailed } from './errors.ts';
-import { commonFault } from './faults.ts';
+import { CallFailed, commonFault } from './errors.ts';
 
 const data = { reason: 'unavailable' };
 
