@@ -26,7 +26,7 @@ interface On {
 const patience = '5s';
 const never = new Promise<never>(() => {});
 
-export async function visiting<T>(
+async function visiting<T>(
   record: HandleRecord,
   { handles, target }: Omit<On, 'json'>,
   onQuestion: (question: Question) => Promise<never> | { readonly action: string },
@@ -43,7 +43,7 @@ export async function visiting<T>(
 }
 
 /** Knows when every task of a tree has been looked at once. */
-export class FirstLook {
+class FirstLook {
   readonly #seen = new Set<string>();
   readonly #unseen = new Set<string>();
   readonly #waiting = new Set<string>();

@@ -22,7 +22,7 @@ export async function openRegistry(file: string | undefined): Promise<Handles> {
 }
 
 /** As much of an id as tells it from all others. */
-export function shortId(id: string, handles: Handles): string {
+function shortId(id: string, handles: Handles): string {
   const others = handles.list().filter((record) => record.id !== id);
   for (let length = usual; length < id.length; length++)
     if (!others.some((other) => other.id.startsWith(id.slice(0, length)))) return id.slice(0, length);

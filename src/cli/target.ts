@@ -48,7 +48,7 @@ function agreed({ headers = {}, revision = 'auto', drafts = false }: TargetOptio
   };
 }
 
-export function isUrl(text: string): boolean {
+function isUrl(text: string): boolean {
   return /^https?:\/\//i.test(text) && URL.canParse(text);
 }
 

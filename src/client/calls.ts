@@ -294,7 +294,7 @@ export type Reply =
       readonly requestState?: string;
     };
 
-export function readReply(method: string, reply: JsonObject, isModern: boolean): Reply {
+function readReply(method: string, reply: JsonObject, isModern: boolean): Reply {
   const { resultType } = reply;
   if (resultType === 'task') {
     if (method !== 'tools/call') throw new MalformedAnswer(`it answered ${method} with a task`);

@@ -126,7 +126,7 @@ function inOrder({ ending, children }: Pursued): JsonObject[] {
 const mostHeld = 1_000;
 
 /** Updates on their way to one reader. */
-export class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
+class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
   readonly #held: TaskUpdate[] = [];
   readonly #onReturn: () => void;
   readonly #waiting: PromiseWithResolvers<IteratorResult<TaskUpdate>>[] = [];

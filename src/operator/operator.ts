@@ -42,7 +42,7 @@ import { isLargerThan, shortText } from './shorten.ts';
 import { StoryReader } from './story.ts';
 import { summaryOf } from './summary.ts';
 
-export class QuestionNotOpen extends Refusal {
+class QuestionNotOpen extends Refusal {
   constructor(taskId: TaskId, key: string) {
     super(
       `Task ${taskId} has no open question "${shortText(key, 100)}": it was answered or taken back, or never asked.`,

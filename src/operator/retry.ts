@@ -12,7 +12,7 @@ import { isJsonObject, type Json } from '../model/json.ts';
 import { type Standing, standingOf } from '../model/standing.ts';
 import type { DoneTask, Task, TaskId } from '../model/task.ts';
 
-export class NotRetryable extends Refusal {
+class NotRetryable extends Refusal {
   constructor(taskId: TaskId, standing: Standing) {
     super(
       standing === 'completed'

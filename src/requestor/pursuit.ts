@@ -303,7 +303,7 @@ export class Pursuit {
 export { Gone };
 
 /** The outcome of a task of 2025-11-25, asked for before it is there, because questions come on that stream. */
-export class Outcome {
+class Outcome {
   readonly #parts: PursuitParts;
   readonly #taskId: string;
   readonly #halt: Halt;

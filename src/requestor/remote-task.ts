@@ -139,7 +139,7 @@ export interface TreeLimits {
   readonly largest: number;
 }
 
-export const defaultTreeLimits: TreeLimits = { deepest: 16, largest: 10_000 };
+const defaultTreeLimits: TreeLimits = { deepest: 16, largest: 10_000 };
 
 export class TreeGuard {
   readonly #limits: TreeLimits;

@@ -104,7 +104,7 @@ const calls: readonly (readonly [tool: string, input: object])[] = [
 const owner = 'demo';
 
 /** Begins it, if nothing was ever done here. */
-export async function beginFirstWork(tasks: Tasks): Promise<void> {
+async function beginFirstWork(tasks: Tasks): Promise<void> {
   const { survey } = await tasks.opened();
   const { count } = await survey.count({}, 1);
   if (count > 0) return;
@@ -112,7 +112,7 @@ export async function beginFirstWork(tasks: Tasks): Promise<void> {
 }
 
 /** How many calls of clients are not done yet. What the demo began of itself nobody waits for. */
-export async function unfinished(tasks: Tasks): Promise<number> {
+async function unfinished(tasks: Tasks): Promise<number> {
   let count = 0;
   let cursor: string | undefined;
   do {

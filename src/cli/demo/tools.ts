@@ -221,7 +221,7 @@ function plural(n: number, what: string): string {
 const mostFiles = 500;
 
 /** The place that a name stands for, links followed. Whatever lies elsewhere is refused. */
-export async function placeOf(name: string, here: string, sample: string): Promise<string> {
+async function placeOf(name: string, here: string, sample: string): Promise<string> {
   const refused = new TerminalError(
     `"${name}" is outside ${here}: this demo looks only at what is in the folder that it was started in.`,
   );
@@ -242,7 +242,7 @@ function contains(folder: string, place: string): boolean {
 }
 
 /** Files below a folder in a lasting order, without links, hidden ones and installed packages. */
-export async function filesIn(folder: string): Promise<string[]> {
+async function filesIn(folder: string): Promise<string[]> {
   const found: string[] = [];
   const look = async (place: string): Promise<void> => {
     const entries = await readdir(place, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
@@ -275,7 +275,7 @@ export interface TestsOfFile {
 
 const patienceMs = 120_000;
 
-export function runTestFile(file: string, signal: AbortSignal): Promise<TestsOfFile> {
+function runTestFile(file: string, signal: AbortSignal): Promise<TestsOfFile> {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env; // Or the runner takes itself for a part of another one.
   const args = ['--test', '--test-reporter=tap', asGlob(file)];
   const options = { cwd: dirname(file), env, signal, timeout: patienceMs, maxBuffer: 64 * 2 ** 20 };

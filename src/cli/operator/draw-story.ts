@@ -165,7 +165,7 @@ function outcome({ outcome }: TaskStory, look: Drawn): string[] {
   return [look.paint('red', outcome.kind), ...paragraph(whyEnded(outcome), '  ', undefined, look)];
 }
 
-export function resultText(value: Json): string {
+function resultText(value: Json): string {
   if (typeof value === 'string') return value;
   const text = isJsonObject(value) ? textOf(value) : '';
   return text === '' ? JSON.stringify(value, undefined, 2) : text;

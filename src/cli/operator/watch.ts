@@ -45,7 +45,7 @@ export async function watchAll(at: At): Promise<number> {
   return 0;
 }
 
-export class Board {
+class Board {
   readonly #at: At;
   #seen: Seen | undefined;
   /** The newest first, each as it was then. */

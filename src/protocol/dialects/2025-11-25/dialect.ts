@@ -82,7 +82,7 @@ function toTask(tree: Tree, now: number): WireTask {
 }
 
 /** Every message about a task that does not name it otherwise names it here; what else is there stays. */
-export function relatedTo(tree: Tree, meta?: JsonObject): JsonObject {
+function relatedTo(tree: Tree, meta?: JsonObject): JsonObject {
   return { ...meta, [relatedTaskKey]: { taskId: tree.root.id, ...parentOf(tree) } };
 }
 

@@ -132,7 +132,7 @@ export function detailed(tree: Tree, now: number): WireDetailedTask {
 }
 
 /** A progress that no notification may carry here travels with the task. */
-export function meta({ progress }: Task): { readonly _meta?: JsonObject } {
+function meta({ progress }: Task): { readonly _meta?: JsonObject } {
   if (!progress) return {};
   const { done, total, message } = progress;
   return {
@@ -185,7 +185,7 @@ function messageOf(task: Task): string | undefined {
   }
 }
 
-export function errorOf({ code, message, data, unaskable }: Extract<Outcome, { kind: 'failure' }>) {
+function errorOf({ code, message, data, unaskable }: Extract<Outcome, { kind: 'failure' }>) {
   if (unaskable !== undefined)
     return {
       code: missingCapability,

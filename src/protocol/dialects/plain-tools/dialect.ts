@@ -88,7 +88,7 @@ export type ShownQuestion = {
 };
 
 /** `answers` are the kinds of questions that the client can be asked. */
-export function standingOf(
+function standingOf(
   tree: Tree,
   names: PlainToolNames,
   now: number,
@@ -173,7 +173,7 @@ function shownQuestion({ key, request }: CollapsedQuestion): ShownQuestion {
 }
 
 /** A tool result with the status of a task. */
-export function standingResult(standing: Standing, names: PlainToolNames, isFirst = false): JsonObject {
+function standingResult(standing: Standing, names: PlainToolNames, isFirst = false): JsonObject {
   const lines = [
     ...(isFirst ? [openings[standing.status] ?? ''] : []).filter((line) => line !== ''),
     ...statusLines(standing),

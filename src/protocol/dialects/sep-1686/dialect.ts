@@ -112,7 +112,7 @@ export interface WireTask {
   readonly error?: string;
 }
 
-export function toTask(tree: Tree, now: number): WireTask {
+function toTask(tree: Tree, now: number): WireTask {
   const { root } = tree;
   const error = errorOf(root);
   return {
@@ -125,11 +125,11 @@ export function toTask(tree: Tree, now: number): WireTask {
 }
 
 /** Tasks that came another way have no other name than their id. */
-export function nameOf({ id, origin }: Task): string {
+function nameOf({ id, origin }: Task): string {
   return origin.named?.taskId ?? id;
 }
 
-export function relatedTo({ root }: Tree, meta?: JsonObject): JsonObject {
+function relatedTo({ root }: Tree, meta?: JsonObject): JsonObject {
   return { ...meta, ...relatedToName(nameOf(root)) };
 }
 
@@ -137,7 +137,7 @@ export function relatedToName(taskId: string): JsonObject {
   return { [relatedTaskKey]: { taskId } };
 }
 
-export function statusOf(tree: Tree): Status {
+function statusOf(tree: Tree): Status {
   const { root } = tree;
   if (root.phase === 'done') return endStatus[root.outcome.kind];
   if (questionsOf(tree).length > 0) return 'input_required';
