@@ -1,8 +1,7 @@
 /** Calls whose handles survive their host: made, pursued, remembered, and taken up again. */
 import type { Client, Transport } from '@modelcontextprotocol/client';
-import { digestOf } from '../model/digest.ts';
 import { toMs } from '../model/duration.ts';
-import { newId } from '../model/id.ts';
+import { digestOf, newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
 import { Semaphore } from '../model/semaphore.ts';

@@ -3,8 +3,8 @@
  * hold, explains what nobody takes, leaves out of histories what nobody needs; a few at a time, so that traffic never waits for long behind it.
  */
 import type { Clock } from '../model/clock.ts';
+import { type Size, toBytes } from '../model/duration.ts';
 import { HoldfastError, Refusal } from '../model/errors.ts';
-import { type Size, toBytes } from '../model/size.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Audit } from './audit.ts';
 import type { Verdict } from './change.ts';

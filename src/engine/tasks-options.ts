@@ -1,7 +1,6 @@
 /** What can be said to `createTasks`, and the numbers that come of it. */
 import type { Clock } from '../model/clock.ts';
-import { type Duration, toMs } from '../model/duration.ts';
-import type { Size } from '../model/size.ts';
+import { type Duration, type Size, toMs } from '../model/duration.ts';
 import type { Origin, Owner, TaskId, Unpublished } from '../model/task.ts';
 import type { WatchdogMode } from '../watchdog/watchdog.ts';
 import type { Actor } from './audit.ts';

@@ -8,8 +8,7 @@ import type {
 import type { z } from 'zod';
 import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
 import type { Outcome } from '../../../model/outcome.ts';
-import { pollHintMs } from '../../../model/poll-hint.ts';
-import type { Task } from '../../../model/task.ts';
+import { pollHintMs, type Task } from '../../../model/task.ts';
 import { linksOf, questionsOf, subtasksExtension, type Tree, ttlOf } from '../../collapse.ts';
 import type { Dialect, Sender, WireFault } from '../../dialect.ts';
 import {

@@ -4,9 +4,8 @@
  */
 import { isJsonObject, type JsonObject } from '../../../model/json.ts';
 import type { Outcome } from '../../../model/outcome.ts';
-import { pollHintMs } from '../../../model/poll-hint.ts';
 import { keepUntil } from '../../../model/retention.ts';
-import type { Task } from '../../../model/task.ts';
+import { pollHintMs, type Task } from '../../../model/task.ts';
 import { questionsOf, type Tree } from '../../collapse.ts';
 import type { Dialect } from '../../dialect.ts';
 import { commonFault, InvalidParams, NotOffered } from '../../errors.ts';
