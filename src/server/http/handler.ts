@@ -12,7 +12,7 @@ import {
   type ServerEventBus,
   type ServerNotifier,
 } from '@modelcontextprotocol/server';
-import { Calm } from '../../engine/calm.ts';
+import { Calm } from '../../engine/log.ts';
 import { StoreError } from '../../engine/store-errors.ts';
 import { noteTurnedAway } from '../../hosting/recording.ts';
 import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Reporter } from './reporter.ts';
+import { Reporter } from './advance.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
