@@ -63,9 +63,9 @@ export function payloadOf(tree: Tree, related: Dialect['related']): JsonObject |
 
 // --- Task → wire: the flat task that every answer of this revision shows ------------------------------------
 
-type WireTask = TaskV1 & WireLinks;
+export type WireTask = TaskV1 & WireLinks;
 
-function toTask(tree: Tree, now: number): WireTask {
+export function toTask(tree: Tree, now: number): WireTask {
   const { root } = tree;
   const statusMessage = messageOf(root);
   return {
