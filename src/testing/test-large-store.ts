@@ -17,9 +17,7 @@ const hour = 3_600_000;
 export function testHistories(options: SuiteOptions): void {
   const { check } = checks(options);
 
-  check('the commits of a task after a version come in order, so many at most', async (bench) => {
-    const { database, clock } = bench;
-    const { store } = database;
+  check('the commits of a task after a version come in order, so many at most', async ({ store, clock }) => {
     const { task, claim } = await claimed(store, clock);
     const child = await startChild(store, clock, claim);
     await end(store, clock, child);
@@ -31,70 +29,72 @@ export function testHistories(options: SuiteOptions): void {
     assert.deepEqual(await store.commitsOf('nobody', 0, 10), []);
   });
 
-  check('below a root those that ask are found, with the way to them, and no others', async (bench) => {
-    const { database, clock } = bench;
-    const { store } = database;
-    const { task: root, claim } = await claimed(store, clock);
-    const [quiet, middle, asking] = [
-      await startChild(store, clock, claim),
-      await startChild(store, clock, claim),
-      await startChild(store, clock, claim),
-    ];
-    const deep = await startChild(store, clock, await claimOne(store, clock, middle.id));
-    assert.deepEqual(await store.asking(root.id), []);
-    await ask(store, clock, root.id);
-    assert.deepEqual(await store.asking(root.id), []);
-    await ask(store, clock, asking.id);
-    await ask(store, clock, deep.id);
-    const other = await claimed(store, clock);
-    await ask(store, clock, (await startChild(store, clock, other.claim)).id);
-    const found = await store.asking(root.id);
-    assert.deepEqual(ids(found), [middle.id, asking.id, deep.id]);
-    assert.deepEqual(found[1], await store.get(asking.id));
-    await end(store, clock, middle);
-    await end(store, clock, quiet);
-    assert.deepEqual(ids(await store.asking(root.id)), [asking.id]);
-  });
+  check(
+    'below a root those that ask are found, with the way to them, and no others',
+    async ({ store, clock }) => {
+      const { task: root, claim } = await claimed(store, clock);
+      const [quiet, middle, asking] = [
+        await startChild(store, clock, claim),
+        await startChild(store, clock, claim),
+        await startChild(store, clock, claim),
+      ];
+      const deep = await startChild(store, clock, await claimOne(store, clock, middle.id));
+      assert.deepEqual(await store.asking(root.id), []);
+      await ask(store, clock, root.id);
+      assert.deepEqual(await store.asking(root.id), []);
+      await ask(store, clock, asking.id);
+      await ask(store, clock, deep.id);
+      const other = await claimed(store, clock);
+      await ask(store, clock, (await startChild(store, clock, other.claim)).id);
+      const found = await store.asking(root.id);
+      assert.deepEqual(ids(found), [middle.id, asking.id, deep.id]);
+      assert.deepEqual(found[1], await store.get(asking.id));
+      await end(store, clock, middle);
+      await end(store, clock, quiet);
+      assert.deepEqual(ids(await store.asking(root.id)), [asking.id]);
+    },
+  );
 
-  check('passes that did nothing are left out of a history, the oldest first', async (bench) => {
-    const { database, clock } = bench;
-    const { store, survey } = database;
-    const { task, claim } = await claimed(store, clock);
-    const record = [{ n: 1 }];
-    await store.update('task', task.id, (now) => rules.record(now, claim, record, clock.now()));
-    await park(store, clock, task.id, claim.epoch, undefined);
-    for (let pass = 0; pass < 10; pass++) await idlePass(store, clock, task.id);
-    const journal = await store.journal(task.id);
-    assert.equal(journal.length, 2);
-    clock.advance(hour - 3_500);
-    assert.equal(await store.leaveOut(clock.now() - hour, 2), 2);
-    assert.equal(await store.leaveOut(clock.now() - hour, 100), 4);
-    assert.equal(await store.leaveOut(clock.now() - hour, 100), 0);
-    const left = (await survey.history(task.id, { afterVersion: 0, limit: 100 }))!;
-    const versions = [1, 2, 3, 4, 17, 18, 19, 20, 21, 22, 23, 24];
-    assert.deepEqual(
-      left.commits.map(({ version }) => version),
-      versions,
-    );
-    const rest = (await survey.history(task.id, { afterVersion: 4, limit: 3 }))!;
-    assert.deepEqual(rest, { commits: left.commits.slice(4, 7), nextVersion: 19 });
-    assert.deepEqual(await store.journal(task.id), journal);
-    clock.advance(hour);
-    // The last commit of a task stays, and nothing is left out twice.
-    assert.equal(await store.leaveOut(clock.now() - hour, 100), 4);
-    assert.equal(await store.leaveOut(clock.now() - hour, 100), 0);
-    await idlePass(store, clock, task.id);
-    const later = (await survey.history(task.id, { afterVersion: 0, limit: 100 }))!;
-    assert.deepEqual(
-      later.commits.map(({ version }) => version),
-      [1, 2, 3, 4, 23, 24, 25, 26],
-    );
-    // A reader whose last page ended at a version that was left out since reads on.
-    const next = (await survey.history(task.id, { afterVersion: 10, limit: 100 }))!;
-    assert.deepEqual(next.commits, later.commits.slice(4));
-    assert.deepEqual(await store.journal(task.id), journal);
-    assert.equal((await store.get(task.id))!.version, 26);
-  });
+  check(
+    'passes that did nothing are left out of a history, the oldest first',
+    async ({ store, survey, clock }) => {
+      const { task, claim } = await claimed(store, clock);
+      const record = [{ n: 1 }];
+      await store.update('task', task.id, (now) => rules.record(now, claim, record, clock.now()));
+      await park(store, clock, task.id, claim.epoch, undefined);
+      for (let pass = 0; pass < 10; pass++) await idlePass(store, clock, task.id);
+      const journal = await store.journal(task.id);
+      assert.equal(journal.length, 2);
+      clock.advance(hour - 3_500);
+      assert.equal(await store.leaveOut(clock.now() - hour, 2), 2);
+      assert.equal(await store.leaveOut(clock.now() - hour, 100), 4);
+      assert.equal(await store.leaveOut(clock.now() - hour, 100), 0);
+      const left = (await survey.history(task.id, { afterVersion: 0, limit: 100 }))!;
+      const versions = [1, 2, 3, 4, 17, 18, 19, 20, 21, 22, 23, 24];
+      assert.deepEqual(
+        left.commits.map(({ version }) => version),
+        versions,
+      );
+      const rest = (await survey.history(task.id, { afterVersion: 4, limit: 3 }))!;
+      assert.deepEqual(rest, { commits: left.commits.slice(4, 7), nextVersion: 19 });
+      assert.deepEqual(await store.journal(task.id), journal);
+      clock.advance(hour);
+      // The last commit of a task stays, and nothing is left out twice.
+      assert.equal(await store.leaveOut(clock.now() - hour, 100), 4);
+      assert.equal(await store.leaveOut(clock.now() - hour, 100), 0);
+      await idlePass(store, clock, task.id);
+      const later = (await survey.history(task.id, { afterVersion: 0, limit: 100 }))!;
+      assert.deepEqual(
+        later.commits.map(({ version }) => version),
+        [1, 2, 3, 4, 23, 24, 25, 26],
+      );
+      // A reader whose last page ended at a version that was left out since reads on.
+      const next = (await survey.history(task.id, { afterVersion: 10, limit: 100 }))!;
+      assert.deepEqual(next.commits, later.commits.slice(4));
+      assert.deepEqual(await store.journal(task.id), journal);
+      assert.equal((await store.get(task.id))!.version, 26);
+    },
+  );
 }
 
 async function ask(store: Store, clock: ManualClock, id: string): Promise<void> {
@@ -129,8 +129,7 @@ async function park(
 export function testRoom(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check('of the roots that have ended, those that ended first come first', async ({ database, clock }) => {
-    const { store } = database;
+  check('of the roots that have ended, those that ended first come first', async ({ store, clock }) => {
     const made: Task[] = [];
     for (let n = 0; n < 5; n++) made.push((await create(store, clock, aTask())).task);
     const { task: parent, claim } = await claimed(store, clock);
@@ -153,7 +152,7 @@ export function testRoom(options: SuiteOptions): void {
 
   check(
     'tasks that are kept without limit and plain calls are among the oldest',
-    async ({ database: { store }, clock }) => {
+    async ({ store, clock }) => {
       const unpublished = { servedBy: 'a', until: clock.now() + 1_000 };
       const call = (await create(store, clock, aTask({ unpublished }))).task;
       const kept = (await create(store, clock, aTask({ retention: { from: 'finish', ms: null } }))).task;
@@ -165,7 +164,7 @@ export function testRoom(options: SuiteOptions): void {
 
   check(
     'a store grows by what is put into it, and shrinks again when that is removed',
-    async ({ database: { store }, clock }) => {
+    async ({ store, clock }) => {
       const text = 'tides '.repeat(20_000);
       const made: Task[] = [];
       const empty = await store.size();
@@ -183,15 +182,12 @@ export function testRoom(options: SuiteOptions): void {
     },
   );
 
-  checkShared(
-    'what one process put into it, every other measures',
-    async ({ database: { store }, clock, again }) => {
-      const other = (await again()).store;
-      const before = await store.size();
-      await create(other, clock, aTask({ arguments: { text: 'x'.repeat(500_000) } }));
-      assert.ok((await store.size()) - before > 250_000);
-    },
-  );
+  checkShared('what one process put into it, every other measures', async ({ store, clock, again }) => {
+    const other = (await again()).store;
+    const before = await store.size();
+    await create(other, clock, aTask({ arguments: { text: 'x'.repeat(500_000) } }));
+    assert.ok((await store.size()) - before > 250_000);
+  });
 }
 
 async function removed(store: Store, clock: ManualClock, { id }: Task): Promise<void> {

@@ -16,14 +16,14 @@ import { checks, type SuiteOptions } from './suite.ts';
 export function testSecrets(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check('a secret is made when it is first asked for, and stays', async ({ database: { secrets } }) => {
+  check('a secret is made when it is first asked for, and stays', async ({ secrets }) => {
     const key = await secrets.get('states');
     assert.equal(key.byteLength, 32);
     assert.deepEqual(await secrets.get('states'), key);
     assert.notDeepEqual(key, new Uint8Array(32));
   });
 
-  check('secrets with different names have nothing in common', async ({ database: { secrets } }) => {
+  check('secrets with different names have nothing in common', async ({ secrets }) => {
     assert.notDeepEqual(await secrets.get('states'), await secrets.get('cursors'));
   });
 
@@ -53,30 +53,27 @@ const session: SessionRecord = {
 export function testSessions(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check('a session that was saved can be read back as it was', async ({ database: { sessions } }) => {
+  check('a session that was saved can be read back as it was', async ({ sessions }) => {
     await sessions.save(session);
     assert.deepEqual(await sessions.get('a'), session);
     assert.equal(await sessions.get('b'), undefined);
   });
 
-  check(
-    'saved again it is as it was saved last, and belongs to whom it belonged',
-    async ({ database: { sessions } }) => {
-      await sessions.save(session);
-      const later = { ...session, opening: { ...session.opening, level: 'error' }, seenAt: 2_000 };
-      await sessions.save({ ...later, owner: 'mallory' });
-      assert.deepEqual(await sessions.get('a'), later);
-    },
-  );
+  check('saved again it is as it was saved last, and belongs to whom it belonged', async ({ sessions }) => {
+    await sessions.save(session);
+    const later = { ...session, opening: { ...session.opening, level: 'error' }, seenAt: 2_000 };
+    await sessions.save({ ...later, owner: 'mallory' });
+    assert.deepEqual(await sessions.get('a'), later);
+  });
 
-  check('a session that was deleted is gone', async ({ database: { sessions } }) => {
+  check('a session that was deleted is gone', async ({ sessions }) => {
     await sessions.save(session);
     await sessions.delete('a');
     await sessions.delete('never was');
     assert.equal(await sessions.get('a'), undefined);
   });
 
-  check('sessions that were not seen for long are forgotten', async ({ database: { sessions } }) => {
+  check('sessions that were not seen for long are forgotten', async ({ sessions }) => {
     await sessions.save(session);
     await sessions.save({ ...session, id: 'b', seenAt: 2_000 });
     await sessions.forget(2_000);
@@ -124,39 +121,45 @@ export function testCalls(options: SuiteOptions): void {
     },
   );
 
-  check('a task that was handed over, delivered or cancelled is not found', async ({ database, clock }) => {
-    const { store, calls } = database;
-    const published = await called(database, clock);
-    await store.update('task', published, (task) => rules.publish(task, clock.now()));
-    await store.update('task', published, (task) => rules.confirmHandOver(task, clock.now()));
-    const delivered = await called(database, clock);
-    await finish(database, clock, delivered);
-    await store.update('family', delivered, (family) => rules.discard(family, clock.now()));
-    const cancelled = await called(database, clock);
-    await store.update('family', cancelled, (family) => rules.cancel(family, clock.now()));
-    assert.deepEqual(await calls.undelivered('a call'), []);
-    assert.equal(await calls.take(published, 'a/1', 'b/1'), false);
-    assert.equal(await calls.leave(published, 'a/1'), false);
-  });
+  check(
+    'a task that was handed over, delivered or cancelled is not found',
+    async ({ store, calls, database, clock }) => {
+      const published = await called(database, clock);
+      await store.update('task', published, (task) => rules.publish(task, clock.now()));
+      await store.update('task', published, (task) => rules.confirmHandOver(task, clock.now()));
+      const delivered = await called(database, clock);
+      await finish(database, clock, delivered);
+      await store.update('family', delivered, (family) => rules.discard(family, clock.now()));
+      const cancelled = await called(database, clock);
+      await store.update('family', cancelled, (family) => rules.cancel(family, clock.now()));
+      assert.deepEqual(await calls.undelivered('a call'), []);
+      assert.equal(await calls.take(published, 'a/1', 'b/1'), false);
+      assert.equal(await calls.leave(published, 'a/1'), false);
+    },
+  );
 
-  check('a task goes to another call only from the one that it answers', async ({ database, clock }) => {
-    const { calls } = database;
-    const id = await called(database, clock);
-    assert.equal(await calls.take(id, 'b/1', 'c/1'), false);
-    assert.equal(await calls.take(id, 'a/1', 'b/1'), true);
-    assert.equal(await calls.take(id, 'a/1', 'c/1'), false);
-    assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
-  });
+  check(
+    'a task goes to another call only from the one that it answers',
+    async ({ calls, database, clock }) => {
+      const id = await called(database, clock);
+      assert.equal(await calls.take(id, 'b/1', 'c/1'), false);
+      assert.equal(await calls.take(id, 'a/1', 'b/1'), true);
+      assert.equal(await calls.take(id, 'a/1', 'c/1'), false);
+      assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
+    },
+  );
 
-  check('what is done twice, because its answer was lost, is done once', async ({ database, clock }) => {
-    const { calls } = database;
-    const id = await called(database, clock);
-    for (let times = 0; times < 2; times++) assert.equal(await calls.leave(id, 'a/1'), true);
-    for (let times = 0; times < 2; times++) assert.equal(await calls.take(id, null, 'b/1'), true);
-    // Too late: it answers another call.
-    assert.equal(await calls.leave(id, 'a/1'), false);
-    assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
-  });
+  check(
+    'what is done twice, because its answer was lost, is done once',
+    async ({ calls, database, clock }) => {
+      const id = await called(database, clock);
+      for (let times = 0; times < 2; times++) assert.equal(await calls.leave(id, 'a/1'), true);
+      for (let times = 0; times < 2; times++) assert.equal(await calls.take(id, null, 'b/1'), true);
+      // Too late: it answers another call.
+      assert.equal(await calls.leave(id, 'a/1'), false);
+      assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
+    },
+  );
 
   check('a task that is done is taken without being changed', async ({ database, clock }) => {
     const id = await called(database, clock);
@@ -166,8 +169,7 @@ export function testCalls(options: SuiteOptions): void {
     assert.deepEqual(await database.store.get(id), before);
   });
 
-  check('a task is advanced and taken in any order', async ({ database, clock }) => {
-    const { store, calls } = database;
+  check('a task is advanced and taken in any order', async ({ store, calls, database, clock }) => {
     const id = await called(database, clock);
     await calls.take(id, 'a/1', 'b/1');
     await finish(database, clock, id);
@@ -175,15 +177,17 @@ export function testCalls(options: SuiteOptions): void {
     assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
   });
 
-  check('a task whose answer was delivered is kept, and not found', async ({ database, clock }) => {
-    const { store, calls } = database;
-    const id = await called(database, clock);
-    await finish(database, clock, id);
-    await calls.delivered(id);
-    assert.deepEqual(await calls.undelivered('a call'), []);
-    assert.equal(await calls.take(id, 'a/1', 'b/1'), false);
-    assert.equal((await store.get(id))?.phase, 'done');
-  });
+  check(
+    'a task whose answer was delivered is kept, and not found',
+    async ({ store, calls, database, clock }) => {
+      const id = await called(database, clock);
+      await finish(database, clock, id);
+      await calls.delivered(id);
+      assert.deepEqual(await calls.undelivered('a call'), []);
+      assert.equal(await calls.take(id, 'a/1', 'b/1'), false);
+      assert.equal((await store.get(id))?.phase, 'done');
+    },
+  );
 
   checkShared('of several calls one gets a task', async ({ database, clock, again }) => {
     const other = await again();
@@ -226,7 +230,7 @@ async function all(audit: Audit, query: AuditQuery = {}): Promise<AuditEntry[]> 
 export function testAudit(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check('entries are read back as they were written, in their order', async ({ database: { audit } }) => {
+  check('entries are read back as they were written, in their order', async ({ audit }) => {
     const whole = entry({
       tool: 'print',
       dialect: '2025-11-25',
@@ -242,7 +246,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(await all(audit), [whole, bare]);
   });
 
-  check('they are found by task, owner, action and time', async ({ database: { audit } }) => {
+  check('they are found by task, owner, action and time', async ({ audit }) => {
     const created = entry({ at: 1_000 });
     const ended = entry({ at: 2_000, action: 'ended', by: 'engine' });
     const others = entry({ at: 2_000, owner: 'bob', taskId: 'b' });
@@ -256,7 +260,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(await all(audit, { taskId: 'nobody asked' }), []);
   });
 
-  check('a page ends where its cursor goes on', async ({ database: { audit } }) => {
+  check('a page ends where its cursor goes on', async ({ audit }) => {
     const written = Array.from({ length: 7 }, (_, n) => entry({ at: n, taskId: `task ${n}` }));
     await audit.append(written);
     const read: AuditEntry[] = [];
@@ -273,7 +277,7 @@ export function testAudit(options: SuiteOptions): void {
     await assert.rejects(audit.read({ limit: 3, cursor: 'made up' }));
   });
 
-  check('however far apart, what a query looks for is found in the end', async ({ database: { audit } }) => {
+  check('however far apart, what a query looks for is found in the end', async ({ audit }) => {
     const noise = Array.from({ length: 12_000 }, (_, n) => entry({ at: n }));
     const needle = entry({ at: 20_000, action: 'denied' });
     await audit.append([...noise, needle]);
@@ -287,7 +291,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(read, [needle]);
   });
 
-  check('what is pruned is what is older, a few at a time', async ({ database: { audit } }) => {
+  check('what is pruned is what is older, a few at a time', async ({ audit }) => {
     await audit.append([3_000, 1_000, 2_000, 4_000].map((at) => entry({ at })));
     const left = async () => (await all(audit)).map(({ at }) => at);
     assert.equal(await audit.prune(3_500, 2), 2);
@@ -297,7 +301,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(await left(), [4_000]);
   });
 
-  check('what a change says of itself is written with it', async ({ database: { store, audit } }) => {
+  check('what a change says of itself is written with it', async ({ store, audit }) => {
     const request = aTask();
     const created = entry({ taskId: request.id, owner: request.owner });
     const change = await store.create(undefined, (existing) => ({
@@ -308,8 +312,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(await all(audit, { taskId: request.id }), [created]);
   });
 
-  check('of a change that did not come about nothing is written', async ({ database }) => {
-    const { store, audit } = database;
+  check('of a change that did not come about nothing is written', async ({ store, audit }) => {
     const request = aTask();
     const created = () => ({
       ...(rules.create(undefined, request, 1_000) as Change),
@@ -325,7 +328,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.equal((await all(audit)).length, 1);
   });
 
-  check('entries outlive their task', async ({ database: { store, audit } }) => {
+  check('entries outlive their task', async ({ store, audit }) => {
     const request = aTask();
     await store.create(undefined, () => rules.create(undefined, request, 1_000));
     await store.update('family', request.id, (family) => rules.cancel(family, 2_000));
