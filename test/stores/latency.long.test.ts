@@ -44,7 +44,7 @@ test('on SQLite a worker in another process begins within 6 ms and is seen to be
 
 function beginOf(outcome: Awaited<ReturnType<ReturnType<typeof createTasks>['outcome']>>): number {
   expect(outcome.kind).toBe('result');
-  const { value } = outcome as { value: { content: { text: string }[] } };
+  const { value } = outcome as unknown as { value: { content: { text: string }[] } };
   return Number(value.content[0]!.text);
 }
 

@@ -28,10 +28,10 @@ async function listenerAndWriter() {
     },
   });
   onTestFinished(() => reader.close());
-  const received: string[] = [];
-  reader.store.subscribe(({ taskId }) => received.push(taskId));
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
+  const received: string[] = [];
+  reader.store.subscribe(({ taskId }) => received.push(taskId));
   const commit = async () => {
     const request = aTask();
     await writer.store.create(undefined, () => rules.create(undefined, request, 0));
