@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createTasks, type InputResponse } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
-import { writeSample } from '../../src/cli/demo/serve.ts';
+import { writeSample } from '../../src/cli/demo/sample.ts';
 import { demoTools } from '../../src/cli/demo/tools.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 
