@@ -52,7 +52,7 @@ import type { Claim, FreedHolder } from './queue.ts';
 
 export { deliver, entrust, undeliver } from './deliveries.ts';
 export { cancel, complete, crowdOut, fail, passDeadline, purge, remove } from './endings.ts';
-export { confirmHandOver, discard, keepForRequest, publish } from './publication.ts';
+export { confirmHandOver, discard, isJoinable, keepForRequest, publish } from './publication.ts';
 
 // --- Creation ---------------------------------------------------------------------------------------------
 
