@@ -4,7 +4,7 @@ import { type AuditEntry, createTasks, durableTool } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { expect, test } from 'vitest';
 import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
-import { HttpWire, newest, Requestor } from '../dialects/sep-1686/requestor.ts';
+import { newest, Requestor } from '../dialects/sep-1686/requestor.ts';
 import { storeFrom } from '../fixture/server.ts';
 import { accept, RawClient } from '../serving/raw-client.ts';
 import { logOf, story } from './log.ts';
@@ -78,7 +78,7 @@ test('2025-11-25: a tasks/result that waited is one reading, and an answer to wh
 
 test('S1686-84 S1686-85: in SEP-1686 creation, completion, retrieval and deletion are logged with owner and session', async () => {
   const { tasks, peer } = await serving();
-  const requestor = new Requestor(new HttpWire(peer));
+  const requestor = new Requestor(peer);
   const exchange = await requestor.start('mine', 'slow_compute', { seconds: 0 });
   const taskId = await newest(tasks, 'owner:ada');
   // The ordinary answer is one reading, tasks/result another; within a minute they are one entry and a count.
@@ -102,7 +102,7 @@ test('S1686-84 S1686-85: in SEP-1686 creation, completion, retrieval and deletio
 
 test('a task that is deleted while it runs is cancelled and deleted, by whom the log says', async () => {
   const { tasks, peer } = await serving();
-  const requestor = new Requestor(new HttpWire(peer));
+  const requestor = new Requestor(peer);
   await requestor.start('mine', 'nap', { ms: 60_000 });
   const taskId = await newest(tasks, 'owner:ada');
   await requestor.delete('mine');
@@ -141,7 +141,7 @@ test('news that has the outcome in it is a reading', async () => {
   const { tasks, ada } = await serving();
   const { taskId } = (await ada.call('nap', { ms: 300 })).result;
   const subscription = await ada.listen([taskId]);
-  await subscription.until(({ params }) => params?.status === 'completed');
+  await subscription.find(({ params }) => params?.status === 'completed');
   subscription.close();
   await expect
     .poll(async () => story(await logOf(tasks, { taskId, action: 'result-read' })))

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askedBelow } from '../operator/stage.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { DashboardServer, rowOf } from './server.ts';
+import { rowOf, startDesk } from './desk.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => chromium?.close());
 
 test('while one looks, a subtask asks; the overview shows it, and a click leads to its form', async () => {
-  await using server = await DashboardServer.start();
+  const server = await startDesk({ works: false });
   const { tasks } = server;
   await tasks.work();
   const context = await chromium.context();

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { urlOf } from '../kit/ask.ts';
 import { type Chromium, chromiumAt } from './chromium.ts';
 
-/** The browser of this run. */
 export async function sharedChromium(): Promise<Chromium> {
   return chromiumAt(await urlOf('browser'));
 }

@@ -8,15 +8,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../kit/until.ts';
 import { type Chromium, looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { operatorToken, startDesk } from './desk.ts';
-import { DashboardServer } from './server.ts';
+import { type Desk, operatorToken, startDesk } from './desk.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let chromium: Chromium;
-let server: DashboardServer;
+let server: Desk;
 beforeAll(async () => {
-  [chromium, server] = await Promise.all([sharedChromium(), DashboardServer.start()]);
+  [chromium, server] = await Promise.all([sharedChromium(), startDesk({ works: false })]);
   const { tasks } = server;
   await tasks.work();
   const made = await Promise.all([
@@ -34,7 +33,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await chromium?.close();
-  await server?.[Symbol.asyncDispose]();
 });
 
 const pages = {

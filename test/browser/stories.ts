@@ -4,7 +4,6 @@ import type { PassSpan, Question, TaskStory, TaskSummary } from '../../src/opera
 import * as example from '../kit/stories.ts';
 import { call } from '../kit/stories.ts';
 
-/** The present, in all of them. */
 export const present = Date.UTC(2026, 7, 12, 14, 30, 0);
 
 const second = 1_000;

@@ -40,7 +40,6 @@ export async function tell(stories: readonly TaskStory[]) {
       server.closeAllConnections();
       server.close();
     },
-    /** The address of a task's page, with the time at which its story is told. */
     pageOf: (id: string) => `${origin}/operator/?task=${encodeURIComponent(id)}#token=anybody&now=${present}`,
   };
 }

@@ -28,7 +28,6 @@ const environment: NodeJS.ProcessEnv = Object.fromEntries(
   ),
 );
 
-/** Somebody with data of their own. */
 export class Home {
   readonly folder = temporaryFolder();
   readonly #environment: NodeJS.ProcessEnv;
@@ -139,7 +138,6 @@ export class Terminal extends InOwnGroup {
     if (text.includes(mark)) this.#onMark?.();
   }
 
-  /** Waits until it can be seen. */
   shows(pattern: RegExp): Promise<RegExpExecArray> {
     return this.find(pattern, () => this.screen.text);
   }

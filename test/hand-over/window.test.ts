@@ -2,7 +2,6 @@
 import { ResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { expect, test } from 'vitest';
 import { textOf } from '../kit/text.ts';
-import { eventually } from '../serving/eventually.ts';
 import { idIn, isHandedOver, Stage } from './stage.ts';
 
 const made = async (stage: Stage) => {
@@ -221,9 +220,9 @@ test('a task_wait that goes away ends nothing', async () => {
   const taskId = await stage.handedOver(client, 'held_auto', { word: 'tide' });
   const { watchers } = await stage.tasks.requests();
   const wait = client.openCall('task_wait', { taskId });
-  await eventually(async () => (await stage.tasks.requests()).watchers).toBe(watchers + 1);
+  await expect.poll(async () => (await stage.tasks.requests()).watchers).toBe(watchers + 1);
   wait.cut();
-  await eventually(async () => (await stage.tasks.requests()).watchers).toBe(watchers);
+  await expect.poll(async () => (await stage.tasks.requests()).watchers).toBe(watchers);
   await stage.release(taskId);
   expect((await client.call('task_wait', { taskId })).result.structuredContent).toEqual({ word: 'tide' });
 });

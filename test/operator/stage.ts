@@ -109,7 +109,6 @@ export async function askedBelow(tasks: Tasks, id: string): Promise<string> {
   return child!;
 }
 
-/** Until a task waits for an answer. */
 export async function asked(tasks: Tasks, id: string): Promise<void> {
   await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
 }
@@ -150,7 +149,6 @@ export async function stage({ place, works = true, http, ...options }: StageOpti
   };
 }
 
-/** What a stream of changes says. */
 export class Listener {
   readonly messages: ChangeMessage[] = [];
   readonly #abort = new AbortController();
@@ -176,7 +174,6 @@ export class Listener {
     return until(() => holds(this.messages));
   }
 
-  /** The tasks that it was told of, each as it was told of last. */
   get tasks(): Map<string, TaskSummary> {
     return new Map(
       this.messages.flatMap((one) =>

@@ -4,7 +4,6 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { headersOf, type Message } from '../kit/wire.ts';
-import { eventually } from '../serving/eventually.ts';
 import { RawClient } from '../serving/raw-client.ts';
 import { type Answer, alike, type Face, faces, read } from './faces.ts';
 import { absentId, type Stage, secret, stage } from './stage.ts';
@@ -164,7 +163,7 @@ export function examineOwners(store: () => Promise<string>, names: readonly stri
         for (const params of [bob.about(taskId), { taskId }])
           await read(await bob.send({ id: 'ask', method: 'tasks/get', params }));
       const heard = read(response, (text) => text.includes(own) && text.includes('"completed"'));
-      await eventually(async () => (await ada.get(theirs)).result.status).toBe('input_required');
+      await expect.poll(async () => (await ada.get(theirs)).result.status).toBe('input_required');
       await ada.update(theirs, fitting);
       await ada.until(theirs, 'completed');
       await bobs.update(own, fitting);

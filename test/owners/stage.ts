@@ -32,7 +32,6 @@ export async function stage(store = 'memory:') {
     tasks,
     ada,
     bob: { url, token: token('bob') },
-    /** The ids of Ada's tasks, by what they are. */
     planted,
     /** How they stand, as far as anybody but a worker could have changed it. */
     standing: () => Promise.all([...planted.values()].map(async (id) => standing(await tasks.get(id)))),
@@ -89,7 +88,6 @@ async function plant(tasks: Tasks, { url, token }: Place): Promise<Map<string, s
   return planted;
 }
 
-/** Looks until there is something. */
 async function until<T>(look: () => Promise<T | false>): Promise<T> {
   return (await vi.waitUntil(look, { timeout: 100_000, interval: 10 })) as T;
 }

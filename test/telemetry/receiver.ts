@@ -20,7 +20,6 @@ export interface ReceivedSpan {
 export class Receiver {
   url = '';
   readonly spans: ReceivedSpan[] = [];
-  /** The messages as they came. */
   readonly texts: string[] = [];
   readonly #server = createServer((req, res) => {
     void this.#take(req).then(() => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'));

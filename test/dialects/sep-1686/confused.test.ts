@@ -182,7 +182,7 @@ test.each(['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/del
 test('the metadata on a notification, on a ping and on what nobody knows does no harm', async () => {
   const { requestor } = await serving({ tokens });
   const _meta = { [taskKey]: { taskId: 'one' }, [relatedTask]: { taskId: 'one' } };
-  await requestor.wire.tell({ method: 'notifications/initialized', params: { _meta } });
+  await requestor.wire.post({ method: 'notifications/initialized', params: { _meta } });
   expect((await requestor.request('ping', { _meta })).result).toEqual({});
   expect((await requestor.request('no/such', { _meta })).error.code).toBe(-32601);
   expect(await requestor.listAll()).toEqual([]);

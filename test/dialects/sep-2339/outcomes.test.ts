@@ -4,7 +4,6 @@ import { openSqlite } from 'holdfast/sqlite';
 import { ManualClock } from 'holdfast/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { eventually } from '../../serving/eventually.ts';
 import { serving } from '../drafts/peer.ts';
 import { relatedTask } from '../revision-2025-11-25/peer.ts';
 import { accept, Continuing, draft } from './peer.ts';
@@ -32,7 +31,7 @@ test('work that nobody answers is ended by its deadline, and says so in its erro
   const taskId = await peer.start('impatient');
   await peer.questions(taskId);
   clock.advance(60_000);
-  await eventually(async () => (await peer.continue(taskId)).result.status).toBe('failed');
+  await expect.poll(async () => (await peer.continue(taskId)).result.status).toBe('failed');
   const { result } = await peer.continue(taskId);
   expect(result.error).toMatchObject({ code: -32603, message: expect.stringContaining('deadline') });
   expect(result.statusMessage).toBe(result.error.message);
@@ -47,7 +46,7 @@ test('a question that its tool takes back is shown no more', async () => {
   const taskId = await peer.start('withdrawing');
   await peer.questions(taskId);
   clock.advance(60_000);
-  await eventually(async () => (await peer.continue(taskId)).result.status).toBe('completed');
+  await expect.poll(async () => (await peer.continue(taskId)).result.status).toBe('completed');
   expect((await peer.get(taskId)).result.content[0].text).toBe('nobody answered in time');
 });
 
@@ -56,7 +55,7 @@ test('a finished task is known until its ttl is over, and then unknown', async (
   const peer = new Continuing(await open([draft]));
   const taskId = await peer.start('big', { bytes: 1 }, { ttl: 1 });
   await peer.end(taskId);
-  await eventually(async () => (await peer.continue(taskId)).error?.code).toBe(-32602);
+  await expect.poll(async () => (await peer.continue(taskId)).error?.code).toBe(-32602);
 });
 
 test('S2339-03: a list shows how tasks stand, and of none its outcome', async () => {

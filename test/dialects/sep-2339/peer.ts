@@ -26,14 +26,12 @@ export class Continuing {
     return (await this.request('tasks/get', { taskId })).result;
   }
 
-  /** Goes on until there is something to answer. */
   async questions(taskId: string): Promise<Message> {
     const result = await this.#goOn(taskId);
     if (!result.inputRequests) throw new Error(`The task is ${result.status}, and asks nothing.`);
     return result;
   }
 
-  /** Goes on until the task is done. */
   async end(taskId: string): Promise<Message> {
     const result = await this.#goOn(taskId);
     if (result.inputRequests) throw new Error('The task is not done: it asks.');

@@ -16,7 +16,6 @@ export interface Facts {
   /** By tool: a task of its that waits for answers, and must go on waiting. */
   readonly waiting: Readonly<Record<string, string>>;
   readonly done: string;
-  /** A task of somebody else. */
   readonly foreign: string;
   /** Tasks that exist and that nobody may see: of a call that waits, and below another task. */
   readonly hidden: readonly string[];
@@ -62,8 +61,6 @@ const needsTasks = (row: string): WithoutTasks => ({
 });
 const mustBeTask = needsTasks('S2663-09');
 const unsayable: Outcome = { codes: ['invalidParams', 'headerMismatch'] };
-
-// --- tools/call -------------------------------------------------------------------------------------------
 
 const isError: Outcome = { good: ['isError'] };
 const asks: Outcome = { good: ['input_required', 'complete', 'isError'], codes: ['missingCapability'] };
@@ -161,8 +158,6 @@ function continued({ parked, wrongStates, gathering }: Facts): Row[] {
   ];
 }
 
-// --- tasks/* ----------------------------------------------------------------------------------------------
-
 function taskMethods(facts: Facts): Row[] {
   const { waiting, done } = facts;
   const get = Object.entries(waiting).map(([tool, taskId]): Row => {
@@ -184,7 +179,6 @@ function taskMethods(facts: Facts): Row[] {
   return [...get, ...update, ...cancels];
 }
 
-/** Almost the id of a task. */
 export function almost(id: string): string[] {
   return [id.slice(0, -1), `${id}a`, ` ${id}`, `${id}\u0000`];
 }
@@ -205,8 +199,6 @@ function idFlaws({ foreign, hidden, waiting }: Facts, row: string): Arbitrary<Fl
     wrong('taskId', ['i'.repeat(40_000)], { ...noSuchTask, statuses: [431], mayBeCut: true }),
   ];
 }
-
-// --- The rest ---------------------------------------------------------------------------------------------
 
 function listen({ waiting, foreign, hidden }: Facts): Row {
   const taskIds = Object.values(waiting);

@@ -5,7 +5,6 @@ import type { Tasks } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { Sealer } from '../../../src/access/seal.ts';
 import { fixtureFactory, fixtureTasks, storeFrom } from '../../fixture/server.ts';
-import { all } from '../../kit/all.ts';
 import { listed } from '../../kit/listed.ts';
 import { largestBody, oversized } from './byte-flaws.ts';
 import { drawn, type Front } from './campaign.ts';
@@ -41,9 +40,8 @@ export async function openScene() {
   const raw = rawShots(bases);
   const known = await published();
 
-  /** The ids of all tasks that callers without a token were told of. */
   async function published(): Promise<Set<string>> {
-    const found = await all(listed(tasks, { owner: 'anonymous', limit: 500 }));
+    const found = await Array.fromAsync(listed(tasks, { owner: 'anonymous', limit: 500 }));
     return new Set(found.map(({ id }) => id));
   }
 

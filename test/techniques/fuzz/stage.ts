@@ -9,7 +9,6 @@ import type { Facts } from './methods.ts';
 import { envelope, type Loose, request } from './requests.ts';
 import type { Shooter } from './shots.ts';
 
-/** Sends a right request, and gives back its result. */
 export type Ask = (method: string, params: Loose) => Promise<Loose>;
 
 export function askOver(shooter: Shooter): Ask {
@@ -67,7 +66,6 @@ export async function setStage(ask: Ask) {
     return problems;
   }
 
-  /** Answers every open question as it should be. */
   async function finish(): Promise<string[]> {
     const problems: string[] = [];
     for (const [tool, taskId] of Object.entries(waiting)) {

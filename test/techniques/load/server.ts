@@ -14,9 +14,7 @@ import { holdings, memory } from './holdings.ts';
 
 export interface Settings {
   readonly face?: 'http' | 'stdio';
-  /** `memory:` or a file. */
   readonly store?: string;
-  /** Tasks that run at the same time. */
   readonly concurrency?: number;
   /** How long open requests may take to end when it stops. */
   readonly grace?: Duration;
@@ -62,7 +60,6 @@ const worker = await tasks.work({ concurrency });
 const requests = await tasks.requests();
 const served = face === 'http' ? await overHttp() : overStdio();
 
-/** What the parent may ask for. */
 const answers = {
   held: async () => ({
     ...(await holdings()),
@@ -70,7 +67,6 @@ const answers = {
     watchers: requests.watchers,
   }),
   memory,
-  /** Whether its worker has nothing to do. */
   idle: async () => worker.isIdle,
   /** Mistakes of the program since it was last asked, and what messages have added to what all objects share. */
   mistakes: async () => mistakes?.taken() ?? [],

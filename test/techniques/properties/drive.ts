@@ -10,7 +10,6 @@ import { World } from './world.ts';
 const seed = seedOfThisRun();
 export const perRun = 250;
 
-/** Runs random sequences of commands, and prints how to run the same ones again. */
 export async function driveRandomly(
   open: () => Promise<{ open: (clock: ManualClock) => Promise<Database>; remove: () => Promise<void> }>,
   connections: number,

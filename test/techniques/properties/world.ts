@@ -11,7 +11,6 @@ import type { Json } from '../../../src/model/json.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
 import { applied, brokenByChange, brokenInvariants } from '../../../src/testing/invariants.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
-import { all } from '../../kit/all.ts';
 import type { Counts } from '../../kit/counts.ts';
 import { listed } from '../../kit/listed.ts';
 import { type Command, type Decision, decisionOf, leapOf, of, type VersionedClaim } from './commands.ts';
@@ -22,7 +21,6 @@ const whole = { isWhole: true };
 export class World {
   readonly #clock = new ManualClock();
   commands = 0;
-  /** How often each event and each refusal was seen. */
   readonly #seen: Counts;
   readonly #open: (clock: ManualClock) => Promise<Database>;
   #databases: Database[] = [];
@@ -74,7 +72,7 @@ export class World {
       assert.deepEqual(await store.journal(task.id), this.#journals.get(task.id));
     }
     for (const owner of ['alice', 'bob']) {
-      const found = await all(listed(store, { owner, limit: 3 }));
+      const found = await Array.fromAsync(listed(store, { owner, limit: 3 }));
       const isListed = (task: Task) => task.owner === owner && !task.parentId && !task.unpublished;
       const roots = this.#all().filter(isListed);
       assert.deepEqual(comparable(found), comparable(roots.toReversed()));
