@@ -22,6 +22,7 @@ const who = ({ owner, dialect, session }: AuditEntry) => ({ owner, dialect, sess
 const hash = expect.stringMatching(/^[0-9a-f]{16}$/);
 
 test('2026-07-28: a task is created, answered, ended and read, and each entry names its owner', async () => {
+  const begun = Date.now();
   const { tasks, ada } = await serving();
   const { taskId } = (await ada.call('ask_name')).result;
   await ada.until(taskId, 'input_required');
@@ -36,7 +37,7 @@ test('2026-07-28: a task is created, answered, ended and read, and each entry na
   ]);
   for (const entry of log) {
     expect(entry).toMatchObject({ owner: 'owner:ada', tool: 'ask_name', dialect: '2026-07-28' });
-    expect(entry.at).toBeGreaterThan(Date.now() - 60_000);
+    expect(entry.at).toBeGreaterThanOrEqual(begun);
   }
   expect(log[1]).toMatchObject({ details: { keys: ['name'] } });
   expect(log[2]).toMatchObject({ details: { outcome: 'result' } });
@@ -87,17 +88,16 @@ test('S1686-84 S1686-85: in SEP-1686 creation, completion, retrieval and deletio
   await requestor.result('mine');
   await requestor.delete('mine');
   const log = await logOf(tasks, { taskId });
-  expect(story(log)).toEqual([
-    'created by caller',
-    'ended by engine',
+  expect(story(log).slice(0, 2)).toEqual(['created by caller', 'ended by engine']);
+  // Readings are written when some have been gathered, or after a while.
+  expect(story(log).slice(2).sort()).toEqual([
     'deleted by caller',
     'result-read by caller',
     'result-read by caller',
   ]);
-  expect(who(log[0]!)).toEqual({ owner: 'owner:ada', dialect: 'sep-1686', session: hash });
-  expect(who(log[2]!)).toEqual(who(log[0]!));
-  expect(who(log[3]!)).toEqual(who(log[0]!));
-  expect(log[2]).toMatchObject({ details: { tasks: 1 } });
+  for (const entry of log.filter(({ by }) => by === 'caller'))
+    expect(who(entry)).toEqual({ owner: 'owner:ada', dialect: 'sep-1686', session: hash });
+  expect(log.find(({ action }) => action === 'deleted')).toMatchObject({ details: { tasks: 1 } });
 });
 
 test('a task that is deleted while it runs is cancelled and deleted, by whom the log says', async () => {

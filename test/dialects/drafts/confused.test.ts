@@ -135,10 +135,7 @@ describe('methods of a draft on a session that does not have it', () => {
     const { open } = await serving({ drafts: 'all' });
     const _meta = { 'modelcontextprotocol.io/task': { taskId: 'mine' } };
     for (const peer of [await open(), await open(flags)])
-      expect((await peer.call('nap', { ms: 1 }, { task: {}, _meta })).error).toMatchObject({
-        code: -32602,
-        message: expect.stringContaining('one way'),
-      });
+      expect((await peer.call('nap', { ms: 1 }, { task: {}, _meta })).error.code).toBe(-32602);
   });
 
   test.each(['tasks/continue', 'tasks/delete', 'tasks/list', 'tasks/result'])(

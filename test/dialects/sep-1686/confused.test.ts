@@ -18,7 +18,7 @@ test('a resource that is asked for as a task in both ways is refused, too', asyn
   const { requestor } = await serving();
   const params = { uri: 'report://x', task: {} };
   const { error } = await requestor.augment('resources/read', params, { taskId: 'one' }).reply;
-  expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('in one way') });
+  expect(error).toMatchObject({ code: -32602 });
 });
 
 test.each([

@@ -44,10 +44,7 @@ test.each([
     const second = await serve();
     const requestor = continuing(second.url, peer.sessionId, token);
     // The requestor never heard what became of its request, and sends it again.
-    expect((await requestor.begin('one', 'ledger', ledger).reply).error).toMatchObject({
-      code: -32602,
-      message: expect.stringContaining('Task ID already exists: one'),
-    });
+    expect((await requestor.begin('one', 'ledger', ledger).reply).error.code).toBe(-32602);
     await requestor.until('one', 'completed');
     expect((await requestor.result('one')).result.structuredContent).toEqual({ steps: 6, passes: 2 });
     // Each step once; the one that was cut short, twice.
