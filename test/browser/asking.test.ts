@@ -1,5 +1,5 @@
 /** A question that a subtask asks, in a real browser: from the overview, and from the list, to its form. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { askedBelow } from '../operator/stage.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
@@ -9,7 +9,6 @@ let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
-afterAll(() => chromium?.close());
 
 test('while one looks, a subtask asks; the overview shows it, and a click leads to its form', async () => {
   const server = await startDesk({ works: false });

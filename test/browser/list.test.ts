@@ -1,5 +1,5 @@
 /** The list of tasks in a real browser, on a real server. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { type Desk, rowOf, startDesk } from './desk.ts';
@@ -8,7 +8,6 @@ let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
-afterAll(() => chromium?.close());
 
 /** A browser at a page of a new server. */
 async function opened(query: string, prepare: (server: Desk) => Promise<unknown> = async () => {}) {

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
 import { durableTool } from 'holdfast';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../kit/until.ts';
 import { type Chromium, looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
@@ -30,9 +30,6 @@ beforeAll(async () => {
   const { store } = await tasks.opened();
   for (const waiting of [async () => id, async () => (await store.childIds(root))[0] ?? ''])
     await until(async () => (await tasks.get(await waiting()))?.phase === 'waiting');
-});
-afterAll(async () => {
-  await chromium?.close();
 });
 
 const pages = {

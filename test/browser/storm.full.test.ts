@@ -1,7 +1,7 @@
 /** Five hundred changes a second for ten seconds: the list stays usable, and neither side gathers more than it shows. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { ChangeMessage } from '../../src/operator/api.ts';
 import { expectWithin } from '../kit/within.ts';
 import type { Chromium } from './chromium.ts';
@@ -12,7 +12,6 @@ let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
-afterAll(() => chromium?.close());
 
 const perSecond = 500;
 const seconds = 10;

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { TaskStory } from '../../src/operator/api.ts';
 import { DashboardFiles } from '../../src/server/http/dashboard-files.ts';
-import { listen } from '../kit/port.ts';
+import { originOf } from '../kit/serve.ts';
 import { builtDashboard } from './built.ts';
 import { present } from './stories.ts';
 
@@ -33,13 +33,9 @@ export async function tell(stories: readonly TaskStory[]) {
       res.end(JSON.stringify(story ?? { error: { message: 'The database is locked.' } }));
     }
   });
-  const origin = `http://127.0.0.1:${await listen(server)}`;
+  const origin = await originOf(server);
   return {
     origin,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
     pageOf: (id: string) => `${origin}/operator/?task=${encodeURIComponent(id)}#token=anybody&now=${present}`,
   };
 }

@@ -1,5 +1,5 @@
 /** What the dashboard does when the server is gone, or does not want us. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { operatorToken, rowOf, startDesk } from './desk.ts';
@@ -8,7 +8,6 @@ let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
-afterAll(() => chromium?.close());
 
 async function stage() {
   const server = await startDesk({ works: false });

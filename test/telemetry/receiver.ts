@@ -9,8 +9,6 @@ export interface ReceivedSpan {
   readonly parentSpanId?: string;
   readonly traceState?: string;
   readonly name: string;
-  readonly startTimeUnixNano: string;
-  readonly endTimeUnixNano: string;
   readonly attributes: readonly { readonly key: string; readonly value: object }[];
   readonly links?: readonly { readonly spanId: string }[];
   readonly status: { readonly code?: number };

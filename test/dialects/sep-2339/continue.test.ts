@@ -6,10 +6,10 @@ import { fixtureFactory, fixtureTasks, storeFrom } from '../../fixture/server.ts
 import { fixtureOnStdio } from '../../serving/server-process.ts';
 import { flagging, opened } from '../drafts/peer.ts';
 import type { Message } from '../revision-2025-11-25/peer.ts';
-import { accept, Continuing, draft } from './peer.ts';
+import { accept, type Carrier, type Continuing, continuing, draft } from './peer.ts';
 
 interface Way {
-  readonly carrier: Pick<Continuing, 'request'>;
+  readonly carrier: Carrier;
   /** What the server said without being asked. */
   readonly unasked: readonly Message[];
   close(): Promise<void>;
@@ -63,7 +63,7 @@ describe.each(ways)('%s', (_, open) => {
   let peer: Continuing;
   beforeAll(async () => {
     way = await open();
-    peer = new Continuing(way.carrier);
+    peer = continuing(way.carrier);
   });
   afterAll(() => way.close());
 

@@ -9,25 +9,17 @@ import { httpFlaws, mirrorFlaws, revisionHeaderFlaws } from './http-flaws.ts';
 import { anything, halfAPair, not, oddText, prototypeName } from './junk.ts';
 import type { Good } from './oracle.ts';
 import { type Loose, request } from './requests.ts';
-import { withoutTasks } from './stage.ts';
+import { type Staged, withoutTasks } from './stage.ts';
 
 /** What the server under fire holds, so that bad messages can be about it. */
-export interface Facts {
-  /** By tool: a task of its that waits for answers, and must go on waiting. */
-  readonly waiting: Readonly<Record<string, string>>;
-  readonly done: string;
+export interface Facts extends Staged {
   readonly foreign: string;
   /** Tasks that exist and that nobody may see: of a call that waits, and below another task. */
   readonly hidden: readonly string[];
-  /** A key that stands for a call of `nap` with other arguments. */
-  readonly usedKey: string;
   /** Nobody else is there to guess a key. */
   readonly isAlone?: boolean;
-  /** A call of `ask_name` that is parked at its question, and states that look like its own. */
-  readonly parked: string;
+  /** They look like that of the parked call. */
   readonly wrongStates: readonly string[];
-  /** A call of `test_tool_with_task` that has not been answered. */
-  readonly gathering: string;
 }
 
 /** A right request, what can be wrong with its params, and what comes of it if its sender takes no tasks. */
