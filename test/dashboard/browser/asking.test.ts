@@ -1,6 +1,6 @@
 /** A question that a subtask asks, in a real browser: from the overview, and from the list, to its form. */
 import { beforeAll, expect, test } from 'vitest';
-import { askedBelow } from '../operator/stage.ts';
+import { askedBelow } from '../../operator/stage.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { rowOf, startDesk } from './desk.ts';

@@ -2,8 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { ChangeMessage } from '../../src/operator/api.ts';
-import { expectWithin } from '../kit/within.ts';
+import type { ChangeMessage } from '../../../src/operator/api.ts';
+import { expectWithin } from '../../kit/within.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { type Desk, operatorToken, rowOf, startDesk } from './desk.ts';

@@ -3,9 +3,9 @@ import { createTasks, type DurableTool, durableTool, TerminalError } from 'holdf
 import { sqlite } from 'holdfast/sqlite';
 import type { BrowserContext, Page } from 'playwright-core';
 import { z } from 'zod';
-import type { TaskStory } from '../../src/operator/api.ts';
-import { temporaryFile } from '../kit/lifetime.ts';
-import { serve } from '../kit/serve.ts';
+import type { TaskStory } from '../../../src/operator/api.ts';
+import { temporaryFile } from '../../kit/lifetime.ts';
+import { serve } from '../../kit/serve.ts';
 import { builtDashboard } from './built.ts';
 
 export const operatorToken = 'operator-0123456789abcdef';

@@ -1,8 +1,8 @@
 /** One Chromium for all tests, and for each of them windows of its own that go with it. */
 import type { BrowserContext } from 'playwright-core';
 import { beforeAll, onTestFinished } from 'vitest';
-import { urlOf } from '../kit/ask.ts';
-import { atEnd } from '../kit/lifetime.ts';
+import { urlOf } from '../../kit/ask.ts';
+import { atEnd } from '../../kit/lifetime.ts';
 import { type Chromium, chromiumAt } from './chromium.ts';
 
 export async function sharedChromium(): Promise<Chromium> {

@@ -1,6 +1,6 @@
 /** A real browser: one for all test files of a run, with a fresh context for each look at the dashboard. */
 import { chromium as playwright } from 'playwright-core';
-import { launchBrowser } from '../kit/browser-server.ts';
+import { launchBrowser } from '../../kit/browser-server.ts';
 
 export interface Look {
   readonly screen?: 'desktop' | 'phone';

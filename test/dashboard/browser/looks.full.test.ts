@@ -5,7 +5,7 @@ import type { AxeResults } from 'axe-core';
 import { durableTool } from 'holdfast';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../kit/until.ts';
+import { until } from '../../kit/until.ts';
 import { type Chromium, looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { type Desk, operatorToken, startDesk } from './desk.ts';

@@ -1,7 +1,7 @@
 /** A database that counts what is asked of its store. */
 
-import { withCommands } from '../../src/engine/with-commands.ts';
-import type { Change, CommitNotice, Database, Store } from '../../src/index.ts';
+import { withCommands } from '../../../src/engine/with-commands.ts';
+import type { Change, CommitNotice, Database, Store } from '../../../src/index.ts';
 
 export class Counted {
   gets = 0;
