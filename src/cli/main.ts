@@ -4,8 +4,7 @@
  */
 
 import { runtime } from '../model/runtime.ts';
-import { readArguments, say, WrongUsage } from './usage.ts';
-import { version } from './version.ts';
+import { HelpAsked, readArguments, say, version, WrongUsage } from './usage.ts';
 
 type Command = (args: readonly string[]) => Promise<number>;
 
@@ -75,20 +74,22 @@ async function run(args: readonly string[]): Promise<number> {
     if (command) return await command(args.toSpliced(args.indexOf(name!), 1));
     return plain(args);
   } catch (error) {
+    if (error instanceof HelpAsked) {
+      console.log(error.message);
+      return 0;
+    }
     if (!(error instanceof WrongUsage)) {
       say(error as Error);
       return 1;
     }
-    say({ message: `${error.message}; \`${error.help}\` says what there is.` });
+    const help = error.help ?? ['holdfast', ...(command ? [name] : []), '--help'].join(' ');
+    say({ message: `${error.message}; \`${help}\` says what there is.` });
     return 2;
   }
 }
 
 function plain(args: readonly string[]): number {
-  const { values, positionals } = readArguments(args, {
-    help: { type: 'boolean', short: 'h' },
-    version: { type: 'boolean' },
-  });
+  const { values, positionals } = readArguments(args, help, { version: { type: 'boolean' } });
   if (positionals.length > 0) throw new WrongUsage(`there is no command "${positionals[0]}"`);
   console.log(values.version ? version() : help);
   return 0;

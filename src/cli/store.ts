@@ -23,25 +23,11 @@ HOLDFAST_KEYS has every key that the store is encrypted with, the newest first: 
 Exit code 0 if every value is under the newest key, 1 if some are left or something failed, 2 if the usage is wrong.`;
 
 export async function store(args: readonly string[]): Promise<number> {
-  try {
-    return await run(args);
-  } catch (error) {
-    if (error instanceof WrongUsage) error.help = 'holdfast store --help';
-    throw error;
-  }
-}
-
-async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(args, {
+  const { values, positionals } = readArguments(args, help, {
     store: { type: 'string' },
     decrypt: { type: 'boolean' },
     json: { type: 'boolean' },
-    help: { type: 'boolean', short: 'h' },
   });
-  if (values.help) {
-    console.log(help);
-    return 0;
-  }
   const [action, ...more] = positionals;
   if (action !== 'rekey')
     throw new WrongUsage(action === undefined ? 'store needs a command' : `unknown command: store ${action}`);
