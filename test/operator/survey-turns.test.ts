@@ -9,9 +9,9 @@ import { StoreClosed } from '../../src/engine/store-errors.ts';
 import type { Survey, SurveyFilter } from '../../src/engine/survey.ts';
 import { create } from '../../src/engine/transitions.ts';
 import { systemClock } from '../../src/model/clock.ts';
-import { plainCells } from '../../src/stores/sqlite/cells.ts';
 import { connect } from '../../src/stores/sqlite/driver.ts';
 import { sqliteSource } from '../../src/stores/sqlite/survey.ts';
+import { Vault } from '../../src/stores/sqlite/vault.ts';
 import type { Sql } from '../../src/stores/values/survey-sql.ts';
 import { Surveyor } from '../../src/stores/values/surveyor.ts';
 import { aTask } from '../../src/testing.ts';
@@ -36,8 +36,7 @@ async function fileOf(count: number): Promise<string> {
 function surveyorOf(file: string, isOver = true): Survey {
   const db = connect(file, { readOnly: true });
   onTestFinished(() => db.close());
-  const cells = plainCells(file, () => false);
-  const source = sqliteSource(cells, async <Row>({ text, values }: Sql) => {
+  const source = sqliteSource(new Vault(db, undefined, file), async <Row>({ text, values }: Sql) => {
     return db.prepare(text).all(...values) as Row[];
   });
   return new Surveyor(source, { clock: systemClock, budget: () => () => isOver });

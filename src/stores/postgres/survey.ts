@@ -1,7 +1,6 @@
 /** The `Survey` on Postgres: the server does the work, and what it returns comes in portions. */
 import type { Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
-import { DamagedRecord } from '../values/damaged.ts';
 import type { Sql } from '../values/survey-sql.ts';
 import { Surveyor, type SurveySource } from '../values/surveyor.ts';
 import { named, name as stored } from './cells.ts';
@@ -27,37 +26,26 @@ export function postgresSurvey(parts: {
         if (column in row) row[column] = named(row[column] as string);
     return rows as Row[];
   };
-  const surveyor = (damage: 'shown' | 'thrown') => {
-    const source: SurveySource<string> = {
-      tasks: `${schema}.tasks`,
-      commits: `${schema}.commits`,
-      by: () => '',
-      isAsleep: 'not ready',
-      damage,
-      read: (text, column, id, version) => vault.read(text, column, id, version),
-      all,
-    };
-    return new Surveyor(source, { clock });
+  const source: SurveySource<string> = {
+    tasks: `${schema}.tasks`,
+    commits: `${schema}.commits`,
+    by: () => '',
+    isAsleep: 'not ready',
+    read: (text, column, id, version) => vault.read(text, column, id, version),
+    all,
   };
-  const strict = surveyor('thrown');
-  const tolerant = surveyor('shown');
-  const reading = async <T>(read: (survey: Survey) => Promise<T>): Promise<T> => {
+  const surveyor = new Surveyor(source, { clock });
+  const reading = async <T>(read: () => Promise<T>): Promise<T> => {
     try {
-      // What looks damaged may be encrypted in a way that this process has not read of yet.
-      return await vault
-        .reading(() => read(strict))
-        .catch((error: unknown) => {
-          if (!(error instanceof DamagedRecord)) throw error;
-          return vault.reading(() => read(tolerant));
-        });
+      return await read();
     } catch (error) {
       throw worded(error, place);
     }
   };
   return {
-    list: (query) => reading((survey) => survey.list(query)),
-    count: (filter, upTo) => reading((survey) => survey.count(filter, upTo)),
-    overview: (query) => reading((survey) => survey.overview(query)),
-    history: (id, query) => reading((survey) => survey.history(id, query)),
+    list: (query) => reading(() => surveyor.list(query)),
+    count: (filter, upTo) => reading(() => surveyor.count(filter, upTo)),
+    overview: (query) => reading(() => surveyor.overview(query)),
+    history: (id, query) => reading(() => surveyor.history(id, query)),
   };
 }

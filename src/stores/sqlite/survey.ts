@@ -81,7 +81,6 @@ export function sqliteSource(cells: Cells, all: SurveySource<Stored>['all']): Su
     commits: 'commits',
     by: (index) => `indexed by ${index}`,
     isAsleep: 'ready is null',
-    damage: 'shown',
     read: (stored, column, id, version) => cells.read(stored, column, id, version),
     all,
   };

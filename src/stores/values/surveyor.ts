@@ -42,8 +42,6 @@ export interface SurveySource<Text> extends Dialect {
   all<Row>(sql: Sql): Promise<Row[]>;
   /** The text in a column that may be encrypted. */
   read(stored: Text, column: string, id: TaskId, version?: number): string;
-  /** Whether a damaged task is shown as its columns, or its error thrown because reading again may help. */
-  readonly damage: 'shown' | 'thrown';
 }
 
 export interface SurveyorOptions {
@@ -287,7 +285,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     try {
       return readingTask(id, () => use(this.#source.read(body, 'tasks.body', id)));
     } catch (error) {
-      if (this.#source.damage === 'thrown' || !(error instanceof DamagedRecord)) throw error;
+      if (!(error instanceof DamagedRecord)) throw error;
       return undefined;
     }
   }
