@@ -27,7 +27,9 @@ const budgetMs = 40;
 /** The first portion of a page is small, because it often needs no more. */
 const minPortion = 64;
 const maxPortion = 4_096;
-const maxCountedAtOnce = 16_384;
+/** How many rows are counted at once, if as many are wanted. */
+const minCounted = 1_024;
+const maxCounted = 16_384;
 /** All tasks of an owner with fewer than these are compared with a filter. */
 const few = 10_000;
 /** Results of longer tasks are left out of lists. */
@@ -201,7 +203,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     }
     const lanes = await this.#lanes(filter);
     let range = await this.#range(filter, Number.MAX_SAFE_INTEGER);
-    const size = Math.min(wanted, maxCountedAtOnce);
+    const size = Math.min(Math.max(wanted, minCounted), maxCounted);
     for (let isLast = false; !isLast; ) {
       const sql = this.#sql.count(lanes, range, size, filter);
       const [row] = await this.#source.all<{ count: number; passed: number; lowest: number }>(sql);
