@@ -15,6 +15,7 @@ const commands: Readonly<Record<string, Command>> = {
   call: async (args) => (await import('./call.ts')).call(args),
   tasks: async (args) => (await import('./tasks.ts')).tasks(args),
   audit: async (args) => (await import('./audit.ts')).audit(args),
+  store: async (args) => (await import('./store.ts')).store(args),
 };
 
 /** They run until they are told to stop. */
@@ -31,6 +32,7 @@ Usage: holdfast COMMAND [OPTION...]
   call           call a tool of any MCP server; its tasks survive this terminal
   tasks          list calls made here, come back to them, answer and cancel them; for operators, all tasks of a server
   audit          say who did what to which task, from the audit log of a store
+  store          re-encrypt a store: rotate its keys, switch encryption on or off
   demo           serve a few durable tools, to try them; also has a client for the terminal
 
   -h, --help     say this, or with a command how to use it

@@ -55,7 +55,7 @@ import { boundTo } from './publication.ts';
 import type { Claim, FreedHolder } from './queue.ts';
 
 export { cancel, complete, crowdOut, fail, passDeadline, purge, remove } from './endings.ts';
-export { confirmHandOver, discard, keepForRequest, publish } from './publication.ts';
+export { confirmHandOver, discard, isJoinable, keepForRequest, publish } from './publication.ts';
 
 // --- Creation ---------------------------------------------------------------------------------------------
 

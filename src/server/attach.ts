@@ -149,6 +149,7 @@ function decorate(attachment: Attachment, server: Server, lists: readonly List[]
     ({ key, entries }: List, next: AnyHandler): AnyHandler =>
     async (request, context) => {
       const page = (await next(request, context)) as Record<string, unknown[]> & { nextCursor?: string };
+      if (key === 'tools') plainClients?.checkNames(page[key] as { name: string }[]);
       if (page.nextCursor !== undefined) return page;
       return { ...page, [key]: [...page[key]!, ...entries()] };
     };

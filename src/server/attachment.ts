@@ -144,7 +144,7 @@ export class Attachment {
     { task, ttl, named }: Wishes,
     context: ServerContext,
   ): Promise<JsonObject> {
-    const { tool, input, head } = called;
+    const { tool, input, head, calledAs } = called;
     const { mcpReq } = context;
     const requestState = this.#states.has(mcpReq.id) ? this.#states.get(mcpReq.id) : mcpReq.requestState();
     // Of a request that is aborted the SDK sends no answer that would take these along.
@@ -157,6 +157,7 @@ export class Attachment {
       tool,
       {
         arguments: input,
+        calledAs,
         inputResponses: responsesOf(context),
         requestState,
         meta: mcpReq._meta,

@@ -105,7 +105,7 @@ function standingOf(
   });
   return {
     taskId: root.id,
-    tool: root.tool,
+    tool: root.origin.calledAs ?? root.tool,
     status,
     ...(statusMessage !== undefined && { statusMessage }),
     ...(progress && root.phase !== 'done' && { progress }),
