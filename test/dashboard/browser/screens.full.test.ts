@@ -3,12 +3,12 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { smaller } from '../../scripts/screens/png.ts';
-import { pictureName, screens } from '../../scripts/screens/screens.ts';
-import { openStudio, type Studio, stillPicture } from '../../scripts/screens/studio.ts';
+import { smaller } from '../../../scripts/screens/png.ts';
+import { pictureName, screens } from '../../../scripts/screens/screens.ts';
+import { openStudio, type Studio, stillPicture } from '../../../scripts/screens/studio.ts';
 import { sharedChromium } from './contexts.ts';
 
-const folder = join(import.meta.dirname, '../../docs/screens');
+const folder = join(import.meta.dirname, '../../../docs/screens');
 const names = screens.flatMap((screen) => screen.looks.map((look) => pictureName(screen, look)));
 
 let studio: Studio;

@@ -1,34 +1,26 @@
 /** The list of tasks in a real browser, on a real server. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { DashboardServer, rowOf } from './server.ts';
+import { type Desk, rowOf, startDesk } from './desk.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
-afterAll(() => chromium?.close());
 
 /** A browser at a page of a new server. */
-async function opened(
-  query: string,
-  prepare: (server: DashboardServer) => Promise<unknown> = async () => {},
-) {
-  const server = await DashboardServer.start();
+async function opened(query: string, prepare: (server: Desk) => Promise<unknown> = async () => {}) {
+  const server = await startDesk({ works: false });
   await prepare(server);
   const context = await chromium.context();
   const page = await context.newPage();
   await page.goto(server.address(query));
-  const close = async () => {
-    await context.close();
-    await server[Symbol.asyncDispose]();
-  };
-  return { server, page, [Symbol.asyncDispose]: close };
+  return { server, page, [Symbol.asyncDispose]: () => context.close() };
 }
 
 /** Tasks that no worker takes. */
-async function makeMany(server: DashboardServer, count: number): Promise<void> {
+async function makeMany(server: Desk, count: number): Promise<void> {
   await Promise.all(
     Array.from({ length: count }, (_, name) => server.tasks.create('greet', { name: `${name}` })),
   );

@@ -1,10 +1,9 @@
 /** Stories as servers tell them, one for each state of a task's page that is worth a look. */
-import type { JsonObject } from '../../src/model/json.ts';
-import type { PassSpan, Question, TaskStory, TaskSummary } from '../../src/operator/api.ts';
-import * as example from '../kit/stories.ts';
-import { call } from '../kit/stories.ts';
+import type { JsonObject } from '../../../src/model/json.ts';
+import type { PassSpan, Question, TaskStory, TaskSummary } from '../../../src/operator/api.ts';
+import * as example from '../../kit/stories.ts';
+import { call } from '../../kit/stories.ts';
 
-/** The present, in all of them. */
 export const present = Date.UTC(2026, 7, 12, 14, 30, 0);
 
 const second = 1_000;

@@ -1,18 +1,17 @@
 /** A question that a subtask asks, in a real browser: from the overview, and from the list, to its form. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { askedBelow } from '../operator/stage.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { askedBelow } from '../../operator/stage.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { DashboardServer, rowOf } from './server.ts';
+import { rowOf, startDesk } from './desk.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
-afterAll(() => chromium?.close());
 
 test('while one looks, a subtask asks; the overview shows it, and a click leads to its form', async () => {
-  await using server = await DashboardServer.start();
+  const server = await startDesk({ works: false });
   const { tasks } = server;
   await tasks.work();
   const context = await chromium.context();

@@ -1,29 +1,25 @@
 /** Five hundred changes a second for ten seconds: the list stays usable, and neither side gathers more than it shows. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { ChangeMessage } from '../../src/operator/api.ts';
-import { expectWithin } from '../kit/within.ts';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { ChangeMessage } from '../../../src/operator/api.ts';
+import { expectWithin } from '../../kit/within.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { DashboardServer, rowOf, token } from './server.ts';
+import { type Desk, operatorToken, rowOf, startDesk } from './desk.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
-afterAll(() => chromium?.close());
 
 const perSecond = 500;
 const seconds = 10;
 
 test('no task of the main thread takes more than 200 ms of its time', { timeout: 300_000 }, async () => {
-  const server = await DashboardServer.start();
+  const server = await startDesk({ works: false });
   const context = await chromium.context();
-  onTestFinished(async () => {
-    await context.close();
-    await server[Symbol.asyncDispose]();
-  });
+  onTestFinished(() => context.close());
   const page = await context.newPage();
   await page.goto(server.address('?view=tasks'));
   await page.getByText('No task yet').waitFor();
@@ -54,7 +50,7 @@ test('what measures it sees a task that takes long', async () => {
 });
 
 /** Tasks are made, and every other one is cancelled at once. No worker takes any. */
-async function storm({ tasks }: DashboardServer): Promise<void> {
+async function storm({ tasks }: Desk): Promise<void> {
   const begun = performance.now();
   let changes = 0;
   while (changes < perSecond * seconds) {
@@ -72,14 +68,14 @@ async function storm({ tasks }: DashboardServer): Promise<void> {
 }
 
 /** Hears what the dashboard hears. */
-function listen(server: DashboardServer) {
+function listen(server: Desk) {
   const abort = new AbortController();
   const begun = performance.now();
   let count = 0;
   let largest = 0;
   const heard = (async () => {
     const response = await fetch(server.address('api/changes', { withToken: false }), {
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization: `Bearer ${operatorToken}` },
       signal: abort.signal,
     });
     let rest = '';

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-const root = join(import.meta.dirname, '../..');
+const root = join(import.meta.dirname, '../../..');
 const dist = join(root, 'dashboard/dist');
-/** All that the dashboard is made of. */
 const parts = ['index.html', 'vite.config.ts', 'public', 'src'].map((name) => `dashboard/${name}`);
 const sources = [...parts, 'src'];
 

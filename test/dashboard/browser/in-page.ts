@@ -52,7 +52,6 @@ export const tryEverything = `(async () => {
 /** By how many pixels the page is wider than its window. */
 export const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
 
-/** The name of what has the focus. */
 export const focused = 'document.activeElement?.getAttribute("aria-label")';
 
 /** As if the browser's own back button led to a task: nothing is loaded anew. */

@@ -1,8 +1,8 @@
 /** A server that tells given stories: the real files under their real policy, and states that are hard to come by. */
 import { createServer } from 'node:http';
-import type { TaskStory } from '../../src/operator/api.ts';
-import { DashboardFiles } from '../../src/server/http/dashboard-files.ts';
-import { listen } from '../kit/port.ts';
+import type { TaskStory } from '../../../src/operator/api.ts';
+import { DashboardFiles } from '../../../src/server/http/dashboard-files.ts';
+import { originOf } from '../../kit/serve.ts';
 import { builtDashboard } from './built.ts';
 import { present } from './stories.ts';
 
@@ -33,14 +33,9 @@ export async function tell(stories: readonly TaskStory[]) {
       res.end(JSON.stringify(story ?? { error: { message: 'The database is locked.' } }));
     }
   });
-  const origin = `http://127.0.0.1:${await listen(server)}`;
+  const origin = await originOf(server);
   return {
     origin,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
-    /** The address of a task's page, with the time at which its story is told. */
     pageOf: (id: string) => `${origin}/operator/?task=${encodeURIComponent(id)}#token=anybody&now=${present}`,
   };
 }

@@ -2,11 +2,11 @@
 
 import { DatabaseSync } from 'node:sqlite';
 import type { Database } from 'holdfast';
-import * as rules from '../../src/engine/transitions.ts';
-import { aTask } from '../../src/testing.ts';
-import { queryFile } from '../kit/sqlite.ts';
-import { query } from '../postgres/server.ts';
-import { isPostgres } from '../stores/kinds.ts';
+import * as rules from '../../../src/engine/transitions.ts';
+import { aTask } from '../../../src/testing.ts';
+import { queryFile } from '../../kit/sqlite.ts';
+import { query } from '../../postgres/server.ts';
+import { isPostgres } from '../../stores/kinds.ts';
 
 /** Makes it, and lets it record that it polls. */
 export async function pollingTask({ store }: Database, now: number): Promise<string> {

@@ -1,5 +1,5 @@
 /** What a reader gets out of the page of a task, and how far the keyboard goes. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { focused } from './in-page.ts';
@@ -11,10 +11,6 @@ let telling: Telling;
 beforeAll(async () => {
   telling = await tell([...stories, ...restingStories]);
   chromium = await sharedChromium();
-});
-afterAll(async () => {
-  await chromium.close();
-  telling.close();
 });
 
 test('the first sentence says what is going on', async () => {

@@ -3,10 +3,10 @@
 import { fromJsonSchema } from '@modelcontextprotocol/server';
 import { durableTool } from 'holdfast';
 import type { BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import type { JsonObject } from '../../src/model/json.ts';
-import type { TaskStory } from '../../src/operator/api.ts';
+import type { JsonObject } from '../../../src/model/json.ts';
+import type { TaskStory } from '../../../src/operator/api.ts';
 import { attacks, markdownAttacks } from './attacks.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
@@ -19,7 +19,6 @@ let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
-afterAll(() => chromium.close());
 
 /** Hears of everything that a page should never do. */
 async function watched(origin: string): Promise<{ context: BrowserContext; harm: string[] }> {
@@ -159,8 +158,7 @@ function hostileStory(attack: string, id: string): TaskStory {
 
 test('names of tools, owners, processes and tasks are texts too, whoever made them up', async () => {
   const texts = Array.from({ length: 6 }, (_, i) => attacks.slice(i * 4, i * 4 + 4).join(' '));
-  const { origin, pageOf, close } = await tell(texts.map((text, i) => hostileStory(text, `hostile-${i}`)));
-  onTestFinished(close);
+  const { origin, pageOf } = await tell(texts.map((text, i) => hostileStory(text, `hostile-${i}`)));
   const { context, harm } = await watched(origin);
   const page = await context.newPage();
   const found: unknown[] = [];
@@ -177,8 +175,7 @@ test('names of tools, owners, processes and tasks are texts too, whoever made th
 });
 
 test('the policy forbids scripts in the page and everything of other hosts, as tried in the browser', async () => {
-  const { pageOf, close } = await tell(stories);
-  onTestFinished(close);
+  const { pageOf } = await tell(stories);
   const context = await chromium.context();
   onTestFinished(() => context.close());
   const page = await context.newPage();

@@ -1,6 +1,6 @@
 /** The bounds that hold with default options, at the size for which they are meant. */
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { kinds, open } from '../stores/kinds.ts';
+import { kinds, open } from '../../stores/kinds.ts';
 import { fanOut, median } from './fan-out.ts';
 import { commitsIn, look, pollingTask, writeLooks } from './idle-passes.ts';
 

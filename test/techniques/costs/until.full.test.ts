@@ -1,9 +1,9 @@
 /** What it costs to poll for long. */
 import { createTasks, durableTool } from 'holdfast';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { expectWithin } from '../kit/within.ts';
-import { kinds, open } from '../stores/kinds.ts';
+import { ManualClock } from '../../../src/testing/manual-clock.ts';
+import { expectWithin } from '../../kit/within.ts';
+import { kinds, open } from '../../stores/kinds.ts';
 import { median } from './fan-out.ts';
 import { commitsIn, pollingTask, writeLooks } from './idle-passes.ts';
 

@@ -1,7 +1,7 @@
 /** The page of a task in all of its states, judged by axe-core on a desktop and a phone, in the light and in the dark. */
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Chromium, looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { goTo, overflow } from './in-page.ts';
@@ -13,10 +13,6 @@ let telling: Telling;
 beforeAll(async () => {
   telling = await tell(stories);
   chromium = await sharedChromium();
-});
-afterAll(async () => {
-  await chromium.close();
-  telling.close();
 });
 
 /** What a reader does before looking. */

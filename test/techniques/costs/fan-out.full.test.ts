@@ -2,8 +2,8 @@
 import { createTasks, type DurableTool, durableTool } from 'holdfast';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import type { CommitNotice } from '../../src/engine/store.ts';
-import { kinds, open } from '../stores/kinds.ts';
+import type { CommitNotice } from '../../../src/engine/store.ts';
+import { kinds, open } from '../../stores/kinds.ts';
 import { Counted } from './counted.ts';
 
 const leaf = durableTool('leaf', { task: 'always' }, async () => 'leaf');

@@ -1,12 +1,14 @@
 /** One Chromium for all tests, and for each of them windows of its own that go with it. */
 import type { BrowserContext } from 'playwright-core';
-import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { urlOf } from '../kit/ask.ts';
+import { beforeAll, onTestFinished } from 'vitest';
+import { urlOf } from '../../kit/ask.ts';
+import { atEnd } from '../../kit/lifetime.ts';
 import { type Chromium, chromiumAt } from './chromium.ts';
 
-/** The browser of this run. */
 export async function sharedChromium(): Promise<Chromium> {
-  return chromiumAt(await urlOf('browser'));
+  const chromium = await chromiumAt(await urlOf('browser'));
+  atEnd(() => chromium.close());
+  return chromium;
 }
 
 /** To be called once, outside of tests; what it gives makes a context for the test that asks. */
@@ -15,7 +17,6 @@ export function contexts(): () => Promise<BrowserContext> {
   beforeAll(async () => {
     chromium = await sharedChromium();
   });
-  afterAll(() => chromium?.close());
   return async () => {
     const made = await chromium!.context();
     onTestFinished(() => made.close());

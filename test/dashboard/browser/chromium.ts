@@ -1,6 +1,6 @@
 /** A real browser: one for all test files of a run, with a fresh context for each look at the dashboard. */
 import { chromium as playwright } from 'playwright-core';
-import { launchBrowser } from '../kit/browser-server.ts';
+import { launchBrowser } from '../../kit/browser-server.ts';
 
 export interface Look {
   readonly screen?: 'desktop' | 'phone';
@@ -19,13 +19,11 @@ const screens = {
 
 export type Chromium = Awaited<ReturnType<typeof chromiumAt>>;
 
-/** A browser that goes when it is closed. */
 export async function startChromium(): Promise<Chromium> {
   const server = await launchBrowser();
   return chromiumAt(server.url, () => server.stop());
 }
 
-/** Connects to a browser that runs already. */
 export async function chromiumAt(url: string, stop = async () => {}) {
   const browser = await playwright.connect(url, { timeout: 120_000 });
   const close = () => browser.close().then(stop);

@@ -4,19 +4,18 @@ import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
 import { durableTool } from 'holdfast';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../kit/until.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../../kit/until.ts';
 import { type Chromium, looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { operatorToken, startDesk } from './desk.ts';
-import { DashboardServer } from './server.ts';
+import { type Desk, operatorToken, startDesk } from './desk.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let chromium: Chromium;
-let server: DashboardServer;
+let server: Desk;
 beforeAll(async () => {
-  [chromium, server] = await Promise.all([sharedChromium(), DashboardServer.start()]);
+  [chromium, server] = await Promise.all([sharedChromium(), startDesk({ works: false })]);
   const { tasks } = server;
   await tasks.work();
   const made = await Promise.all([
@@ -31,10 +30,6 @@ beforeAll(async () => {
   const { store } = await tasks.opened();
   for (const waiting of [async () => id, async () => (await store.childIds(root))[0] ?? ''])
     await until(async () => (await tasks.get(await waiting()))?.phase === 'waiting');
-});
-afterAll(async () => {
-  await chromium?.close();
-  await server?.[Symbol.asyncDispose]();
 });
 
 const pages = {

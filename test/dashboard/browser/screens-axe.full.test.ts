@@ -2,8 +2,8 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { screens } from '../../scripts/screens/screens.ts';
-import { openStudio, type Studio } from '../../scripts/screens/studio.ts';
+import { screens } from '../../../scripts/screens/screens.ts';
+import { openStudio, type Studio } from '../../../scripts/screens/studio.ts';
 import { looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { overflow } from './in-page.ts';

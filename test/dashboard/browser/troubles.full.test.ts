@@ -1,22 +1,18 @@
 /** What the dashboard does when the server is gone, or does not want us. */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { DashboardServer, rowOf, token } from './server.ts';
+import { operatorToken, rowOf, startDesk } from './desk.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
-afterAll(() => chromium?.close());
 
 async function stage() {
-  const server = await DashboardServer.start();
+  const server = await startDesk({ works: false });
   const context = await chromium.context();
-  onTestFinished(async () => {
-    await context.close();
-    await server[Symbol.asyncDispose]();
-  });
+  onTestFinished(() => context.close());
   return { server, page: await context.newPage() };
 }
 
@@ -32,7 +28,7 @@ test('while the server is gone the list stays, and it goes on by itself', async 
   expect(await page.getByRole('status').filter({ hasText: 'Offline' }).count()).toBe(1);
   expect(await rowOf(page, before.id).isVisible()).toBe(true);
 
-  await server.start();
+  await server.startAgain();
   // It happened before the browser is back: nobody told it.
   const meanwhile = await server.tasks.create('greet', { name: 'meanwhile' });
   await rowOf(page, meanwhile.id).waitFor();
@@ -56,7 +52,7 @@ test('whoever reads further down keeps their place over a restart', async () => 
 
   await server.stop();
   await page.getByText('The server does not answer.').waitFor();
-  await server.start();
+  await server.startAgain();
   await server.tasks.create('greet', { name: 'meanwhile' });
   await page.getByRole('button', { name: '1 new task' }).waitFor();
   await page.getByText('The server does not answer.').waitFor({ state: 'detached' });
@@ -72,7 +68,7 @@ test('a page that is opened while the server is gone fills itself later', async 
   await page.getByText('The server does not answer.').waitFor();
   await page.getByRole('link', { name: 'Tasks', exact: true }).click();
   await page.getByText('As soon as it is back').waitFor();
-  await server.start();
+  await server.startAgain();
   await rowOf(page, id).waitFor();
 });
 
@@ -83,7 +79,7 @@ test('without a token one is asked for it, and it is kept out of the address', a
 
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('Paste the token first.').waitFor();
-  await page.getByLabel('Token').fill(token);
+  await page.getByLabel('Token').fill(operatorToken);
   await page.keyboard.press('Enter');
   await page.getByText('No task yet').waitFor();
   expect(page.url()).toBe(server.address('?view=tasks', { withToken: false }));
@@ -105,7 +101,7 @@ test('a wrong token is said to be wrong, in a link and in the field', async () =
   await page.getByText('The server does not accept this token.').waitFor();
   // Nobody sees what stands in the field: the next one takes its place.
   await expect.poll(() => page.evaluate('document.activeElement.selectionEnd')).toBe(12);
-  await page.keyboard.type(token);
+  await page.keyboard.type(operatorToken);
   await page.keyboard.press('Enter');
   await page.getByText('No task in the last hour').waitFor();
   await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Overview');
@@ -127,7 +123,7 @@ test('a token that is not good any more leads back to the beginning', async () =
   await page.goto(server.address());
   await page.getByText('No task in the last hour').waitFor();
   await server.stop();
-  await server.start('another-0123456789abcdef');
+  await server.startAgain('another-0123456789abcdef');
   await page.getByText('The server does not accept this token.').waitFor();
 });
 

@@ -1,11 +1,9 @@
 /** A database that counts what is asked of its store. */
-import type { Change } from '../../src/engine/change.ts';
-import type { Database } from '../../src/engine/queue.ts';
-import type { CommitNotice, Store } from '../../src/engine/store.ts';
-import { withCommands } from '../../src/engine/with-commands.ts';
+
+import { withCommands } from '../../../src/engine/with-commands.ts';
+import type { Change, CommitNotice, Database, Store } from '../../../src/index.ts';
 
 export class Counted {
-  /** Tasks that were read one by one. */
   gets = 0;
   /** Whole families, to look at or to change. */
   families = 0;
