@@ -15,7 +15,7 @@ import {
   type TaskId,
 } from '../model/task.ts';
 import type { Actor } from './audit.ts';
-import type { AuditRecorder } from './audit-recorder.ts';
+import type { AuditRecorder } from './audit-log.ts';
 import { checkAnswers, defaultLargestValue } from './carried.ts';
 import { onBehalfOf } from './change.ts';
 import { unobserved } from './observer.ts';

@@ -11,7 +11,7 @@ import {
   revision,
   unsupportedVersion,
 } from '../protocol/dialects/2026-07-28/names.ts';
-import { isFailure } from '../protocol/faults.ts';
+import { isFailure } from '../protocol/errors.ts';
 import { invalidRequest } from '../protocol/json-rpc.ts';
 import type { Binding } from './binding.ts';
 import { deepest, isDeeperThan } from './http/body.ts';

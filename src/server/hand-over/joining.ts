@@ -3,8 +3,7 @@ import { hash } from 'node:crypto';
 import type { Requests } from '../../engine/requests.ts';
 import type { DurableTool } from '../../engine/tool.ts';
 import { anonymous, type Caller, local } from '../../hosting/caller.ts';
-import { canonical } from '../../model/digest.ts';
-import { newId } from '../../model/id.ts';
+import { canonical, newId } from '../../model/id.ts';
 import type { Json } from '../../model/json.ts';
 import type { NewJoin } from '../../model/task.ts';
 
