@@ -22,7 +22,7 @@ export function serveFixture(...args: readonly string[]): Promise<HttpProcess> {
 }
 
 /** A server on standard input and output, and its client. */
-class StdioProcess extends Program implements AsyncDisposable {
+export class StdioProcess extends Program implements AsyncDisposable {
   readonly client: PipeClient;
 
   constructor(program: string, args: readonly string[], options?: RawClientOptions) {

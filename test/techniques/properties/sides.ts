@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { audited } from '../../../src/engine/audited.ts';
+import { audited } from '../../../src/engine/audit-log.ts';
 import type { CommitNotice, Database, Json, TaskId } from '../../../src/index.ts';
 import { Refusal } from '../../../src/model/errors.ts';
 import { openPostgres } from '../../../src/postgres.ts';
