@@ -200,10 +200,21 @@ describe('on 2026-07-28, a client that can be asked', () => {
   test('has a window of its own for the retry', async () => {
     const stage = await Stage.open();
     const client = stage.raw({ capabilities });
-    const input = { topic: 'tides', restMs: 20_000 };
-    const { requestState } = (await stage.passing(client.call('report', input))).result;
-    const retry = client.call('report', input, { requestState, inputResponses: { signature: ada } });
-    const { result } = await stage.passing(retry);
+    const restMs = 20_000;
+    let id = '';
+    await stage.tasks.subscribe(({ taskId }) => {
+      id = taskId;
+    });
+    const wakesAt = async () => ((await stage.tasks.get(id)) as { wakeAt?: number } | undefined)?.wakeAt;
+    /** A call whose task rests for most of the window. */
+    const rested = async (more: object = {}) => {
+      const reply = client.call('report', { topic: 'tides', restMs }, more);
+      await expect.poll(wakesAt).toBe(stage.clock.now() + restMs);
+      stage.clock.advance(restMs);
+      return (await reply).result;
+    };
+    const { requestState } = await rested();
+    const result = await rested({ requestState, inputResponses: { signature: ada } });
     expect(result.structuredContent).toEqual({ topic: 'tides', signedBy: 'Ada' });
   });
 
