@@ -258,17 +258,17 @@ export function testSurvey(options: SuiteOptions): void {
         store,
         clock,
         n % 10 ? 'queued' : 'cancelled',
-        n % 70 ? {} : { tool: 'rare' },
+        n % 70 ? {} : { tool: 'rare tool' },
       );
       if (n % 70 === 0) rare.unshift(id);
       if (n % 10 === 0) cancelled.unshift(id);
       clock.advance(1_000);
     }
     for (const limit of [1, 2, 100]) {
-      assert.deepEqual(await found(survey, { text: 'RARE' }, limit), rare);
-      assert.deepEqual(await found(survey, { owner: 'alice', tool: 'rare' }, limit), rare);
+      assert.deepEqual(await found(survey, { text: 'RARE TOOL' }, limit), rare);
+      assert.deepEqual(await found(survey, { owner: 'alice', tool: 'rare tool' }, limit), rare);
     }
-    await expectFound(survey, { tool: 'rare', standings: ['completed', 'cancelled'] }, rare);
+    await expectFound(survey, { tool: 'rare tool', standings: ['completed', 'cancelled'] }, rare);
     await expectFound(survey, { standings: ['completed', 'cancelled'] }, cancelled);
     await expectFound(
       survey,

@@ -23,7 +23,7 @@ async function fileOf(count: number): Promise<string> {
   const { store, close } = await openSqlite(file);
   await Promise.all(
     Array.from({ length: count }, async (_, n) => {
-      const request = aTask(n % 50 === 0 ? { tool: 'rare' } : {});
+      const request = aTask(n % 50 === 0 ? { tool: 'rare tool' } : {});
       await store.create(undefined, () => create(undefined, request, Date.now()));
       if (n % 10 === 0) await store.update('family', request.id, (family) => cancel(family, Date.now()));
     }),
@@ -44,8 +44,8 @@ function surveyorOf(file: string, isOver = true): Survey {
 
 describe('a query that takes too long', () => {
   test.each<SurveyFilter>([
-    { text: 'RARE' },
-    { tool: 'rare', owner: 'alice' },
+    { text: 'RARE TOOL' },
+    { tool: 'rare tool', owner: 'alice' },
     { standings: ['completed', 'cancelled'] },
     { standings: ['completed', 'cancelled'], text: 'publish', since: 0 },
   ])('ends a page early, and its cursor continues: %j', async (filter) => {
