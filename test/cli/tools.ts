@@ -1,12 +1,7 @@
-/** The fixture server, with two tools more that ask what people are asked: a form of every kind of field, and a link. */
+/** Tools that ask what people are asked, a form of every kind of field and a link, and two that take their time. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
-import { createTasks, type DurableTool, durableTool } from 'holdfast';
-import { serveHttp, serveStdio } from 'holdfast/server';
+import { durableTool } from 'holdfast';
 import { z } from 'zod';
-import { fixtureFactory, storeFrom } from '../fixture/server.ts';
-import { tokensOf } from '../fixture/tokens.ts';
-import { fixtureTools } from '../fixture/tools.ts';
 
 const Order = z.object({
   name: z.string().min(2).meta({ title: 'Name on the parcel' }),
@@ -48,26 +43,4 @@ const linger = durableTool('linger', { description: 'Lingers.', task: 'never' },
   return { content: [{ type: 'text', text: 'lingered' }] };
 });
 
-const { values } = parseArgs({
-  options: {
-    port: { type: 'string', default: '0' },
-    store: { type: 'string', default: 'memory:' },
-    stdio: { type: 'boolean', default: false },
-    drafts: { type: 'boolean', default: false },
-    token: { type: 'string' },
-  },
-});
-const tasks = createTasks({
-  store: storeFrom(values.store),
-  tools: [...fixtureTools, order, sign, haul, linger] as readonly DurableTool[],
-  ...(values.drafts && { drafts: 'all' }),
-  ...(values.token && { owner: () => 'owner' }),
-});
-const factory = fixtureFactory(tasks);
-await tasks.work({ concurrency: 64 });
-if (values.stdio) await serveStdio(tasks, factory).stopped;
-else {
-  const auth = values.token && { auth: tokensOf(new Map([[values.token, 'owner']])) };
-  const { url } = await serveHttp(tasks, factory, { port: Number(values.port), ...auth });
-  console.log(`ready ${url}`);
-}
+export default [order, sign, haul, linger];

@@ -1,6 +1,7 @@
-/** A durable tool of several steps; as a program, a worker for it in a process of its own: `voyage.ts FILE`. */
+/** A durable tool of several steps; as a program, a worker for it in a process of its own: `voyage.ts PLACE`. */
 import { appendFileSync, existsSync } from 'node:fs';
 import { createTasks, durableTool } from 'holdfast';
+import { postgres } from 'holdfast/postgres';
 import { sqlite } from 'holdfast/sqlite';
 import { z } from 'zod';
 
@@ -21,6 +22,7 @@ export const voyage = durableTool(
 );
 
 if (import.meta.main) {
-  const tasks = createTasks({ tools: [voyage], store: sqlite(process.argv[2]!) });
-  await tasks.work();
+  const [place] = process.argv.slice(2) as [string];
+  const store = place.startsWith('postgres') ? postgres(place) : sqlite(place);
+  await createTasks({ tools: [voyage], store }).work();
 }
