@@ -122,18 +122,10 @@ function responsesIn({ inputResponses }: TaskParams, method: string): JsonObject
 
 /** What `tasks/get` shows. */
 async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
-  const { taskId } = params;
-  // A look before that would find it running, and nothing else.
-  const begun = typeof taskId === 'string' ? requests.headStart(taskId, caller.owner) : undefined;
-  if (begun) await begun;
   const tree = await known(requests, caller, params, 'tasks/get');
   requests.polled();
   caller.limiter?.polled(tree.root, requests);
-  // Whoever has a name of its own for it may have to wait for the task under its id.
-  const named = tree.root.id === taskId ? undefined : requests.headStart(tree.root.id, caller.owner);
-  if (!named) return tree;
-  await named;
-  return known(requests, caller, params, 'tasks/get');
+  return tree;
 }
 
 function shownNow(tree: TaskTree, requests: Requests, caller: Caller): JsonObject {
