@@ -19,30 +19,20 @@ import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';
 import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { runtime } from '../../model/runtime.ts';
-import {
-  clientCapabilitiesKey,
-  missingCapability,
-  revision,
-  serverInfoKey,
-} from '../../protocol/dialects/2026-07-28/names.ts';
-import { OverLimit } from '../../protocol/errors.ts';
+import { clientCapabilitiesKey, revision, serverInfoKey } from '../../protocol/dialects/2026-07-28/names.ts';
 import { isFailure } from '../../protocol/faults.ts';
 import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
-import type { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
-import { exchanged } from '../deliveries.ts';
-import { asTaskListen, checkTaskListen, type TaskListen } from '../listen.ts';
-import { mindedPace, paced } from '../reader-pace.ts';
-import { cameFrom } from '../remote-address.ts';
-import { visibleTasks } from '../subscription.ts';
+import { exchanged, type Fate } from '../deliveries.ts';
+import { type HttpPeer, withPeer } from '../streams.ts';
+import { asTaskListen, checkTaskListen, type TaskListen, visibleTasks } from '../subscription.ts';
 import type { Tasks } from '../tasks.ts';
 import { RequestAborted } from '../tool-call.ts';
 import { BodyRefused, parseBody, readWebBody } from './body.ts';
-import { type DirectAnswer, DirectAnswers, overLimitAnswer } from './direct.ts';
+import { type DirectAnswer, DirectAnswers, refusedAnswer } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
 import { ListenStream } from './listen-stream.ts';
-import { readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
-import { Reading } from './reading.ts';
+import { drained, readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
 import { HttpSessions } from './sessions.ts';
 
 export interface HandlerOptions extends GateOptions {
@@ -114,6 +104,7 @@ export class McpHandler {
   fetch = async (request: Request, { authInfo }: { authInfo?: AuthInfo } = {}): Promise<Response> => {
     const { headers } = request;
     const reading = new Reading(request.signal);
+    withPeer(request, reading);
     exchanged(request, { arrivedAt: this.#binding.tasks.clock.monotonic(), fate: () => reading.fate });
     const signal = () => reading.signal;
     const header = (name: string) => headers.get(name);
@@ -175,7 +166,7 @@ export class McpHandler {
     const signal = whenClosed(res);
     const address = () => req.ip ?? req.socket.remoteAddress;
     const request = () =>
-      exchanged(cameFrom(toWebRequest(req, signal()), address()), {
+      exchanged(withPeer(toWebRequest(req, signal()), { address: address(), drained: () => drained(res) }), {
         arrivedAt,
         fate: () => whenFinished(res),
       });
@@ -188,9 +179,7 @@ export class McpHandler {
     try {
       const body = req.body ?? parseBody(await readNodeBody(req, this.#largestBody));
       const { authInfo } = admission;
-      const given = this.#answer({ body, signal, header, address, authInfo, request });
-      // What is known at once is not waited for.
-      const answer = given instanceof Promise ? await given : given;
+      const answer = await this.#answer({ body, signal, header, address, authInfo, request });
       if (answer instanceof Response) await writeResponse(res, answer);
       else writeDirect(res, answer);
     } catch (error) {
@@ -228,27 +217,22 @@ export class McpHandler {
     return answer instanceof Response ? answer : toResponse(answer);
   }
 
-  #answer(received: Received): DirectAnswer | Promise<Response | DirectAnswer> {
-    return (
-      this.#direct.answer(received, (begun) => this.#goOn(begun, received)) ??
-      this.#answerTheLongWay(received)
-    );
+  #answer(received: Received): Promise<Response | DirectAnswer> {
+    const sdk = (request: Request) =>
+      this.#sdk.fetch(request, { ...toSdk(received.authInfo), parsedBody: received.body });
+    return this.#direct.answer(received, sdk) ?? this.#answerWithSdk(received, sdk);
   }
 
-  #goOn(begun: BegunCall, { body, authInfo, request }: Received): Promise<Response> {
-    const sent = request();
-    return begun.goOn(sent, () => this.#sdk.fetch(sent, { ...toSdk(authInfo), parsedBody: body }));
-  }
-
-  async #answerTheLongWay(received: Received): Promise<Response | DirectAnswer> {
-    const { body, authInfo, request } = received;
+  async #answerWithSdk(
+    received: Received,
+    sdk: (request: Request) => Promise<Response>,
+  ): Promise<Response | DirectAnswer> {
+    const { body, request } = received;
     const listen = asTaskListen(body);
     if (listen) return this.#listen(listen, received);
     if (isOlder(received))
       return this.#sessions.answer({ ...received, signal: received.signal(), request: request() });
-    const sent = request();
-    const given = await this.#sdk.fetch(sent, { ...toSdk(authInfo), parsedBody: body });
-    const answer = paced(given, mindedPace(sent));
+    const answer = await sdk(request());
     return this.#isOfDraft(body) ? asNotFound(answer) : answer;
   }
 
@@ -276,7 +260,7 @@ export class McpHandler {
       inner = sdk.body;
       const meta = listen.params._meta as JsonObject;
       const caller = this.#binding.caller(meta[clientCapabilitiesKey], authInfo, address);
-      await spendOn('tasks/get', caller);
+      spendOn('tasks/get', caller);
       const { requests } = await this.#binding.served();
       const tasks = await visibleTasks(requests, caller, checkTaskListen(listen, caller));
       const { serverInfo } = this.#binding;
@@ -296,11 +280,7 @@ export class McpHandler {
     } catch (error) {
       unsubscribe();
       await inner?.cancel().catch(() => {});
-      if (isFailure(error)) this.#onError(error as Error);
-      const fault = this.#binding.dialect.fault(error);
-      const text = JSON.stringify({ jsonrpc: '2.0', id: listen.id, error: fault });
-      if (error instanceof OverLimit) return overLimitAnswer(error, text);
-      return { status: fault.code === missingCapability ? 400 : 200, text };
+      return refusedAnswer(this.#binding.dialect, listen.id, error, this.#onError);
     }
   }
 }
@@ -369,3 +349,95 @@ function calmed(onError: (error: Error) => void): (error: Error) => void {
       onError(error);
   };
 }
+
+// --- Reading an answer ------------------------------------------------------------------------------------
+/**
+ * A request of the web says when its sender is gone, but not when its answer has been read. Here both are the end of it,
+ * as of Node's; otherwise a session would be in use for ever after its first answer.
+ */
+class Reading implements HttpPeer {
+  readonly #gone: AbortSignal;
+  #over: AbortController | undefined;
+  #fate: PromiseWithResolvers<Fate> | undefined;
+  /** The reader waits for more: it has taken everything that was written. */
+  #isWaiting = false;
+  #pulled = Promise.withResolvers<void>();
+  #isOver = false;
+
+  constructor(gone: AbortSignal) {
+    this.#gone = gone;
+  }
+
+  /** Fires when the request is over. Made only for those that listen to it. */
+  get signal(): AbortSignal {
+    if (!this.#over) {
+      const over = new AbortController();
+      this.#over = over;
+      if (this.#gone.aborted) over.abort(this.#gone.reason);
+      else this.#gone.addEventListener('abort', () => over.abort(this.#gone.reason), { once: true });
+    }
+    return this.#over.signal;
+  }
+
+  /** Whether the answer was read to its end. */
+  get fate(): Promise<Fate> {
+    if (!this.#fate) {
+      this.#fate = Promise.withResolvers();
+      const lost = () => this.#fate?.resolve('lost');
+      if (this.#gone.aborted) lost();
+      else this.#gone.addEventListener('abort', lost, { once: true });
+    }
+    return this.#fate.promise;
+  }
+
+  readonly drained = async (): Promise<void> => {
+    for (;;) {
+      // Until then the reader is given what there is.
+      await new Promise((resolve) => runtime.setImmediate(resolve));
+      if (this.#isWaiting || this.#isOver) return;
+      await this.#pulled.promise;
+    }
+  };
+
+  /** The answer, which ends the request once it was read. */
+  of(response: Response): Response {
+    const over = this.#over;
+    const fate = this.#fate;
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
+    if (!response.body || (!over && !fate && !isStream)) return response;
+    const end = (how: Fate = 'lost') => {
+      this.#isOver = true;
+      this.#pulled.resolve();
+      fate?.resolve(how);
+      over?.abort(read);
+    };
+    const reader = response.body.getReader();
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          this.#isWaiting = true;
+          this.#pulled.resolve();
+          const { done, value } = await reader.read().catch((error: unknown) => {
+            end();
+            throw error;
+          });
+          this.#isWaiting = false;
+          this.#pulled = Promise.withResolvers();
+          if (!done) return controller.enqueue(value);
+          end('delivered');
+          controller.close();
+        },
+        cancel: (reason) => {
+          end();
+          return reader.cancel(reason);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const { status, statusText, headers } = response;
+    return new Response(body, { status, statusText, headers });
+  }
+}
+
+/** A reason that costs nothing to make: by default each abort makes an exception of its own. */
+const read = new Error('The answer was read.');
