@@ -7,10 +7,14 @@ export interface StreamEvent {
   readonly data: string;
 }
 
-/** The events in order. `onBytes` is called for every chunk, also for comments that only keep the connection alive. */
+/**
+ * The events in order, until the stream ends or the signal fires. `onBytes` is called for every chunk, also for comments
+ * that only keep the connection alive.
+ */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   onBytes: () => void = () => {},
+  signal?: AbortSignal,
 ): AsyncGenerator<StreamEvent> {
   const events: StreamEvent[] = [];
   const parser = createParser({
@@ -19,6 +23,7 @@ export async function* readEvents(
   const decoder = new TextDecoder();
   // Not every browser can iterate over a stream.
   const reader = body.getReader();
+  signal?.addEventListener('abort', () => void reader.cancel().catch(() => {}), { once: true });
   try {
     for (;;) {
       const { done, value } = await reader.read();

@@ -1,6 +1,5 @@
 /** `tasks.attach(mcp)`: the durable tools and the task methods on a server of the SDK, beside whatever else it has. */
 import type { McpServer, Server, ServerContext } from '@modelcontextprotocol/server';
-import type { Schema } from '../engine/schema.ts';
 import type { RequestMethod } from '../engine/tool.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -21,6 +20,7 @@ import {
   resourceDefinition,
   toolDefinition,
 } from './listings.ts';
+import { anything } from './streams.ts';
 
 export class AttachedTooLate extends HoldfastError {
   constructor(method: string) {
@@ -196,13 +196,6 @@ const named: Record<RequestMethod, string> = {
   'prompts/get': 'Prompt',
 };
 
-/** A schema that takes anything: what is wrong is said by the method itself. */
-const anything: Schema<unknown, unknown>['~standard'] = {
-  version: 1,
-  vendor: 'holdfast',
-  validate: (value) => ({ value }),
-};
-
 /** Which of them a request may use is a matter of its dialect; of some the SDK itself knows that they are not there. */
 const released: readonly TaskMethodName[] = [
   'tasks/get',
@@ -220,7 +213,7 @@ function addMethods(attachment: Attachment, server: Server): void {
     ...(drafts.has('sep-1686') ? (['tasks/delete'] as const) : []),
   ];
   for (const method of methods)
-    server.setRequestHandler(method, { params: { '~standard': anything } }, (params, context) =>
+    server.setRequestHandler(method, { params: anything }, (params, context) =>
       attachment.faulting(context, () =>
         attachment.answer(method, isJsonObject(params) ? params : {}, context),
       ),

@@ -60,24 +60,22 @@ export class Connection {
   /** Tells of a tree of tasks from now on, in the words of whoever asked about it. */
   follow(rootId: TaskId, listener: Listener): Follower {
     const key = `${listener.dialect.revision} ${rootId}`;
-    const known = this.#followers.get(key);
-    if (known) return known;
+    return this.#followers.get(key) ?? this.#begin(key, rootId, listener);
+  }
+
+  /** Puts questions of a tree of tasks on one stream, apart from everything else that is told on this connection. */
+  ask(rootId: TaskId, listener: Listener, channel: Channel): () => void {
+    const follower = this.#begin(newId(), rootId, listener);
+    follower.offer(channel);
+    return () => follower.stop();
+  }
+
+  #begin(key: string, rootId: TaskId, listener: Listener): Follower {
     const follower = new Follower(this.#requests, this.#standalone, rootId, listener, () =>
       this.#followers.delete(key),
     );
     this.#followers.set(key, follower);
     return follower;
-  }
-
-  /** Puts questions of a tree of tasks on one stream, apart from everything else that is told on this connection. */
-  ask(rootId: TaskId, listener: Listener, channel: Channel): () => void {
-    const key = newId();
-    const follower = new Follower(this.#requests, this.#standalone, rootId, listener, () =>
-      this.#followers.delete(key),
-    );
-    this.#followers.set(key, follower);
-    follower.offer(channel);
-    return () => follower.stop();
   }
 
   close(): void {

@@ -11,12 +11,10 @@ import { Deliveries } from './deliveries.ts';
 /** A person may take days to answer; what ends a question is its task. */
 const noTimeout = maxTimeoutMs;
 
-/** Answers that the SDK knows nothing of: what is wrong with them is said by whoever reads them. */
-const anything: { readonly '~standard': StandardProps } = {
+/** A schema that takes anything: whoever reads the value says what is wrong with it. */
+export const anything: Pick<Schema<unknown, unknown>, '~standard'> = {
   '~standard': { version: 1, vendor: 'holdfast', validate: (value) => ({ value }) },
 };
-
-type StandardProps = Schema<unknown, unknown>['~standard'];
 
 export class Streams {
   readonly #binding: Binding;

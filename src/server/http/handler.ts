@@ -317,15 +317,11 @@ function toResponse({ status, text, retryAfterMs }: DirectAnswer): Response {
 }
 
 function writeDirect(res: ServerResponse, { status, text, retryAfterMs }: DirectAnswer): void {
-  const length = Buffer.byteLength(text);
-  if (retryAfterMs === undefined)
-    res.writeHead(status, { 'content-type': 'application/json', 'content-length': length });
-  else
-    res.writeHead(status, {
-      'content-type': 'application/json',
-      'content-length': length,
-      ...retryAfter(retryAfterMs),
-    });
+  res.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    ...retryAfter(retryAfterMs),
+  });
   res.end(text);
 }
 

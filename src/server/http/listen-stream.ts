@@ -6,6 +6,7 @@ import type { Requests } from '../../engine/requests.ts';
 import type { Caller } from '../../hosting/caller.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
+import { readEvents } from '../../protocol/event-stream.ts';
 import {
   acknowledgement,
   acknowledging,
@@ -34,17 +35,15 @@ export class ListenStream implements Reader {
   readonly body: ReadableStream<Uint8Array>;
   readonly #parts: ListenParts;
   readonly #subscription: Subscription;
-  readonly #inner: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #closed = new AbortController();
   readonly #keepAlive: Timer;
   readonly #encoder = new TextEncoder();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   /** Resolves when there is room again. */
   #room = Promise.withResolvers<void>();
-  #isClosed = false;
 
   constructor(parts: ListenParts) {
     this.#parts = parts;
-    this.#inner = parts.inner.getReader();
     this.body = new ReadableStream({
       start: (controller) => {
         this.#controller = controller;
@@ -81,27 +80,20 @@ export class ListenStream implements Reader {
 
   #close(): void {
     if (this.#isClosed) return;
-    this.#isClosed = true;
+    this.#closed.abort();
     runtime.clearInterval(this.#keepAlive);
     this.#subscription.close();
     this.#room.resolve();
-    void this.#inner.cancel().catch(() => {});
     this.#parts.onClose();
   }
 
   /** Passes on what the SDK writes. It ends a stream that listens to nothing it knows; the tasks keep this one open. */
   async #relay(): Promise<void> {
-    const decoder = new TextDecoder();
-    let text = '';
-    for (;;) {
-      const { done, value } = await this.#inner.read().catch(() => ({ done: true, value: undefined }));
-      if (done || this.#isClosed) return;
-      text += decoder.decode(value, { stream: true });
-      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-        const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-        text = text.slice(end + 2);
-        if (data !== undefined) await this.#relayOne(JSON.parse(data)).catch(() => {});
-      }
+    try {
+      for await (const { data } of readEvents(this.#parts.inner, undefined, this.#closed.signal))
+        await this.#relayOne(JSON.parse(data)).catch(() => {});
+    } catch {
+      // The SDK's stream broke off; the news of tasks continues.
     }
   }
 
@@ -115,6 +107,10 @@ export class ListenStream implements Reader {
       ),
     );
     this.#subscription.start();
+  }
+
+  get #isClosed(): boolean {
+    return this.#closed.signal.aborted;
   }
 
   async #untilRoom(): Promise<void> {
