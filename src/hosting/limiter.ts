@@ -4,12 +4,11 @@
  *
  * Two patterns are also reported as suspicious: many failed lookups, and polls far above the hint.
  */
-import type { AuditRecorder } from '../engine/audit-recorder.ts';
+import type { AuditRecorder } from '../engine/audit-log.ts';
 import { type Observer, quietly, type Suspicion } from '../engine/observer.ts';
 import type { Requests } from '../engine/requests.ts';
 import type { Clock } from '../model/clock.ts';
-import { pollHintMs } from '../model/poll-hint.ts';
-import type { Owner, Task, TaskId } from '../model/task.ts';
+import { type Owner, pollHintMs, type Task, type TaskId } from '../model/task.ts';
 import { OverLimit } from '../protocol/errors.ts';
 import { anonymous, type Caller } from './caller.ts';
 import type { Limits } from './limits.ts';

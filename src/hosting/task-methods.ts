@@ -4,8 +4,7 @@
  * that does not exist look the same.
  */
 
-import { keyedId } from '../access/keyed-id.ts';
-import { Sealer } from '../access/seal.ts';
+import { keyedId, Sealer } from '../access/seal.ts';
 import type { Requests, TaskTree } from '../engine/requests.ts';
 import { BadAnswer } from '../model/errors.ts';
 import type { InputResponse } from '../model/input.ts';

@@ -19,11 +19,15 @@ import type { TaskMethodName, WireFault } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { immediateResponseKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { clientCapabilitiesKey, serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
-import { createdMessage, nameIn, originalTasks, wishOf } from '../protocol/dialects/sep-1686/dialect.ts';
+import {
+  createdMessage,
+  nameIn,
+  originalTasks,
+  relatedToName,
+  wishOf,
+} from '../protocol/dialects/sep-1686/dialect.ts';
 import { taskKey } from '../protocol/dialects/sep-1686/names.ts';
-import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
-import { NotOffered } from '../protocol/errors.ts';
-import { isFailure } from '../protocol/faults.ts';
+import { isFailure, NotOffered } from '../protocol/errors.ts';
 import { internalError, invalidParams } from '../protocol/json-rpc.ts';
 import type { Binding, Called } from './binding.ts';
 import { listeningOf } from './call-log.ts';
@@ -136,7 +140,7 @@ export class Attachment {
     { task, ttl, named }: Wishes,
     context: ServerContext,
   ): Promise<JsonObject> {
-    const { tool, input, head } = called;
+    const { tool, input, head, calledAs } = called;
     const { mcpReq } = context;
     const requestState = this.#states.has(mcpReq.id) ? this.#states.get(mcpReq.id) : mcpReq.requestState();
     // Of a request that is aborted the SDK sends no answer that would take these along.
@@ -149,6 +153,7 @@ export class Attachment {
       tool,
       {
         arguments: input,
+        calledAs,
         inputResponses: responsesOf(context),
         requestState,
         meta: mcpReq._meta,

@@ -48,7 +48,7 @@ test('a log that is encrypted later, or under another key, stays, and says no mo
   await written('later');
   for (const keys of [encryption('first'), encryption('first', 'second')]) {
     const database = await openPostgres(url, { schema: 'later', connections: 5, encryption: keys });
-    await database.reencrypt();
+    await database.rekey();
     expect((await database.audit.read({ limit: 10 })).entries).toEqual([entry, { ...entry, taskId: 'b' }]);
     await database.close();
     const rows = JSON.stringify(await query(url, 'select * from later.audit'));

@@ -64,7 +64,7 @@ test('a file that is encrypted later, or under another key, keeps its log', asyn
   await written(file);
   for (const keys of [encryption('first'), encryption('first', 'second')]) {
     const database = await openSqlite(file, { encryption: keys });
-    await database.reencrypt();
+    await database.rekey();
     expect((await database.audit.read({ limit: 10 })).entries).toEqual([entry, { ...entry, taskId: 'b' }]);
     await database.close();
     expect(readFileSync(file, 'latin1')).not.toContain('xyzzy');

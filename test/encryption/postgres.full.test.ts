@@ -96,12 +96,12 @@ test('a database that was plain holds none in its columns once it is rewritten, 
   let kills = 0;
   for (; kills < 20 && (await foundInColumns(url)).length > 0; kills++) {
     const host = await Host.open({ file: url, keys: ['first'] });
-    await Promise.race([host.do('reencrypt'), pause(5 + kills * 15)]);
+    await Promise.race([host.do('rekey'), pause(5 + kills * 15)]);
     await host.kill();
   }
   expect(kills).toBeGreaterThan(1);
   const host = await Host.open({ file: url, keys: ['first'] });
-  await host.do('reencrypt');
+  await host.do('rekey');
   expect(await foundInColumns(url)).toEqual([]);
   await host.do('work');
   expect(await host.do('again')).toBe(id);
@@ -119,7 +119,7 @@ test('encryption that is switched off gives everything back, and the database op
   const id = await encrypted.do('confide');
   await encrypted.close();
   const between = await Host.open({ file: url, keys: ['first'], current: null });
-  await between.do('reencrypt');
+  await between.do('rekey');
   await between.close();
   const plain = await Host.open({ file: url, keys: [] });
   await plain.do('work');
@@ -168,7 +168,7 @@ test('who switches encryption on waits for what is being written as plain text, 
   await (await openPostgres(url)).close();
   const writer = new pg.Client(url);
   await writer.connect();
-  await writer.query('begin; select holdfast.manner()');
+  await writer.query('begin; lock table holdfast.commits in row exclusive mode');
   await writer.query(
     `insert into holdfast.sessions (id, owner, opening, seen_at) values ('a', 'alice', '{"name":"late"}', 1)`,
   );
@@ -176,34 +176,30 @@ test('who switches encryption on waits for what is being written as plain text, 
   const opening = openPostgres(url, { encryption: encryption('first') }).finally(() => {
     isOpen = true;
   });
-  const waits = `select 1 from pg_stat_activity where wait_event = 'advisory' and datname = current_database()`;
+  const waits = `select 1 from pg_stat_activity where wait_event = 'relation' and datname = current_database()`;
   while ((await query(url, waits)).length === 0) await pause(20);
   expect(isOpen).toBe(false);
   await writer.query('commit');
   await writer.end();
   const database = await opening;
-  await database.reencrypt();
+  await database.rekey();
   expect(await database.sessions.get('a')).toMatchObject({ opening: { name: 'late' } });
   expect(await columnsOf(url)).not.toContain('late');
   await database.close();
 });
 
-test('what a process that was killed left to be rewritten, another that was there already goes on with', async () => {
+test('several processes re-encrypt the same database at the same time', async () => {
   const url = await server.createDatabase();
-  const stays = await openPostgres(url, {
-    encryption: { ...encryption('first', 'second'), current: 'first' },
-  });
-  const save = (id: string) => stays.sessions.save({ id, owner: 'alice', opening: { name: id }, seenAt: 1 });
-  await Promise.all(Array.from({ length: 1_500 }, (_, n) => save(`${n}`)));
-  const killed = await Host.open({ file: url, keys: ['first', 'second'] });
-  await killed.kill();
-  const stage = async () => (await query(url, 'select stage, manner from holdfast.encryption'))[0];
-  expect(await stage()).toMatchObject({ stage: expect.any(String) });
-  // Any command lets it know.
-  await save('last');
-  await expect.poll(stage).toMatchObject({ stage: null });
-  expect(await query(url, 'select id from holdfast.keys where not is_retired')).toEqual([{ id: 'second' }]);
-  await stays.close();
+  const hosts = await Promise.all(
+    [1, 2].map(() => Host.open({ file: url, keys: ['first', 'second'], current: 'first' })),
+  );
+  await hosts[0]!.do('work');
+  await hosts[0]!.do('count', 60, 5, 0).then((ids) => hosts[0]!.do('outcomes', ids));
+  const third = await Host.open({ file: url, keys: ['first', 'second'] });
+  const reports = await Promise.all([...hosts, third].map((host) => host.do('rekey')));
+  for (const report of reports) expect(report).toMatchObject({ newest: 'second', left: 0 });
+  for (const host of [...hosts, third]) await host.close();
+  await (await openPostgres(url, { encryption: encryption('second') })).close();
 });
 
 test.each([

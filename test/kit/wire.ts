@@ -1,4 +1,6 @@
 /** Messages of 2026-07-28 as they go over the wire, for clients that send exactly what a test tells them. */
+import { readEvents } from '../../src/protocol/event-stream.ts';
+
 export const revision = '2026-07-28';
 export const extension = 'io.modelcontextprotocol/tasks';
 export const subtasks = 'dev.holdfast/subtasks';
@@ -36,13 +38,5 @@ export async function* messagesIn(response: Response): AsyncGenerator<Message> {
 
 /** The messages on the stream of an answer, as they come. */
 export async function* frames(response: Response): AsyncGenerator<Message> {
-  let text = '';
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-      text = text.slice(end + 2);
-      if (data) yield JSON.parse(data);
-    }
-  }
+  for await (const { data } of readEvents(response.body!)) if (data) yield JSON.parse(data);
 }

@@ -68,7 +68,7 @@ test('the size is what a count of all rows would give, whatever was written, rem
 
   await Promise.all([one.close(), other.close()]);
   const encrypted = await open('first');
-  await encrypted.reencrypt();
+  await encrypted.rekey();
   await fill(encrypted);
   expect(await encrypted.store.size()).toBe(await counted());
   await encrypted.close();

@@ -19,8 +19,7 @@ import {
   revision,
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
-import { OverLimit } from '../../protocol/errors.ts';
-import { isFailure } from '../../protocol/faults.ts';
+import { isFailure, OverLimit } from '../../protocol/errors.ts';
 import type { Binding } from '../binding.ts';
 import { type Begun, continued, type MayJoin, RequestAborted } from '../tool-call.ts';
 import type { ToolCalls } from '../tool-calls.ts';

@@ -12,7 +12,7 @@ import {
   type ServerEventBus,
   type ServerNotifier,
 } from '@modelcontextprotocol/server';
-import { Calm } from '../../engine/calm.ts';
+import { Calm } from '../../engine/log.ts';
 import { StoreError } from '../../engine/store-errors.ts';
 import { noteTurnedAway } from '../../hosting/recording.ts';
 import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';
@@ -20,11 +20,11 @@ import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { runtime } from '../../model/runtime.ts';
 import { clientCapabilitiesKey, revision, serverInfoKey } from '../../protocol/dialects/2026-07-28/names.ts';
-import { isFailure } from '../../protocol/faults.ts';
+import { isFailure } from '../../protocol/errors.ts';
 import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
-import { exchanged, type Fate } from '../deliveries.ts';
-import { type HttpPeer, withPeer } from '../streams.ts';
+import { exchanged } from '../deliveries.ts';
+import { withPeer } from '../streams.ts';
 import { asTaskListen, checkTaskListen, type TaskListen, visibleTasks } from '../subscription.ts';
 import type { Tasks } from '../tasks.ts';
 import { RequestAborted } from '../tool-call.ts';
@@ -33,6 +33,7 @@ import { type DirectAnswer, DirectAnswers, refusedAnswer } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
 import { ListenStream } from './listen-stream.ts';
 import { drained, readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
+import { Reading } from './reading.ts';
 import { HttpSessions } from './sessions.ts';
 
 export interface HandlerOptions extends GateOptions {
@@ -345,95 +346,3 @@ function calmed(onError: (error: Error) => void): (error: Error) => void {
       onError(error);
   };
 }
-
-// --- Reading an answer ------------------------------------------------------------------------------------
-/**
- * A request of the web says when its sender is gone, but not when its answer has been read. Here both are the end of it,
- * as of Node's; otherwise a session would be in use for ever after its first answer.
- */
-class Reading implements HttpPeer {
-  readonly #gone: AbortSignal;
-  #over: AbortController | undefined;
-  #fate: PromiseWithResolvers<Fate> | undefined;
-  /** The reader waits for more: it has taken everything that was written. */
-  #isWaiting = false;
-  #pulled = Promise.withResolvers<void>();
-  #isOver = false;
-
-  constructor(gone: AbortSignal) {
-    this.#gone = gone;
-  }
-
-  /** Fires when the request is over. Made only for those that listen to it. */
-  get signal(): AbortSignal {
-    if (!this.#over) {
-      const over = new AbortController();
-      this.#over = over;
-      if (this.#gone.aborted) over.abort(this.#gone.reason);
-      else this.#gone.addEventListener('abort', () => over.abort(this.#gone.reason), { once: true });
-    }
-    return this.#over.signal;
-  }
-
-  /** Whether the answer was read to its end. */
-  get fate(): Promise<Fate> {
-    if (!this.#fate) {
-      this.#fate = Promise.withResolvers();
-      const lost = () => this.#fate?.resolve('lost');
-      if (this.#gone.aborted) lost();
-      else this.#gone.addEventListener('abort', lost, { once: true });
-    }
-    return this.#fate.promise;
-  }
-
-  readonly drained = async (): Promise<void> => {
-    for (;;) {
-      // Until then the reader is given what there is.
-      await new Promise((resolve) => runtime.setImmediate(resolve));
-      if (this.#isWaiting || this.#isOver) return;
-      await this.#pulled.promise;
-    }
-  };
-
-  /** The answer, which ends the request once it was read. */
-  of(response: Response): Response {
-    const over = this.#over;
-    const fate = this.#fate;
-    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
-    if (!response.body || (!over && !fate && !isStream)) return response;
-    const end = (how: Fate = 'lost') => {
-      this.#isOver = true;
-      this.#pulled.resolve();
-      fate?.resolve(how);
-      over?.abort(read);
-    };
-    const reader = response.body.getReader();
-    const body = new ReadableStream<Uint8Array>(
-      {
-        pull: async (controller) => {
-          this.#isWaiting = true;
-          this.#pulled.resolve();
-          const { done, value } = await reader.read().catch((error: unknown) => {
-            end();
-            throw error;
-          });
-          this.#isWaiting = false;
-          this.#pulled = Promise.withResolvers();
-          if (!done) return controller.enqueue(value);
-          end('delivered');
-          controller.close();
-        },
-        cancel: (reason) => {
-          end();
-          return reader.cancel(reason);
-        },
-      },
-      { highWaterMark: 0 },
-    );
-    const { status, statusText, headers } = response;
-    return new Response(body, { status, statusText, headers });
-  }
-}
-
-/** A reason that costs nothing to make: by default each abort makes an exception of its own. */
-const read = new Error('The answer was read.');

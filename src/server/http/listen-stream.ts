@@ -35,12 +35,13 @@ export class ListenStream implements Reader {
   readonly body: ReadableStream<Uint8Array>;
   readonly #parts: ListenParts;
   readonly #subscription: Subscription;
-  readonly #closed = new AbortController();
+  readonly #closing = new AbortController();
   readonly #keepAlive: Timer;
   readonly #encoder = new TextEncoder();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   /** Resolves when there is room again. */
   #room = Promise.withResolvers<void>();
+  #isClosed = false;
 
   constructor(parts: ListenParts) {
     this.#parts = parts;
@@ -55,7 +56,7 @@ export class ListenStream implements Reader {
     this.#keepAlive = runtime.setInterval(() => {
       if (this.#hasRoom()) this.#enqueue(': keepalive\n\n');
     }, keepAliveMs);
-    void this.#relay();
+    void this.#relay().catch(() => {});
   }
 
   async write(message: JsonObject): Promise<void> {
@@ -80,21 +81,19 @@ export class ListenStream implements Reader {
 
   #close(): void {
     if (this.#isClosed) return;
-    this.#closed.abort();
+    this.#isClosed = true;
     runtime.clearInterval(this.#keepAlive);
     this.#subscription.close();
     this.#room.resolve();
+    this.#closing.abort();
     this.#parts.onClose();
   }
 
   /** Passes on what the SDK writes. It ends a stream that listens to nothing it knows; the tasks keep this one open. */
   async #relay(): Promise<void> {
-    try {
-      for await (const { data } of readEvents(this.#parts.inner, undefined, this.#closed.signal))
-        await this.#relayOne(JSON.parse(data)).catch(() => {});
-    } catch {
-      // The SDK's stream broke off; the news of tasks continues.
-    }
+    const { signal } = this.#closing;
+    for await (const { data } of readEvents(this.#parts.inner, { signal }))
+      if (!this.#isClosed) await this.#relayOne(JSON.parse(data)).catch(() => {});
   }
 
   async #relayOne(message: unknown): Promise<void> {
@@ -107,10 +106,6 @@ export class ListenStream implements Reader {
       ),
     );
     this.#subscription.start();
-  }
-
-  get #isClosed(): boolean {
-    return this.#closed.signal.aborted;
   }
 
   async #untilRoom(): Promise<void> {

@@ -207,8 +207,8 @@ export class Commands {
     const { writers, jobs, known, vault } = this.#parts;
     if (!batch.every(({ order }) => this.#isKnown(order))) return undefined;
     const turn = await lane.next();
-    // From here to what is sent nothing is waited for, so that the manner is the one in which values are written.
-    const { manner } = vault;
+    // The key with which values are written from here on.
+    const { revision } = vault.record;
     const writes = new Writes(vault, jobs);
     for (const { order } of batch) {
       const found = order.kind === 'update' ? known.get(order.id) : undefined;
@@ -217,7 +217,7 @@ export class Commands {
     const decided = this.#decideAll(batch, writes);
     if (!decided) return undefined;
     const { lists, grown, leftWork } = writes.flush(this.#parts.clock.now());
-    const { statement, values } = this.#statements.of(lists, { manner, turn, grown });
+    const { statement, values } = this.#statements.of(lists, { revision, turn, grown });
     try {
       await jobs.prepare(lists.sent);
       crashPoint('commit: written');
@@ -294,7 +294,11 @@ export class Commands {
     const { vault, jobs, clock } = this.#parts;
     const { lists, grown, removed } = flush;
     await jobs.prepare(lists.sent);
-    const { statement, values } = this.#statements.of(lists, { manner: vault.manner, turn, grown });
+    const { statement, values } = this.#statements.of(lists, {
+      revision: vault.record.revision,
+      turn,
+      grown,
+    });
     const [row] = await transaction.query<WrittenRow>(statement, values);
     transaction.settle = () => lane.settle(turn);
     if (removed.length > 0)

@@ -15,7 +15,6 @@ import type { CommitNotice } from '../../engine/store.ts';
 import type { TaskEvent } from '../../model/event.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import type { TaskId } from '../../model/task.ts';
-import { DamagedRecord, readingTask } from '../values/damaged.ts';
 import { eventsOf } from '../values/sound.ts';
 import { name, named } from './cells.ts';
 import { prepared } from './driver.ts';
@@ -217,7 +216,7 @@ export class Feed {
     const end = stepsBack ? this.#before(from.end) : from.end;
     const told = [...this.#told];
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, from.open]);
-    const found = await this.#noticesIn(stepsBack ? rows.filter((row) => this.#isNew(row)) : rows);
+    const found = this.#noticesIn(stepsBack ? rows.filter((row) => this.#isNew(row)) : rows);
     const leftOut = await this.#leftOutBefore(found);
     this.#position = positionOf(rows[0]!.snapshot);
     for (const notice of leftOut) this.#find(notice);
@@ -242,20 +241,11 @@ export class Feed {
     return String(back > this.#floor ? back : this.#floor);
   }
 
-  /** A commit that cannot be read even once its manner must be known is told without its events. */
-  async #noticesIn(rows: readonly CommitRow[]): Promise<NumberedNotice[]> {
-    const reading = (eventsIn: (row: CommitRow) => readonly TaskEvent[]) =>
-      this.#vault.reading(() =>
-        rows.flatMap((row) => (row.seq === null ? [] : [this.#noticeOf(row, row.seq, eventsIn)])),
-      );
-    const text = ({ id, version, events }: CommitRow) =>
-      this.#vault.read(events, 'commits.events', named(id), version);
-    try {
-      return await reading((row) => readingTask(named(row.id), () => JSON.parse(text(row))));
-    } catch (error) {
-      if (!(error instanceof DamagedRecord)) throw error;
-      return reading((row) => eventsOf(named(row.id), () => text(row)));
-    }
+  /** A commit that cannot be read is told without its events. */
+  #noticesIn(rows: readonly CommitRow[]): NumberedNotice[] {
+    const eventsIn = ({ id, version, events }: CommitRow) =>
+      eventsOf(named(id), () => this.#vault.read(events, 'commits.events', named(id), version));
+    return rows.flatMap((row) => (row.seq === null ? [] : [this.#noticeOf(row, row.seq, eventsIn)]));
   }
 
   /** Commits of which nobody was told, though a later one of the same task is to be. */

@@ -3,7 +3,8 @@ import type { Database } from '../../engine/queue.ts';
 import { StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { pause, runtime, type Timer } from '../../model/runtime.ts';
-import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
+import { type Encryption, readKeys } from '../values/keys.ts';
+import type { RekeyReport } from '../values/rekey.ts';
 import { PostgresAudit } from './audit.ts';
 import { postgresCalls } from './calls.ts';
 import { Commands, lanes } from './commands.ts';
@@ -26,7 +27,7 @@ import { learnFrom } from './learning.ts';
 import { Line } from './line.ts';
 import { Connections } from './pool.ts';
 import { PostgresQueue } from './queue.ts';
-import { Rewriting } from './rewriting.ts';
+import { rekeyPostgres } from './rekey.ts';
 import { Rows } from './rows.ts';
 import { checkServer, forgetForeignTransactions, hasSchema, migrate } from './schema.ts';
 import { postgresSecrets } from './secrets.ts';
@@ -39,11 +40,10 @@ import { Vault } from './vault.ts';
 
 export interface PostgresDatabase extends Database {
   /**
-   * Resolves once every value is as `encryption` wants it: encrypted under the current key, or plain. That begins by
-   * itself when the database is opened; this only waits for its end, and hastens it. Keys other than the current one
-   * can be left out then.
+   * Re-encrypts all values that are not encrypted with the newest key, and reports how many values there are under
+   * which key. When none is left under a key, that key can be removed from `encryption`.
    */
-  reencrypt(): Promise<void>;
+  rekey(): Promise<RekeyReport>;
 }
 
 export interface PostgresOptions {
@@ -104,7 +104,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     await vault.open();
     boss = await startBoss(PgBoss, connections, `${schema}_jobs`);
     await line.start();
-    return await assemble({ connections, writers, hints, vault, keys, line, boss, schema, clock, place });
+    return await assemble({ connections, writers, hints, vault, line, boss, schema, clock, place });
   } catch (error) {
     await boss?.stop({ graceful: false, close: false }).catch(() => {});
     await line.close().catch(() => {});
@@ -126,7 +126,6 @@ async function assemble(parts: {
   readonly writers: Connections;
   readonly hints: Connections;
   readonly vault: Vault;
-  readonly keys: Keys | undefined;
   readonly line: Line;
   readonly boss: PgBoss;
   readonly schema: string;
@@ -154,19 +153,13 @@ async function assemble(parts: {
     dispatch: new Dispatch({ connections, jobs, line, schema, bossSchema }),
     offered: (found) => learnFrom(found, { rows, vault, known, feed }),
   });
-  const rewriting =
-    parts.keys && new Rewriting({ vault, sizes, schema, place, writer: `${writer}/rewriting` });
-  if (rewriting) {
-    vault.onUnfinished(() => rewriting.start());
-    rewriting.start();
-  }
+  let rekeying: Promise<RekeyReport> | undefined;
   const backfill = new SurveyBackfill({ connections, vault, rows, schema, place });
   backfill.start();
   const close = async () => {
     const letGo = keepAlive();
     try {
       await backfill.stop();
-      await rewriting?.stop();
       await commands.close();
       queue.close();
       await feed.close();
@@ -178,7 +171,7 @@ async function assemble(parts: {
     }
   };
   const store = new PostgresStore({
-    ...{ rows, commands, feed, vault, sizes, place, close },
+    ...{ rows, commands, feed, sizes, place, close },
     writer: `${writer}/history`,
   });
   return {
@@ -195,8 +188,14 @@ async function assemble(parts: {
       for (const pool of [connections, writers, hints]) pool.onBroken(() => listener(lost()));
     },
     close: () => store.close(),
-    reencrypt: async () => {
-      await rewriting?.finish();
+    rekey: async () => {
+      rekeying ??= rekeyPostgres({
+        ...{ connections, vault, sizes, schema, place },
+        writer: `${writer}/rekey`,
+      }).finally(() => {
+        rekeying = undefined;
+      });
+      return rekeying;
     },
   };
 }

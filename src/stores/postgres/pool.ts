@@ -29,8 +29,8 @@ export type Row = Record<string, unknown>;
 
 export interface Transaction {
   query<R = Row>(statement: Statement | Unhurried | string, values?: readonly unknown[]): Promise<R[]>;
-  /** How often the manner of writing values has changed, if it began by asking for that. */
-  manner?: number;
+  /** That of the record of the encryption, if it began by reading it. */
+  revision?: string;
   /** Once it has written something: whether it was committed, asked in a way after which it never will be if it was not. */
   settle?: () => Promise<boolean>;
 }
@@ -114,7 +114,7 @@ export class Connections {
     try {
       const opened: unknown = await client.query(opening);
       // Several statements have several results.
-      if (Array.isArray(opened)) transaction.manner = Number(opened.at(-1).rows[0].manner);
+      if (Array.isArray(opened)) transaction.revision = opened.at(-1).rows[0].revision;
       value = await work(transaction);
     } catch (error) {
       await giveBack(client, isDisconnected(error) ? undefined : 'rollback');

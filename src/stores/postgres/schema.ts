@@ -14,12 +14,12 @@ import { auditTables } from './audit.ts';
 import { callColumns } from './calls.ts';
 import { dispatchColumns } from './dispatch-schema.ts';
 import { unhurried } from './driver.ts';
-import { encryptionTables } from './encryption.ts';
 import { historyTables } from './history.ts';
 import type { Connections, Transaction } from './pool.ts';
 import { sizeTable } from './sizes.ts';
 import { surveyColumns } from './survey-schema.ts';
 import { turnTables } from './turns.ts';
+import { encryptionTable } from './vault.ts';
 
 const migrations: readonly string[] = [
   `
@@ -104,7 +104,7 @@ const migrations: readonly string[] = [
   create unique index secrets_by_seq on secrets (seq);
   create unique index sessions_by_seq on sessions (seq);
   ${auditTables}
-  ${encryptionTables}
+  ${encryptionTable}
   ${sizeTable}
   `,
   turnTables,

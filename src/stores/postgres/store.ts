@@ -9,7 +9,7 @@ import type {
   Reach,
   Store,
 } from '../../engine/store.ts';
-import { StoreClosed, TaskDamaged } from '../../engine/store-errors.ts';
+import { StoreClosed } from '../../engine/store-errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import type { Commands } from './commands.ts';
@@ -17,14 +17,12 @@ import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { Rows } from './rows.ts';
 import type { Sizes } from './sizes.ts';
-import type { Vault } from './vault.ts';
 
 /** The `Store` on Postgres: look-ups read at once, commands share transactions. */
 export class PostgresStore implements Store {
   readonly #rows: Rows;
   readonly #commands: Commands;
   readonly #feed: Feed;
-  readonly #vault: Vault;
   readonly #sizes: Sizes;
   readonly #place: string;
   readonly #writer: string;
@@ -35,7 +33,6 @@ export class PostgresStore implements Store {
     readonly rows: Rows;
     readonly commands: Commands;
     readonly feed: Feed;
-    readonly vault: Vault;
     readonly sizes: Sizes;
     readonly place: string;
     /** What this process is called among those who add to the size. */
@@ -45,7 +42,6 @@ export class PostgresStore implements Store {
     this.#rows = parts.rows;
     this.#commands = parts.commands;
     this.#feed = parts.feed;
-    this.#vault = parts.vault;
     this.#sizes = parts.sizes;
     this.#place = parts.place;
     this.#writer = parts.writer;
@@ -88,14 +84,8 @@ export class PostgresStore implements Store {
     return this.#look(() => this.#rows.childIds(id));
   }
 
-  /** What seems damaged may only be written in a manner that is not known yet: that is found out first. */
-  async list(query: ListQuery): Promise<Page> {
-    try {
-      return await this.#look(() => this.#rows.list(query, 'fails'));
-    } catch (error) {
-      if (!(error instanceof TaskDamaged)) throw error;
-      return this.#look(() => this.#rows.list(query, 'isLeftOut'));
-    }
+  list(query: ListQuery): Promise<Page> {
+    return this.#look(() => this.#rows.list(query));
   }
 
   count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
@@ -135,7 +125,7 @@ export class PostgresStore implements Store {
   async #look<T>(read: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new StoreClosed(this.#place);
     try {
-      return await this.#vault.reading(read);
+      return await read();
     } catch (error) {
       throw worded(error, this.#place);
     }

@@ -16,10 +16,9 @@ export interface Turn {
 /** Part of a migration. `hold` undoes the statement that calls it, unless all is as its sender believed. */
 export const turnTables = `
   alter table sizes add column turn bigint not null default 0;
-  create function hold(manner bigint, is_so boolean) returns boolean language plpgsql as $$
+  create function hold(is_so boolean) returns boolean language plpgsql as $$
   begin
-    perform pg_advisory_xact_lock_shared(hashtextextended('holdfast manner SCHEMA', 0));
-    if not is_so or manner <> (select e.manner from SCHEMA.encryption e)
+    if not is_so
     then raise exception 'Rows have moved, which is tried again.' using errcode = 'HF001';
     end if;
     return true;

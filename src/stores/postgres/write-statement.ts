@@ -2,7 +2,7 @@
  * The statement by which the commands of one transaction are written. Values go to the server as one array for each
  * column; what a transaction has nothing of is left out of its statement, so that there are a few shapes of it, each
  * planned once. It holds as a whole or not at all: every row that is changed must be the one that was read, the lane
- * must have its turn, and values must be in the manner that holds now.
+ * must have its turn, and values must be encrypted with the newest key of the store.
  */
 import type { SaidRow } from '../values/said.ts';
 import { arrayIn, arrayOf, type ColumnType } from './arrays.ts';
@@ -11,6 +11,7 @@ import { serverNow } from './dispatch-schema.ts';
 import type { Statement } from './driver.ts';
 import { deleteJobs, insertJobs } from './jobs.ts';
 import type { Turn } from './turns.ts';
+import { revisionIn } from './vault.ts';
 
 type Columns = Readonly<Record<string, ColumnType>>;
 
@@ -83,7 +84,8 @@ export type Lists = { readonly [L in List]: readonly RowOf<L>[] } & {
 };
 
 export interface Terms {
-  readonly manner: number;
+  /** That of the encryption's record as values were written. */
+  readonly revision: string;
   readonly turn: Turn;
   /** By how much the size grows. */
   readonly grown: number;
@@ -106,7 +108,7 @@ export class WriteStatements {
     this.#bossSchema = bossSchema;
   }
 
-  of(written: Lists, { manner, turn, grown }: Terms): { statement: Statement; values: unknown[] } {
+  of(written: Lists, { revision, turn, grown }: Terms): { statement: Statement; values: unknown[] } {
     const used = (Object.keys(lists) as List[]).filter((list) => written[list].length > 0);
     const isSaid = written.audit.length > 0;
     const name = `write ${used.join(' ')}${isSaid ? ' audit' : ''}`;
@@ -116,7 +118,7 @@ export class WriteStatements {
       this.#shapes.set(name, statement);
     }
     const values: unknown[] = [
-      ...[turn.writer, turn.before, turn.after, grown, manner, written.changed.length],
+      ...[turn.writer, turn.before, turn.after, grown, revision, written.changed.length],
       ...(isSaid ? [JSON.stringify(written.audit)] : []),
     ];
     for (const list of used)
@@ -173,7 +175,8 @@ export class WriteStatements {
       grown as (
         update ${schema}.sizes set bytes = bytes + $4, turn = $3 where writer = $1 and turn = $2 returning 1),
       held as materialized (
-        select ${schema}.hold($5, ${areAll} and (select count(*) from grown) = 1) as is_so)
+        select ${schema}.hold(
+          ${areAll} and (select count(*) from grown) = 1 and ${revisionIn(schema)} = $5) as is_so)
       select ${used.has('commits') ? '(select max(xact::text) from commits)' : 'null'} as xact,
         ${numbers('commits')} as commits, ${numbers('made')} as made
       from held where is_so`;

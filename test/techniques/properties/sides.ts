@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { audited } from '../../../src/engine/audited.ts';
+import { audited } from '../../../src/engine/audit-log.ts';
 import type { Database } from '../../../src/engine/queue.ts';
 import type { CommitNotice } from '../../../src/engine/store.ts';
 import { Refusal } from '../../../src/model/errors.ts';
