@@ -57,19 +57,24 @@ function bearerOf(extra: Extra | undefined): Bearer {
   return extra?.request ? extra.authInfo : 'local';
 }
 
+interface Pending {
+  /** The answer, which leaves as it is. */
+  readonly exact?: JsonObject;
+  /** The state that a call came back with. */
+  readonly state?: { readonly requestState: unknown };
+  /** What the SDK takes out of params in which it does not know it. */
+  readonly taken?: JsonObject;
+  /** It asks what this server has. */
+  readonly opening?: Opening;
+}
+
 export class Attachment {
   readonly binding: Binding;
   readonly #server: Server;
   /** If calls of clients without tasks are handed over. */
   readonly plainClients: PlainClients | undefined;
-  /** Answers that leave as they are, by the id of their request. */
-  readonly #exact = new Map<unknown, JsonObject>();
-  /** States that calls came back with, by the id of their request. */
-  readonly #states = new Map<unknown, unknown>();
-  /** What the SDK takes out of params in which it does not know it, by the id of their request. */
-  readonly #taken = new Map<unknown, JsonObject>();
-  /** Requests for what this server has, by their id. */
-  readonly #openings = new Map<unknown, Opening>();
+  /** What has to be known of requests until they are answered, by their ids. */
+  readonly #pending = new Map<unknown, Pending>();
   readonly #closed = new AbortController();
   #streams: Streams | undefined;
 
@@ -142,7 +147,7 @@ export class Attachment {
   ): Promise<JsonObject> {
     const { tool, input, head, calledAs } = called;
     const { mcpReq } = context;
-    const requestState = this.#states.has(mcpReq.id) ? this.#states.get(mcpReq.id) : mcpReq.requestState();
+    const { requestState } = this.#pending.get(mcpReq.id)?.state ?? { requestState: mcpReq.requestState() };
     // Of a request that is aborted the SDK sends no answer that would take these along.
     mcpReq.signal.addEventListener('abort', () => this.#forget(mcpReq.id), { once: true });
     const givenTo = task
@@ -178,7 +183,7 @@ export class Attachment {
     const reply = await calling.finally(() => listening?.end());
     if (isJsonObject(reply.task)) return this.#handedOver(tool, input, reply, caller, context);
     if (reply.resultType !== 'task') return reply;
-    this.#exact.set(mcpReq.id, reply);
+    this.#note(mcpReq.id, { exact: reply });
     return { content: [] };
   }
 
@@ -205,7 +210,7 @@ export class Attachment {
     const { mcpReq } = context;
     const immediately = await immediateResponse(tool, input);
     const _meta = immediately === undefined ? undefined : { [immediateResponseKey]: immediately };
-    this.#exact.set(mcpReq.id, { ...reply, ...(_meta && { _meta }) });
+    this.#note(mcpReq.id, { exact: { ...reply, ...(_meta && { _meta }) } });
     const { taskId } = reply.task as { taskId: string };
     const connection = await this.streams.connection();
     const follow = async () => {
@@ -288,11 +293,12 @@ export class Attachment {
     const bearer = bearerOf(extra);
     if (!('method' in message)) return message;
     if (message.method === 'notifications/cancelled' && 'params' in message && isJsonObject(message.params)) {
-      this.#taken.delete(message.params.requestId);
+      this.#forget(message.params.requestId);
       void this.#cancelled(message.params, bearer).catch(() => {});
     }
     if (!('id' in message)) return message;
-    if (isIntroduction(message.method)) this.#openings.set(message.id, this.#opening(message.method, bearer));
+    if (isIntroduction(message.method))
+      this.#note(message.id, { opening: this.#opening(message.method, bearer) });
     this.#noteTaken(message);
     const sent = withoutBadResponses(message);
     return sent.method === 'tools/call' ? this.#withoutState(sent) : sent;
@@ -313,13 +319,12 @@ export class Attachment {
   #noteTaken({ id, method, params }: { id: unknown; method: unknown; params?: unknown }): void {
     const key = takenOut.get(method);
     if (key === undefined || !isJsonObject(params) || params[key] === undefined) return;
-    this.#taken.set(id, { [key]: params[key] });
+    this.#note(id, { taken: { [key]: params[key] } });
   }
 
   /** The params with what the SDK took out of them. */
   #asSent(params: JsonObject, { mcpReq }: ServerContext): JsonObject {
-    const taken = this.#taken.get(mcpReq.id);
-    this.#taken.delete(mcpReq.id);
+    const taken = this.#pending.get(mcpReq.id)?.taken;
     return taken ? { ...params, ...taken } : params;
   }
 
@@ -340,18 +345,20 @@ export class Attachment {
   /** Our states are none of the author's, whose own check the SDK would put them to first. */
   #withoutState<M extends { id: unknown }>(message: M): M {
     if (!('params' in message) || !isJsonObject(message.params)) return message;
+    if (message.params.requestState === undefined) return message;
     const { requestState, ...params } = message.params;
     const isOurs = this.binding.tool(params.name) ?? this.plainClients?.tool(params.name);
-    if (requestState === undefined || !isOurs) return message;
-    this.#states.set(message.id, requestState);
+    if (!isOurs) return message;
+    this.#note(message.id, { state: { requestState } });
     return { ...message, params };
   }
 
+  #note(id: unknown, part: Pending): void {
+    this.#pending.set(id, { ...this.#pending.get(id), ...part });
+  }
+
   #forget(id: unknown): void {
-    this.#exact.delete(id);
-    this.#states.delete(id);
-    this.#taken.delete(id);
-    this.#openings.delete(id);
+    this.#pending.delete(id);
   }
 
   #corrected<M extends object>(message: M): M {
@@ -360,11 +367,10 @@ export class Attachment {
       return withRightCode(message);
     }
     if (!('id' in message) || !('result' in message) || !isJsonObject(message.result)) return message;
-    const opening = this.#openings.get(message.id);
+    const { opening, exact } = this.#pending.get(message.id) ?? {};
     const { _meta } = message.result;
     if (isJsonObject(_meta) && isJsonObject(_meta[serverInfoKey]))
       this.binding.serverInfo ??= _meta[serverInfoKey];
-    const exact = this.#exact.get(message.id);
     this.#forget(message.id);
     if (opening) return { ...message, result: introduced(message.result, opening) };
     if (!exact) return message;

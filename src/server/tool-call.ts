@@ -105,8 +105,10 @@ export class RequestAborted extends Error {}
 /** The SDK would make an empty object of them, and a caller be told that its answers were taken. */
 export function withoutBadResponses<M extends object>(message: M): M {
   if (!('params' in message) || !isJsonObject(message.params)) return message;
-  const { inputResponses, ...params } = message.params;
-  return inputResponses === undefined || isJsonObject(inputResponses) ? message : { ...message, params };
+  const { inputResponses } = message.params;
+  if (inputResponses === undefined || isJsonObject(inputResponses)) return message;
+  const { inputResponses: _, ...params } = message.params;
+  return { ...message, params };
 }
 
 /** The SDK takes malformed answers out; they are put back, so that their sender hears what is wrong with them. */
