@@ -7,8 +7,10 @@
 import { keyedId, Sealer } from '../access/seal.ts';
 import type { Requests, TaskTree } from '../engine/requests.ts';
 import { BadAnswer } from '../model/errors.ts';
+import type { TaskEvent } from '../model/event.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
 import type { TaskMethodName } from '../protocol/dialect.ts';
@@ -125,8 +127,32 @@ async function lookAt(requests: Requests, caller: Caller, params: TaskParams): P
   const tree = await known(requests, caller, params, 'tasks/get');
   requests.polled();
   caller.limiter?.polled(tree.root);
-  return tree;
+  const { phase, createdAt } = tree.root;
+  const leftMs = Math.min(firstPollMs, createdAt + firstPollMs - requests.now);
+  if (phase === 'done' || phase === 'waiting' || leftMs <= 0) return tree;
+  await settledWithin(requests, tree.root, leftMs);
+  return known(requests, caller, params, 'tasks/get');
 }
+
+/** Clients poll right after the call, and then not for a second. A poll in the first moments of a task waits them out. */
+const firstPollMs = 20;
+
+/** Resolves when the task has ended or asks, at the latest after that time. */
+function settledWithin(requests: Requests, { id, rootId }: Task, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      runtime.clearTimeout(timer);
+      unwatch();
+      resolve();
+    };
+    const timer = runtime.setTimeout(end, ms);
+    const unwatch = requests.watch(rootId, ({ taskId, events }) => {
+      if (taskId === id && events.some(({ type }) => settling.has(type))) end();
+    });
+  });
+}
+
+const settling: ReadonlySet<TaskEvent['type']> = new Set(['finished', 'removed', 'asked']);
 
 function shownNow(tree: TaskTree, requests: Requests, caller: Caller): JsonObject {
   return noteReadIn(caller.dialect.shown(tree, requests.now), requests, tree, caller);
