@@ -180,13 +180,13 @@ describe('over stdio on 2026-07-28', () => {
   ])('%s cancels nothing: the same call joins the work in the next process', async (_, leave) => {
     const place = new Place();
     const first = start(place);
-    first.call('steps', place.work());
+    first.client.call('steps', place.work());
     await firstStepIn(place);
     await leave(first);
     expect(standing(place.tasks())).toEqual(['running']);
 
     const second = start(place);
-    const again = second.request('tools/call', { name: 'steps', arguments: place.work() });
+    const again = second.client.request('tools/call', { name: 'steps', arguments: place.work() });
     place.open();
     expect(textOf((await again).result)).toBe('both');
     expect(place.trace()).toEqual(['first', 'second']);
@@ -195,7 +195,7 @@ describe('over stdio on 2026-07-28', () => {
   test('an answer that could not be written counts as lost', async () => {
     const place = new Place();
     const first = start(place);
-    first.call('steps', place.work());
+    first.client.call('steps', place.work());
     await firstStepIn(place);
     stopReading(first);
     place.open();
@@ -203,7 +203,7 @@ describe('over stdio on 2026-07-28', () => {
     expect(standing(place.tasks())).toEqual(['result']);
 
     const second = start(place);
-    const again = await second.request('tools/call', { name: 'steps', arguments: place.work() });
+    const again = await second.client.request('tools/call', { name: 'steps', arguments: place.work() });
     expect(textOf(again.result)).toBe('both');
     expect(place.trace()).toEqual(['first', 'second']);
   });
@@ -232,7 +232,7 @@ describe('over stdio on 2026-07-28', () => {
 
     const second = start(place);
     for (const number of unread)
-      await second.request('tools/call', { name: 'page', arguments: { trace, number } });
+      await second.client.request('tools/call', { name: 'page', arguments: { trace, number } });
     expect(
       place
         .trace()
@@ -245,7 +245,7 @@ describe('over stdio on 2026-07-28', () => {
     const place = new Place();
     const input = { topic: 'tides', restMs: 300, trace: place.work().trace };
     const first = start(place);
-    first.call('report', input);
+    first.client.call('report', input);
     await expect.poll(() => place.trace()).toEqual(['searched']);
     stopReading(first);
     await first.exit;
@@ -253,7 +253,7 @@ describe('over stdio on 2026-07-28', () => {
     expect(standing(place.tasks())).toEqual(['waiting']);
 
     const second = start(place);
-    const again = await second.request('tools/call', { name: 'report', arguments: input });
+    const again = await second.client.request('tools/call', { name: 'report', arguments: input });
     expect(idIn(again.result)).toBe(task!.id);
     expect(place.tasks()).toHaveLength(1);
   });

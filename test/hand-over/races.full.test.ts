@@ -1,5 +1,6 @@
-/** Two servers on one store, and the same call sent many times at once after it was lost. */
+/** Servers on one store, and a call whose server died: sent many times at once, and in its session. */
 import { expect, onTestFinished, test } from 'vitest';
+import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { queryFile } from '../kit/sqlite.ts';
 import { textOf } from '../kit/text.ts';
 import { freshDatabase } from '../postgres/database.ts';
@@ -60,3 +61,25 @@ test.each(Object.entries(stores))(
     expect(firsts()).toBe(calls.length + 1);
   },
 );
+
+test('without a token a call whose server died is joined at the other, in the same session only', async () => {
+  const place = new Place();
+  const settings = { file: place.database, tools: 'hand-over', handOver: '1h' } as const;
+  const [first, second] = [await serve(settings), await serve(settings)];
+  const peer = new Peer(first.url, { capabilities: {} });
+  await peer.open();
+  void peer.call('steps', place.work()).catch(() => {});
+  await expect.poll(() => place.tasks().map(({ version }) => version > 1)).toEqual([true]);
+  await first.kill();
+
+  const stranger = new Peer(second.url, { capabilities: {} });
+  await stranger.open();
+  const anew = stranger.call('steps', place.work());
+  await expect.poll(() => place.trace()).toEqual(['first', 'first']);
+  const back = new Peer(second.url, { capabilities: {} });
+  back.sessionId = peer.sessionId;
+  const again = back.call('steps', place.work());
+  place.open();
+  for (const one of [anew, again]) expect(textOf((await one).result)).toBe('both');
+  expect(place.trace()).toEqual(['first', 'first', 'second', 'second']);
+});

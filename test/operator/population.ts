@@ -3,13 +3,12 @@
  * ids, owners, tools and moments. What is rare stands at the far end, behind all the others.
  */
 import { DatabaseSync } from 'node:sqlite';
-import type { Database } from 'holdfast';
+import type { Database, DoneTask, Task } from 'holdfast';
 import pg from 'pg';
 import { complete, fail } from '../../src/engine/endings.ts';
 import { claim as claimRule, create } from '../../src/engine/transitions.ts';
 import { newId } from '../../src/model/id.ts';
 import { type Standing, standingOf } from '../../src/model/standing.ts';
-import type { DoneTask, Task } from '../../src/model/task.ts';
 import { bodyOf } from '../../src/stores/values/body.ts';
 import { standingCodeOf } from '../../src/stores/values/standing-codes.ts';
 import { aTask } from '../../src/testing.ts';
@@ -62,7 +61,6 @@ function standingAt(n: number, tasks: number): Standing {
   return n % (4 * rare.failedEach) === 0 ? 'cancelled' : 'failed';
 }
 
-/** The task at a place in the crowd. */
 function taskAt(n: number, kinds: ReadonlyMap<Standing, Task>, { tasks, since, stepMs }: Crowd): Task {
   const isRare = n < rare.count;
   const pattern = kinds.get(standingAt(n, tasks))!;
@@ -128,9 +126,10 @@ export async function crowdPostgres(database: Database, url: string, crowd: Crow
   const client = new pg.Client(url);
   await client.connect();
   for (let from = 0; from < crowd.tasks; from += portion) {
-    const rows = Array.from({ length: Math.min(portion, crowd.tasks - from) }, (_, n) =>
-      rowOf(taskAt(from + n, kinds, crowd)),
-    );
+    const rows = Array.from({ length: Math.min(portion, crowd.tasks - from) }, (_, n) => {
+      const row = rowOf(taskAt(from + n, kinds, crowd));
+      return { ...row, ready: row.ready === 1 };
+    });
     await client.query(
       `insert into holdfast.tasks (${columns})
       select ${columns} from json_populate_recordset(null::holdfast.tasks, $1::text::json)`,

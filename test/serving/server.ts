@@ -23,7 +23,6 @@ export interface ServerSettings {
   readonly workerGrace?: Duration;
   /** 0 for a process that only serves. */
   readonly concurrency?: number;
-  /** Owners by their bearer tokens. */
   readonly tokens?: Readonly<Record<string, string>>;
   readonly drafts?: NonNullable<TasksOptions['drafts']>;
   readonly port?: number;

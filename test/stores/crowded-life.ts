@@ -5,7 +5,7 @@ import { create } from '../../src/engine/transitions.ts';
 import { newId } from '../../src/model/id.ts';
 import { aTask } from '../../src/testing.ts';
 import { encryption } from '../encryption/keys.ts';
-import { open } from './kinds.ts';
+import { open } from './open.ts';
 
 const database = await open(process.argv[2]!, { encryption: encryption('first', 'second') });
 const { store, queue, survey, audit, sessions, secrets } = database;

@@ -35,7 +35,6 @@ import { postgresSessions } from './sessions.ts';
 import { Sizes } from './sizes.ts';
 import { PostgresStore } from './store.ts';
 import { postgresSurvey } from './survey.ts';
-import { SurveyBackfill } from './survey-backfill.ts';
 import { Vault } from './vault.ts';
 
 export interface PostgresDatabase extends Database {
@@ -154,12 +153,9 @@ async function assemble(parts: {
     offered: (found) => learnFrom(found, { rows, vault, known, feed }),
   });
   let rekeying: Promise<RekeyReport> | undefined;
-  const backfill = new SurveyBackfill({ connections, vault, rows, schema, place });
-  backfill.start();
   const close = async () => {
     const letGo = keepAlive();
     try {
-      await backfill.stop();
       await commands.close();
       queue.close();
       await feed.close();

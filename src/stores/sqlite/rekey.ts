@@ -33,7 +33,11 @@ const sources: Readonly<
     from: 'commits left join tasks on tasks.seq = commits.task',
     bound: 'coalesce(tasks.id, removed_id) as id, version',
   },
-  results: { seq: 'results.task', from: 'results join tasks on tasks.seq = results.task', bound: 'tasks.id' },
+  results: {
+    seq: 'results.task',
+    from: 'results left join tasks on tasks.seq = results.task',
+    bound: 'tasks.id',
+  },
   sessions: { seq: 'rowid', from: 'sessions', bound: 'id' },
   secrets: { seq: 'rowid', from: 'secrets', bound: 'name as id' },
   audit: { seq: 'seq', from: 'audit', bound: 'at, action, owner, task' },

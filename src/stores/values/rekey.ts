@@ -18,7 +18,7 @@ export interface RekeyReport {
   readonly newest: string | null;
   /** How many values were re-encrypted. */
   readonly rewritten: number;
-  /** How many values there are under which key: null for plain text, `'?'` for values that name no key. */
+  /** How many values there are under which key, the newest first: null for plain text, `'?'` for values that name no key. */
   readonly keys: readonly { readonly id: string | null; readonly values: number }[];
   /** How many of them are not under the newest key. */
   readonly left: number;
@@ -79,14 +79,16 @@ export async function rekey<Text>(target: RekeyTarget<Text>): Promise<RekeyRepor
         for (const id of keyIdsIn(table, row, cells)) counts.set(id, (counts.get(id) ?? 0) + 1);
       return rows;
     });
-  const { newest, isMixed } = cells.record;
-  if (newest !== null && isMixed && !counts.has(null)) await target.compact?.();
+  const { record } = cells;
+  if (record.newest !== null && record.isMixed && !counts.has(null)) await target.compact?.();
   await target.change((record) =>
     record.revision === revision && cells.keys ? settled(record, cells.keys, counts) : undefined,
   );
+  const { newest } = cells.record;
   const keys = [...counts].map(([id, values]) => ({ id, values }));
-  const left = keys.reduce((sum, { id, values }) => (id === cells.record.newest ? sum : sum + values), 0);
-  return { newest: cells.record.newest, rewritten, keys, left };
+  keys.sort((one, other) => Number(other.id === newest) - Number(one.id === newest));
+  const left = keys.reduce((sum, { id, values }) => (id === newest ? sum : sum + values), 0);
+  return { newest, rewritten, keys, left };
 }
 
 /** Rests as long as each batch took, so that others get their share of the database. */

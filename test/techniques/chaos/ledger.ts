@@ -10,7 +10,6 @@ export class Ledger {
   readonly removed = new Set<TaskId>();
   readonly refusals = new Counts();
   readonly failures: string[] = [];
-  /** How often the database was opened. */
   openings = 0;
   readonly #keyed: Extract<Line, { kind: 'keyed' }>[] = [];
   readonly #read: Extract<Line, { kind: 'read' }>[] = [];
@@ -26,11 +25,6 @@ export class Ledger {
       for (const id of line.removed) this.removed.add(id);
     }
   };
-
-  /** How many acknowledged changes held an event of this type. */
-  count(type: string): number {
-    return this.writes.filter(({ events }) => events.some((event) => event.type === type)).length;
-  }
 
   /** What was acknowledged and is not there, in sentences; empty if all is well. */
   missingFrom(snapshot: Snapshot): string[] {

@@ -121,7 +121,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
     await other.do('open');
     await other.do('work', 10, 1);
     disk.fill(20_000);
-    await expect(other.do('make', 100_000)).rejects.toThrow(/the disk is full/);
+    await expect(other.do('make', 100_000)).rejects.toMatchObject({ name: 'StoreFull' });
     disk.free();
     await other.do('idle');
     await other.kill();
