@@ -23,7 +23,7 @@ const architecture = `
   access          | model, engine ports, node:*, jose, SDK server
   telemetry       | model, engine ports, @opentelemetry/api, node:crypto
 
-  hosting         | model, protocol, engine, access, node:*, rate-limiter-flexible
+  hosting         | model, protocol, engine, access, node:*
   server          | model, protocol, requestor, engine, access, hosting, operator, node:*, SDK server
   client          | model, protocol, requestor, SDK client
   receiver        | model, protocol, engine, hosting

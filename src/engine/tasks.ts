@@ -217,19 +217,11 @@ export class Tasks implements AsyncDisposable {
 
   /** For bindings: tasks on behalf of open requests. */
   requests(): Promise<Requests> {
-    const headStart = (id: TaskId, owner: Owner) => {
-      for (const worker of this.#workers) {
-        const begun = worker.headStart(id, owner);
-        if (begun) return begun;
-      }
-      return undefined;
-    };
     this.#requests ??= this.served().then(
       (database) =>
         new Requests(
           database,
           this.clock,
-          headStart,
           this.observer,
           this.extents.largestValue,
           this.recorder,

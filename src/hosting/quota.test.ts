@@ -2,19 +2,19 @@ import { expect, test } from 'vitest';
 import type { Requests } from '../engine/requests.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { defaultLimits, type Limits } from './limits.ts';
-import { Places } from './places.ts';
+import { Quota } from './quota.ts';
 
-/** A server with so many places, and a store that knows who has how many tasks. */
-function places(
+/** A server with these limits, and a store that knows who has how many tasks. */
+function quota(
   limits: Partial<Limits>,
   { tasks = new Map<string, number>(), storing = async () => {} } = {},
 ) {
   const clock = new ManualClock();
-  const places = new Places({ ...defaultLimits, ...limits });
+  const quota = new Quota({ ...defaultLimits, ...limits });
   let counts = 0;
   const requests = {
-    get now() {
-      return clock.now();
+    get monotonic() {
+      return clock.monotonic();
     },
     count: async (owner: string | undefined, _what: string, upTo: number) => {
       counts++;
@@ -24,7 +24,7 @@ function places(
   } as unknown as Requests;
   const take = async (owner: string) => {
     try {
-      return await places.take(requests, owner, async () => {
+      return await quota.create(requests, owner, async () => {
         await storing();
         tasks.set(owner, (tasks.get(owner) ?? 0) + 1);
         return 'taken';
@@ -37,7 +37,7 @@ function places(
 }
 
 test('the last tenth is for owners that have hardly any tasks', async () => {
-  const { take } = places({ liveTasks: 10 });
+  const { take } = quota({ liveTasks: 10 });
   for (let n = 0; n < 9; n++) expect(await take('greedy')).toBe('taken');
   expect(await take('greedy')).toBe('liveTasks');
   expect(await take('modest')).toBe('taken');
@@ -47,7 +47,7 @@ test('the last tenth is for owners that have hardly any tasks', async () => {
 });
 
 test('a server that is full counts again after a while, not for everybody that it refuses', async () => {
-  const { take, tasks, clock, counted } = places({ keptTasks: 2 });
+  const { take, tasks, clock, counted } = quota({ keptTasks: 2 });
   for (const owner of ['ada', 'bob']) expect(await take(owner)).toBe('taken');
   expect(await take('cy')).toBe('keptTasks');
   const before = counted();
@@ -59,14 +59,14 @@ test('a server that is full counts again after a while, not for everybody that i
 });
 
 test('calls that come at once do not overlook each other', async () => {
-  const { take } = places({ liveTasksPerOwner: 5 });
+  const { take } = quota({ liveTasksPerOwner: 5 });
   const taken = await Promise.all(Array.from({ length: 20 }, () => take('ada')));
   expect(taken.filter((one) => one === 'taken')).toHaveLength(5);
 });
 
 test('where nothing is limited nothing is counted', async () => {
   const none = Number.POSITIVE_INFINITY;
-  const { take, counted } = places({
+  const { take, counted } = quota({
     liveTasks: none,
     keptTasks: none,
     liveTasksPerOwner: none,
@@ -79,7 +79,7 @@ test('where nothing is limited nothing is counted', async () => {
 test('processes that are flooded at the same time let in no more than one each beyond the limit', async () => {
   const tasks = new Map<string, number>();
   const storing = () => new Promise<void>((stored) => setTimeout(stored, Math.random() * 4));
-  const replicas = Array.from({ length: 8 }, () => places({ liveTasksPerOwner: 100 }, { tasks, storing }));
+  const replicas = Array.from({ length: 8 }, () => quota({ liveTasksPerOwner: 100 }, { tasks, storing }));
   const calls = replicas.flatMap(({ take }) => Array.from({ length: 50 }, () => take('ada')));
   const taken = (await Promise.all(calls)).filter((one) => one === 'taken').length;
   expect(taken).toBe(tasks.get('ada'));
@@ -88,7 +88,7 @@ test('processes that are flooded at the same time let in no more than one each b
 });
 
 test('far from the limit few are counted', async () => {
-  const { take, counted } = places({});
+  const { take, counted } = quota({});
   for (let n = 0; n < 300; n++) expect(await take('ada')).toBe('taken');
   // Twice each time: those that are live, and those that are kept.
   expect(counted()).toBeLessThan(30);
