@@ -4,7 +4,7 @@ import { createTasks, durableTool, type LogEntry } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import type { Database } from '../../src/engine/queue.ts';
+import { withCommands } from '../../src/engine/with-commands.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { kinds, open } from '../stores/kinds.ts';
 
@@ -206,26 +206,15 @@ test('steps of cancelled tasks that ignore their signal are reported when they h
   await tasks.outcome(next.id);
 });
 
-test('a queue that fails in a way that nobody expected is reported, and asked again', async () => {
+test('a claim that fails in a way that nobody expected is reported, and asked again', async () => {
   const database = await openSqlite('memory:');
   let failures = 1;
-  const { queue } = database;
-  const faulty: Database = {
-    ...database,
-    queue: {
-      name: queue.name,
-      isAlive: (name) => queue.isAlive(name),
-      offers: async (...args) => {
-        if (failures-- > 0) throw new TypeError('Not a store error.');
-        return queue.offers(...args);
-      },
-      orphans: (...args) => queue.orphans(...args),
-      renew: (...args) => queue.renew(...args),
-      isolate: (claim) => queue.isolate(claim),
-      backlog: (...args) => queue.backlog(...args),
-      onWork: (listener) => queue.onWork(listener),
+  const faulty = withCommands(database, {
+    claim: async (...args) => {
+      if (failures-- > 0) throw new TypeError('Not a store error.');
+      return database.store.claim(...args);
     },
-  };
+  });
   const entries: LogEntry[] = [];
   const quick = durableTool('quick', {}, async () => 'done');
   const tasks = createTasks({ store: faulty, tools: [quick], log: (entry) => entries.push(entry) });

@@ -178,7 +178,7 @@ async function assemble(parts: {
     }
   };
   const store = new PostgresStore({
-    ...{ rows, commands, feed, vault, sizes, place, close },
+    ...{ rows, commands, feed, queue, vault, sizes, place, close },
     writer: `${writer}/history`,
   });
   return {

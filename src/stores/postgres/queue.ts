@@ -3,7 +3,8 @@
  * one worker at a time (`dispatch.ts`). What became ready without a command (a timer came due, a lease ran out, a holder
  * died, a job went missing) gets its job from whoever looks first.
  */
-import type { Backlog, Claim, Offer, Queue, ToolVersion } from '../../engine/queue.ts';
+import type { Backlog, Claim, FreedHolder, Queue, ToolVersion } from '../../engine/queue.ts';
+import type { ClaimQuery } from '../../engine/store.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
 import { named, name as stored } from './cells.ts';
@@ -18,6 +19,12 @@ import type { Connections } from './pool.ts';
 
 /** Leases that ran out, and anything that was missed. */
 const netMs = 1_000;
+
+/** A task that looks claimable, with the evidence against its previous holder. */
+export interface ReadyTask {
+  readonly taskId: TaskId;
+  readonly freed?: FreedHolder;
+}
 
 interface Parts {
   readonly connections: Connections;
@@ -58,7 +65,7 @@ export class PostgresQueue implements Queue {
     return this.#parts.line.isAlive(name, certainty);
   }
 
-  async offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]> {
+  async select({ tools, limit, except: running }: ClaimQuery): Promise<ReadyTask[]> {
     const now = this.#parts.clock.now();
     const found: FetchedRow[] = [];
     const mine: FetchedRow[] = [];
@@ -73,7 +80,7 @@ export class PostgresQueue implements Queue {
     }
     this.#dispatch.giveBack(mine);
     this.#parts.offered(found);
-    return found.map((row) => this.#offer(row));
+    return found.map((row) => this.#readyTask(row));
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
@@ -184,8 +191,8 @@ export class PostgresQueue implements Queue {
     return found;
   }
 
-  #offer({ id, holder, lease_until: leaseUntil, deserted }: FetchedRow): Offer {
-    const offer = { taskId: named(id), holder: this.name };
+  #readyTask({ id, holder, lease_until: leaseUntil, deserted }: FetchedRow): ReadyTask {
+    const offer = { taskId: named(id) };
     if (holder === null) return offer;
     const name = named(holder);
     const isDead = deserted || this.#parts.line.dead.includes(name);

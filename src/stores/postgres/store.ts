@@ -1,5 +1,10 @@
 import type { Change, Family, Verdict } from '../../engine/change.ts';
+import { crashPoint } from '../../engine/crash-point.ts';
 import type {
+  ClaimedChange,
+  ClaimQuery,
+  ClaimRule,
+  Claims,
   CommitNotice,
   CommitOfTask,
   Due,
@@ -10,11 +15,13 @@ import type {
   Store,
 } from '../../engine/store.ts';
 import { StoreClosed, TaskDamaged } from '../../engine/store-errors.ts';
+import { Refusal } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import type { Commands } from './commands.ts';
 import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
+import type { PostgresQueue } from './queue.ts';
 import type { Rows } from './rows.ts';
 import type { Sizes } from './sizes.ts';
 import type { Vault } from './vault.ts';
@@ -24,6 +31,7 @@ export class PostgresStore implements Store {
   readonly #rows: Rows;
   readonly #commands: Commands;
   readonly #feed: Feed;
+  readonly #queue: PostgresQueue;
   readonly #vault: Vault;
   readonly #sizes: Sizes;
   readonly #place: string;
@@ -35,6 +43,7 @@ export class PostgresStore implements Store {
     readonly rows: Rows;
     readonly commands: Commands;
     readonly feed: Feed;
+    readonly queue: PostgresQueue;
     readonly vault: Vault;
     readonly sizes: Sizes;
     readonly place: string;
@@ -45,6 +54,7 @@ export class PostgresStore implements Store {
     this.#rows = parts.rows;
     this.#commands = parts.commands;
     this.#feed = parts.feed;
+    this.#queue = parts.queue;
     this.#vault = parts.vault;
     this.#sizes = parts.sizes;
     this.#place = parts.place;
@@ -70,6 +80,22 @@ export class PostgresStore implements Store {
       id,
       decide: decide as (subject: Reach[keyof Reach]) => Verdict,
     });
+  }
+
+  async claim(query: ClaimQuery, decide: ClaimRule): Promise<Claims> {
+    const ready = await this.#look(() => this.#queue.select(query));
+    crashPoint('claim: chosen');
+    const claimed: ClaimedChange[] = [];
+    const failed: { taskId: TaskId; error: unknown }[] = [];
+    const claims = ready.map(async ({ taskId, freed }) => {
+      try {
+        claimed.push({ change: await this.update('task', taskId, (task) => decide(task, freed)) });
+      } catch (error) {
+        if (!(error instanceof Refusal)) failed.push({ taskId, error });
+      }
+    });
+    await Promise.all(claims);
+    return { claimed, failed };
   }
 
   get(id: TaskId, owner?: Owner): Promise<Task | undefined> {

@@ -113,9 +113,8 @@ export class Load {
 
   async #createPlain(): Promise<void> {
     const request = this.#request();
-    // The name under which to claim a task at its creation is what the queue puts into its offers.
-    const offers = this.#random.chance(0.2) ? await this.#database.queue.offers(tools, 1, new Set()) : [];
-    const holder = offers[0] && { name: offers[0].holder, leaseMs: longLeaseMs };
+    const { name } = this.#database.queue;
+    const holder = this.#random.chance(0.2) ? { name, leaseMs: longLeaseMs } : undefined;
     const task = await this.#commit(
       this.#database.store.create(undefined, () => rules.create(undefined, request, Date.now(), holder)),
     );
