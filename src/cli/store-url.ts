@@ -75,6 +75,6 @@ async function onPostgres(url: string): Promise<() => Promise<Database>> {
     return postgres(url);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new CommandFailed('Postgres needs two packages beside holdfast: npm install pg pg-boss');
+    throw new CommandFailed('Postgres needs the package pg: npm install pg');
   }
 }

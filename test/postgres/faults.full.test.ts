@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claimTasks } from '../../src/engine/claims.ts';
 import { StoreNotOpened } from '../../src/engine/store-errors.ts';
 import * as rules from '../../src/engine/transitions.ts';
-import type { PostgresQueue } from '../../src/stores/postgres/queue.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
@@ -87,29 +86,6 @@ test('names with characters that Postgres cannot store stay what they are, and s
     expect(claimed.map(({ task }) => task.id)).toEqual([`id ${text}`]);
   }
   await database.close();
-});
-
-test('a task whose job was deleted by somebody else is offered all the same', async () => {
-  const clock = new ManualClock();
-  const database = await openPostgres(url, { clock, schema: 'lost_jobs' });
-  const { task } = await create(database.store, clock, aTask());
-  await query(url, 'delete from lost_jobs_jobs.job');
-  expect(await claim(database, clock)).toEqual([]);
-  clock.advance(3_000);
-  expect((await claim(database, clock)).map((one) => one.task.id)).toEqual([task.id]);
-  await database.close();
-});
-
-test('a task whose job a process fetched and did not live to claim is offered to another', async () => {
-  const clock = new ManualClock();
-  const [one, other] = await Promise.all([1, 2].map(() => openPostgres(url, { clock, schema: 'fetched' })));
-  const { task } = await create(one!.store, clock, aTask());
-  expect(await (one!.queue as PostgresQueue).select({ tools, limit: 9, except: new Set() })).toHaveLength(1);
-  expect(await claim(other!, clock)).toEqual([]);
-  await query(url, `update fetched_jobs.job set started_on = now() - interval '4 s'`);
-  clock.advance(3_000);
-  expect((await claim(other!, clock)).map(({ task }) => task.id)).toEqual([task.id]);
-  await Promise.all([one!.close(), other!.close()]);
 });
 
 test('a task that is ready by the clock of another machine is ready here too', async () => {

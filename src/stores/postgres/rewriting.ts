@@ -10,7 +10,6 @@ import { namedRow } from './audit.ts';
 import { named } from './cells.ts';
 import { worded } from './driver.ts';
 import type { Transaction } from './pool.ts';
-import { bytesOf, type Sizes } from './sizes.ts';
 import type { Vault } from './vault.ts';
 
 const batchRows = 100;
@@ -43,24 +42,12 @@ const tables: Readonly<Record<Stage, { key: string; read: string; put: Readonly<
     audit: { key: 'seq', read: 'at, action, owner, task, said', put: { said: 'said' } },
   };
 
-/** What of it is part of the size. */
-const counted: Readonly<Record<Stage, readonly string[]>> = {
-  tasks: ['body'],
-  commits: ['events', 'journal'],
-  results: ['value'],
-  sessions: [],
-  secrets: [],
-  audit: ['said'],
-};
-
 const rewrites = rewritesOf<string>();
 
 interface Parts {
   readonly vault: Vault;
-  readonly sizes: Sizes;
   readonly schema: string;
   readonly place: string;
-  readonly writer: string;
 }
 
 export class Rewriting {
@@ -119,7 +106,7 @@ export class Rewriting {
 
   /** The last row that was looked at; none if there were no more. */
   async #rewriteSome(transaction: Transaction, stage: Stage, after: number): Promise<number | undefined> {
-    const { schema, vault, sizes, writer } = this.#parts;
+    const { schema, vault } = this.#parts;
     const { key, read, put } = tables[stage];
     const limit = stage === 'results' ? largeRows : batchRows;
     const rows = await transaction.query<Row>(
@@ -127,12 +114,9 @@ export class Rewriting {
       where ${key} > $1 order by ${key} limit ${limit} for update of r`,
       [after],
     );
-    let grown = 0;
     const changed = rows.flatMap((row): (Values & { seq: number })[] => {
       const values = rewrites[stage](bound(row) as never, vault.sealed!);
-      if (!values) return [];
-      for (const name of counted[stage]) grown += bytesOf(values[name]) - bytesOf(row[name]);
-      return [{ ...values, seq: row.seq }];
+      return values ? [{ ...values, seq: row.seq }] : [];
     });
     if (changed.length > 0) {
       const columns = Object.entries(put).map(([name, column]) => `${column} = v.${name}`);
@@ -144,7 +128,6 @@ export class Rewriting {
         from unnest($1::bigint[], ${arrays.join(', ')}) as v (seq, ${names.join(', ')}) where r.${key} = v.seq`,
         [changed.map(({ seq }) => seq), ...names.map((name) => changed.map((values) => values[name]))],
       );
-      await sizes.add(transaction, writer, grown);
     }
     return rows.at(-1)?.seq;
   }

@@ -1,7 +1,5 @@
 import type { Change, Family, Verdict } from '../../engine/change.ts';
-import { crashPoint } from '../../engine/crash-point.ts';
 import type {
-  ClaimedChange,
   ClaimQuery,
   ClaimRule,
   Claims,
@@ -15,7 +13,6 @@ import type {
   Store,
 } from '../../engine/store.ts';
 import { StoreClosed, TaskDamaged } from '../../engine/store-errors.ts';
-import { Refusal } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import type { Commands } from './commands.ts';
@@ -23,7 +20,6 @@ import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { PostgresQueue } from './queue.ts';
 import type { Rows } from './rows.ts';
-import type { Sizes } from './sizes.ts';
 import type { Vault } from './vault.ts';
 
 /** The `Store` on Postgres: look-ups read at once, commands share transactions. */
@@ -33,9 +29,8 @@ export class PostgresStore implements Store {
   readonly #feed: Feed;
   readonly #queue: PostgresQueue;
   readonly #vault: Vault;
-  readonly #sizes: Sizes;
+  readonly #size: () => Promise<number>;
   readonly #place: string;
-  readonly #writer: string;
   readonly #close: () => Promise<void>;
   #closed: Promise<void> | undefined;
 
@@ -45,10 +40,8 @@ export class PostgresStore implements Store {
     readonly feed: Feed;
     readonly queue: PostgresQueue;
     readonly vault: Vault;
-    readonly sizes: Sizes;
+    readonly size: () => Promise<number>;
     readonly place: string;
-    /** What this process is called among those who add to the size. */
-    readonly writer: string;
     readonly close: () => Promise<void>;
   }) {
     this.#rows = parts.rows;
@@ -56,9 +49,8 @@ export class PostgresStore implements Store {
     this.#feed = parts.feed;
     this.#queue = parts.queue;
     this.#vault = parts.vault;
-    this.#sizes = parts.sizes;
+    this.#size = parts.size;
     this.#place = parts.place;
-    this.#writer = parts.writer;
     this.#close = parts.close;
   }
 
@@ -83,18 +75,9 @@ export class PostgresStore implements Store {
   }
 
   async claim(query: ClaimQuery, decide: ClaimRule): Promise<Claims> {
-    const ready = await this.#look(() => this.#queue.select(query));
-    crashPoint('claim: chosen');
-    const claimed: ClaimedChange[] = [];
-    const failed: { taskId: TaskId; error: unknown }[] = [];
-    const claims = ready.map(async ({ taskId, freed }) => {
-      try {
-        claimed.push({ change: await this.update('task', taskId, (task) => decide(task, freed)) });
-      } catch (error) {
-        if (!(error instanceof Refusal)) failed.push({ taskId, error });
-      }
-    });
-    await Promise.all(claims);
+    const looksAtHeld = this.#queue.looksAtHeld();
+    const { claimed, failed, ...expected } = await this.#commands.claim({ query, decide, looksAtHeld });
+    this.#queue.expect(expected);
     return { claimed, failed };
   }
 
@@ -141,11 +124,11 @@ export class PostgresStore implements Store {
   }
 
   leaveOut(before: number, limit: number): Promise<number> {
-    return this.#look(() => this.#rows.leaveOut(before, limit, this.#writer));
+    return this.#look(() => this.#rows.leaveOut(before, limit));
   }
 
   size(): Promise<number> {
-    return this.#look(() => this.#sizes.total());
+    return this.#look(() => this.#size());
   }
 
   subscribe(listener: (commit: CommitNotice) => void): () => void {

@@ -58,7 +58,7 @@ export class SurveyBackfill {
   #batch(): Promise<number> {
     return this.#vault.transact(async (transaction) => {
       const rows = await transaction.query<TaskRow>(
-        `select seq, id, body, lease_until, job from ${this.#schema}.tasks where ${isUnknown} and seq < $1
+        `select seq, id, body, lease_until from ${this.#schema}.tasks where ${isUnknown} and seq < $1
         order by seq desc limit ${batchRows} for update skip locked`,
         [this.#before],
       );

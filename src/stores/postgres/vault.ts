@@ -11,7 +11,7 @@ import { type Keys, keyBytes } from '../values/keys.ts';
 import { lookupSecret, SealedCells, secretColumn } from '../values/sealed-cells.ts';
 import { type Cells, marked, name, plainCells } from './cells.ts';
 import { changingManner, type Encrypted, readEncryption, writeEncryption, writing } from './encryption.ts';
-import type { Connections, Transaction } from './pool.ts';
+import type { Connections, Sent, Transaction } from './pool.ts';
 
 /** The manner may change while something is read, hardly more often. */
 const reads = 5;
@@ -70,17 +70,22 @@ export class Vault implements Cells {
   transact<T>(
     work: (transaction: Transaction) => Promise<T>,
     connections = this.#parts.connections,
+    first?: () => readonly Sent[],
   ): Promise<T> {
     const { schema } = this.#parts;
-    return connections.transact(async (transaction) => {
-      if (transaction.manner !== this.#manner) {
-        // Nobody changes it now. So if it is an older one, the server was replaced by another that is behind.
-        const found = await readEncryption(transaction, schema);
-        this.#manner = -1;
-        this.#adopt(found);
-      }
-      return work(transaction);
-    }, this.#writing);
+    return connections.transact(
+      async (transaction) => {
+        if (transaction.manner !== this.#manner) {
+          // Nobody changes it now. So if it is an older one, the server was replaced by another that is behind.
+          const found = await readEncryption(transaction, schema);
+          this.#manner = -1;
+          this.#adopt(found);
+        }
+        return work(transaction);
+      },
+      this.#writing,
+      first,
+    );
   }
 
   /** A transaction beside which nobody writes values. What `decide` gives holds from its end on; nothing changes nothing. */

@@ -1,7 +1,10 @@
 /**
- * The connection that a process keeps for itself: it hears on it what others say, and holds a lock on it that the
- * server drops with the connection, so that the others know who is gone. Broken, it is opened again, with a back-off;
- * a process that is away for only a moment counts as alive.
+ * Which processes are alive, and messages between them. A process holds an advisory lock on a connection of its own,
+ * which the server drops with the connection, and listens on it for what the others report. If that connection breaks
+ * it is opened again, with a back-off; a process that is away for only a moment counts as alive.
+ *
+ * Behind a pooler, without a direct URL, a process has no such connection: it reports in a row that it is alive, its
+ * tasks are taken over when their leases expire, and changes are found by polling.
  */
 import { createHash } from 'node:crypto';
 import { backoffMs } from '../../model/backoff.ts';
@@ -11,28 +14,35 @@ import { name as stored } from './cells.ts';
 import { type Client, isDisconnected } from './driver.ts';
 import type { Connections } from './pool.ts';
 
-const lookMs = 500;
-/** Whoever's lock is missing for so long, as seen by somebody whose own line has stood for so long, is dead. */
-const missingMs = 1_500;
+const lookMs = 250;
+/** A process is dead if its lock has been missing for so long. */
+const missingMs = 900;
+/** After a cut, all others may be about to reconnect as well: for so long nobody is taken for dead. */
+const afterCutMs = 3_000;
 const forgottenMs = 60_000;
-const backoff = { minMs: 20, maxMs: 500 };
-/** Others are told no more often than that. */
+const backoff = { minMs: 20, maxMs: 200 };
+/** Others are told at once for a few times, and then no more often than that. */
 const tellMs = 10;
+const tellAtOnce = 5;
+/** A process without a lock reports so often that it is alive, and counts as alive for so long. */
+const reportMs = 5_000;
+const reportedSeconds = 20;
 
 export interface News {
   /** Tasks may be there to be claimed. */
   readonly work: boolean;
 }
 
+export type DirectClient = Client & { end(): Promise<void> };
+
 interface Parts {
-  readonly connect: () => Promise<Client & { end(): Promise<void> }>;
+  /** Undefined if there is no direct connection. */
+  readonly connect: (() => Promise<DirectClient>) | undefined;
   readonly connections: Connections;
-  /** On which no commit waits for the disk. */
-  readonly hints: Connections;
   readonly schema: string;
 }
 
-export class Line {
+export class Liveness {
   /** This process, as the others know it. */
   readonly name = newId();
   readonly #key = keyOf(this.name);
@@ -40,11 +50,13 @@ export class Line {
   readonly #onNews = new Set<(news: News) => void>();
   readonly #onMissed = new Set<() => void>();
   readonly #missing = new Map<string, number>();
-  #client: (Client & { end(): Promise<void> }) | undefined;
-  #connectedAt = 0;
+  readonly #tokens = new Tokens();
+  readonly #timers: Timer[] = [];
+  #client: DirectClient | undefined;
+  /** Before that nobody is taken for dead, on the monotonic clock. */
+  #trustedAt = Number.POSITIVE_INFINITY;
   #pending: News | undefined;
   #telling: Promise<void> | undefined;
-  #looks: Timer | undefined;
   #looking = false;
   /** How many there were at the last look. */
   #dead = 0;
@@ -52,18 +64,29 @@ export class Line {
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    if (!parts.connect) parts.connections.onBroken(() => this.#distrust(afterCutMs));
+  }
+
+  /** False if changes must be found by polling. */
+  get listens(): boolean {
+    return this.#parts.connect !== undefined;
   }
 
   async start(): Promise<void> {
-    await this.#connect();
-    this.#looks = runtime.setInterval(() => void this.#look(), lookMs).unref();
+    if (this.listens) await this.#connect();
+    else {
+      await this.#report();
+      this.#timers.push(runtime.setInterval(() => void this.#report().catch(() => {}), reportMs).unref());
+    }
+    this.#distrust(missingMs);
+    this.#timers.push(runtime.setInterval(() => void this.#look(), lookMs).unref());
   }
 
   onNews(listener: (news: News) => void): void {
     this.#onNews.add(listener);
   }
 
-  /** Calls back after a reconnection, since what was said meanwhile is lost, and when somebody was found dead. */
+  /** Calls back after a reconnection, since messages were lost meanwhile, and when a process was found dead. */
   onMissed(listener: () => void): void {
     this.#onMissed.add(listener);
   }
@@ -79,7 +102,7 @@ export class Line {
   /** The names of those who were found dead, and not yet forgotten. */
   get dead(): string[] {
     const now = runtime.monotonic();
-    if (this.#client === undefined || now - this.#connectedAt < missingMs) return [];
+    if (now < this.#trustedAt || (this.listens && !this.#client)) return [];
     return [...this.#missing].filter(([, since]) => now - since >= missingMs).map(([name]) => name);
   }
 
@@ -94,12 +117,12 @@ export class Line {
 
   async #isAlive(name: string): Promise<boolean> {
     const { schema, connections } = this.#parts;
-    const [row] = await connections.query<{ locked: boolean }>(
-      `select l.key is not null as locked
-      from ${schema}.processes p left join (${locks}) l on l.key = p.key where p.name = $1`,
+    const [row] = await connections.query<{ locked: boolean; reported: boolean | null }>(
+      `${processes(schema)} where p.name = $1`,
       [stored(name)],
     );
     if (!row) return false;
+    if (row.reported !== null) return row.reported;
     if (row.locked) this.#missing.delete(name);
     else if (!this.#missing.has(name)) this.#missing.set(name, runtime.monotonic());
     return row.locked || !this.dead.includes(name);
@@ -107,11 +130,12 @@ export class Line {
 
   async close(): Promise<void> {
     this.#closed = true;
-    runtime.clearInterval(this.#looks);
+    for (const timer of this.#timers) runtime.clearInterval(timer);
     await this.#telling;
     const { schema, connections } = this.#parts;
-    // Whoever leaves in order is known to be gone at once, and what is still in its hands is free.
-    if (!this.#client) return;
+    const client = this.#client;
+    if (this.listens && !client) return;
+    // A process that leaves in order is known to be gone at once, and what it still holds is free.
     await connections
       .raw(
         `with gone as (delete from ${schema}.processes where name = $1)
@@ -120,14 +144,13 @@ export class Line {
       )
       .then(() => this.#say({ work: true }))
       .catch(() => {});
-    const client = this.#client;
     this.#client = undefined;
     await client?.end().catch(() => {});
   }
 
   async #connect(): Promise<void> {
     const { connect, schema } = this.#parts;
-    const client = await connect();
+    const client = await connect!();
     client.on('error', () => void this.#reconnect(client));
     client.on('end', () => void this.#reconnect(client));
     client.on('notification', ({ payload }) => this.#hear(payload));
@@ -140,28 +163,42 @@ export class Line {
       await client.query('select pg_try_advisory_lock($1)', [this.#key]);
       if (this.#closed) throw new Error('Closed meanwhile.');
     } catch (error) {
-      // It would be open for as long as this process lives, and perhaps say that it works here.
+      // It would be open for as long as this process lives, and perhaps show that it works here.
       client.end().catch(() => {});
       throw error;
     }
-    this.#connectedAt = runtime.monotonic();
     this.#client = client;
   }
 
-  async #reconnect(broken: Client & { end(): Promise<void> }): Promise<void> {
+  async #reconnect(broken: DirectClient): Promise<void> {
     if (this.#client !== broken) return;
     this.#client = undefined;
-    this.#missing.clear();
     broken.end().catch(() => {});
     for (let retries = 0; !this.#closed; retries++) {
       try {
         await this.#connect();
+        this.#distrust(afterCutMs);
         for (const listener of this.#onMissed) listener();
         return;
       } catch {
         await unrefPause(backoffMs(backoff, retries) * (0.5 + runtime.random()));
       }
     }
+  }
+
+  #distrust(ms: number): void {
+    this.#missing.clear();
+    this.#trustedAt = runtime.monotonic() + ms;
+  }
+
+  async #report(): Promise<void> {
+    const { schema, connections } = this.#parts;
+    await connections.query(
+      `with old as (
+        delete from ${schema}.processes where key is null and seen_at < now() - interval '1 hour' and name <> $1)
+      insert into ${schema}.processes (name) values ($1) on conflict (name) do update set seen_at = now()`,
+      [this.name],
+    );
   }
 
   #hear(payload: string | undefined): void {
@@ -171,63 +208,94 @@ export class Line {
 
   async #tellAll(): Promise<void> {
     while (this.#pending) {
+      const waitMs = this.#tokens.take();
+      if (waitMs > 0 && !this.#closed) await pause(waitMs);
       const news = this.#pending;
       this.#pending = undefined;
-      // What is not heard is found by looking.
+      // What does not arrive is found by polling.
       await this.#say(news).catch(() => {});
-      if (!this.#closed) await pause(tellMs);
     }
   }
 
   async #say(news: News): Promise<void> {
-    const { schema, hints } = this.#parts;
-    await hints.query({ name: 'notify', text: 'select pg_notify($1, $2)' }, [
-      channelOf(schema),
-      JSON.stringify({ from: this.name, ...news }),
-    ]);
+    const { schema, connections } = this.#parts;
+    const payload = JSON.stringify({ from: this.name, ...news });
+    const text = 'select pg_notify($1, $2)';
+    // On the own connection no commit waits for the disk.
+    if (this.#client)
+      await this.#client.query({ name: 'notify', text, values: [channelOf(schema), payload] });
+    else await connections.query(text, [channelOf(schema), payload]);
   }
 
   /** Who has no lock, and whether we have ours: after a cut the server may have kept it for the old connection. */
   async #look(): Promise<void> {
     const client = this.#client;
-    if (!client || this.#looking) return;
+    if (this.#looking || (this.listens && !client)) return;
     this.#looking = true;
     try {
-      const { schema } = this.#parts;
-      const { rows } = await client.query(
-        `select p.name, l.key is not null as locked
-        from ${schema}.processes p left join (${locks}) l on l.key = p.key`,
+      const rows = await this.#ask<{ name: string; locked: boolean; reported: boolean | null }>(
+        processes(this.#parts.schema),
       );
       if (client !== this.#client) return;
       const now = runtime.monotonic();
       const missing = new Set<string>();
-      for (const { name, locked } of rows) if (!locked) missing.add(name);
-      if (missing.delete(this.name)) await client.query('select pg_try_advisory_lock($1)', [this.#key]);
+      for (const { name, locked, reported } of rows) if (!locked && !reported) missing.add(name);
+      if (missing.delete(this.name) && client)
+        await client.query('select pg_try_advisory_lock($1)', [this.#key]);
       for (const name of this.#missing.keys()) if (!missing.has(name)) this.#missing.delete(name);
-      for (const name of missing) if (!this.#missing.has(name)) this.#missing.set(name, now);
+      // Without a lock nobody can tell a dead process from a silent one: its leases decide.
+      for (const { name, reported } of rows)
+        if (reported === null && missing.has(name) && !this.#missing.has(name)) this.#missing.set(name, now);
       const { dead } = this;
       if (dead.length > this.#dead) for (const listener of this.#onMissed) listener();
       this.#dead = dead.length;
-      await this.#forgetLongDead(client, now);
+      await this.#forgetLongDead(now);
     } catch (error) {
       // It broke, and is being opened again; or it is silent, of which nobody else is told.
-      if (isDisconnected(error)) void this.#reconnect(client);
+      if (client && isDisconnected(error)) void this.#reconnect(client);
     } finally {
       this.#looking = false;
     }
   }
 
-  /** Of whom there is nothing left to take over. */
-  async #forgetLongDead(client: Client, now: number): Promise<void> {
+  /** Those of whom there is nothing left to take over. */
+  async #forgetLongDead(now: number): Promise<void> {
     const { schema } = this.#parts;
     const long = [...this.#missing].filter(([, since]) => now - since > forgottenMs).map(([name]) => name);
     if (long.length === 0) return;
-    await client.query(
+    await this.#ask(
       `delete from ${schema}.processes p where name = any($1)
         and not exists (select 1 from ${schema}.tasks t where t.holder = p.name)`,
       [long],
     );
   }
+
+  async #ask<R>(text: string, values: unknown[] = []): Promise<R[]> {
+    if (!this.#client) return this.#parts.connections.query<R>(text, values);
+    return (await this.#client.query(text, values)).rows as R[];
+  }
+}
+
+/** A token bucket: a few at once, and then one after each pause. */
+class Tokens {
+  #left = tellAtOnce;
+  #at = 0;
+
+  /** Takes a token; returns how long to wait for it. */
+  take(): number {
+    const now = runtime.monotonic();
+    this.#left = Math.min(tellAtOnce, this.#left + (now - this.#at) / tellMs) - 1;
+    this.#at = now;
+    return this.#left >= 0 ? 0 : -this.#left * tellMs;
+  }
+}
+
+/** All processes: whether each has its lock and, of those that have none, whether they have reported lately. */
+function processes(schema: string): string {
+  return `
+    select p.name, l.key is not null as locked,
+      case when p.key is null then p.seen_at > now() - interval '${reportedSeconds} s' end as reported
+    from ${schema}.processes p left join (${locks}) l on l.key = p.key`;
 }
 
 /** The advisory locks that are held in this database, by their keys. */
