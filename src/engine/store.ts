@@ -79,7 +79,10 @@ export interface Store {
    */
   size(): Promise<number>;
 
-  /** Hears of every commit from now on, those of other processes included, in order per task. */
+  /**
+   * Hears of every commit from now on, those of other processes included: in order per task and at least once. A version
+   * that was heard already may come again.
+   */
   subscribe(listener: (commit: CommitNotice) => void): () => void;
 
   close(): Promise<void>;
@@ -147,7 +150,7 @@ export interface CommitNotice {
   readonly taskId: TaskId;
   /** The root of the tree that it is part of. */
   readonly rootId: TaskId;
-  /** The task's version after the commit; grows by one from notice to notice. */
+  /** The task's version after the commit: one more than that of the commit before it. */
   readonly version: number;
   readonly at: number;
   readonly events: readonly TaskEvent[];

@@ -91,15 +91,16 @@ test('a tool with a concurrency of one runs one at a time, also while others are
   expect(seen).toEqual({ most: 1, began: 200 });
 });
 
-test('owners take turns, however many tasks one of them has', async () => {
+test.each(kinds)('$name: owners take turns, however many tasks one of them has', async (kind) => {
+  const place = await kind.place();
   const order: string[] = [];
   const work = durableTool('work', {}, async (_, task) => {
     const { owner } = (await tasks.get(task.id))!;
     await task.step('note', () => void order.push(owner));
   });
-  const tasks = createTasks({ store: sqlite('memory:'), tools: [work] });
+  const tasks = createTasks({ store: () => open(place), tools: [work] });
   onTestFinished(() => tasks.close());
-  for (let n = 0; n < 100; n++) await tasks.create(work, undefined, { owner: 'greedy' });
+  await Promise.all(Array.from({ length: 100 }, () => tasks.create(work, undefined, { owner: 'greedy' })));
   const modest = await Promise.all(
     ['ann', 'zoe'].flatMap((owner) => [1, 2].map(() => tasks.create(work, undefined, { owner }))),
   );

@@ -31,6 +31,7 @@ import { named } from './cells.ts';
 import { isDisconnected, isMoved, worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import { Lane, type Turn } from './lanes.ts';
+import type { Urgency } from './liveness.ts';
 import type { Connections, Sent, Transaction } from './pool.ts';
 import type { Expected, ReadyRow, ReadyTasks } from './ready-tasks.ts';
 import type { RowCache } from './row-cache.ts';
@@ -44,8 +45,6 @@ export const lanes = 3;
 const largestBatch = 256;
 /** Subtasks that were started meanwhile are looked for so often. */
 const looks = 10;
-/** Where owners have less than their share, the others are asked for more so often. */
-const maxRounds = 3;
 /** How long notices of removal wait for other processes to read them. */
 const keepRemovalsMs = 3_600_000;
 
@@ -248,12 +247,15 @@ export class Commands {
     }
   }
 
-  async #keep({ writes, written, leftWork }: Pick<Done, 'writes' | 'written' | 'leftWork'>): Promise<void> {
+  async #keep(
+    { writes, written, leftWork }: Pick<Done, 'writes' | 'written' | 'leftWork'>,
+    urgency?: Urgency,
+  ): Promise<void> {
     const { feed, cache } = this.#parts;
     const kept = new Set(written?.held.map(({ task }) => task.id));
     for (const id of writes.touched) if (!kept.has(id)) cache.delete(id);
     for (const one of written?.held ?? []) cache.set(one);
-    if (written) await feed.committed(written.notices, leftWork);
+    if (written) await feed.committed(written.notices, leftWork, urgency);
     else await feed.committedUnheard(leftWork);
   }
 
@@ -403,7 +405,8 @@ export class Commands {
       if (leftWork !== undefined) {
         crashPoint('commit: durable');
         feed.found(done.firstCommits);
-        await this.#keep({ writes, leftWork, written });
+        // That a task begins to run is no news that anybody waits for: it is told with what follows.
+        await this.#keep({ writes, leftWork, written }, leftWork ? 'now' : 'later');
       }
       return { claimed, failed, timerAt, leaseMs };
     } catch (error) {
@@ -423,14 +426,14 @@ export class Commands {
       await ask(ready.due(query, clock.now()));
       found = await ask(ready.ready(query));
     }
-    for (let round = 1; ; round++) {
-      rows.push(...found);
-      // Where some owners have less than their share, the others give more.
-      const isShort = rows.length < query.limit && found.some(({ rank, share }) => rank === share);
-      if (!isShort || round === maxRounds) return { rows: rows.slice(0, query.limit), timerAt, leaseMs };
+    rows.push(...found);
+    // Where some owners have less than their share, the others give more.
+    const left = query.limit - rows.length;
+    if (left > 0 && found.some(({ rank, share }) => rank === share)) {
       const except = new Set([...query.except, ...rows.map(({ id }) => named(id))]);
-      found = await ask(ready.ready({ ...query, limit: query.limit - rows.length, except }));
+      rows.push(...(await ask(ready.ready({ ...query, limit: left, except }, left))));
     }
+    return { rows: rows.slice(0, query.limit), timerAt, leaseMs };
   }
 
   /** A row that cannot be read affects no other. */

@@ -181,6 +181,8 @@ export function codeOf(error: unknown): string | undefined {
 const networkCodes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
   ...['57P01', '57P02', '57P03', '57P05', '25P03', '08000', '08003', '08006'],
+  // PgBouncer's word for a server that it lost or cannot reach.
+  '08P01',
 ]);
 
 /** The connection is gone, and with it whatever was not committed. Another may do better. */

@@ -18,7 +18,7 @@ import { DamagedRecord, readingTask } from '../values/damaged.ts';
 import { eventsOf } from '../values/sound.ts';
 import { named } from './cells.ts';
 import { prepared } from './driver.ts';
-import type { Liveness } from './liveness.ts';
+import type { Liveness, Urgency } from './liveness.ts';
 import type { Connections } from './pool.ts';
 import type { Vault } from './vault.ts';
 
@@ -79,8 +79,7 @@ export class Feed {
       void this.#lookSoon();
       this.#workCame();
     });
-    const everyMs = liveness.listens ? netMs : pollMs;
-    this.#net = runtime.setInterval(() => void this.#lookSoon(), everyMs).unref();
+    this.#net = runtime.setInterval(() => this.#poll(), liveness.listens ? netMs : pollMs).unref();
   }
 
   /** Takes the position from which on everything is delivered. */
@@ -103,12 +102,12 @@ export class Feed {
    * Delivers what this process has committed. If a version before it has not been delivered, it is read from the
    * database together with that one. Resolves once all listeners were called, or the server cannot be reached.
    */
-  async committed(notices: readonly CommitNotice[], leftWork: boolean): Promise<void> {
+  async committed(notices: readonly CommitNotice[], leftWork: boolean, urgency?: Urgency): Promise<void> {
     if (notices.length === 0) return;
     if (this.#listeners.size === 0 || this.#areNext(notices))
       for (const notice of notices) this.#deliver(notice);
     else await this.#lookSoon();
-    this.#report(leftWork);
+    this.#report(leftWork, urgency);
   }
 
   /** The same if what was committed is not known: it is read. */
@@ -130,8 +129,13 @@ export class Feed {
     await this.#looking;
   }
 
-  #report(leftWork: boolean): void {
-    this.#liveness.tell({ work: leftWork });
+  #poll(): void {
+    void this.#lookSoon();
+    if (!this.#liveness.listens) this.#workCame();
+  }
+
+  #report(leftWork: boolean, urgency?: Urgency): void {
+    this.#liveness.tell({ work: leftWork }, urgency);
     if (leftWork) this.#workCame();
   }
 

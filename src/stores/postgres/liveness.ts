@@ -17,13 +17,15 @@ import type { Connections } from './pool.ts';
 const lookMs = 250;
 /** A process is dead if its lock has been missing for so long. */
 const missingMs = 900;
-/** After a cut, all others may be about to reconnect as well: for so long nobody is taken for dead. */
-const afterCutMs = 3_000;
+/** After a restart of the server all are about to reconnect: for so long nobody is taken for dead. */
+const afterRestartMs = 3_000;
 const forgottenMs = 60_000;
 const backoff = { minMs: 20, maxMs: 200 };
 /** Others are told at once for a few times, and then no more often than that. */
 const tellMs = 10;
 const tellAtOnce = 5;
+/** What nobody waits for is told after this, or with what follows it. */
+const laterMs = 20;
 /** A process without a lock reports so often that it is alive, and counts as alive for so long. */
 const reportMs = 5_000;
 const reportedSeconds = 20;
@@ -32,6 +34,8 @@ export interface News {
   /** Tasks may be there to be claimed. */
   readonly work: boolean;
 }
+
+export type Urgency = 'now' | 'later';
 
 export type DirectClient = Client & { end(): Promise<void> };
 
@@ -55,8 +59,11 @@ export class Liveness {
   #client: DirectClient | undefined;
   /** Before that nobody is taken for dead, on the monotonic clock. */
   #trustedAt = Number.POSITIVE_INFINITY;
+  /** When the server was started. */
+  #serverStart: string | undefined;
   #pending: News | undefined;
   #telling: Promise<void> | undefined;
+  #later: Timer | undefined;
   #looking = false;
   /** How many there were at the last look. */
   #dead = 0;
@@ -64,7 +71,7 @@ export class Liveness {
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    if (!parts.connect) parts.connections.onBroken(() => this.#distrust(afterCutMs));
+    if (!parts.connect) parts.connections.onBroken(() => this.#distrust(afterRestartMs));
   }
 
   /** False if changes must be found by polling. */
@@ -73,7 +80,7 @@ export class Liveness {
   }
 
   async start(): Promise<void> {
-    if (this.listens) await this.#connect();
+    if (this.listens) this.#serverStart = await this.#connect();
     else {
       await this.#report();
       this.#timers.push(runtime.setInterval(() => void this.#report().catch(() => {}), reportMs).unref());
@@ -91,9 +98,16 @@ export class Liveness {
     this.#onMissed.add(listener);
   }
 
-  /** Tells the other processes, soon: what comes while one message is under way shares the next. */
-  tell(news: News): void {
+  /** Tells the other processes: what comes while one message is under way shares the next. */
+  tell(news: News, urgency: Urgency = 'now'): void {
     this.#pending = { work: news.work || this.#pending?.work === true };
+    if (urgency === 'now') this.#tellNow();
+    else this.#later ??= runtime.setTimeout(() => this.#tellNow(), laterMs).unref();
+  }
+
+  #tellNow(): void {
+    runtime.clearTimeout(this.#later);
+    this.#later = undefined;
     this.#telling ??= this.#tellAll().finally(() => {
       this.#telling = undefined;
     });
@@ -131,6 +145,7 @@ export class Liveness {
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#timers) runtime.clearInterval(timer);
+    runtime.clearTimeout(this.#later);
     await this.#telling;
     const { schema, connections } = this.#parts;
     const client = this.#client;
@@ -148,7 +163,8 @@ export class Liveness {
     await client?.end().catch(() => {});
   }
 
-  async #connect(): Promise<void> {
+  /** Returns when the server was started. */
+  async #connect(): Promise<string> {
     const { connect, schema } = this.#parts;
     const client = await connect!();
     client.on('error', () => void this.#reconnect(client));
@@ -160,14 +176,18 @@ export class Liveness {
         `insert into ${schema}.processes (name, key) values ($1, $2) on conflict (name) do nothing`,
         [this.name, this.#key],
       );
-      await client.query('select pg_try_advisory_lock($1)', [this.#key]);
+      const { rows } = await client.query(
+        'select pg_try_advisory_lock($1), pg_postmaster_start_time()::text as start',
+        [this.#key],
+      );
       if (this.#closed) throw new Error('Closed meanwhile.');
+      this.#client = client;
+      return rows[0].start;
     } catch (error) {
       // It would be open for as long as this process lives, and perhaps show that it works here.
       client.end().catch(() => {});
       throw error;
     }
-    this.#client = client;
   }
 
   async #reconnect(broken: DirectClient): Promise<void> {
@@ -176,8 +196,9 @@ export class Liveness {
     broken.end().catch(() => {});
     for (let retries = 0; !this.#closed; retries++) {
       try {
-        await this.#connect();
-        this.#distrust(afterCutMs);
+        const start = await this.#connect();
+        this.#distrust(start === this.#serverStart ? missingMs : afterRestartMs);
+        this.#serverStart = start;
         for (const listener of this.#onMissed) listener();
         return;
       } catch {

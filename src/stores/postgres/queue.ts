@@ -10,9 +10,8 @@ import type { Connections } from './pool.ts';
 import { columnsOf, type Expected, serverNow } from './ready-tasks.ts';
 import type { RowCache } from './row-cache.ts';
 
-/** Leases that expired, and anything that was missed. Shorter where other processes cannot report new work. */
+/** Leases that expired, and anything that was missed. */
 const netMs = 1_000;
-const pollMs = 200;
 /** So many owners are asked for their longest ready task. */
 const maxOwners = 1_000;
 
@@ -139,11 +138,10 @@ export class PostgresQueue implements Queue {
   }
 
   #everySoOften(): () => void {
-    const { clock, liveness } = this.#parts;
-    const everyMs = liveness.listens ? netMs : pollMs;
+    const { clock } = this.#parts;
     let cancel: () => void;
     const arm = () => {
-      cancel = clock.schedule(clock.now() + everyMs, () => {
+      cancel = clock.schedule(clock.now() + netMs, () => {
         arm();
         this.#tell();
       });

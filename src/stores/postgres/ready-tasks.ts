@@ -72,8 +72,9 @@ export class ReadyTasks {
     ];
   }
 
-  ready(query: ClaimQuery): Sent {
-    const values = [...columnsOf(query.tools), query.limit, this.#served, exceptOf(query)];
+  /** `share`: each owner may give so many at least. */
+  ready(query: ClaimQuery, share = 1): Sent {
+    const values = [...columnsOf(query.tools), query.limit, this.#served, exceptOf(query), share];
     return { statement: this.#sql.ready, values };
   }
 
@@ -156,7 +157,7 @@ function statements(schema: string) {
           limit 1) n
         where o.turn < $3 and not (n.wrapped and n.owner > $4)),
       turns as materialized (
-        select *, ceil($3::double precision / count(*) over ())::integer as share
+        select *, greatest($6::integer, ceil($3::double precision / count(*) over ())::integer) as share
         from (select * from owners where turn > 0 order by turn limit $3) o),
       taken as materialized (
         select t.*, o.turn, o.share, row_number() over (partition by o.turn, o.tool, o.version order by t.wake_at, t.seq) as rank
