@@ -75,9 +75,9 @@ async function compare(folder: string, { size, turns }: Plan): Promise<Findings>
 }
 
 async function rewritten(file: string, options: SqliteOptions, size: number): Promise<number> {
-  const { reencrypt, close } = await openSqlite(file, options);
+  const { rekey, close } = await openSqlite(file, options);
   const started = performance.now();
-  await reencrypt();
+  await rekey();
   const seconds = (performance.now() - started) / 1_000;
   await close();
   return size / seconds;

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { anonymous } from '../src/hosting/caller.ts';
 import { createTasks } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
+import { readEvents } from '../src/protocol/event-stream.ts';
 import type { PostgresServer } from '../test/postgres/server.ts';
 import { monotonicMs, nothing } from './postgres-worker.ts';
 import type { Target } from './report.ts';
@@ -105,16 +106,9 @@ async function listen(
     }),
     signal,
   });
-  let text = '';
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-      text = text.slice(end + 2);
-      if (data === undefined) continue;
-      const { method: kind, params } = JSON.parse(data);
-      if (kind === 'notifications/tasks') hear(params);
-    }
+  for await (const { data } of readEvents(response.body!)) {
+    const { method: kind, params } = JSON.parse(data);
+    if (kind === 'notifications/tasks') hear(params);
   }
-  throw new Error(`The subscription of the benchmark ended with: ${text}`);
+  throw new Error('The subscription of the benchmark ended.');
 }

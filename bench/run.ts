@@ -7,12 +7,21 @@ import { parseArgs } from 'node:util';
 import { encryption } from './encryption.ts';
 import { gateway } from './gateway.ts';
 import { handlers } from './handlers.ts';
+import { plainCalls } from './plain-calls.ts';
 import { postgresSuite } from './postgres.ts';
 import { holds, printed, type Suite, save } from './report.ts';
 import { server } from './server.ts';
 import { sqliteStore } from './sqlite-store.ts';
 
-const suites: readonly Suite[] = [sqliteStore, encryption, handlers, server, gateway, postgresSuite];
+const suites: readonly Suite[] = [
+  sqliteStore,
+  encryption,
+  handlers,
+  server,
+  plainCalls,
+  gateway,
+  postgresSuite,
+];
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },

@@ -2,9 +2,9 @@
  * Hosts that know no tasks: they call a tool and wait. If they are handed over, they follow the task with plain tools; if
  * the connection is lost, or the host itself dies, they send the same call again.
  */
-import { sentEvents } from '../src/cli/operator/sse.ts';
 import type { JsonObject } from '../src/model/json.ts';
 import { pause } from '../src/model/runtime.ts';
+import { readEvents } from '../src/protocol/event-stream.ts';
 import { type Fleet, type OwnerName, tokens } from './fleet.ts';
 import { answeredBy, callHeader } from './plain-calls.ts';
 import { answerTo, expectedOf, type Program, randomProgram } from './programs.ts';
@@ -239,7 +239,7 @@ export class PlainCaller {
     if (response.headers.get('content-type')?.startsWith('application/json'))
       return (await response.json()) as Reply;
     if (!response.body) throw new Error(`status ${response.status}`);
-    for await (const { data } of sentEvents(response.body)) {
+    for await (const { data } of readEvents(response.body)) {
       const message = JSON.parse(data) as Reply & { id?: unknown; method?: string; params?: Asked };
       if (message.method === 'elicitation/create') this.#answer(message.id, message.params!.message);
       else if (message.id === id) return message;

@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 import type { CommitNotice } from '../src/engine/store.ts';
 import type { TaskEvent } from '../src/model/event.ts';
 import type { Task, TaskId } from '../src/model/task.ts';
-import { plainCells } from '../src/stores/sqlite/cells.ts';
 import { Rows } from '../src/stores/sqlite/rows.ts';
+import { Vault } from '../src/stores/sqlite/vault.ts';
 import { brokenInvariants } from '../src/testing/invariants.ts';
 import type { SimDatabase } from './database.ts';
 import { hurryMs } from './handler.ts';
@@ -81,10 +81,7 @@ export class Witness {
     this.#world = world;
     this.surroundings = new Surroundings(world, this);
     this.#database = database;
-    this.#rows = new Rows(
-      database.outside,
-      plainCells('outside', () => false),
-    );
+    this.#rows = new Rows(database.outside, new Vault(database.outside, undefined, 'outside'));
   }
 
   get hash(): string {

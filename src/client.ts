@@ -15,8 +15,8 @@ import {
 import { ProtocolError } from './engine/recorded-error.ts';
 import { createTasks, type Tasks } from './engine/tasks.ts';
 import type { TasksOptions } from './engine/tasks-options.ts';
-import { digestOf } from './model/digest.ts';
 import { HoldfastError } from './model/errors.ts';
+import { digestOf } from './model/id.ts';
 import type { JsonObject } from './model/json.ts';
 import type { WireFault } from './protocol/dialect.ts';
 import { drafts as allDrafts, type Draft } from './protocol/dialects/drafts/flags.ts';
@@ -47,9 +47,9 @@ export {
   TaskOverdue,
   UnknownQuestion,
 } from './requestor/errors.ts';
-export type { PaceOptions } from './requestor/pace.ts';
 export type { Pursued, TaskUpdate } from './requestor/pursuit.ts';
 export type { RemoteStatus, RemoteTask } from './requestor/remote-task.ts';
+export type { PaceOptions } from './requestor/waiting.ts';
 export { sqliteHandles } from './stores/sqlite/handles.ts';
 export type { Encryption } from './stores/values/keys.ts';
 

@@ -79,7 +79,7 @@ export type { Clock } from './model/clock.ts';
 export type { Duration } from './model/duration.ts';
 export { InvalidDuration } from './model/duration.ts';
 export { type SecretFields, InvalidSecret, redactTask, redactValue } from './model/redaction.ts';
-export { type Size, InvalidSize } from './model/size.ts';
+export { type Size, InvalidSize } from './model/duration.ts';
 export {
   AlreadyPublished,
   BadAnswer,

@@ -7,6 +7,7 @@ import { readKeys } from './stores/values/keys.ts';
 
 export { openPostgres, type PostgresDatabase, type PostgresOptions } from './stores/postgres/open.ts';
 export type { Encryption } from './stores/values/keys.ts';
+export type { RekeyReport } from './stores/values/rekey.ts';
 
 /** A database on a Postgres server, for `createTasks({ store })`; opened when it is first used. */
 export function postgres(url: string, options: PostgresOptions = {}): () => Promise<Database> {

@@ -6,6 +6,7 @@ import { readKeys } from './stores/values/keys.ts';
 
 export { openSqlite, type SqliteDatabase, type SqliteOptions } from './stores/sqlite/open.ts';
 export type { Encryption } from './stores/values/keys.ts';
+export type { RekeyReport } from './stores/values/rekey.ts';
 
 /** A database in a file, or `'memory:'`, for `createTasks({ store })`; opened when it is first used. */
 export function sqlite(

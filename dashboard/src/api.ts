@@ -99,11 +99,11 @@ export class HttpDesk implements OperatorDesk {
         signal: AbortSignal.any([signal, silence.signal]),
       });
       onHeard();
-      const events = readEvents(response.body!, () => {
+      const onBytes = () => {
         heard();
         onHeard();
-      });
-      for await (const { id, event, data } of events) {
+      };
+      for await (const { id, event, data } of readEvents(response.body!, { onBytes })) {
         const message = { type: event, id, ...JSON.parse(data || '{}') } as ChangeMessage;
         if (message.type === 'changes' || message.type === 'reset') yield message;
       }

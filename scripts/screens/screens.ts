@@ -1,7 +1,7 @@
 /** Every screen of the dashboard in every state that it can be in, and what it takes to get there. */
 import type { Page } from 'playwright-core';
-import { type Look, looks } from '../../test/browser/chromium.ts';
-import { present, stories } from '../../test/browser/stories.ts';
+import { type Look, looks } from '../../test/dashboard/browser/chromium.ts';
+import { present, stories } from '../../test/dashboard/browser/stories.ts';
 import { busy, idle } from './fleet.ts';
 import type { PictureServer, Trouble } from './server.ts';
 import { tales, withEvents } from './tales.ts';

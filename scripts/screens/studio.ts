@@ -1,7 +1,7 @@
 /** Brings the dashboard into a state and holds it there: no clock goes on, nothing moves, nothing is drawn by chance. */
 import type { Page } from 'playwright-core';
-import { builtDashboard } from '../../test/browser/built.ts';
-import { type Chromium, type Look, startChromium } from '../../test/browser/chromium.ts';
+import { builtDashboard } from '../../test/dashboard/browser/built.ts';
+import { type Chromium, type Look, startChromium } from '../../test/dashboard/browser/chromium.ts';
 import { type Screen, worlds } from './screens.ts';
 import { goodToken, servePictures } from './server.ts';
 

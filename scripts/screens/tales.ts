@@ -1,6 +1,6 @@
 /** Stories beside those that the tests of the task's page tell. */
 import type { StoryEvent, TaskStory, TaskSummary } from '../../src/operator/api.ts';
-import { pass, present, story, summary } from '../../test/browser/stories.ts';
+import { pass, present, story, summary } from '../../test/dashboard/browser/stories.ts';
 import { call } from '../../test/kit/stories.ts';
 
 const second = 1_000;

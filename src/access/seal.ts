@@ -2,7 +2,8 @@
  * Seals what is handed to a peer and must come back unread and unchanged: encrypted and authenticated (AES-256-GCM),
  * for one purpose, until a moment, under a key that all processes on the same store share.
  */
-import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { idFrom } from '../model/id.ts';
 import type { Json } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
 
@@ -43,4 +44,9 @@ export class Sealer {
       return { problem: 'forged' };
     }
   }
+}
+
+/** An id that follows from a text, and that nobody can compute without the secret of the database. */
+export function keyedId(secret: Uint8Array, text: string): string {
+  return idFrom(createHmac('sha256', secret).update(text).digest().subarray(0, 20));
 }

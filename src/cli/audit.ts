@@ -2,8 +2,8 @@
 
 import { type AuditAction, type AuditEntry, type AuditQuery, auditActions } from '../engine/audit.ts';
 import { AuditLog } from '../engine/audit-log.ts';
-import { escaped } from './json-line.ts';
-import { oneLine, pad, width } from './live/width.ts';
+import { oneLine, pad, width } from './live/terminal-text.ts';
+import { escaped } from './output.ts';
 import { storePlace, storeWithTasks } from './store-url.ts';
 import { momentFrom } from './time.ts';
 import { readArguments, WrongUsage } from './usage.ts';
@@ -26,28 +26,14 @@ A log is kept by servers with createTasks({ audit: true }). Sessions are told ap
   -h, --help       say this`;
 
 export async function audit(args: readonly string[]): Promise<number> {
-  try {
-    return await run(args);
-  } catch (error) {
-    if (error instanceof WrongUsage) error.help = 'holdfast audit --help';
-    throw error;
-  }
-}
-
-async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(args, {
+  const { values, positionals } = readArguments(args, help, {
     store: { type: 'string' },
     task: { type: 'string' },
     owner: { type: 'string' },
     action: { type: 'string' },
     since: { type: 'string' },
     json: { type: 'boolean' },
-    help: { type: 'boolean', short: 'h' },
   });
-  if (values.help) {
-    console.log(help);
-    return 0;
-  }
   if (positionals.length > 0) throw new WrongUsage(`audit takes no "${positionals[0]}"`);
   const query: AuditQuery = {
     ...(values.task !== undefined && { taskId: values.task }),

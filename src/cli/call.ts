@@ -3,7 +3,7 @@ import { InvalidDuration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { GivenAnswers } from './given-answers.ts';
 import { attend } from './live/attend.ts';
-import { lookOn, viewOptions } from './live/look-on.ts';
+import { lookOn, viewOptions } from './live/view.ts';
 import { openRegistry } from './registry.ts';
 import { headersFrom, type Revision, revisions, type Target, targetNamed, targetStarted } from './target.ts';
 import { readArguments, readJson, WrongUsage } from './usage.ts';
@@ -32,17 +32,8 @@ that became a task outlives this command: Ctrl-C leaves it, and says how to come
 Exit code 0 if it succeeded or goes on, 1 if it failed or cannot be reached, 2 if the usage is wrong.`;
 
 export async function call(args: readonly string[]): Promise<number> {
-  try {
-    return await run(args);
-  } catch (error) {
-    if (error instanceof WrongUsage) error.help = 'holdfast call --help';
-    throw error;
-  }
-}
-
-async function run(args: readonly string[]): Promise<number> {
   const end = args.indexOf('--');
-  const { values, positionals } = readArguments(end < 0 ? args : args.slice(0, end), {
+  const { values, positionals } = readArguments(end < 0 ? args : args.slice(0, end), help, {
     answer: { type: 'string', multiple: true },
     config: { type: 'string' },
     detach: { type: 'boolean' },
@@ -53,10 +44,6 @@ async function run(args: readonly string[]): Promise<number> {
     ttl: { type: 'string' },
     ...viewOptions,
   });
-  if (values.help) {
-    console.log(help);
-    return 0;
-  }
   const options = {
     config: values.config,
     headers: headersFrom(values.header),

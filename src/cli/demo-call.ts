@@ -2,9 +2,17 @@
 import { createInterface } from 'node:readline/promises';
 import { newId } from '../model/id.ts';
 import { abortAfter, pause } from '../model/runtime.ts';
-import { defaultPort, howToRun, urlOption } from './demo/how-to-run.ts';
-import { CommandFailed, readArguments, readJson, WrongUsage } from './usage.ts';
-import { version } from './version.ts';
+import { clean } from './live/terminal-text.ts';
+import {
+  CommandFailed,
+  defaultPort,
+  howToRun,
+  readArguments,
+  readJson,
+  urlOption,
+  version,
+  WrongUsage,
+} from './usage.ts';
 
 const help = `Calls a tool of the demo, shows its progress, asks what it asks, and prints its result.
 
@@ -30,16 +38,11 @@ const meta = {
 };
 
 export async function call(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(args, {
+  const { values, positionals } = readArguments(args, help, {
     answer: { type: 'string' },
     resume: { type: 'string' },
     url: { type: 'string' },
-    help: { type: 'boolean', short: 'h' },
   });
-  if (values.help) {
-    console.log(help);
-    return 0;
-  }
   const [name = values.resume, input = '{}', ...rest] = positionals;
   if (!name || !/^[\w./-]{1,128}$/.test(name) || rest.length > 0 || (values.resume && positionals.length > 0))
     throw new WrongUsage('a call takes the name of a tool and one JSON object, or --resume and a task');
@@ -159,11 +162,6 @@ function finish({ status, result, error, statusMessage }: Said): number {
   if (status !== 'completed' || result?.isError) throw new CommandFailed(words);
   say(words);
   return 0;
-}
-
-/** What a server says must not steer the terminal. */
-function clean(text: string): string {
-  return text.replace(/(?![\n\t])\p{Cc}/gu, '');
 }
 
 async function answerTo(params: Said, given: Said, detach: () => void, back: string): Promise<unknown> {

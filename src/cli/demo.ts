@@ -1,8 +1,7 @@
 /** `holdfast demo`: durable tools to try on a server of their own, and a client for them. */
 import { resolve } from 'node:path';
-import { defaultPort, howToRun } from './demo/how-to-run.ts';
-import { portFrom } from './port.ts';
-import { readArguments, WrongUsage } from './usage.ts';
+import { portFrom } from './serving.ts';
+import { defaultPort, howToRun, readArguments, WrongUsage } from './usage.ts';
 
 const help = `Serves a few durable tools over MCP on this machine, with a dashboard that shows their tasks.
 
@@ -24,16 +23,11 @@ export async function demo(args: readonly string[]): Promise<number> {
 }
 
 async function start(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(args, {
+  const { values, positionals } = readArguments(args, help, {
     port: { type: 'string' },
     data: { type: 'string' },
-    help: { type: 'boolean', short: 'h' },
   });
   if (positionals.length > 0) throw new WrongUsage(`the demo takes no "${positionals[0]}"`);
-  if (values.help) {
-    console.log(help);
-    return 0;
-  }
   const port = portFrom(values.port ?? (process.env.PORT || String(defaultPort)));
   const { serveDemo } = await import('./demo/serve.ts');
   await serveDemo({ port, here: process.cwd(), data: resolve(values.data ?? '.holdfast') });

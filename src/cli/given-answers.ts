@@ -1,9 +1,8 @@
 /** Answers that were given with the command, for questions that nobody will be asked. */
 import type { Answer, Question } from '../client/asking.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { oneLine } from './live/width.ts';
-import { quoted } from './registry.ts';
-import { readJson, WrongUsage } from './usage.ts';
+import { oneLine } from './live/terminal-text.ts';
+import { quoted, readJson, WrongUsage } from './usage.ts';
 
 export class GivenAnswers {
   /** By key, where an object names keys of questions; otherwise one for all, or several in their order. */

@@ -4,8 +4,7 @@
  */
 
 import { runtime } from '../model/runtime.ts';
-import { readArguments, say, WrongUsage } from './usage.ts';
-import { version } from './version.ts';
+import { HelpAsked, readArguments, say, version, WrongUsage } from './usage.ts';
 
 type Command = (args: readonly string[]) => Promise<number>;
 
@@ -16,6 +15,7 @@ const commands: Readonly<Record<string, Command>> = {
   call: async (args) => (await import('./call.ts')).call(args),
   tasks: async (args) => (await import('./tasks.ts')).tasks(args),
   audit: async (args) => (await import('./audit.ts')).audit(args),
+  store: async (args) => (await import('./store.ts')).store(args),
 };
 
 /** They run until they are told to stop. */
@@ -32,6 +32,7 @@ Usage: holdfast COMMAND [OPTION...]
   call           call a tool of any MCP server; its tasks survive this terminal
   tasks          list calls made here, come back to them, answer and cancel them; for operators, all tasks of a server
   audit          say who did what to which task, from the audit log of a store
+  store          re-encrypt a store: rotate its keys, switch encryption on or off
   demo           serve a few durable tools, to try them; also has a client for the terminal
 
   -h, --help     say this, or with a command how to use it
@@ -73,20 +74,22 @@ async function run(args: readonly string[]): Promise<number> {
     if (command) return await command(args.toSpliced(args.indexOf(name!), 1));
     return plain(args);
   } catch (error) {
+    if (error instanceof HelpAsked) {
+      console.log(error.message);
+      return 0;
+    }
     if (!(error instanceof WrongUsage)) {
       say(error as Error);
       return 1;
     }
-    say({ message: `${error.message}; \`${error.help}\` says what there is.` });
+    const help = error.help ?? ['holdfast', ...(command ? [name] : []), '--help'].join(' ');
+    say({ message: `${error.message}; \`${help}\` says what there is.` });
     return 2;
   }
 }
 
 function plain(args: readonly string[]): number {
-  const { values, positionals } = readArguments(args, {
-    help: { type: 'boolean', short: 'h' },
-    version: { type: 'boolean' },
-  });
+  const { values, positionals } = readArguments(args, help, { version: { type: 'boolean' } });
   if (positionals.length > 0) throw new WrongUsage(`there is no command "${positionals[0]}"`);
   console.log(values.version ? version() : help);
   return 0;

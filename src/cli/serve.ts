@@ -1,12 +1,8 @@
 /** `holdfast serve`: a gateway as a process, on a port of this machine or on standard input and output. */
 import { join } from 'node:path';
-import { defaultPort } from './demo/how-to-run.ts';
-import { portFrom, portWorded } from './port.ts';
-import { configured, started, usualFile } from './served.ts';
-import { sayStoreTrouble } from './store-lines.ts';
+import { configured, portFrom, portWorded, sayStoreTrouble, started, usualFile } from './serving.ts';
 import { storeAt, storePlace, storeSecrets } from './store-url.ts';
-import { readArguments, say, WrongUsage } from './usage.ts';
-import { version } from './version.ts';
+import { defaultPort, readArguments, say, version, WrongUsage } from './usage.ts';
 
 const help = `Puts durable tasks in front of MCP servers and commands that have none: calls outlive connections and restarts, and
 clients of every revision of MCP can make them.
@@ -31,29 +27,15 @@ the command that starts one server.
 SIGTERM stops it: what is not done goes on at the next start.`;
 
 export async function serve(args: readonly string[]): Promise<number> {
-  try {
-    return await run(args);
-  } catch (error) {
-    if (error instanceof WrongUsage) error.help = 'holdfast serve --help';
-    throw error;
-  }
-}
-
-async function run(args: readonly string[]): Promise<number> {
   const end = args.indexOf('--');
-  const { values, positionals } = readArguments(end < 0 ? args : args.slice(0, end), {
+  const { values, positionals } = readArguments(end < 0 ? args : args.slice(0, end), help, {
     config: { type: 'string' },
-    help: { type: 'boolean', short: 'h' },
     json: { type: 'boolean' },
     operator: { type: 'boolean' },
     port: { type: 'string' },
     stdio: { type: 'boolean' },
     store: { type: 'string' },
   });
-  if (values.help) {
-    console.log(help);
-    return 0;
-  }
   if (positionals.length > 0) throw new WrongUsage(`serve takes no "${positionals[0]}"`);
   if (values.stdio && values.port !== undefined)
     throw new WrongUsage('a server is either on a port or on standard input and output');
@@ -63,7 +45,7 @@ async function run(args: readonly string[]): Promise<number> {
   if (words && values.config !== undefined)
     throw new WrongUsage('what is served stands in a config or after --, not both');
   const port = values.stdio ? 0 : portFrom(values.port ?? (process.env.PORT || String(defaultPort)));
-  const { inheritedEnvironment } = await import('../client/environment.ts');
+  const { inheritedEnvironment } = await import('../client/program.ts');
   const environment = inheritedEnvironment(storeSecrets(values.store));
   const { config, place } = words ? await started(words, environment) : await configured(values.config);
   const { store, lists } = await placesFor(values.store, place);
@@ -91,7 +73,7 @@ interface PortOptions {
 
 async function onPort(gateway: Gateway, port: number, { json, operator }: PortOptions): Promise<void> {
   const { serveHttp } = await import('../server/http/serve.ts');
-  const { operatorToken } = await import('./operator-token.ts');
+  const { operatorToken } = await import('./serving.ts');
   const token = operator ? operatorToken() : undefined;
   try {
     const server = await serveHttp(gateway.tasks, gateway.face.serverFor, {

@@ -1,14 +1,15 @@
 /** Which server is meant, how it is reached, and what is written down to reach it again: never a secret. */
 
-import { inheritedEnvironment } from '../client/environment.ts';
-import type { Program } from '../client/program.ts';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { inheritedEnvironment, type Program } from '../client/program.ts';
 import type { TaskClient } from '../client/task-client.ts';
 import type { ConnectTasksOptions } from '../client.ts';
+import { serversIn, targetIn, type Target as Upstream } from '../gateway/config.ts';
+import { readConfigFile } from '../gateway/config-file.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { configured, type Upstream } from './config.ts';
-import { oneLine } from './live/width.ts';
-import { CommandFailed, WrongUsage } from './usage.ts';
-import { version } from './version.ts';
+import { oneLine } from './live/terminal-text.ts';
+import { CommandFailed, version, WrongUsage } from './usage.ts';
 
 /** Kept with a handle. Headers are kept by name, and what a file says is read there again. */
 export type Kept = (
@@ -47,7 +48,7 @@ function agreed({ headers = {}, revision = 'auto', drafts = false }: TargetOptio
   };
 }
 
-export function isUrl(text: string): boolean {
+function isUrl(text: string): boolean {
   return /^https?:\/\//i.test(text) && URL.canParse(text);
 }
 
@@ -165,4 +166,31 @@ function unreachable(error: unknown, target: Target, complaint: string | undefin
       ? `There is no MCP server at ${where}: ${why}.`
       : `"${where}" does not serve MCP: ${why}.`,
   );
+}
+
+// --- Servers by name, in a file with the key `mcpServers`, as every MCP host has one ------------------------
+
+const usualFiles = ['.mcp.json', 'holdfast.json'];
+
+/** The server of that name, and the file that it was found in. */
+function configured(
+  name: string,
+  file: string | undefined,
+): { readonly file: string; readonly upstream: Upstream } {
+  const files = (file === undefined ? usualFiles.filter((usual) => existsSync(usual)) : [file]).map((found) =>
+    resolve(found),
+  );
+  const names: string[] = [];
+  for (const file of files) {
+    const servers = serversIn(readConfigFile(file));
+    const server = servers.key(name);
+    if (server) return { file, upstream: targetIn(name, server) };
+    names.push(...Object.keys(servers.object()));
+  }
+  if (files.length === 0)
+    throw new WrongUsage(
+      `"${name}" is no URL, and there is no ${usualFiles.join(' or ')} here that knows it`,
+    );
+  const known = names.length > 0 ? `, only ${names.map((known) => `"${known}"`).join(', ')}` : '';
+  throw new WrongUsage(`${files.join(' and ')} ${files.length > 1 ? 'know' : 'knows'} no "${name}"${known}`);
 }

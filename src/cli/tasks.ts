@@ -4,17 +4,14 @@ import type { HandleRecord, Handles } from '../client/handles.ts';
 import type { JsonObject } from '../model/json.ts';
 import { resultOf } from '../requestor/ending.ts';
 import { GivenAnswers } from './given-answers.ts';
-import { jsonText, printJson } from './json-line.ts';
 import { attend } from './live/attend.ts';
-import { JsonView } from './live/json-view.ts';
-import { lookOn, viewOptions } from './live/look-on.ts';
-import { PlainView } from './live/plain-view.ts';
-import { oneLine } from './live/width.ts';
-import { answer, cancel } from './one-look.ts';
-import { operatorHelp } from './operator/help.ts';
-import { openRegistry, recordOf } from './registry.ts';
-import { show } from './show.ts';
-import { printTable, statusOf, toolOf } from './table.ts';
+import { JsonView, PlainView } from './live/plain-view.ts';
+import { oneLine } from './live/terminal-text.ts';
+import { lookOn, viewOptions } from './live/view.ts';
+import { answer, cancel, show } from './one-look.ts';
+import { operatorHelp } from './operator/options.ts';
+import { jsonText, printJson } from './output.ts';
+import { openRegistry, printTable, recordOf, statusOf, toolOf } from './registry.ts';
 import { headersFrom, type Target, targetKept } from './target.ts';
 import { type Arguments, CommandFailed, readArguments, WrongUsage } from './usage.ts';
 
@@ -85,29 +82,10 @@ const onOne: Readonly<Record<string, OnOne>> = {
 };
 
 export async function tasks(args: readonly string[]): Promise<number> {
-  try {
-    if (!isForOperators(args)) return await run(args);
-    if (!args.includes('--help') && !args.includes('-h'))
-      return await (await import('./operator/command.ts')).operatorTasks(args);
-    console.log(help);
-    return 0;
-  } catch (error) {
-    if (error instanceof WrongUsage) error.help = 'holdfast tasks --help';
-    throw error;
-  }
-}
-
-/** Of whole stores and servers, not of what was called here. */
-function isForOperators(args: readonly string[]): boolean {
-  return args.some((arg) => /^--(store|url)(=|$)/.test(arg));
-}
-
-async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(args, options);
-  if (values.help) {
-    console.log(help);
-    return 0;
-  }
+  // Of whole stores and servers, not of what was called here.
+  if (args.some((arg) => /^--(store|url)(=|$)/.test(arg)))
+    return (await import('./operator/command.ts')).operatorTasks(args, help);
+  const { values, positionals } = readArguments(args, help, options);
   const [verb, id, more, ...rest] = positionals;
   if (verb === undefined) throw new WrongUsage('tasks takes a command, such as list or watch');
   const isList = verb === 'list';

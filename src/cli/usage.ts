@@ -1,13 +1,18 @@
-/** What all commands share: how they read their arguments, and how they say that they cannot. */
+/** What all commands share: how they read their arguments, how they fail, and how `holdfast` is called. */
+
+import { readFileSync } from 'node:fs';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { HoldfastError } from '../model/errors.ts';
-import { clean } from './live/width.ts';
+import { clean } from './live/terminal-text.ts';
 
 /** Ends a command with exit code 2. The message is a sentence without its end: how to get help is added to it. */
 export class WrongUsage extends HoldfastError {
-  /** The command that helps. */
-  help = 'holdfast --help';
+  /** The command that helps, if it is not `--help` of the command that failed. */
+  help?: string;
 }
+
+/** Ends a command with exit code 0: its help is printed instead. */
+export class HelpAsked extends Error {}
 
 /** Ends a command with exit code 1. */
 export class CommandFailed extends HoldfastError {}
@@ -30,10 +35,13 @@ export interface Arguments<Options> {
   readonly positionals: readonly string[];
 }
 
+/** `--help` is an option of every command. */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(
   args: readonly string[],
-  options: Options,
+  help: string,
+  own: Options,
 ): Arguments<Options> {
+  const options: ParseArgsOptionsConfig = { ...own, help: { type: 'boolean', short: 'h' } };
   // Not strict: Node's own words for unknown options are several sentences.
   const { values, positionals, tokens } = parseArgs({
     args: [...args],
@@ -50,6 +58,7 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
     if (type === 'boolean' && token.value !== undefined)
       throw new WrongUsage(`${token.rawName} takes no value`);
   }
+  if (values.help) throw new HelpAsked(help);
   return { values: values as Values<Options>, positionals };
 }
 
@@ -59,4 +68,35 @@ export function readJson(text: string, what: string): unknown {
   } catch {
     throw new WrongUsage(`${what} is not JSON: ${text}`);
   }
+}
+
+// --- How it is called ---------------------------------------------------------------------------------------
+
+export function version(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+}
+
+/** How to start the demo, or with arguments its client, as whoever started this process would write it. */
+export function howToRun(...args: readonly string[]): string {
+  const { npm_lifecycle_event: script, npm_package_name: name, npm_command: command } = process.env;
+  if (script === 'start' && name === 'holdfast')
+    return ['npm start', ...(args.length > 0 ? ['--', ...args] : [])].join(' ');
+  return [command === 'exec' ? 'npx holdfast demo' : 'holdfast demo', ...args].join(' ');
+}
+
+export const defaultPort = 7420;
+
+/** What follows a call if the server is not where calls go by themselves. */
+export function urlOption(url: string): string[] {
+  return url === `http://127.0.0.1:${defaultPort}/mcp` ? [] : ['--url', url];
+}
+
+/** As whoever started this process would call it. */
+export function command(): string {
+  return process.env.npm_command === 'exec' ? 'npx holdfast' : 'holdfast';
+}
+
+/** As a word of a shell. */
+export function quoted(word: string): string {
+  return /^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

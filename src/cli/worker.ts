@@ -1,9 +1,7 @@
 /** `holdfast worker`: carries out the tasks of gateways on the same store, and serves nobody itself. */
-import { configured, usualFile } from './served.ts';
-import { sayStoreTrouble } from './store-lines.ts';
+import { configured, sayStoreTrouble, usualFile } from './serving.ts';
 import { existingStore, storePlace, storeSecrets } from './store-url.ts';
-import { readArguments, say, WrongUsage } from './usage.ts';
-import { version } from './version.ts';
+import { readArguments, say, version, WrongUsage } from './usage.ts';
 
 const help = `Carries out tasks that \`holdfast serve\` with the same config makes on the same store; as many workers, on as many
 machines, as there is work for.
@@ -19,26 +17,12 @@ Usage: holdfast worker --store URL [--config FILE] [--concurrency N]
 SIGTERM stops it: what is not done goes on elsewhere, or at the next start.`;
 
 export async function worker(args: readonly string[]): Promise<number> {
-  try {
-    return await run(args);
-  } catch (error) {
-    if (error instanceof WrongUsage) error.help = 'holdfast worker --help';
-    throw error;
-  }
-}
-
-async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(args, {
+  const { values, positionals } = readArguments(args, help, {
     concurrency: { type: 'string' },
     config: { type: 'string' },
-    help: { type: 'boolean', short: 'h' },
     json: { type: 'boolean' },
     store: { type: 'string' },
   });
-  if (values.help) {
-    console.log(help);
-    return 0;
-  }
   if (positionals.length > 0) throw new WrongUsage(`worker takes no "${positionals[0]}"`);
   if (values.store === undefined) throw new WrongUsage('--store URL says where the tasks are');
   const concurrency = values.concurrency === undefined ? undefined : countFrom(values.concurrency);
@@ -46,7 +30,7 @@ async function run(args: readonly string[]): Promise<number> {
   const { config } = await configured(values.config);
   const store = await existingStore(place);
 
-  const { inheritedEnvironment } = await import('../client/environment.ts');
+  const { inheritedEnvironment } = await import('../client/program.ts');
   const { Gateway } = await import('../gateway/gateway.ts');
   await using gateway = new Gateway({
     config,

@@ -1,5 +1,5 @@
 /** The one callback for everything that a server may ask, whatever way the question came in. */
-import { digestOf } from '../model/digest.ts';
+import { digestOf } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Question as Asked } from '../requestor/asked.ts';
 

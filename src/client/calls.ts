@@ -2,6 +2,7 @@
 import { type Duration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { pause, runtime } from '../model/runtime.ts';
+import { immediateResponseKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { createdNotification, relatedTaskKey, taskKey } from '../protocol/dialects/sep-1686/names.ts';
 import { invalidParams } from '../protocol/json-rpc.ts';
@@ -14,16 +15,22 @@ import {
   RequestTimedOut,
   ServerUnreachable,
 } from '../requestor/errors.ts';
-import type { Pace } from '../requestor/pace.ts';
 import type { Pursuit } from '../requestor/pursuit.ts';
-import { type RemoteProgress, type RemoteRequest, readProgress } from '../requestor/remote-task.ts';
+import {
+  type RemoteProgress,
+  type RemoteRequest,
+  type RemoteTask,
+  readProgress,
+  readQuestions,
+  readTask,
+} from '../requestor/remote-task.ts';
+import type { Pace } from '../requestor/waiting.ts';
 import type { AnswerQuestion } from './asking.ts';
 import type { Connection, DispatchOptions } from './connection.ts';
 import type { HandleRecord } from './handles.ts';
 import type { Kept } from './ledger.ts';
+import { headersFor, ToolList } from './listing.ts';
 import type { CallOptions } from './options.ts';
-import { type Reply, readReply } from './reply.ts';
-import { headersFor, ToolList } from './tool-hints.ts';
 
 /** How often a call may come back with questions before there is a task. */
 const mostRounds = 20;
@@ -274,4 +281,64 @@ class Rounds {
 
 function metaOf({ _meta }: JsonObject): JsonObject {
   return isJsonObject(_meta) ? _meta : {};
+}
+
+// --- What a server answers: the result, a task, or questions first ------------------------------------------
+
+export type Reply =
+  | { readonly kind: 'result'; readonly result: JsonObject }
+  | { readonly kind: 'task'; readonly task: RemoteTask; readonly interim?: string }
+  | {
+      readonly kind: 'questions';
+      readonly questions: Readonly<Record<string, RemoteRequest>>;
+      readonly requestState?: string;
+    };
+
+function readReply(method: string, reply: JsonObject, isModern: boolean): Reply {
+  const { resultType } = reply;
+  if (resultType === 'task') {
+    if (method !== 'tools/call') throw new MalformedAnswer(`it answered ${method} with a task`);
+    return { kind: 'task', task: readTask(isJsonObject(reply.task) ? reply.task : reply) };
+  }
+  if (resultType === 'input_required') {
+    const { requestState } = reply;
+    return {
+      kind: 'questions',
+      questions: readQuestions(reply.inputRequests),
+      ...(typeof requestState === 'string' && { requestState }),
+    };
+  }
+  // No resultType means complete; one that nobody knows means nothing.
+  if (resultType !== undefined && resultType !== 'complete')
+    throw new MalformedAnswer(`it answered ${method} with the resultType ${JSON.stringify(resultType)}`);
+  if (!isModern && isTask(reply)) {
+    const interim = isJsonObject(reply._meta) ? reply._meta[immediateResponseKey] : undefined;
+    return {
+      kind: 'task',
+      task: readTask(reply.task),
+      ...(typeof interim === 'string' && { interim }),
+    };
+  }
+  return { kind: 'result', result: checkedResult(method, reply) };
+}
+
+/** The only result whose sole key is `task`. */
+function isTask({ _meta, ...reply }: JsonObject): boolean {
+  return Object.keys(reply).length === 1 && isJsonObject(reply.task);
+}
+
+const listsIn: Readonly<Record<string, string>> = {
+  'tools/call': 'content',
+  'resources/read': 'contents',
+  'prompts/get': 'messages',
+};
+
+export type { CallToolResult, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/client';
+
+/** The least that a result of its kind has. */
+export function checkedResult(method: string, result: JsonObject): JsonObject {
+  const key = listsIn[method];
+  if (key !== undefined && !Array.isArray(result[key]))
+    throw new MalformedAnswer(`the result of ${method} has no "${key}"`);
+  return result;
 }

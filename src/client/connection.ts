@@ -3,9 +3,9 @@ import type { Client, Transport } from '@modelcontextprotocol/client';
 import { backoffMs } from '../model/backoff.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { maxTimeoutMs, runtime } from '../model/runtime.ts';
+import { subtasksExtension } from '../protocol/collapse.ts';
 import { extension } from '../protocol/dialects/2026-07-28/names.ts';
 import { type Draft, type Drafts, flagsOf } from '../protocol/dialects/drafts/flags.ts';
-import { subtasksExtension } from '../protocol/links.ts';
 import { ConnectionLost, ServerUnreachable } from '../requestor/errors.ts';
 import type { RemotePeer } from '../requestor/pursuit.ts';
 import {

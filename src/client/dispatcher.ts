@@ -10,7 +10,7 @@ import { maxTimeoutMs, pause, runtime } from '../model/runtime.ts';
 import { messageOf } from '../model/thrown.ts';
 import { within, withTimeout } from '../model/timeout.ts';
 import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
-import { waitAskedFor } from '../protocol/faults.ts';
+import { waitAskedFor } from '../protocol/errors.ts';
 import { notAdmitted } from '../protocol/json-rpc.ts';
 import { ConnectionLost, MalformedAnswer, RemoteError, RequestTimedOut } from '../requestor/errors.ts';
 import type { RemotePeer } from '../requestor/pursuit.ts';

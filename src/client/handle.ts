@@ -2,7 +2,6 @@
 import type { JsonObject } from '../model/json.ts';
 import { type Ending, resultOf } from '../requestor/ending.ts';
 import type { Pursued, Pursuit, TaskUpdate } from '../requestor/pursuit.ts';
-import { UpdateQueue } from './updates.ts';
 
 export interface TaskHandle {
   /** What a host writes down to come back: `tasks.resume(id)`. */
@@ -119,4 +118,114 @@ export class Handle implements TaskHandle {
 /** Children before their parents. What did not end with a result has none to show. */
 function inOrder({ ending, children }: Pursued): JsonObject[] {
   return [...children.flatMap(inOrder), ...(ending?.kind === 'result' ? [ending.result] : [])];
+}
+
+// --- Updates on their way to a reader -----------------------------------------------------------------------
+
+/** However slowly a host reads, it is told everything but progress that has been overtaken; and that has an end. */
+const mostHeld = 1_000;
+
+/** Updates on their way to one reader. */
+class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
+  readonly #held: TaskUpdate[] = [];
+  readonly #onReturn: () => void;
+  readonly #waiting: PromiseWithResolvers<IteratorResult<TaskUpdate>>[] = [];
+  #end: { readonly error?: unknown } | undefined;
+
+  constructor(onReturn: () => void) {
+    this.#onReturn = onReturn;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<TaskUpdate>> {
+    const value = this.#held.shift();
+    if (value) return { value, done: false };
+    if (this.#end) {
+      this.#onReturn();
+      if ('error' in this.#end) throw this.#end.error;
+      return { value: undefined, done: true };
+    }
+    const waiting = Promise.withResolvers<IteratorResult<TaskUpdate>>();
+    this.#waiting.push(waiting);
+    return waiting.promise;
+  }
+
+  async return(): Promise<IteratorResult<TaskUpdate>> {
+    this.end();
+    this.#onReturn();
+    return { value: undefined, done: true };
+  }
+
+  push(update: TaskUpdate): void {
+    if (this.#end) return;
+    const waiting = this.#waiting.shift();
+    if (waiting) return waiting.resolve({ value: update, done: false });
+    const last = this.#held.at(-1);
+    if (update.type === 'progress' && last?.type === 'progress' && last.taskId === update.taskId)
+      this.#held.pop();
+    this.#held.push(update);
+    if (this.#held.length > mostHeld) this.#held.shift();
+  }
+
+  end(): void {
+    this.#finish({});
+  }
+
+  fail(error: unknown): void {
+    this.#finish({ error });
+  }
+
+  #finish(end: { readonly error?: unknown }): void {
+    if (this.#end) return;
+    this.#end = end;
+    for (const waiting of this.#waiting.splice(0))
+      if ('error' in end) waiting.reject(end.error);
+      else waiting.resolve({ value: undefined, done: true });
+  }
+}
+
+// --- Calls that run here ------------------------------------------------------------------------------------
+
+interface LiveCall {
+  readonly handle: Handle;
+  readonly over: AbortController;
+  /** Resolves when nothing of it is under way any more. */
+  readonly left: Promise<unknown>;
+}
+
+/** By the ids of their handles. */
+export class LiveCalls {
+  readonly #calls = new Map<string, LiveCall>();
+
+  add(id: string, call: LiveCall): void {
+    this.#calls.set(id, call);
+  }
+
+  delete(id: string): void {
+    this.#calls.delete(id);
+  }
+
+  /** A detached handle gives no result. Who resumes its call waits until it has ended, and then gets a new one. */
+  async handleOf(id: string): Promise<Handle | undefined> {
+    for (let live = this.#calls.get(id); live; live = this.#calls.get(id)) {
+      if (!live.over.signal.aborted) return live.handle;
+      await live.left;
+    }
+    return undefined;
+  }
+
+  detachAll(): void {
+    for (const { over } of this.#calls.values()) over.abort();
+  }
+}
+
+/** Ends with the signal of a caller, and leaves nothing on it. */
+export function overWith(signal: AbortSignal | undefined): AbortController {
+  const over = new AbortController();
+  if (signal?.aborted) over.abort(signal.reason);
+  signal?.addEventListener('abort', () => over.abort(signal.reason), { once: true, signal: over.signal });
+  return over;
 }

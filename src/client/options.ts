@@ -2,10 +2,9 @@
 import type { Duration } from '../model/duration.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Draft } from '../protocol/dialects/drafts/flags.ts';
-import type { PaceOptions } from '../requestor/pace.ts';
 import type { TaskUpdate } from '../requestor/pursuit.ts';
-import type { RemoteProgress } from '../requestor/remote-task.ts';
-import type { TreeLimits } from '../requestor/tree-guard.ts';
+import type { RemoteProgress, TreeLimits } from '../requestor/remote-task.ts';
+import type { PaceOptions } from '../requestor/waiting.ts';
 import type { AnswerQuestion, QuestionKind } from './asking.ts';
 import type { Notified, Requested } from './dispatcher.ts';
 import type { Handles } from './handles.ts';

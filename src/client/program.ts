@@ -5,10 +5,15 @@
  * itself is asked. One that ends over it is started again, and the question is answered in its place: it is an older
  * one.
  */
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import {
+  deserializeMessage,
+  type JSONRPCMessage,
+  ReadBuffer,
+  type Transport,
+} from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { isJsonObject } from '../model/json.ts';
 import { methodNotFound } from '../protocol/json-rpc.ts';
-import { Lines } from './lines.ts';
 
 /** In bytes, of one message: more than a result may have, so that none takes the connection along. */
 const largestMessage = 64 * 1024 * 1024;
@@ -139,4 +144,89 @@ export class ProgramTransport implements Transport {
     const message = 'It is not asked before initialize.';
     this.onmessage?.({ jsonrpc: '2.0', id, error: { code: methodNotFound, message } });
   }
+}
+
+// --- Messages, one on each line -----------------------------------------------------------------------------
+
+const newline = 10;
+
+/**
+ * The SDK's own buffer copies and searches all that it holds with every chunk, so that a result of some megabytes takes
+ * seconds; and it only reports an answer that is malformed, so that its request is never answered.
+ */
+export class Lines extends ReadBuffer {
+  readonly #longest: number;
+  #pieces: Buffer[] = [];
+  #size = 0;
+  #lines: string[] = [];
+
+  /** The longest line, in bytes. */
+  constructor(longest: number) {
+    super();
+    this.#longest = longest;
+  }
+
+  override append(chunk: Buffer): void {
+    let begin = 0;
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, begin)) {
+      this.#hold(chunk.subarray(begin, end));
+      this.#lines.push(Buffer.concat(this.#pieces, this.#size).toString());
+      this.#pieces = [];
+      this.#size = 0;
+      begin = end + 1;
+    }
+    this.#hold(chunk.subarray(begin));
+  }
+
+  override readMessage(): JSONRPCMessage | null {
+    for (let line = this.#lines.shift(); line !== undefined; line = this.#lines.shift()) {
+      const message = read(line);
+      if (message) return message;
+    }
+    return null;
+  }
+
+  override clear(): void {
+    this.#pieces = [];
+    this.#size = 0;
+    this.#lines = [];
+  }
+
+  #hold(piece: Buffer): void {
+    this.#size += piece.length;
+    if (this.#size > this.#longest) {
+      this.clear();
+      throw new Error(`A message has more than ${this.#longest} bytes`);
+    }
+    if (piece.length > 0) this.#pieces.push(piece);
+  }
+}
+
+/** Undefined if it is none. */
+function read(line: string): JSONRPCMessage | undefined {
+  try {
+    return deserializeMessage(line);
+  } catch (error) {
+    // Some programs write other things among their messages.
+    if (error instanceof SyntaxError) return undefined;
+    const said: unknown = JSON.parse(line);
+    // What is wrong with an answer is for whoever asked to say.
+    if (isJsonObject(said) && 'id' in said && !('method' in said)) return said as unknown as JSONRPCMessage;
+    throw error;
+  }
+}
+
+// --- The environment of programs that we start --------------------------------------------------------------
+
+type Hides = (name: string, value: string) => boolean;
+
+/**
+ * For programs that run on behalf of whoever started this process: all of it but the settings of Holdfast, of which the
+ * operator's token is one, and what the caller hides besides. Programs of a config get less: `ProgramTransport`.
+ */
+export function inheritedEnvironment(isHidden: Hides = () => false): Record<string, string> {
+  const visible = Object.entries(process.env as Record<string, string>).filter(
+    ([name, value]) => !name.toUpperCase().startsWith('HOLDFAST_') && !isHidden(name, value),
+  );
+  return Object.fromEntries(visible);
 }

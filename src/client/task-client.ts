@@ -1,31 +1,33 @@
 /** Calls whose handles survive their host: made, pursued, remembered, and taken up again. */
 import type { Client, Transport } from '@modelcontextprotocol/client';
-import { digestOf } from '../model/digest.ts';
 import { toMs } from '../model/duration.ts';
-import { newId } from '../model/id.ts';
+import { digestOf, newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
 import { Semaphore } from '../model/semaphore.ts';
 import { drafts as allDrafts } from '../protocol/dialects/drafts/flags.ts';
 import { checkedSize, type Ending, sizeOf } from '../requestor/ending.ts';
 import { Detached, MalformedAnswer, TaskLost } from '../requestor/errors.ts';
-import { Pace } from '../requestor/pace.ts';
 import { Gone, mostAtOnce, Pursuit } from '../requestor/pursuit.ts';
 import { type RemoteDialect, remoteDialect } from '../requestor/remote-dialect.ts';
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
+import { Pace } from '../requestor/waiting.ts';
 import { type AnswerQuestion, capabilitiesFor } from './asking.ts';
-import { Calls } from './calls.ts';
+import {
+  Calls,
+  type CallToolResult,
+  checkedResult,
+  type GetPromptResult,
+  type ReadResourceResult,
+} from './calls.ts';
 import { type Agreement, Connection, type Opens } from './connection.ts';
-import { Handle, type TaskHandle } from './handle.ts';
+import { Handle, LiveCalls, overWith, type TaskHandle } from './handle.ts';
 import type { HandleRecord } from './handles.ts';
 import { Ledger, toolOf } from './ledger.ts';
 import { Listening } from './listening.ts';
 import { listedTasks } from './listing.ts';
-import { LiveCalls, overWith } from './live-calls.ts';
 import type { CallOptions, ConnectTasksOptions, Hosting } from './options.ts';
 import { PushedQuestions } from './pushed-questions.ts';
-import type { CallToolResult, GetPromptResult, ReadResourceResult } from './reply.ts';
-import { checkedResult } from './reply.ts';
 
 export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } from './options.ts';
 

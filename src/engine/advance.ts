@@ -1,4 +1,6 @@
 /** A batch of a pass as one commit: the questions it opens or gives up, the subtasks it starts, what it reports. */
+
+import { runtime, type Timer } from '../model/runtime.ts';
 import type { Task } from '../model/task.ts';
 import type { Call } from './call.ts';
 import { Composition, unchanged, type Verdict } from './change.ts';
@@ -43,4 +45,51 @@ export function advance(
   const keyed = made.map((call) => recorded({ ...call, ...(keys.has(call) && { key: keys.get(call)! }) }));
   commit.and((now) => rules.record(now, claim, [toRecord({ ...batch, calls: keyed })], at));
   return commit.verdict;
+}
+
+// --- What a handler reports about itself --------------------------------------------------------------------
+
+/**
+ * Four times a second to begin with, which looks alive; work that has talked for minutes is heard every few seconds,
+ * or a day of it would leave hundreds of thousands of commits.
+ */
+const quietMs = { least: 250, most: 5_000, shareOfTalk: 1 / 60 };
+
+/** However often a handler reports, a commit carries its last report, at most every so often. */
+export class Reporter {
+  readonly #flush: () => void;
+  #unsaid: rules.Report = {};
+  #timer: Timer | undefined;
+  readonly #since = runtime.monotonic();
+
+  constructor(flush: () => void) {
+    this.#flush = flush;
+  }
+
+  report(report: rules.Report): void {
+    this.#unsaid = { ...this.#unsaid, ...report };
+    this.#timer ??= runtime.setTimeout(() => {
+      this.#timer = undefined;
+      this.#flush();
+    }, this.#quiet());
+  }
+
+  #quiet(): number {
+    const share = (runtime.monotonic() - this.#since) * quietMs.shareOfTalk;
+    return Math.min(quietMs.most, Math.max(quietMs.least, share));
+  }
+
+  /** The last word, to be committed now. */
+  take(): rules.Report {
+    const report = this.#unsaid;
+    this.#unsaid = {};
+    runtime.clearTimeout(this.#timer);
+    this.#timer = undefined;
+    return report;
+  }
+
+  /** The commit that took it did not come about. */
+  giveBack(report: rules.Report): void {
+    this.#unsaid = { ...report, ...this.#unsaid };
+  }
 }

@@ -3,8 +3,8 @@
  * hold, explains what nobody takes, leaves out of histories what nobody needs; a few at a time, so that traffic never waits for long behind it.
  */
 import type { Clock } from '../model/clock.ts';
+import { type Size, toBytes } from '../model/duration.ts';
 import { HoldfastError, Refusal } from '../model/errors.ts';
-import { type Size, toBytes } from '../model/size.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Audit } from './audit.ts';
 import type { Verdict } from './change.ts';
@@ -14,7 +14,7 @@ import type { Database, Queue, ToolVersion } from './queue.ts';
 import { requestLeaseMs } from './requests.ts';
 import type { Due, Store } from './store.ts';
 import { StoreError, TaskDamaged } from './store-errors.ts';
-import { crowdOut, explain, keepForRequest, passDeadline, purge } from './transitions.ts';
+import { cancel, crowdOut, explain, keepForRequest, passDeadline, purge } from './transitions.ts';
 
 const everyMs = 1_000;
 /** A task that has been ready for so long without being claimed is explained to whoever looks. */
@@ -273,4 +273,23 @@ function stillServed(task: Task, server: string | undefined, now: number): Verdi
 
 function orphaned({ tool, toolVersion }: Task): string {
   return `Waiting for a worker that knows ${tool} version ${toolVersion}: none has taken this task so far.`;
+}
+
+// --- Tasks of requests whose process died -------------------------------------------------------------------
+
+/** Cancels the tree of a task that nobody knows or can join, if the process that served its request is dead. */
+export async function endIfAbandoned({ store, queue }: Database, task: Task, clock: Clock): Promise<boolean> {
+  const root = task.parentId === undefined ? task : await store.get(task.rootId);
+  const { servedBy, join } = root?.unpublished ?? {};
+  if (join) return false;
+  // What this process serves itself needs no looking.
+  if (typeof servedBy !== 'string' || servedBy === queue.name || (await queue.isAlive(servedBy)))
+    return false;
+  const reason = 'The process that served the request died before the task was published.';
+  try {
+    await store.update('family', task.rootId, (family) => cancel(family, clock.now(), reason));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+  }
+  return true;
 }

@@ -3,9 +3,8 @@ import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
-import { Calm } from './calm.ts';
 import type { Change, TaskWrite } from './change.ts';
-import { type ObservedPass, type Observer, quietly, type Suspicion, type Warning } from './observer.ts';
+import { type ObservedPass, type Observer, quietly, type Warning } from './observer.ts';
 
 export interface LogEntry {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -24,7 +23,7 @@ export type Log = (entry: LogEntry) => void;
 /** The observer, and a log beside it. */
 export function logged(observer: Observer, log: Log): Observer {
   const { metrics } = observer;
-  const isNews = onceAMinute();
+  const suspicions = new Calm<string>(60_000);
   const failures = new Calm<string>(10_000);
   const damages = new Calm<TaskId>(600_000);
   return {
@@ -69,7 +68,8 @@ export function logged(observer: Observer, log: Log): Observer {
     suspicious(suspicion) {
       observer.suspicious(suspicion);
       const { at, owner, task, ...detail } = suspicion;
-      if (isNews(suspicion))
+      // Of each owner and pattern one entry a minute is enough, however many tasks or addresses it concerns.
+      if (suspicions.count(JSON.stringify([suspicion.pattern, owner]), at) !== undefined)
         log({ level: 'warn', at, event: 'suspicious', owner, ...(task !== undefined && { task }), detail });
     },
     ...(metrics && { metrics }),
@@ -83,18 +83,6 @@ function warningEntry({ at, code, message, detail: { error, ...detail } }: Warni
     at,
     event: code,
     detail: { message, ...(detail as Record<string, Json>), ...cause },
-  };
-}
-
-/** Of each owner and pattern one entry a minute is enough, however many tasks or addresses it concerns. */
-function onceAMinute(): (suspicion: Suspicion) => boolean {
-  const told = new Map<string, number>();
-  return ({ pattern, owner, at }) => {
-    const key = JSON.stringify([pattern, owner]);
-    if (at - (told.get(key) ?? Number.NEGATIVE_INFINITY) < 60_000) return false;
-    if (told.size >= 10_000) told.clear();
-    told.set(key, at);
-    return true;
   };
 }
 
@@ -177,4 +165,30 @@ function retriesIn({ journal = [] }: TaskWrite): number[] {
     const { attempts = [] } = batch as { attempts?: readonly { readonly retryAt: number }[] };
     return attempts.map(({ retryAt }) => retryAt);
   });
+}
+
+// --- Repetition ---------------------------------------------------------------------------------------------
+
+const mostKeys = 10_000;
+
+/** Tells of what repeats itself once in a while, and then how often it was. */
+export class Calm<Key> {
+  readonly #everyMs: number;
+  readonly #told = new Map<Key, { at: number; unheard: number }>();
+
+  constructor(everyMs: number) {
+    this.#everyMs = everyMs;
+  }
+
+  /** How often it happened since it was last told of; undefined if it is too early to tell of it again. */
+  count(key: Key, at: number): number | undefined {
+    const told = this.#told.get(key);
+    if (told && at - told.at < this.#everyMs) {
+      told.unheard++;
+      return undefined;
+    }
+    if (this.#told.size >= mostKeys) this.#told.clear();
+    this.#told.set(key, { at, unheard: 0 });
+    return 1 + (told?.unheard ?? 0);
+  }
 }

@@ -16,20 +16,16 @@
  *
  * Over 400 lines because these laws hold only together.
  */
-
-import { runtime } from '../model/runtime.ts';
+import { runtime, type Timer } from '../model/runtime.ts';
 import type { Task } from '../model/task.ts';
 import { OutOfBounds } from './bounds.ts';
 import { type Call, newCall, type Purpose } from './call.ts';
-import { callsOnly, gather, subtasksPerCommit } from './gather.ts';
 import { append, type Batch, type Entry, type FailedAttempt, type Journal, tooLong } from './journal.ts';
-import { Linger } from './linger.ts';
-import { OpenCalls } from './open-calls.ts';
+import { callsOnly, gather, nextMoment, OpenCalls, subtasksPerCommit } from './open-calls.ts';
 import { running } from './pass-context.ts';
 import type { PassEnd, PassHost } from './pass-host.ts';
 import { errorFrom } from './recorded-error.ts';
 import { described, difference, HandlerRefused, outsideAStep, recorded, whenDrained } from './replay.ts';
-import { nextMoment } from './waits.ts';
 import { type Attempted, attempt } from './work.ts';
 
 /** Entries that settle in one phase of the event loop. More would starve timers; one by one would be slow. */
@@ -408,5 +404,28 @@ export class Pass {
     this.#linger.reset();
     this.#end(end);
     for (const { abort } of this.#open) abort?.abort();
+  }
+}
+
+/** How long a pass that only waits stays in memory. Being woken for nothing does not begin that time again. */
+class Linger {
+  #timer: Timer | undefined;
+  #isOver = false;
+
+  /** True if the time is over; if not, `end` is called when it is. */
+  isOver(ms: number, end: () => void): boolean {
+    if (!this.#isOver)
+      this.#timer ??= runtime.setTimeout(() => {
+        this.#isOver = true;
+        end();
+      }, ms);
+    return this.#isOver;
+  }
+
+  /** Something happened: the next wait has all the time again. */
+  reset(): void {
+    runtime.clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isOver = false;
   }
 }

@@ -4,17 +4,17 @@
  * task that nobody speaks for passes its deadline.
  */
 import { AlreadyPublished, StillAlive, TaskIsDone } from '../model/errors.ts';
-import type { NewTask, Task, Unpublished } from '../model/task.ts';
+import { joinOf, type NewTask, type Task, type Unpublished } from '../model/task.ts';
 import { changed, type Family, removed, unchanged, type Verdict } from './change.ts';
 import { bumped } from './fenced.ts';
 
 /** How long the task of an answered request is kept for those who have to read its outcome. */
 const unjoinableRetentionMs = 60_000;
 /** How long after its end a task can be joined. */
-const joinableRetentionMs = 600_000;
+const joinableMs = 600_000;
 
 export function unpublishedRetentionMs({ join, keepMs = 0 }: Unpublished): number {
-  return Math.max(join ? joinableRetentionMs : unjoinableRetentionMs, keepMs);
+  return Math.max(join ? joinableMs : unjoinableRetentionMs, keepMs);
 }
 
 export function boundTo(
@@ -22,12 +22,25 @@ export function boundTo(
   deadlineAt: number | null,
 ): { readonly deadlineAt: number | null; readonly unpublished: Unpublished } {
   const unpublished = { ...request, deadlineAt };
-  return { deadlineAt: request.join ? deadlineAt : Math.min(until, deadlineAt ?? until), unpublished };
+  const outlivesRequest = request.join !== undefined && request.servedBy !== null;
+  return { deadlineAt: outlivesRequest ? deadlineAt : Math.min(until, deadlineAt ?? until), unpublished };
 }
 
 /**
- * The request is still open, or will be continued, at least until then; who serves it may have changed. What is
- * continued by its request alone, nobody can join any more.
+ * Whether a repeated call in this session can join the task of a lost call. A task that asked its caller anything goes
+ * to the session of that caller only: one token may serve several people.
+ */
+export function isJoinable({ task, descendants }: Family, session: string | null, now: number): boolean {
+  const join = joinOf(task);
+  if (!join || (task.phase === 'done' && task.finishedAt + joinableMs <= now)) return false;
+  const hasAsked = [task, ...descendants].some(({ inputs }) => inputs.length > 0);
+  return !hasAsked || (session !== null && join.session === session);
+}
+
+/**
+ * The request is still open, or will be continued, at least until then; who serves it may have changed. Between its
+ * rounds the caller has a request state to continue with. From then on no other call joins the task, but a task that
+ * outlived the process that served its request still does.
  */
 export function keepForRequest(
   task: Task,
@@ -36,9 +49,10 @@ export function keepForRequest(
 ): Verdict {
   if (task.phase === 'done') return new TaskIsDone(task.id);
   if (!task.unpublished) return new AlreadyPublished(task.id);
-  if (task.unpublished.join && request.servedBy !== null) return unchanged(task);
-  const { join: _, deadlineAt, ...kept } = task.unpublished;
-  return changed({ ...bumped(task), ...boundTo({ ...kept, ...request }, deadlineAt) }, at, [
+  const { join, deadlineAt, ...kept } = task.unpublished;
+  if (join && kept.servedBy !== null && request.servedBy !== null) return unchanged(task);
+  const continued = { ...kept, ...request, ...(join && { join: { ...join, key: null } }) };
+  return changed({ ...bumped(task), ...boundTo(continued, deadlineAt) }, at, [
     { type: 'awaited', until: request.until },
   ]);
 }

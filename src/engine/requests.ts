@@ -8,14 +8,14 @@ import type { Entrusted, InputResponse } from '../model/input.ts';
 import {
   answering,
   type Join,
-  joinOf,
+  type NewJoin,
   type Owner,
   processAnswering,
   type Task,
   type TaskId,
 } from '../model/task.ts';
 import type { Actor } from './audit.ts';
-import type { AuditRecorder } from './audit-recorder.ts';
+import type { AuditRecorder } from './audit-log.ts';
 import { checkAnswers, defaultLargestValue } from './carried.ts';
 import { onBehalfOf } from './change.ts';
 import { unobserved } from './observer.ts';
@@ -224,20 +224,14 @@ export class Requests {
       .catch(ignoring(TaskIsDone, AlreadyPublished));
   }
 
-  /**
-   * Takes over the oldest task of a lost call with this key. A task that asked its caller anything goes to the session of
-   * that caller only: one token may serve several people.
-   */
-  async join({ key, session, call }: Join): Promise<TaskId | undefined> {
+  /** Takes over the oldest task of a lost call with this key. */
+  async join({ key, session, call }: NewJoin): Promise<TaskId | undefined> {
     const { calls, queue, store } = this.#database;
     for (const { taskId, answering: from } of await calls.undelivered(key)) {
       if (from !== null && (await this.#isServed(processAnswering(from)))) continue;
       // A damaged task is joined by nobody, and keeps nobody from calling.
       const family = await store.family(taskId).catch(ignoring(TaskDamaged));
-      const join = family && joinOf(family.task);
-      if (!family || !join) continue;
-      const hasAsked = [family.task, ...family.descendants].some(({ inputs }) => inputs.length > 0);
-      if (hasAsked && (join.session === null || join.session !== session)) continue;
+      if (!family || !rules.isJoinable(family, session, this.now)) continue;
       if (await calls.take(taskId, from, answering(queue.name, call))) return taskId;
     }
     return undefined;
@@ -249,7 +243,7 @@ export class Requests {
   }
 
   /** Whether there may be a task for calls with this key to join. */
-  async hasUndelivered({ key }: Join): Promise<boolean> {
+  async hasUndelivered({ key }: NewJoin): Promise<boolean> {
     return (await this.#database.calls.undelivered(key)).length > 0;
   }
 
@@ -262,6 +256,7 @@ export class Requests {
   /** The same for whichever task answers the call: it may have been created or taken without anybody hearing of it. */
   async leaveAny(join: Join): Promise<void> {
     const { calls, queue } = this.#database;
+    if (join.key === null) return;
     const own = answering(queue.name, join.call);
     for (const { taskId, answering: by } of await calls.undelivered(join.key))
       if (by === own) await this.leave(taskId, join);

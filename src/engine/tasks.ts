@@ -1,9 +1,8 @@
 /** The front door: durable tools on a store, for bindings and for authors who have no MCP server at hand. */
 import { type Clock, systemClock } from '../model/clock.ts';
-import { digestOf } from '../model/digest.ts';
 import { toMs } from '../model/duration.ts';
 import { HoldfastError, TaskNotFound } from '../model/errors.ts';
-import { newId } from '../model/id.ts';
+import { digestOf, newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import { checkIdempotencyKey, checkOwner } from '../model/lengths.ts';
@@ -14,9 +13,7 @@ import { runtime } from '../model/runtime.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { within } from '../model/timeout.ts';
 import type { Actor } from './audit.ts';
-import { AuditLog } from './audit-log.ts';
-import { AuditRecorder } from './audit-recorder.ts';
-import { audited } from './audited.ts';
+import { AuditLog, AuditRecorder, audited } from './audit-log.ts';
 import { carried, checkAnswers } from './carried.ts';
 import { type Change, type Family, onBehalfOf } from './change.ts';
 import { impatient } from './impatient.ts';

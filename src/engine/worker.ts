@@ -9,25 +9,22 @@ import { HoldfastError } from '../model/errors.ts';
 import { runtime, unrefPause } from '../model/runtime.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { watchLoop } from '../watchdog/watchdog.ts';
-import { endIfAbandoned } from './abandoned.ts';
-import { BlockedSlots } from './blocked-slots.ts';
 import { claimTasks } from './claims.ts';
 import { DamagedTasks } from './damaged-tasks.ts';
-import { Housekeeping } from './housekeeping.ts';
+import { endIfAbandoned, Housekeeping } from './housekeeping.ts';
 import { quietly } from './observer.ts';
-import { whatRuns } from './pass-context.ts';
+import { catchUnhandled, whatRuns } from './pass-context.ts';
 import type { Claimed, Database, ToolVersion } from './queue.ts';
 import { Run } from './run.ts';
 import { RunningTasks } from './running-tasks.ts';
-import { type Reservation, Slots } from './slots.ts';
+import { BlockedSlots, type Reservation, Slots } from './slots.ts';
 import type { CommitNotice } from './store.ts';
 import { StoreError } from './store-errors.ts';
+import type { WorkerSettings } from './tasks-options.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
-import { catchUnhandled } from './unhandled.ts';
-import type { WorkerSettings } from './worker-settings.ts';
 
-export { type WorkerSettings, workerDefaults } from './worker-settings.ts';
+export { type WorkerSettings, workerDefaults } from './tasks-options.ts';
 
 /**
  * Others wait for so many leases before they take a task from a process that is alive and silent. A blocked process is

@@ -57,7 +57,8 @@ export class Catalogue {
 
   /** The durable tool that a name stands for, and the input that its task is made with. */
   called(name: string, input: unknown): Called | undefined {
-    return this.#called.get(name)?.(input);
+    const found = this.#called.get(name)?.(input);
+    return found && { ...found, calledAs: name };
   }
 
   prompt(name: string): Found | undefined {

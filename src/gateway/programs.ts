@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { inheritedEnvironment } from '../client/environment.ts';
+import { inheritedEnvironment } from '../client/program.ts';
 import { maxTimeoutMs, pause, runtime, type Timer } from '../model/runtime.ts';
 import type { OutputLog } from './output-log.ts';
 

@@ -12,7 +12,7 @@ import { outcomeOf } from '../engine/tool-result.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { Halt } from '../requestor/halt.ts';
+import { Halt } from '../requestor/waiting.ts';
 import type { Head } from '../server/tool-call.ts';
 import type { Conversation } from './conversation.ts';
 import { Drive, type DriveEvent, type RemoteTaskEvent } from './drive.ts';

@@ -1,5 +1,5 @@
 /** Holds callers to the limits, so that nobody takes another's service away; tells whoever watches of each refusal. */
-import type { AuditRecorder } from '../engine/audit-recorder.ts';
+import type { AuditRecorder } from '../engine/audit-log.ts';
 import { type Observer, quietly, type Suspicion } from '../engine/observer.ts';
 import type { Requests } from '../engine/requests.ts';
 import type { Owner, Task } from '../model/task.ts';

@@ -1,7 +1,7 @@
 /** What the audit log is told of those who ask about tasks. With no log, nothing. */
 import { createHash } from 'node:crypto';
 import type { Actor } from '../engine/audit.ts';
-import type { AuditRecorder } from '../engine/audit-recorder.ts';
+import type { AuditRecorder } from '../engine/audit-log.ts';
 import type { Requests, TaskTree } from '../engine/requests.ts';
 import { TaskNotFound } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';

@@ -4,8 +4,7 @@
  */
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import type { Suspicion } from '../engine/observer.ts';
-import { pollHintMs } from '../model/poll-hint.ts';
-import type { Task, TaskId } from '../model/task.ts';
+import { pollHintMs, type Task, type TaskId } from '../model/task.ts';
 import { OverLimit } from '../protocol/errors.ts';
 import { anonymous, type Caller } from './caller.ts';
 

@@ -3,7 +3,7 @@
  * to keep: the same name in the same session of the same owner always leads to the same task, and nobody else can
  * work out its id.
  */
-import { keyedId } from '../access/keyed-id.ts';
+import { keyedId } from '../access/seal.ts';
 import type { Requests } from '../engine/requests.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Caller } from './caller.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { InvalidSize, type Size, toBytes } from './size.ts';
+import { InvalidSize, type Size, toBytes } from './duration.ts';
 
 test('a size is a number of bytes, or a number with a unit', () => {
   expect((['3 KB', '1.5MB', '2 GB', '1 TB', 0, 4_096] as const).map(toBytes)).toEqual([

@@ -20,6 +20,8 @@ export type Owner = string;
 export interface Origin {
   readonly dialect: string;
   readonly method: string;
+  /** What the requestor calls the tool, if its name is another: a gateway carries out many tools by one. */
+  readonly calledAs?: string;
   /** The kinds of questions that the requestor said it can answer; absent if it can answer any. */
   readonly answers?: readonly InputKind[];
   /** Under which token the requestor wants to hear of progress to the end, and in which session that means something. */
@@ -46,13 +48,19 @@ export interface Unpublished {
 
 /** Which calls can join the task of a plain call that was not delivered. */
 export interface Join {
-  /** Stands for the caller, the tool, its version and the arguments. */
-  readonly key: string;
+  /**
+   * Stands for the caller, the tool, its version and the arguments. Null once the call is continued with a request state:
+   * no other call joins it from then on.
+   */
+  readonly key: string | null;
   /** The session of the call; null if it had none. */
   readonly session: string | null;
   /** Identifies the call that created the task. */
   readonly call: string;
 }
+
+/** Of a call that was not continued. */
+export type NewJoin = Join & { readonly key: string };
 
 /** Which call a task answers: the process that serves it, and the call. Null if there is none to find. */
 export function answeringOf({ unpublished }: Task): string | null {
@@ -207,4 +215,10 @@ export interface NewTask {
   readonly idempotency?: { readonly key: string; readonly argumentsDigest: string };
   /** Present if the task is to end with its request until it is published. */
   readonly unpublished?: Omit<Unpublished, 'deadlineAt'> & { readonly until: number };
+}
+
+/** How long a caller should wait before it looks again: what the author says, or longer for work that takes long. */
+export function pollHintMs(task: Task, now: number): number {
+  const until = task.phase === 'done' ? task.finishedAt : now;
+  return task.pollMs ?? (until - task.createdAt > 60_000 ? 5_000 : 1_000);
 }

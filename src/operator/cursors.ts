@@ -1,15 +1,20 @@
-/**
- * Cursors of lists. Those of a store count all tasks there are, so a viewer who may see only some is given them sealed,
- * for itself alone.
- */
+/** What a viewer may ask for: cursors of lists, and the refusal of queries that make no sense. */
+
 import { Sealer } from '../access/seal.ts';
 import type { Secrets } from '../engine/queue.ts';
 import type { Clock } from '../model/clock.ts';
+import { HoldfastError } from '../model/errors.ts';
 import type { Viewer } from './api.ts';
-import { BadQuery } from './bad-query.ts';
+
+/** What was asked for cannot be: the query says so, not the tasks. */
+export class BadQuery extends HoldfastError {}
 
 const lifeMs = 24 * 3_600_000;
 
+/**
+ * Cursors of a store count all tasks there are, so a viewer who may see only some is given them sealed, for itself
+ * alone.
+ */
 export class Cursors {
   readonly #viewer: Viewer;
   readonly #secrets: Secrets;

@@ -33,16 +33,21 @@ import type {
   TaskSummary,
   Viewer,
 } from './api.ts';
-import { BadQuery } from './bad-query.ts';
 import { Changes } from './changes.ts';
-import { Cursors } from './cursors.ts';
-import { damagedHistory, damagedIn, damagedStory, damagedSummary } from './damaged.ts';
+import { BadQuery, Cursors } from './cursors.ts';
 import { isRetryable, retry, retryIdOf } from './retry.ts';
-import { isLargerThan, shortText } from './shorten.ts';
 import { StoryReader } from './story.ts';
-import { summaryOf } from './summary.ts';
+import {
+  damagedHistory,
+  damagedIn,
+  damagedStory,
+  damagedSummary,
+  isLargerThan,
+  shortText,
+  summaryOf,
+} from './summary.ts';
 
-export class QuestionNotOpen extends Refusal {
+class QuestionNotOpen extends Refusal {
   constructor(taskId: TaskId, key: string) {
     super(
       `Task ${taskId} has no open question "${shortText(key, 100)}": it was answered or taken back, or never asked.`,

@@ -2,7 +2,7 @@
  * The same call once more. The new task's id is computed from the old one's, under a secret of the database: a second
  * request finds the task that the first one made, from whichever process, and there is no index to keep.
  */
-import { keyedId } from '../access/keyed-id.ts';
+import { keyedId } from '../access/seal.ts';
 import type { Actor } from '../engine/audit.ts';
 import type { Database } from '../engine/queue.ts';
 import type { Tasks } from '../engine/tasks.ts';
@@ -12,7 +12,7 @@ import { isJsonObject, type Json } from '../model/json.ts';
 import { type Standing, standingOf } from '../model/standing.ts';
 import type { DoneTask, Task, TaskId } from '../model/task.ts';
 
-export class NotRetryable extends Refusal {
+class NotRetryable extends Refusal {
   constructor(taskId: TaskId, standing: Standing) {
     super(
       standing === 'completed'

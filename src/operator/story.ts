@@ -17,7 +17,7 @@ import {
 } from '../model/redaction.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { CallSpan, PassSpan, Question, StoryEvent, TaskStory } from './api.ts';
-import { shortened, shortText } from './shorten.ts';
+import { shortened, shortText } from './summary.ts';
 
 /** In characters of JSON. */
 const longestValue = 2_000;

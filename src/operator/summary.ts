@@ -1,10 +1,17 @@
-/** A task as one row of a list. What is given is redacted already. */
+/**
+ * What operators are shown of tasks: a row of a list, what is left of a damaged task, and values in short. What is given
+ * is redacted already.
+ */
+
+import type { AuditEntry } from '../engine/audit.ts';
+import type { Database } from '../engine/queue.ts';
+import { TaskDamaged } from '../engine/store-errors.ts';
+import type { DamagedTask } from '../engine/survey.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { standingOf } from '../model/standing.ts';
 import { openInputs, type Task } from '../model/task.ts';
-import type { TaskSummary } from './api.ts';
-import { shortText } from './shorten.ts';
+import type { TaskStory, TaskSummary } from './api.ts';
 
 const longestLine = 300;
 
@@ -58,4 +65,129 @@ function textOf(result: Json): string {
 
 function oneLine(text: string): string {
   return shortText(text.trim().split('\n', 1)[0]!.trim(), longestLine);
+}
+
+// --- Damaged tasks ------------------------------------------------------------------------------------------
+
+/** What is known of a task that could not be read, if that is what went wrong. */
+export async function damagedIn(
+  { survey }: Pick<Database, 'survey'>,
+  error: unknown,
+): Promise<Task | DamagedTask | undefined> {
+  if (!(error instanceof TaskDamaged)) throw error;
+  return (await survey.list({ text: error.taskId, limit: 1 })).tasks[0];
+}
+
+/** What can be told of a task whose record cannot be read. */
+export function damagedSummary({ id, owner, tool, standing = 'lost', createdAt }: DamagedTask): TaskSummary {
+  return {
+    id,
+    owner,
+    tool,
+    toolVersion: '',
+    standing,
+    isDamaged: true,
+    problem: 'Its record in the store is damaged. Other tasks are not affected; restore it from a back-up.',
+    createdAt,
+    updatedAt: createdAt,
+    deadlineAt: null,
+    rootId: id,
+    childCount: 0,
+    liveChildCount: 0,
+    openQuestions: 0,
+    passes: 0,
+    version: 0,
+  };
+}
+
+/** The task can be read, and what happened to it cannot. */
+export const damagedHistory = {
+  isDamaged: true,
+  problem: 'The record of its steps is damaged. Other tasks are not affected; restore it from a back-up.',
+} as const;
+
+/** Of its story only the audit log is left. */
+export function damagedStory(task: TaskSummary, audit: readonly AuditEntry[]): TaskStory {
+  return {
+    task,
+    origin: { dialect: 'unknown', method: 'unknown' },
+    arguments: null,
+    purgeAt: null,
+    wakeAt: null,
+    ancestors: [],
+    children: [],
+    passes: [],
+    calls: [],
+    omittedCalls: 0,
+    questions: [],
+    events: [],
+    omittedEvents: 0,
+    audit,
+  };
+}
+
+// --- Values, as much of them as there is room for -----------------------------------------------------------
+
+interface Room {
+  left: number;
+}
+
+/**
+ * A value of roughly so many characters of JSON at most. No more of it is walked through than is shown, so that a large
+ * one costs no more than a small one.
+ */
+export function shortened(value: Json, most: number): Json {
+  const room: Room = { left: most };
+  const short = cut(value, room);
+  return room.left >= 0 ? value : short;
+}
+
+export function isLargerThan(value: Json, most: number): boolean {
+  const room: Room = { left: most };
+  cut(value, room);
+  return room.left < 0;
+}
+
+export function shortText(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most).toWellFormed()}… (${text.length} characters)` : text;
+}
+
+function cut(value: Json, room: Room): Json {
+  if (typeof value === 'string') {
+    const left = Math.max(0, room.left);
+    room.left -= value.length + 2;
+    return room.left < 0 ? shortText(value, left) : value;
+  }
+  if (typeof value !== 'object' || value === null) {
+    room.left -= String(value).length;
+    return value;
+  }
+  room.left -= 2;
+  if (isJsonObject(value)) return cutObject(value, room);
+  const parts: Json[] = [];
+  const { length } = value as readonly Json[];
+  for (const part of value as readonly Json[]) {
+    if (room.left < 0) {
+      parts.push(`… ${length - parts.length} more`);
+      break;
+    }
+    room.left--;
+    parts.push(cut(part, room));
+  }
+  return parts;
+}
+
+function cutObject(object: { readonly [key: string]: Json }, room: Room): Json {
+  const parts: [string, Json][] = [];
+  // Not Object.entries: that makes a list of all of it first.
+  for (const key in object) {
+    if (!Object.hasOwn(object, key)) continue;
+    if (room.left < 0) {
+      parts.push(['…', 'and more']);
+      break;
+    }
+    room.left -= key.length + 4;
+    parts.push([shortText(key, 200), cut(object[key]!, room)]);
+  }
+  return Object.fromEntries(parts);
 }

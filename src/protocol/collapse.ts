@@ -4,6 +4,7 @@
  * tree shows.
  */
 import type { InputRequest } from '../model/input.ts';
+import { reportedTtl } from '../model/retention.ts';
 import { openInputs, type Task, type TaskId } from '../model/task.ts';
 
 /** What is shown as one task: with everything below it, or, to peers that know subtasks, alone with its links. */
@@ -35,4 +36,29 @@ export function questionsOf({ root, descendants }: Tree): CollapsedQuestion[] {
       all.push({ key: way === '' ? key : `${way}/${key}`, request, taskId: task.id, ownKey: key });
   }
   return all;
+}
+
+// --- Subtasks for peers that know them (SEP-2268): every task names its parent and its children -------------
+
+/** The extension of 2026-07-28 under which the same links are shown there. */
+export const subtasksExtension = 'dev.holdfast/subtasks';
+
+export interface WireLinks {
+  readonly parentTaskId?: TaskId;
+  readonly childTaskIds?: readonly TaskId[];
+}
+
+export function linksOf(tree: Tree): WireLinks {
+  if (!tree.links) return {};
+  const { childIds } = tree.links;
+  return { ...parentOf(tree), ...(childIds.length > 0 && { childTaskIds: childIds }) };
+}
+
+export function parentOf({ root, links }: Tree): Pick<WireLinks, 'parentTaskId'> {
+  return links && root.parentId !== undefined ? { parentTaskId: root.parentId } : {};
+}
+
+/** A subtask is known exactly as long as its tree. */
+export function ttlOf({ root, links }: Tree, now: number): number | null {
+  return reportedTtl(root, links?.top ?? root, now);
 }

@@ -5,11 +5,8 @@ async function read(...chunks: (string | Uint8Array)[]): Promise<{ events: Strea
   const bytes = chunks.map((chunk) => (typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk));
   const events: StreamEvent[] = [];
   let heard = 0;
-  for await (const event of readEvents(
-    ReadableStream.from(bytes) as ReadableStream<Uint8Array>,
-    () => heard++,
-  ))
-    events.push(event);
+  const body = ReadableStream.from(bytes) as ReadableStream<Uint8Array>;
+  for await (const event of readEvents(body, { onBytes: () => heard++ })) events.push(event);
   return { events, heard };
 }
 
@@ -36,6 +33,10 @@ test('an event that the connection broke off in is none', async () => {
   expect((await read('id: 1\ndata: whole\n\nid: 2\ndata: ha')).events.map(({ id }) => id)).toEqual(['1']);
 });
 
+test('an event that is not complete when the stream ends is dropped', async () => {
+  expect((await read('data: a\n\ndata: unfinished\n')).events.map(({ data }) => data)).toEqual(['a']);
+});
+
 test('lines may end with a line feed, a carriage return or both', async () => {
   const { events } = await read('data: a\r\n\r', '\ndata: b\r\rdata: c\n\n');
   expect(events.map(({ data }) => data)).toEqual(['a', 'b', 'c']);
@@ -53,5 +54,20 @@ test('the stream is cancelled when its reader leaves', async () => {
     expect(data).toBe('a');
     break;
   }
+  expect(isCancelled).toBe(true);
+});
+
+test.for(['before the first read', 'while nothing comes'])('the signal ends the stream %s', async (when) => {
+  let isCancelled = false;
+  const body = new ReadableStream<Uint8Array>({
+    cancel: () => {
+      isCancelled = true;
+    },
+  });
+  const abort = new AbortController();
+  if (when === 'before the first read') abort.abort();
+  const next = readEvents(body, { signal: abort.signal }).next();
+  abort.abort();
+  expect(await next).toEqual({ done: true, value: undefined });
   expect(isCancelled).toBe(true);
 });

@@ -7,10 +7,17 @@ export interface StreamEvent {
   readonly data: string;
 }
 
-/** The events in order. `onBytes` is called for every chunk, also for comments that only keep the connection alive. */
+interface Reading {
+  /** Called for every chunk, also for comments that only keep the connection alive. */
+  readonly onBytes?: () => void;
+  /** Ends the stream, also while nothing comes. */
+  readonly signal?: AbortSignal;
+}
+
+/** The events in order. */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
-  onBytes: () => void = () => {},
+  { onBytes, signal }: Reading = {},
 ): AsyncGenerator<StreamEvent> {
   const events: StreamEvent[] = [];
   const parser = createParser({
@@ -19,15 +26,19 @@ export async function* readEvents(
   const decoder = new TextDecoder();
   // Not every browser can iterate over a stream.
   const reader = body.getReader();
+  const cancel = () => reader.cancel().catch(() => {});
+  if (signal?.aborted) await cancel();
+  signal?.addEventListener('abort', cancel);
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      onBytes();
+      onBytes?.();
       parser.feed(decoder.decode(value, { stream: true }));
       yield* events.splice(0);
     }
   } finally {
-    await reader.cancel().catch(() => {});
+    signal?.removeEventListener('abort', cancel);
+    await cancel();
   }
 }

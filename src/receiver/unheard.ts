@@ -3,7 +3,7 @@
  * got back to it. If it puts the same question again, for the same task of its own, it gets the same task, and nobody
  * is asked twice.
  */
-import { digestOf } from '../model/digest.ts';
+import { digestOf } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import { relatedTaskKey } from '../protocol/dialects/2025-11-25/names.ts';

@@ -1,14 +1,14 @@
-/** Asks until there is an answer. What the peer refuses is refused; what did not get through is sent again. */
+/** Asks until there is an answer, or for as long as a caller has patience. What the peer refuses is refused; what did not get through is sent again. */
 import type { JsonObject } from '../model/json.ts';
 import type { Semaphore } from '../model/semaphore.ts';
-import { isUnavailable } from '../protocol/faults.ts';
+import { isUnavailable } from '../protocol/errors.ts';
 import { internalError } from '../protocol/json-rpc.ts';
 import type { Ending } from './ending.ts';
-import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable } from './errors.ts';
-import type { Halt } from './halt.ts';
-import type { Patience } from './patience.ts';
+import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable, TaskOverdue } from './errors.ts';
 import type { PursuitParts } from './pursuit.ts';
 import type { Message } from './remote-dialect.ts';
+import type { RemoteTask } from './remote-task.ts';
+import type { Halt } from './waiting.ts';
 
 type Parts = Pick<PursuitParts, 'peer' | 'pace' | 'onUpdate' | 'unreachableForMs'>;
 
@@ -91,4 +91,79 @@ export class Gone extends Error {
     super('The task is gone.');
     this.ending = ending;
   }
+}
+
+/**
+ * How long a caller waits for one task. A server that gives no proper answer is given up once that has lasted as long
+ * as the task's ttl; a server that keeps reporting an unfinished task is given up `unreachableForMs` after its ttl. A
+ * task without a ttl has no limit while its server answers. Giving up ends nothing: the call can be resumed.
+ */
+export class Patience {
+  readonly #taskId: string;
+  readonly #unreachableForMs: number;
+  /** Monotonic: neither a clock that is set nor the clock of the server counts. */
+  readonly #now: () => number;
+  readonly #knownSince: number;
+  #ttlMs: number | null | undefined;
+  /** Since when every answer showed a task that is older than its ttl. */
+  #overdueSince: number | undefined;
+
+  constructor(
+    taskId: string,
+    {
+      unreachableForMs,
+      now,
+      ttlMs,
+    }: {
+      readonly unreachableForMs: number;
+      readonly now: () => number;
+      /** As the create result has it. */
+      readonly ttlMs?: number | null | undefined;
+    },
+  ) {
+    this.#taskId = taskId;
+    this.#unreachableForMs = unreachableForMs;
+    this.#now = now;
+    this.#knownSince = now();
+    this.#ttlMs = ttlMs;
+  }
+
+  /** The last that the server reported; later answers need not repeat it. */
+  get ttlMs(): number | null | undefined {
+    return this.#ttlMs;
+  }
+
+  /** The server reported an unfinished task. While a person is asked, the time is theirs. */
+  waited(
+    { status, ttlMs = this.#ttlMs }: Pick<RemoteTask, 'status' | 'ttlMs'>,
+    isAsked: () => boolean,
+  ): void {
+    this.#ttlMs = ttlMs;
+    const now = this.#now();
+    if (typeof ttlMs !== 'number' || now - this.#knownSince <= ttlMs || isAsked()) {
+      this.#overdueSince = undefined;
+      return;
+    }
+    this.#overdueSince ??= now;
+    const forMs = now - this.#overdueSince;
+    if (forMs <= this.#unreachableForMs) return;
+    throw new TaskOverdue(
+      this.#taskId,
+      `the server still reports it as ${status}, ${seconds(forMs)} after its ttl of ${ttlMs} ms.`,
+    );
+  }
+
+  /** The server has given no proper answer since then. */
+  failed(since: number, why: string): void {
+    const forMs = this.#now() - since;
+    if (typeof this.#ttlMs !== 'number' || forMs <= this.#ttlMs) return;
+    throw new TaskOverdue(
+      this.#taskId,
+      `the server has given no proper answer for ${seconds(forMs)}, and its ttl is ${this.#ttlMs} ms. ${why}`,
+    );
+  }
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1_000)} s`;
 }

@@ -10,14 +10,17 @@ import { invalidParams } from '../protocol/json-rpc.ts';
 import { type Answering, Questions } from './asked.ts';
 import { checkedSize, type Ending, endingIn, endingOfUnknown, endingWithout, sizeOf } from './ending.ts';
 import { Detached, MalformedAnswer, RemoteError } from './errors.ts';
-import { Bell, Halt } from './halt.ts';
-import { Gone, Insistence } from './insistence.ts';
-import { Outcome } from './outcome.ts';
-import type { Pace } from './pace.ts';
-import { Patience } from './patience.ts';
+import { Gone, Insistence, Patience } from './insistence.ts';
 import type { Message, RemoteDialect } from './remote-dialect.ts';
-import { isOver, type RemoteProgress, type RemoteRequest, type RemoteTask } from './remote-task.ts';
-import { TreeGuard, type TreeLimits } from './tree-guard.ts';
+import {
+  isOver,
+  type RemoteProgress,
+  type RemoteRequest,
+  type RemoteTask,
+  TreeGuard,
+  type TreeLimits,
+} from './remote-task.ts';
+import { Bell, Halt, type Pace } from './waiting.ts';
 
 /** Whoever holds the tasks. */
 export interface RemotePeer {
@@ -298,3 +301,44 @@ export class Pursuit {
 }
 
 export { Gone };
+
+/** The outcome of a task of 2025-11-25, asked for before it is there, because questions come on that stream. */
+class Outcome {
+  readonly #parts: PursuitParts;
+  readonly #taskId: string;
+  readonly #halt: Halt;
+  readonly #streams: Semaphore;
+  readonly #onNews: () => void;
+  #isAsked = false;
+  #early: Ending | undefined;
+
+  constructor(parts: PursuitParts, taskId: string, halt: Halt, streams: Semaphore, onNews: () => void) {
+    this.#parts = parts;
+    this.#taskId = taskId;
+    this.#halt = halt;
+    this.#streams = streams;
+    this.#onNews = onNews;
+  }
+
+  get early(): Ending | undefined {
+    return this.#early;
+  }
+
+  ask(): void {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    const { peer, dialect } = this.#parts;
+    const { signal } = this.#halt;
+    const ask = () => peer.request(dialect.result!(this.#taskId), { signal, isPatient: true });
+    this.#streams.run(ask, this.#halt).then(
+      (result) => {
+        this.#early = { kind: 'result', result };
+        this.#onNews();
+      },
+      // Whatever it is, the next look says how the task stands; then it is asked for again.
+      () => {
+        this.#isAsked = false;
+      },
+    );
+  }
+}

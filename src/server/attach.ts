@@ -4,11 +4,11 @@ import type { Schema } from '../engine/schema.ts';
 import type { RequestMethod } from '../engine/tool.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { subtasksExtension } from '../protocol/collapse.ts';
 import type { TaskMethodName } from '../protocol/dialect.ts';
 import { extension, idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { flagsOf } from '../protocol/dialects/drafts/flags.ts';
 import { InvalidParams } from '../protocol/errors.ts';
-import { subtasksExtension } from '../protocol/links.ts';
 import { Attachment } from './attachment.ts';
 import type { Binding } from './binding.ts';
 import { type AttachOptions, handOverSettings } from './hand-over/options.ts';
@@ -149,6 +149,7 @@ function decorate(attachment: Attachment, server: Server, lists: readonly List[]
     ({ key, entries }: List, next: AnyHandler): AnyHandler =>
     async (request, context) => {
       const page = (await next(request, context)) as Record<string, unknown[]> & { nextCursor?: string };
+      if (key === 'tools') plainClients?.checkNames(page[key] as { name: string }[]);
       if (page.nextCursor !== undefined) return page;
       return { ...page, [key]: [...page[key]!, ...entries()] };
     };

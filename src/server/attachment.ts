@@ -19,10 +19,13 @@ import type { TaskMethodName } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { immediateResponseKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { clientCapabilitiesKey, revision, serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
-import { createdMessage, nameIn, originalTasks } from '../protocol/dialects/sep-1686/dialect.ts';
-import { relatedToName } from '../protocol/dialects/sep-1686/task.ts';
-import { NotOffered } from '../protocol/errors.ts';
-import { isFailure } from '../protocol/faults.ts';
+import {
+  createdMessage,
+  nameIn,
+  originalTasks,
+  relatedToName,
+} from '../protocol/dialects/sep-1686/dialect.ts';
+import { isFailure, NotOffered } from '../protocol/errors.ts';
 import { answeredElsewhere } from './answered-elsewhere.ts';
 import { BegunCall } from './begun-calls.ts';
 import type { Binding, Called } from './binding.ts';
@@ -141,7 +144,7 @@ export class Attachment {
     { task, ttl, named }: Wishes,
     context: ServerContext,
   ): Promise<JsonObject> {
-    const { tool, input, head } = called;
+    const { tool, input, head, calledAs } = called;
     const { mcpReq } = context;
     const requestState = this.#states.has(mcpReq.id) ? this.#states.get(mcpReq.id) : mcpReq.requestState();
     // Of a request that is aborted the SDK sends no answer that would take these along.
@@ -154,6 +157,7 @@ export class Attachment {
       tool,
       {
         arguments: input,
+        calledAs,
         inputResponses: responsesOf(context),
         requestState,
         meta: mcpReq._meta,

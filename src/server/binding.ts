@@ -62,6 +62,8 @@ export class UnknownDraft extends HoldfastError {
 export interface Called {
   readonly tool: DurableTool;
   readonly input: unknown;
+  /** The name that the caller used, if it may be another than that of the tool. */
+  readonly calledAs?: string;
   readonly head?: Head;
   /** If it has a log that its caller can hear, until the returned listening ends. */
   readonly listen?: (log: CallLog) => Listening;
@@ -79,6 +81,7 @@ export interface SessionRequest {
 /** The part of a `tools/call` that a durable tool needs. */
 export interface CallParams {
   readonly arguments?: unknown;
+  readonly calledAs?: string | undefined;
   readonly inputResponses?: unknown;
   readonly requestState?: unknown;
   readonly meta?: unknown;
@@ -265,6 +268,7 @@ export class Binding {
       {
         tool,
         input: params.arguments,
+        ...(params.calledAs !== undefined && { calledAs: params.calledAs }),
         ...(isJsonObject(inputResponses) && { inputResponses }),
         ...(requestState !== undefined && { requestState }),
         ...(key !== undefined && { idempotencyKey: key }),

@@ -1,6 +1,6 @@
 /**
- * When requests arrived, and what became of their answers. An answer over HTTP is delivered when its response is finished, any other when
- * its transport has written it. Until then its caller may be gone.
+ * When requests arrived, and what became of their answers. An answer over HTTP is delivered when its response is
+ * finished, any other when its transport has written it. Until then its caller may be gone.
  */
 import type { ServerContext } from '@modelcontextprotocol/server';
 
@@ -29,16 +29,21 @@ export function arrivalOf({ http }: ServerContext): number | undefined {
   return http?.req && exchanges.get(http.req)?.arrivedAt;
 }
 
+interface OpenAnswer {
+  readonly resolve: (fate: Fate) => void;
+  readonly isOverHttp: boolean;
+}
+
 /** The answers on one transport. */
 export class Deliveries {
-  readonly #open = new Map<unknown, (fate: Fate) => void>();
+  readonly #open = new Map<unknown, OpenAnswer>();
 
   of({ http, mcpReq }: ServerContext): Promise<Fate> {
     const exchange = http?.req && exchanges.get(http.req);
     return new Promise((resolve) => {
       const { id, signal } = mcpReq;
       if (exchange) void exchange.fate().then(resolve);
-      else this.#open.set(id, resolve);
+      else this.#open.set(id, { resolve, isOverHttp: http !== undefined });
       // A response of 2026-07-28 tells all there is to know: the SDK aborts its request after every answer.
       if (exchange && mcpReq.envelope) return;
       // The SDK answers no request that was aborted.
@@ -55,13 +60,18 @@ export class Deliveries {
   /** A message is being written: it may be the answer to a request. */
   async written(message: object, writing: Promise<void>): Promise<void> {
     const id = 'id' in message && !('method' in message) ? message.id : undefined;
-    if (id === undefined || !this.#open.has(id)) return writing;
+    const open = id === undefined ? undefined : this.#open.get(id);
+    if (!open) return writing;
+    // A handler of the SDK closes its connection right after the answer, which it does not follow any further.
+    if (open.isOverHttp) this.#open.delete(id);
     try {
       await writing;
-      this.#settle(id, 'delivered');
+      open.resolve('delivered');
     } catch (error) {
-      this.#settle(id, 'lost');
+      open.resolve('lost');
       throw error;
+    } finally {
+      this.#open.delete(id);
     }
   }
 
@@ -70,7 +80,7 @@ export class Deliveries {
   }
 
   #settle(id: unknown, fate: Fate): void {
-    this.#open.get(id)?.(fate);
+    this.#open.get(id)?.resolve(fate);
     this.#open.delete(id);
   }
 }

@@ -10,10 +10,10 @@ import type { CollapsedQuestion } from '../protocol/collapse.ts';
 import { methodNotFound } from '../protocol/json-rpc.ts';
 import { resultOf } from '../requestor/ending.ts';
 import { ConnectionLost, RemoteError } from '../requestor/errors.ts';
-import { Pace } from '../requestor/pace.ts';
 import { Gone, Pursuit, type RemotePeer } from '../requestor/pursuit.ts';
 import { remoteDialect, tasksContinued, tasksOf2025 } from '../requestor/remote-dialect.ts';
 import { readTask } from '../requestor/remote-task.ts';
+import { Pace } from '../requestor/waiting.ts';
 import type { Channel } from './connection.ts';
 
 const pace = new Pace();

@@ -57,11 +57,25 @@ describe('an answer', () => {
   });
 });
 
+test('a hand-over that its client cancelled ends its task, though no call can join it', async () => {
+  const { notes, requests } = asked({ cancel: true });
+  const { handOver } = request('cancelled');
+  await new RequestEnds(requests, () => false).handedOver('id', caller, { handOver });
+  expect(notes).toEqual(['cancel']);
+});
+
 describe('a call without an answer', () => {
   test('that was lost cancels nothing, even if its task answers another call by now', async () => {
     const { notes, requests } = asked({ leave: false });
     await new RequestEnds(requests, () => false).aborted('id', caller, request('lost'));
     expect(notes).toEqual(['leave']);
+  });
+
+  test('that was lost and that nobody can join cancels nothing either', async () => {
+    const { notes, requests } = asked();
+    const { handOver } = request('lost');
+    await new RequestEnds(requests, () => false).aborted('id', caller, { handOver });
+    expect(notes).toEqual([]);
   });
 
   test('that was cancelled cancels its task, and removes one that was done before', async () => {

@@ -57,22 +57,24 @@ export class RequestEnds {
 
   /** An answer that names the task is on its way. If it does not arrive, a repeated call can join the task. */
   async handedOver(id: TaskId, caller: Caller, { handOver, join }: EndedRequest): Promise<void> {
-    if (!handOver || !join) return;
+    if (!handOver) return;
     const fate = await handOver.fate;
     await this.#write(async () => {
-      if (fate === 'lost') await this.#requests.leave(id, join);
+      if (fate === 'cancelled') await this.#cancel(id, caller);
       else if (fate === 'delivered') await this.#requests.confirmHandOver(id);
-      else await this.#cancel(id, caller);
+      else if (join) await this.#requests.leave(id, join);
     });
   }
 
   /** The request was cancelled, or its connection lost, before there was an answer. */
   async aborted(id: TaskId, caller: Caller, { handOver, join }: EndedRequest): Promise<void> {
-    const isLost = handOver?.isLost() || this.#isStopping();
+    const isLost = handOver?.isLost() ?? false;
+    const isStopping = this.#isStopping();
     await this.#write(async () => {
       // By now it may answer another call.
-      if (isLost && join) await this.#requests.leave(id, join);
-      else await this.#cancel(id, caller);
+      if (join && (isLost || isStopping)) await this.#requests.leave(id, join);
+      // A lost connection cancels nothing: what nobody can join continues until its process ends.
+      else if (!isLost || isStopping) await this.#cancel(id, caller);
     });
   }
 

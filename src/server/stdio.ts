@@ -11,7 +11,7 @@ import {
   revision,
   unsupportedVersion,
 } from '../protocol/dialects/2026-07-28/names.ts';
-import { isFailure } from '../protocol/faults.ts';
+import { isFailure } from '../protocol/errors.ts';
 import { invalidRequest } from '../protocol/json-rpc.ts';
 import type { Binding } from './binding.ts';
 import { deepest, isDeeperThan } from './http/body.ts';
@@ -39,7 +39,7 @@ export function serveStdio(
   factory: McpServerFactory,
   options: ServeStdioOptions = {},
 ): StdioServer {
-  const wire = new ListeningTransport(options.transport ?? new StdioServerTransport(), tasks.binding);
+  const wire = new ListeningTransport(options.transport ?? new WrittenTransport(), tasks.binding);
   const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
   const served = serveSdk(factory, {
     transport: wire,
@@ -62,6 +62,15 @@ export function serveStdio(
   wire.onEnd = () => void stop();
   for (const signal of signals) process.on(signal, stop);
   return { stopped, stop };
+}
+
+/** Standard input and output. The SDK takes a message for sent when it is buffered; here it must have been written. */
+class WrittenTransport extends StdioServerTransport {
+  override send(message: JSONRPCMessage): Promise<void> {
+    return new Promise((resolve, reject) => {
+      process.stdout.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+    });
+  }
 }
 
 /** A transport on which tasks can be listened to: the SDK sees everything else, and acknowledges for both. */

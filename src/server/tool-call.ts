@@ -9,6 +9,8 @@ import type { HandOver } from './hand-over/waiting.ts';
 export interface ToolCall {
   readonly tool: DurableTool;
   readonly input: unknown;
+  /** The name that the caller used, if it may be another than that of the tool. */
+  readonly calledAs?: string;
   readonly inputResponses?: JsonObject;
   readonly requestState?: string;
   readonly idempotencyKey?: string;

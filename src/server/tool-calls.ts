@@ -17,8 +17,8 @@ import { actorOf, noteRead } from '../hosting/recording.ts';
 import { answerQuestions, view, visible } from '../hosting/task-methods.ts';
 import { idOfName } from '../hosting/task-names.ts';
 import { type Patience, untilDone, type Waited, waitFor } from '../hosting/waiting.ts';
-import { digestOf } from '../model/digest.ts';
 import { BadAnswer, TaskExists } from '../model/errors.ts';
+import { digestOf } from '../model/id.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
@@ -187,7 +187,7 @@ export class ToolCalls {
   }
 
   #create(
-    { tool, progress, trace, ttlMs, ...call }: ToolCall,
+    { tool, calledAs = tool.name, progress, trace, ttlMs, ...call }: ToolCall,
     input: unknown,
     caller: Caller,
     { answers, ...options }: CreateOptions & { readonly answers?: 'all' },
@@ -198,6 +198,7 @@ export class ToolCalls {
       origin: {
         dialect: caller.dialect.revision,
         method: tool.method,
+        ...(calledAs !== tool.name && { calledAs }),
         ...(answers !== 'all' && { answers: caller.sender.answers }),
         ...(progress && { progress }),
         ...(trace && { trace }),
@@ -322,13 +323,14 @@ export class ToolCalls {
     const tree = await this.#requests.tree(id);
     if (!tree) throw new InvalidRequestState('the work that it names is gone');
     request.onTask?.(Promise.resolve(id));
+    const join = tree.root.unpublished?.join;
     if (tree.root.phase !== 'done') {
       await this.#requests.keep(id);
       await answerQuestions(this.#requests, tree, call.inputResponses ?? {}, caller);
       // Sent again after it was handed over: nothing that becomes of this request may end the task.
       if (!tree.root.unpublished && request.handOver) return this.#handedOver(tree, request.handOver);
     }
-    return this.#attend(id, call, caller, request);
+    return this.#attend(id, call, caller, { ...request, ...(join && { join }) });
   }
 
   async #handedOver(known: TaskTree, { caller }: HandOver): Promise<JsonObject> {

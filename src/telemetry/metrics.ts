@@ -6,8 +6,6 @@ import type { Database, ToolVersion } from '../engine/queue.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import { runtime } from '../model/runtime.ts';
 import type { Task } from '../model/task.ts';
-import { Count, type Described, Durations, type Gauge, type Labels } from './counts.ts';
-import { prometheusText } from './prometheus.ts';
 
 /** A queue that is longer than this is too long; how much too long need not be counted. */
 const longestBacklog = 10_000;
@@ -229,4 +227,142 @@ export class Metrics {
 
 function count(name: string, help: string): Count {
   return new Count({ name, help });
+}
+
+// --- What is counted, whoever reads it ----------------------------------------------------------------------
+
+type Labels = Readonly<Record<string, string>>;
+
+interface Described {
+  /** As OpenTelemetry has it: `holdfast.tasks.created`. */
+  readonly name: string;
+  readonly help: string;
+}
+
+/** A number that only grows, for each set of labels. */
+class Count {
+  readonly name: string;
+  readonly help: string;
+  readonly #values = new Map<string, { readonly labels: Labels; value: number }>();
+
+  constructor({ name, help }: Described) {
+    this.name = name;
+    this.help = help;
+  }
+
+  add(labels: Labels): void {
+    const key = keyOf(labels);
+    const found = this.#values.get(key);
+    if (found) found.value++;
+    else this.#values.set(key, { labels, value: 1 });
+  }
+
+  get values(): Iterable<{ readonly labels: Labels; readonly value: number }> {
+    return this.#values.values();
+  }
+}
+
+interface Distribution {
+  readonly labels: Labels;
+  readonly buckets: number[];
+  sum: number;
+  count: number;
+}
+
+/** How long things take, in seconds. */
+class Durations {
+  readonly name: string;
+  readonly help: string;
+  readonly bounds: readonly number[];
+  readonly #values = new Map<string, Distribution>();
+
+  constructor({ name, help, bounds }: Described & { readonly bounds: readonly number[] }) {
+    this.name = name;
+    this.help = help;
+    this.bounds = bounds;
+  }
+
+  add(seconds: number, labels: Labels): void {
+    const key = keyOf(labels);
+    let found = this.#values.get(key);
+    if (!found) {
+      found = { labels, buckets: this.bounds.map(() => 0), sum: 0, count: 0 };
+      this.#values.set(key, found);
+    }
+    const place = this.bounds.findIndex((bound) => seconds <= bound);
+    if (place >= 0) found.buckets[place]!++;
+    found.sum += seconds;
+    found.count++;
+  }
+
+  get values(): Iterable<Readonly<Distribution>> {
+    return this.#values.values();
+  }
+}
+
+/** How something stands at this moment. */
+interface Gauge extends Described {
+  readonly value: number;
+}
+
+function keyOf(labels: Labels): string {
+  return Object.values(labels).join('\n');
+}
+
+// --- The text format of Prometheus, version 0.0.4 -----------------------------------------------------------
+
+function prometheusText(
+  counts: readonly Count[],
+  durations: readonly Durations[],
+  gauges: readonly Gauge[],
+): string {
+  const lines = [...counts.flatMap(ofCount), ...durations.flatMap(ofDurations), ...gauges.flatMap(ofGauge)];
+  return `${lines.join('\n')}\n`;
+}
+
+function ofCount({ name, help, values }: Count): string[] {
+  const metric = `${underscored(name)}_total`;
+  const rows = [...values].map(({ labels, value }) => line(metric, labels, value));
+  // What has not happened yet is told as well, or nobody could tell it from what is not counted.
+  return [...opening(metric, help, 'counter'), ...(rows.length > 0 ? rows : [line(metric, {}, 0)])];
+}
+
+function ofDurations({ name, help, bounds, values }: Durations): string[] {
+  const metric = `${underscored(name)}_seconds`;
+  const rows = [...values].flatMap(({ labels, buckets, sum, count }) => {
+    let below = 0;
+    const counted = bounds.map((bound, place) => {
+      below += buckets[place]!;
+      return line(`${metric}_bucket`, { ...labels, le: String(bound) }, below);
+    });
+    return [
+      ...counted,
+      line(`${metric}_bucket`, { ...labels, le: '+Inf' }, count),
+      line(`${metric}_sum`, labels, sum),
+      line(`${metric}_count`, labels, count),
+    ];
+  });
+  return [...opening(metric, help, 'histogram'), ...rows];
+}
+
+function ofGauge({ name, help, value }: Gauge): string[] {
+  const metric = underscored(name);
+  return [...opening(metric, help, 'gauge'), line(metric, {}, value)];
+}
+
+function opening(metric: string, help: string, type: string): string[] {
+  return [`# HELP ${metric} ${help}`, `# TYPE ${metric} ${type}`];
+}
+
+function line(metric: string, labels: Labels, value: number): string {
+  const pairs = Object.entries(labels).map(([name, text]) => `${name}="${escaped(text)}"`);
+  return `${metric}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+}
+
+function underscored(name: string): string {
+  return name.replaceAll('.', '_');
 }

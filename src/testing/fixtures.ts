@@ -1,5 +1,8 @@
+import { type CrashPoint, onCrashPoint } from '../engine/crash-point.ts';
 import { newId } from '../model/id.ts';
 import type { NewTask } from '../model/task.ts';
+
+export { type CrashPoint, crashPoints } from '../engine/crash-point.ts';
 
 /** A plain request for a task; every part can be overridden. */
 export function aTask(overrides: Partial<NewTask> = {}): NewTask {
@@ -14,4 +17,12 @@ export function aTask(overrides: Partial<NewTask> = {}): NewTask {
     retention: { from: 'finish', ms: 24 * 3_600_000 },
     ...overrides,
   };
+}
+
+/** Kills this process with SIGKILL, as a power cut would, when it reaches the place for the n-th time. */
+export function killAt(place: CrashPoint, { time = 1 }: { readonly time?: number } = {}): void {
+  let left = time;
+  onCrashPoint((name) => {
+    if (name === place && --left === 0) process.kill(process.pid, 'SIGKILL');
+  });
 }

@@ -20,8 +20,10 @@ export interface SuiteOptions {
   readonly notShared?: string;
 }
 
-/** What a test of a port is given. */
-export interface Bench {
+type Ports = Pick<Database, 'store' | 'queue' | 'secrets' | 'sessions' | 'calls' | 'audit' | 'survey'>;
+
+/** What a test of a port is given: a database, and each port of it. */
+export interface Bench extends Ports {
   readonly database: Database;
   readonly clock: ManualClock;
   /** The same place, opened once more. */
@@ -43,7 +45,9 @@ export function checks({ test, place, notShared }: SuiteOptions): { check: Check
         return database;
       };
       try {
-        await run({ database: await again(), clock, again });
+        const database = await again();
+        const { store, queue, secrets, sessions, calls, audit, survey } = database;
+        await run({ store, queue, secrets, sessions, calls, audit, survey, database, clock, again });
       } finally {
         for (const database of opened) await database.close();
         await here.remove();

@@ -1,16 +1,16 @@
 /** The examination that every `Store` takes. Real rules, a real place, no mocks; read it as the port's manual. */
 import assert from 'node:assert/strict';
-import type { CommitNotice } from '../engine/store.ts';
+import type { Change } from '../engine/change.ts';
+import type { CommitNotice, Store } from '../engine/store.ts';
 import { StoreClosed } from '../engine/store-errors.ts';
 import * as rules from '../engine/transitions.ts';
-import { ClaimLost, TaskIsDone, TaskNotFound } from '../model/errors.ts';
-import type { Task } from '../model/task.ts';
+import { ClaimLost, TaskExists, TaskIsDone, TaskNotFound } from '../model/errors.ts';
+import type { NewTask, Task } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
+import type { ManualClock } from './manual-clock.ts';
 import { briefly, claimed, claimOne, create, end, holder, ids, purge, startChild } from './store-commands.ts';
 import { checks, type SuiteOptions } from './suite.ts';
-import { testCreation } from './test-store-creation.ts';
-import { testHistories } from './test-store-history.ts';
-import { testRoom } from './test-store-room.ts';
+import { testHistories, testRoom } from './test-large-store.ts';
 
 export function testStore(options: SuiteOptions): void {
   testCreation(options);
@@ -18,33 +18,26 @@ export function testStore(options: SuiteOptions): void {
   testHistories(options);
   const { check, checkShared } = checks(options);
 
-  check(
-    'a task that does not exist is undefined, and cannot be changed',
-    async ({ database: { store }, clock }) => {
-      assert.equal(await store.get('nobody'), undefined);
-      assert.equal(await store.family('nobody'), undefined);
-      assert.deepEqual(await store.journal('nobody'), []);
-      const attempt = store.update('family', 'nobody', (family) => rules.cancel(family, clock.now()));
-      await assert.rejects(attempt, TaskNotFound);
-    },
-  );
+  check('a task that does not exist is undefined, and cannot be changed', async ({ store, clock }) => {
+    assert.equal(await store.get('nobody'), undefined);
+    assert.equal(await store.family('nobody'), undefined);
+    assert.deepEqual(await store.journal('nobody'), []);
+    const attempt = store.update('family', 'nobody', (family) => rules.cancel(family, clock.now()));
+    await assert.rejects(attempt, TaskNotFound);
+  });
 
-  check(
-    'a task that is asked for with an owner is found by its owner alone',
-    async ({ database: { store }, clock }) => {
-      const { task, claim } = await claimed(store, clock, aTask({ owner: 'alice' }));
-      const started = aTask({ owner: 'alice' });
-      await store.update('task', task.id, (now) => rules.startChild(now, claim, started, clock.now()));
-      for (const { id } of [task, started]) {
-        assert.equal((await store.get(id, 'alice'))?.id, id);
-        for (const other of ['bob', '', 'Alice', 'alice%'])
-          assert.equal(await store.get(id, other), undefined);
-      }
-      assert.equal(await store.get('nobody', 'alice'), undefined);
-    },
-  );
+  check('a task that is asked for with an owner is found by its owner alone', async ({ store, clock }) => {
+    const { task, claim } = await claimed(store, clock, aTask({ owner: 'alice' }));
+    const started = aTask({ owner: 'alice' });
+    await store.update('task', task.id, (now) => rules.startChild(now, claim, started, clock.now()));
+    for (const { id } of [task, started]) {
+      assert.equal((await store.get(id, 'alice'))?.id, id);
+      for (const other of ['bob', '', 'Alice', 'alice%']) assert.equal(await store.get(id, other), undefined);
+    }
+    assert.equal(await store.get('nobody', 'alice'), undefined);
+  });
 
-  check('a task that is not published is in no list until it is', async ({ database: { store }, clock }) => {
+  check('a task that is not published is in no list until it is', async ({ store, clock }) => {
     const unpublished = { servedBy: 'a', until: clock.now() + 1_000 };
     const { task } = await create(store, clock, aTask({ unpublished }));
     assert.deepEqual((await store.list({ owner: task.owner, limit: 5 })).tasks, []);
@@ -54,7 +47,7 @@ export function testStore(options: SuiteOptions): void {
 
   check(
     'root tasks are counted, of an owner or of all, live or kept, up to a limit',
-    async ({ database: { store }, clock }) => {
+    async ({ store, clock }) => {
       const { task: first, claim } = await claimed(store, clock, aTask({ owner: 'alice', ...briefly }));
       await startChild(store, clock, claim);
       await create(store, clock, aTask({ owner: 'alice' }));
@@ -79,7 +72,7 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
-  check('every notice names the root of its tree', async ({ database: { store }, clock }) => {
+  check('every notice names the root of its tree', async ({ store, clock }) => {
     const { task, claim } = await claimed(store, clock);
     const heard: CommitNotice[] = [];
     store.subscribe((notice) => heard.push(notice));
@@ -94,7 +87,7 @@ export function testStore(options: SuiteOptions): void {
     );
   });
 
-  check('a refusal changes nothing', async ({ database: { store }, clock }) => {
+  check('a refusal changes nothing', async ({ store, clock }) => {
     const { task } = await create(store, clock, aTask());
     const done = await store.update('family', task.id, (family) => rules.cancel(family, clock.now()));
     const again = store.update('family', task.id, (family) => rules.cancel(family, clock.now()));
@@ -104,7 +97,7 @@ export function testStore(options: SuiteOptions): void {
 
   check(
     'a rule that throws changes nothing, and the others in the same turn stand',
-    async ({ database: { store }, clock }) => {
+    async ({ store, clock }) => {
       const { task } = await create(store, clock, aTask());
       const broken = store.update('task', task.id, () => {
         throw new Error('A bug in a rule.');
@@ -116,7 +109,7 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
-  check('commands sent at once are applied one after the other', async ({ database: { store }, clock }) => {
+  check('commands sent at once are applied one after the other', async ({ store, clock }) => {
     const { task, claim } = await claimed(store, clock);
     const records = Array.from({ length: 200 }, (_, n) =>
       store.update('task', task.id, (now) => rules.record(now, claim, [n], clock.now())),
@@ -128,24 +121,19 @@ export function testStore(options: SuiteOptions): void {
     );
   });
 
-  check(
-    'a journal keeps everything in commit order, the arguments first',
-    async ({ database: { store }, clock }) => {
-      const { task, claim } = await claimed(store, clock, aTask({ arguments: { topic: 'Ærø, 潮汐, 🌊' } }));
-      await store.update('task', task.id, (now) =>
-        rules.record(now, claim, ['one', { two: 2 }], clock.now()),
-      );
-      await store.update('task', task.id, (now) => rules.record(now, claim, [null], clock.now()));
-      assert.deepEqual(await store.journal(task.id), [
-        { arguments: { topic: 'Ærø, 潮汐, 🌊' } },
-        'one',
-        { two: 2 },
-        null,
-      ]);
-    },
-  );
+  check('a journal keeps everything in commit order, the arguments first', async ({ store, clock }) => {
+    const { task, claim } = await claimed(store, clock, aTask({ arguments: { topic: 'Ærø, 潮汐, 🌊' } }));
+    await store.update('task', task.id, (now) => rules.record(now, claim, ['one', { two: 2 }], clock.now()));
+    await store.update('task', task.id, (now) => rules.record(now, claim, [null], clock.now()));
+    assert.deepEqual(await store.journal(task.id), [
+      { arguments: { topic: 'Ærø, 潮汐, 🌊' } },
+      'one',
+      { two: 2 },
+      null,
+    ]);
+  });
 
-  check('a command under a lost claim is refused', async ({ database: { store }, clock }) => {
+  check('a command under a lost claim is refused', async ({ store, clock }) => {
     const { task, claim } = await claimed(store, clock);
     await store.update('task', task.id, (now) => rules.record(now, claim, ['before'], clock.now()));
     clock.advance(20_000);
@@ -157,53 +145,45 @@ export function testStore(options: SuiteOptions): void {
     assert.equal((await store.journal(task.id)).length, 2);
   });
 
-  check(
-    'a list shows the roots of one owner, the newest first, page by page',
-    async ({ database: { store }, clock }) => {
-      const made: Task[] = [];
-      for (let n = 0; n < 7; n++) made.push((await create(store, clock, aTask())).task);
-      await create(store, clock, aTask({ owner: 'bob' }));
-      const { task, claim } = await claimed(store, clock, aTask({ owner: 'bob' }));
-      await startChild(store, clock, claim);
+  check('a list shows the roots of one owner, the newest first, page by page', async ({ store, clock }) => {
+    const made: Task[] = [];
+    for (let n = 0; n < 7; n++) made.push((await create(store, clock, aTask())).task);
+    await create(store, clock, aTask({ owner: 'bob' }));
+    const { task, claim } = await claimed(store, clock, aTask({ owner: 'bob' }));
+    await startChild(store, clock, claim);
 
-      const newest = made.toReversed();
-      const one = await store.list({ owner: 'alice', limit: 3 });
-      const two = await store.list({ owner: 'alice', limit: 3, cursor: one.nextCursor! });
-      const three = await store.list({ owner: 'alice', limit: 3, cursor: two.nextCursor! });
-      assert.deepEqual(
-        [one.tasks, two.tasks, three.tasks],
-        [newest.slice(0, 3), newest.slice(3, 6), newest.slice(6)],
-      );
-      assert.equal(three.nextCursor, undefined);
-      assert.equal((await store.list({ owner: 'bob', limit: 9 })).tasks[0]?.id, task.id);
-      assert.equal((await store.list({ owner: 'bob', limit: 2 })).nextCursor, undefined);
-      assert.deepEqual(await store.list({ owner: 'nobody', limit: 3 }), { tasks: [] });
-    },
-  );
+    const newest = made.toReversed();
+    const one = await store.list({ owner: 'alice', limit: 3 });
+    const two = await store.list({ owner: 'alice', limit: 3, cursor: one.nextCursor! });
+    const three = await store.list({ owner: 'alice', limit: 3, cursor: two.nextCursor! });
+    assert.deepEqual(
+      [one.tasks, two.tasks, three.tasks],
+      [newest.slice(0, 3), newest.slice(3, 6), newest.slice(6)],
+    );
+    assert.equal(three.nextCursor, undefined);
+    assert.equal((await store.list({ owner: 'bob', limit: 9 })).tasks[0]?.id, task.id);
+    assert.equal((await store.list({ owner: 'bob', limit: 2 })).nextCursor, undefined);
+    assert.deepEqual(await store.list({ owner: 'nobody', limit: 3 }), { tasks: [] });
+  });
 
-  check(
-    'a page is not disturbed by tasks that come and go meanwhile',
-    async ({ database: { store }, clock }) => {
-      const made: Task[] = [];
-      for (let n = 0; n < 6; n++) made.push((await create(store, clock, aTask(briefly))).task);
-      const first = await store.list({ owner: 'alice', limit: 2 });
-      await create(store, clock, aTask());
-      await end(store, clock, made[4]!);
-      await purge(store, clock, made[4]!);
-      const second = await store.list({ owner: 'alice', limit: 2, cursor: first.nextCursor! });
-      assert.deepEqual(ids(second.tasks), ids([made[3]!, made[2]!]));
-    },
-  );
+  check('a page is not disturbed by tasks that come and go meanwhile', async ({ store, clock }) => {
+    const made: Task[] = [];
+    for (let n = 0; n < 6; n++) made.push((await create(store, clock, aTask(briefly))).task);
+    const first = await store.list({ owner: 'alice', limit: 2 });
+    await create(store, clock, aTask());
+    await end(store, clock, made[4]!);
+    await purge(store, clock, made[4]!);
+    const second = await store.list({ owner: 'alice', limit: 2, cursor: first.nextCursor! });
+    assert.deepEqual(ids(second.tasks), ids([made[3]!, made[2]!]));
+  });
 
-  check('a cursor that no list made is refused', async ({ database: { store } }) => {
+  check('a cursor that no list made is refused', async ({ store }) => {
     await assert.rejects(store.list({ owner: 'alice', limit: 3, cursor: 'rubbish' }), /cursor/);
   });
 
   check(
     'a family is a task with its ancestors, nearest first, and its descendants, parents first',
-    async (bench) => {
-      const { database, clock } = bench;
-      const { store } = database;
+    async ({ store, clock }) => {
       const { task: root, claim } = await claimed(store, clock);
       const a = await startChild(store, clock, claim);
       const b = await startChild(store, clock, claim);
@@ -218,7 +198,7 @@ export function testStore(options: SuiteOptions): void {
 
   check(
     'the ids of the subtasks of a task are its own children alone, in their order',
-    async ({ database: { store }, clock }) => {
+    async ({ store, clock }) => {
       const { task: root, claim } = await claimed(store, clock);
       const children: Task[] = [];
       for (let n = 0; n < 12; n++) children.push(await startChild(store, clock, claim));
@@ -232,7 +212,7 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
-  check('a tree is cancelled and purged whole', async ({ database: { store }, clock }) => {
+  check('a tree is cancelled and purged whole', async ({ store, clock }) => {
     const { task: root, claim } = await claimed(store, clock, aTask(briefly));
     const child = await startChild(store, clock, claim);
     const grandchild = await startChild(store, clock, await claimOne(store, clock, child.id));
@@ -247,7 +227,7 @@ export function testStore(options: SuiteOptions): void {
 
   check(
     'what is past its deadline or its retention is due, the longest overdue first',
-    async ({ database: { store }, clock }) => {
+    async ({ store, clock }) => {
       const late = (await create(store, clock, aTask({ deadlineMs: 2_000 }))).task;
       const later = (await create(store, clock, aTask({ deadlineMs: 3_000 }))).task;
       const never = (await create(store, clock, aTask({ deadlineMs: null, ...briefly }))).task;
@@ -262,38 +242,33 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
-  check(
-    'a subscriber hears of every commit in order, and can read it by then',
-    async ({ database: { store }, clock }) => {
-      const heard: CommitNotice[] = [];
-      const readable: Promise<boolean>[] = [];
-      const stop = store.subscribe((notice) => {
-        heard.push(notice);
-        // Later versions may have been committed by the time it is read.
-        readable.push(store.get(notice.taskId).then((task) => task!.version >= notice.version));
-      });
-      const { task, claim } = await claimed(store, clock);
-      const child = await startChild(store, clock, claim);
-      stop();
-      await end(store, clock, task);
-      assert.deepEqual(
-        heard.map(({ taskId, version, events }) => [taskId, version, events.map(({ type }) => type)]),
-        [
-          [task.id, 1, ['created']],
-          [task.id, 2, ['claimed']],
-          [child.id, 1, ['created']],
-          [task.id, 3, ['childStarted']],
-        ],
-      );
-      assert.ok((await Promise.all(readable)).every(Boolean));
-    },
-  );
+  check('a subscriber hears of every commit in order, and can read it by then', async ({ store, clock }) => {
+    const heard: CommitNotice[] = [];
+    const readable: Promise<boolean>[] = [];
+    const stop = store.subscribe((notice) => {
+      heard.push(notice);
+      // Later versions may have been committed by the time it is read.
+      readable.push(store.get(notice.taskId).then((task) => task!.version >= notice.version));
+    });
+    const { task, claim } = await claimed(store, clock);
+    const child = await startChild(store, clock, claim);
+    stop();
+    await end(store, clock, task);
+    assert.deepEqual(
+      heard.map(({ taskId, version, events }) => [taskId, version, events.map(({ type }) => type)]),
+      [
+        [task.id, 1, ['created']],
+        [task.id, 2, ['claimed']],
+        [child.id, 1, ['created']],
+        [task.id, 3, ['childStarted']],
+      ],
+    );
+    assert.ok((await Promise.all(readable)).every(Boolean));
+  });
 
   check(
     'a subscriber never sees a parent end before its subtask, nor a purged task without notice',
-    async (bench) => {
-      const { database, clock } = bench;
-      const { store } = database;
+    async ({ store, clock }) => {
       const { task: root, claim } = await claimed(store, clock, aTask(briefly));
       const child = await startChild(store, clock, claim);
       const heard: string[] = [];
@@ -307,7 +282,7 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
-  check('large values come back whole', async ({ database: { store }, clock }) => {
+  check('large values come back whole', async ({ store, clock }) => {
     const text = 'x'.repeat(3_000_000);
     const { task, claim } = await claimed(store, clock, aTask({ arguments: { text } }));
     await store.update('lineage', task.id, (lineage) =>
@@ -319,7 +294,7 @@ export function testStore(options: SuiteOptions): void {
     assert.deepEqual(done.outcome.value, { text });
   });
 
-  check('keys that look like parts of an object are only keys', async ({ database: { store }, clock }) => {
+  check('keys that look like parts of an object are only keys', async ({ store, clock }) => {
     const request = aTask({ arguments: JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}') });
     const { task } = await create(store, clock, request);
     assert.equal(
@@ -330,8 +305,7 @@ export function testStore(options: SuiteOptions): void {
 
   check(
     'a closed store finishes what it was given, and then says that it is closed',
-    async ({ database, clock }) => {
-      const { store } = database;
+    async ({ store, database, clock }) => {
       const last = create(store, clock, aTask());
       await database.close();
       await last;
@@ -341,18 +315,15 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
-  checkShared(
-    'what one process committed, every other reads at once',
-    async ({ database: { store }, clock, again }) => {
-      const other = await again();
-      const { task, claim } = await claimed(store, clock);
-      assert.deepEqual(await other.store.get(task.id), task);
-      const { task: moved } = await other.store.update('task', task.id, (now) =>
-        rules.record(now, claim, ['from the other'], clock.now()),
-      );
-      assert.deepEqual(await store.get(task.id), moved);
-    },
-  );
+  checkShared('what one process committed, every other reads at once', async ({ store, clock, again }) => {
+    const other = await again();
+    const { task, claim } = await claimed(store, clock);
+    assert.deepEqual(await other.store.get(task.id), task);
+    const { task: moved } = await other.store.update('task', task.id, (now) =>
+      rules.record(now, claim, ['from the other'], clock.now()),
+    );
+    assert.deepEqual(await store.get(task.id), moved);
+  });
 
   checkShared('tasks outlive the process that made them', async ({ database, clock, again }) => {
     const { task } = await create(database.store, clock, aTask());
@@ -360,24 +331,114 @@ export function testStore(options: SuiteOptions): void {
     assert.deepEqual(await (await again()).store.get(task.id), task);
   });
 
-  checkShared(
-    'a subscriber hears of the commits of other processes',
-    async ({ database: { store }, clock, again }) => {
-      const other = (await again()).store;
-      const heard = Promise.withResolvers<void>();
-      const versions: number[] = [];
-      store.subscribe(({ version }) => {
-        versions.push(version);
-        if (version === 22) heard.resolve();
-      });
-      const { task, claim } = await claimed(other, clock);
-      for (let n = 0; n < 20; n++)
-        await other.update('task', task.id, (now) => rules.record(now, claim, [n], clock.now()));
-      await heard.promise;
-      assert.deepEqual(
-        versions,
-        Array.from({ length: 22 }, (_, n) => n + 1),
-      );
+  checkShared('a subscriber hears of the commits of other processes', async ({ store, clock, again }) => {
+    const other = (await again()).store;
+    const heard = Promise.withResolvers<void>();
+    const versions: number[] = [];
+    store.subscribe(({ version }) => {
+      versions.push(version);
+      if (version === 22) heard.resolve();
+    });
+    const { task, claim } = await claimed(other, clock);
+    for (let n = 0; n < 20; n++)
+      await other.update('task', task.id, (now) => rules.record(now, claim, [n], clock.now()));
+    await heard.promise;
+    assert.deepEqual(
+      versions,
+      Array.from({ length: 22 }, (_, n) => n + 1),
+    );
+  });
+}
+
+// --- Creation: what is created once is created once ---------------------------------------------------------
+
+function testCreation(options: SuiteOptions): void {
+  const { check, checkShared } = checks(options);
+
+  check('a task that was created can be read back as it was made', async ({ store, clock }) => {
+    const { task } = await create(store, clock, aTask());
+    assert.equal(task.phase, 'queued');
+    assert.deepEqual(await store.get(task.id), task);
+  });
+
+  check('the same idempotency key gives the same task, also to many at once', async ({ store, clock }) => {
+    const made = await Promise.all(Array.from({ length: 20 }, () => createWithKey(store, clock, 'alice')));
+    assert.equal(new Set(made.map(({ task }) => task.id)).size, 1);
+    assert.equal((await store.list({ owner: 'alice', limit: 10 })).tasks.length, 1);
+  });
+
+  check('an idempotency key belongs to one owner and one tool', async ({ store, clock }) => {
+    const first = await createWithKey(store, clock, 'alice');
+    const second = await createWithKey(store, clock, 'bob');
+    const third = await createWithKey(store, clock, 'alice', 'another_tool');
+    assert.equal(new Set([first, second, third].map(({ task }) => task.id)).size, 3);
+  });
+
+  check(
+    'whoever makes a task under an id that is taken is handed the task that bears it',
+    async ({ store, clock }) => {
+      const request = aTask();
+      const seen: (Task | undefined)[] = [];
+      const make = () =>
+        store.create({ id: request.id }, (existing) => {
+          seen.push(existing);
+          return rules.create(existing, request, clock.now());
+        });
+      const { task } = await make();
+      await assert.rejects(make(), TaskExists);
+      assert.deepEqual([seen[0], seen.at(-1)], [undefined, task]);
+      assert.deepEqual(await store.get(task.id), task);
     },
+  );
+
+  check('of many that make a task under one id at once, one does', async ({ store, clock }) => {
+    const request = aTask();
+    const made = await Promise.allSettled(
+      Array.from({ length: 20 }, () => createWithId(store, clock, request)),
+    );
+    assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 1);
+    for (const one of made) if (one.status === 'rejected') assert.ok(one.reason instanceof TaskExists);
+    assert.equal((await store.list({ owner: request.owner, limit: 10 })).tasks.length, 1);
+    assert.equal((await store.get(request.id))?.version, 1);
+  });
+
+  check('an id that is taken is taken for every owner and tool', async ({ store, clock }) => {
+    const request = aTask();
+    await createWithId(store, clock, request);
+    const other = createWithId(store, clock, { ...request, owner: 'bob', tool: 'another_tool' });
+    await assert.rejects(other, TaskExists);
+    assert.equal((await store.get(request.id))?.owner, request.owner);
+  });
+
+  checkShared('an idempotency key holds between processes', async ({ store, clock, again }) => {
+    const other = (await again()).store;
+    const made = await Promise.all(
+      [store, other, store, other].map((one) => createWithKey(one, clock, 'alice')),
+    );
+    assert.equal(new Set(made.map(({ task }) => task.id)).size, 1);
+  });
+
+  checkShared(
+    'of many processes that make a task under one id, one does',
+    async ({ store, clock, again }) => {
+      const other = (await again()).store;
+      const request = aTask();
+      const made = await Promise.allSettled(
+        [store, other, store, other].map((one) => createWithId(one, clock, request)),
+      );
+      assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 1);
+      for (const one of made) if (one.status === 'rejected') assert.ok(one.reason instanceof TaskExists);
+    },
+  );
+}
+
+function createWithId(store: Store, clock: ManualClock, request: NewTask): Promise<Change> {
+  return store.create({ id: request.id }, (existing) => rules.create(existing, request, clock.now()));
+}
+
+function createWithKey(store: Store, clock: ManualClock, owner: string, tool = 'a_tool'): Promise<Change> {
+  const request = aTask({ owner, tool, idempotency: { key: 'once', argumentsDigest: 'same' } });
+  return store.create({ owner, tool, key: 'once' }, (existing) =>
+    rules.create(existing, request, clock.now()),
   );
 }

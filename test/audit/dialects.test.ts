@@ -4,7 +4,7 @@ import { type AuditEntry, createTasks, durableTool } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { expect, test } from 'vitest';
 import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
-import { HttpWire, newest, Requestor } from '../dialects/sep-1686/requestor.ts';
+import { newest, Requestor } from '../dialects/sep-1686/requestor.ts';
 import { storeFrom } from '../fixture/server.ts';
 import { accept, RawClient } from '../serving/raw-client.ts';
 import { logOf, story } from './log.ts';
@@ -22,6 +22,7 @@ const who = ({ owner, dialect, session }: AuditEntry) => ({ owner, dialect, sess
 const hash = expect.stringMatching(/^[0-9a-f]{16}$/);
 
 test('2026-07-28: a task is created, answered, ended and read, and each entry names its owner', async () => {
+  const begun = Date.now();
   const { tasks, ada } = await serving();
   const { taskId } = (await ada.call('ask_name')).result;
   await ada.until(taskId, 'input_required');
@@ -36,7 +37,7 @@ test('2026-07-28: a task is created, answered, ended and read, and each entry na
   ]);
   for (const entry of log) {
     expect(entry).toMatchObject({ owner: 'owner:ada', tool: 'ask_name', dialect: '2026-07-28' });
-    expect(entry.at).toBeGreaterThan(Date.now() - 60_000);
+    expect(entry.at).toBeGreaterThanOrEqual(begun);
   }
   expect(log[1]).toMatchObject({ details: { keys: ['name'] } });
   expect(log[2]).toMatchObject({ details: { outcome: 'result' } });
@@ -78,7 +79,7 @@ test('2025-11-25: a tasks/result that waited is one reading, and an answer to wh
 
 test('S1686-84 S1686-85: in SEP-1686 creation, completion, retrieval and deletion are logged with owner and session', async () => {
   const { tasks, peer } = await serving();
-  const requestor = new Requestor(new HttpWire(peer));
+  const requestor = new Requestor(peer);
   const exchange = await requestor.start('mine', 'slow_compute', { seconds: 0 });
   const taskId = await newest(tasks, 'owner:ada');
   // The ordinary answer is one reading, tasks/result another; within a minute they are one entry and a count.
@@ -87,22 +88,21 @@ test('S1686-84 S1686-85: in SEP-1686 creation, completion, retrieval and deletio
   await requestor.result('mine');
   await requestor.delete('mine');
   const log = await logOf(tasks, { taskId });
-  expect(story(log)).toEqual([
-    'created by caller',
-    'ended by engine',
+  expect(story(log).slice(0, 2)).toEqual(['created by caller', 'ended by engine']);
+  // Readings are written when some have been gathered, or after a while.
+  expect(story(log).slice(2).sort()).toEqual([
     'deleted by caller',
     'result-read by caller',
     'result-read by caller',
   ]);
-  expect(who(log[0]!)).toEqual({ owner: 'owner:ada', dialect: 'sep-1686', session: hash });
-  expect(who(log[2]!)).toEqual(who(log[0]!));
-  expect(who(log[3]!)).toEqual(who(log[0]!));
-  expect(log[2]).toMatchObject({ details: { tasks: 1 } });
+  for (const entry of log.filter(({ by }) => by === 'caller'))
+    expect(who(entry)).toEqual({ owner: 'owner:ada', dialect: 'sep-1686', session: hash });
+  expect(log.find(({ action }) => action === 'deleted')).toMatchObject({ details: { tasks: 1 } });
 });
 
 test('a task that is deleted while it runs is cancelled and deleted, by whom the log says', async () => {
   const { tasks, peer } = await serving();
-  const requestor = new Requestor(new HttpWire(peer));
+  const requestor = new Requestor(peer);
   await requestor.start('mine', 'nap', { ms: 60_000 });
   const taskId = await newest(tasks, 'owner:ada');
   await requestor.delete('mine');
@@ -141,7 +141,7 @@ test('news that has the outcome in it is a reading', async () => {
   const { tasks, ada } = await serving();
   const { taskId } = (await ada.call('nap', { ms: 300 })).result;
   const subscription = await ada.listen([taskId]);
-  await subscription.until(({ params }) => params?.status === 'completed');
+  await subscription.find(({ params }) => params?.status === 'completed');
   subscription.close();
   await expect
     .poll(async () => story(await logOf(tasks, { taskId, action: 'result-read' })))

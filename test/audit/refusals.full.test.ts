@@ -3,7 +3,7 @@ import { createTasks } from 'holdfast';
 import { openSqlite, sqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
 import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
-import { HttpWire, Requestor, related } from '../dialects/sep-1686/requestor.ts';
+import { Requestor, related } from '../dialects/sep-1686/requestor.ts';
 import { encryption } from '../encryption/keys.ts';
 import { Place } from '../serving/place.ts';
 import { RawClient } from '../serving/raw-client.ts';
@@ -36,7 +36,7 @@ test.each([
     const params = { taskId, inputResponses: {} };
     if (dialect === '2026-07-28') await laterBob.open(method, params).reply;
     else if (dialect === '2025-11-25') await bob.request(method, { taskId });
-    else await new Requestor(new HttpWire(bob)).request(method, { taskId, _meta: related(taskId) });
+    else await new Requestor(bob).request(method, { taskId, _meta: related(taskId) });
   }
   const denied = await logOf(tasks, { action: 'denied' });
   const traces = denied.map(({ at: _, taskId: _id, ...trace }) => trace);

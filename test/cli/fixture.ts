@@ -4,13 +4,11 @@ import { sources } from '../kit/process.ts';
 import { ServerProcess } from '../kit/server-process.ts';
 import { temporaryFolder } from './terminal.ts';
 
-/** The command that starts it, with its tasks in a folder. */
 export function serverIn(folder: string): string[] {
   return sources(join(import.meta.dirname, 'server.ts'), '--store', `sqlite:${join(folder, 'tasks.db')}`);
 }
 
 export class Fixture extends ServerProcess {
-  /** Where its tasks are. */
   readonly store: string;
 
   constructor(...more: string[]) {

@@ -22,7 +22,6 @@ export class Screen {
   readonly #rows: number;
   #page = new Page();
   #held = '';
-  /** Colours that were asked for. */
   readonly colours = new Set<string>();
   isCursorShown = true;
   /** What stood there before a program took the whole screen for a while. */
@@ -33,7 +32,6 @@ export class Screen {
     this.#rows = rows;
   }
 
-  /** Whether a program has the whole screen to itself. */
   get isTaken(): boolean {
     return this.#before !== undefined;
   }
@@ -46,7 +44,6 @@ export class Screen {
       .trimEnd();
   }
 
-  /** Whether any line went on in the next row because it was too wide. */
   get hasBrokenLines(): boolean {
     return this.#page.lines.some(({ isBroken }) => isBroken);
   }

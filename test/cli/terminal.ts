@@ -3,19 +3,15 @@ import { execFileSync, type SpawnOptions } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { atEnd, temporaryFolder as folderOfFile } from '../kit/lifetime.ts';
+import { temporaryFolder as folderOfFile } from '../kit/lifetime.ts';
 import { Program } from '../kit/process.ts';
 import { Screen } from './screen.ts';
 
 export const root = join(import.meta.dirname, '../..');
 const bin = join(root, 'bin/holdfast.js');
 
-// Tests run side by side: what they started and wrote goes when all of the file are over.
+// Tests run side by side: what they wrote goes when all of the file are over.
 const base = folderOfFile();
-const started: Program[] = [];
-atEnd(() => {
-  for (const program of started) program.signal('SIGKILL');
-});
 
 export function temporaryFolder(): string {
   return mkdtempSync(join(base, 'x-'));
@@ -28,7 +24,6 @@ const environment: NodeJS.ProcessEnv = Object.fromEntries(
   ),
 );
 
-/** Somebody with data of their own. */
 export class Home {
   readonly folder = temporaryFolder();
   readonly #environment: NodeJS.ProcessEnv;
@@ -68,7 +63,6 @@ export interface Ended {
 class InOwnGroup extends Program {
   constructor(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv, stdio: SpawnOptions['stdio']) {
     super(command, { cwd, env: { ...environment, ...env }, detached: true, stdio });
-    started.push(this);
   }
 
   /** What the pattern finds in a text that changes with what is written. Rejects if the process ends first. */
@@ -139,7 +133,6 @@ export class Terminal extends InOwnGroup {
     if (text.includes(mark)) this.#onMark?.();
   }
 
-  /** Waits until it can be seen. */
   shows(pattern: RegExp): Promise<RegExpExecArray> {
     return this.find(pattern, () => this.screen.text);
   }

@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 
 import { Detached, MalformedAnswer, RemoteError, TaskCancelled } from '../../src/requestor/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
-import { all } from '../kit/all.ts';
 import type { Message } from '../kit/wire.ts';
 import { accepted, form, meet } from '../receiver/raw-server.ts';
 import { by, facing, oneByOne, recorded, refusal, shown, text, tool } from './rows-recorded.ts';
@@ -116,7 +115,7 @@ test('S2025-64 requests about a task carry its id, and no related-task', async (
   await asked.result();
   const napping = await tasks.call('nap', { ms: 60_000 });
   await napping.cancel();
-  await all(tasks.list());
+  await Array.fromAsync(tasks.list());
   const about = sent.filter(({ method }) => String(method).startsWith('tasks/'));
   const kinds = new Set(about.map(({ method }) => method));
   expect([...kinds].sort()).toEqual(['tasks/cancel', 'tasks/get', 'tasks/list', 'tasks/result']);
@@ -153,14 +152,14 @@ test('S2025-73 S2025-76 cursors are given back as they came', async () => {
           : { result: { tasks: [shown('b', 'completed')] } },
     }),
   );
-  const listed = await all(tasks.list());
+  const listed = await Array.fromAsync(tasks.list());
   expect(listed.map(({ taskId }) => taskId)).toEqual(['a', 'b']);
   expect(of('tasks/list').map(({ params }) => params)).toEqual([{}, { cursor }]);
 });
 
 test('S2025-09 S2025-10 a server that declared no list is not asked for one', async () => {
   const { tasks, of } = await facing(by({}), { says: { capabilities: { tools: {}, ...callable } } });
-  await expect(all(tasks.list())).rejects.toThrow(RemoteError);
+  await expect(Array.fromAsync(tasks.list())).rejects.toThrow(RemoteError);
   expect(of('tasks/list')).toEqual([]);
 });
 
@@ -201,7 +200,7 @@ test('S2025-24 a model is told what the server suggests, or else what the host h
   const { url } = await served();
   const { tasks } = await recorded(url, { interim: (name) => `Still busy with ${name}.` });
   const interim = async (name: string, input: object) => {
-    const updates = await all<Message>((await tasks.call(name, input as never)).updates());
+    const updates = await Array.fromAsync<Message>((await tasks.call(name, input as never)).updates());
     return updates.filter(({ type }) => type === 'interim').map((update) => update.text);
   };
   expect(await interim('nap', { ms: 30 })).toEqual(['Still busy with nap.']);

@@ -9,7 +9,6 @@ import {
   TaskLost,
 } from '../../src/requestor/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
-import { all } from '../kit/all.ts';
 import { accepted, sharedStore } from '../receiver/raw-server.ts';
 import { by, facing, type Message, oneByOne, recorded, shown, text } from './rows-recorded.ts';
 
@@ -329,7 +328,7 @@ test('S2663-15 S2663-65 S2663-69 news is asked for by the ids of tasks, and look
   const { url } = await served();
   const { tasks, of } = await recorded(url, { isModern });
   const handle = await tasks.call('slow_compute', { seconds: 1.5 });
-  const updates = await all<Message>(handle.updates());
+  const updates = await Array.fromAsync<Message>(handle.updates());
   expect(updates.filter(({ type }) => type === 'status').at(-1)!.task.status).toBe('completed');
   expect(of('subscriptions/listen')[0]!.params.notifications).toEqual({ taskIds: [handle.taskId] });
   expect(of('tasks/get').length).toBeGreaterThan(1);

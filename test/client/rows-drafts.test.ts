@@ -2,7 +2,6 @@
 import { expect, test } from 'vitest';
 import { MalformedAnswer, TaskCancelled } from '../../src/requestor/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
-import { all } from '../kit/all.ts';
 import { accepted } from '../receiver/raw-server.ts';
 import { by, facing, type Message, oneByOne, recorded, shown, text } from './rows-recorded.ts';
 
@@ -101,7 +100,7 @@ test('S2268-10 S2268-16 S2268-18 S2268-20 results come in the order of the lists
   const ended: string[] = [];
   const { tasks } = await tree(family, (id) => ended.push(id));
   const handle = await tasks.call('work');
-  const updates = all<Message>(handle.updates());
+  const updates = Array.fromAsync<Message>(handle.updates());
   const results = await handle.results();
   expect(ended.slice(0, 3)).toEqual(['b', 'a.2', 'a.1']);
   expect(results.map(({ content }) => (content as Message[])[0]!.text)).toEqual([
@@ -183,7 +182,7 @@ test('S2268-37 a list may show a child before its parent, on another page', asyn
     }),
     { drafts: 'all', says: { capabilities: flagged('sep-2268') } },
   );
-  expect(await all(tasks.list())).toMatchObject([
+  expect(await Array.fromAsync(tasks.list())).toMatchObject([
     { taskId: 'child', parentId: 'parent' },
     { taskId: 'parent', childIds: ['child'] },
   ]);

@@ -46,7 +46,6 @@ export async function recorded(url: string, options: Options = {}) {
 
 export type Answers = (request: Message) => object | undefined;
 
-/** A tool that may be called as a task. */
 export const tool = (taskSupport?: string) => {
   const execution = taskSupport === undefined ? {} : { execution: { taskSupport } };
   return { result: { tools: [{ name: 'work', inputSchema: { type: 'object' }, ...execution }] } };

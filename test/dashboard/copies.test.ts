@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { curlOf, holdfastCallOf, quoted, requestOf } from '../../dashboard/src/task/copies.ts';
 import type { Json } from '../../src/model/json.ts';
 import type { TaskStory } from '../../src/operator/api.ts';
-import { stories } from '../browser/stories.ts';
+import { stories } from './browser/stories.ts';
 
 function story(tool: string, given: Json): TaskStory {
   const [first] = stories;

@@ -25,7 +25,6 @@ export function holdfast(args: string, place: Place, env = ''): Piped {
   return typed(`${env} exec "${process.execPath}" "${join(root, 'bin/holdfast.js')}" ${args}`, place);
 }
 
-/** A demo that accepts work. */
 export async function servedDemo(): Promise<{ cwd: string; port: number }> {
   const cwd = temporaryFolder();
   const [, port] = await holdfast('demo', { cwd }).says(/127\.0\.0\.1:(\d+)\/mcp[\s\S]*second terminal/);

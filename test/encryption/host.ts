@@ -1,7 +1,7 @@
 /** A process that has an encrypted store open, and does what it is told, one command a line. */
 import { createTasks, type Outcome, type Task, type TaskId } from '../../src/index.ts';
 import { openPostgres } from '../../src/postgres.ts';
-import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
+import { openSqlite, type RekeyReport, type SqliteDatabase } from '../../src/sqlite.ts';
 import { obey } from '../kit/child.ts';
 import { until } from '../kit/until.ts';
 import { encryption } from './keys.ts';
@@ -38,8 +38,8 @@ const commands = {
     await database.close();
   },
 
-  async reencrypt(): Promise<void> {
-    await database.reencrypt();
+  rekey(): Promise<RekeyReport> {
+    return database.rekey();
   },
 
   async backup(target: string): Promise<void> {

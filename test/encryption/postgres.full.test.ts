@@ -5,7 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { StoreCorrupt, StoreNotUnlocked } from '../../src/engine/store-errors.ts';
+import { create } from '../../src/engine/transitions.ts';
 import { openPostgres, postgres } from '../../src/postgres.ts';
+import { aTask } from '../../src/testing.ts';
 import { type PostgresServer, query, startPostgres } from '../postgres/server.ts';
 import { expectWhole } from './expect-whole.ts';
 import { Host } from './hosting.ts';
@@ -94,14 +96,14 @@ test('a database that was plain holds none in its columns once it is rewritten, 
   await plain.kill();
   expect(await foundInColumns(url)).not.toEqual([]);
   let kills = 0;
-  for (; kills < 20 && (await foundInColumns(url)).length > 0; kills++) {
+  for (; kills < 8 && (await foundInColumns(url)).length > 0; kills++) {
     const host = await Host.open({ file: url, keys: ['first'] });
-    await Promise.race([host.do('reencrypt'), pause(5 + kills * 15)]);
+    await Promise.race([host.do('rekey'), pause(5 + kills * 60)]);
     await host.kill();
   }
   expect(kills).toBeGreaterThan(1);
   const host = await Host.open({ file: url, keys: ['first'] });
-  await host.do('reencrypt');
+  await host.do('rekey');
   expect(await foundInColumns(url)).toEqual([]);
   await host.do('work');
   expect(await host.do('again')).toBe(id);
@@ -119,7 +121,7 @@ test('encryption that is switched off gives everything back, and the database op
   const id = await encrypted.do('confide');
   await encrypted.close();
   const between = await Host.open({ file: url, keys: ['first'], current: null });
-  await between.do('reencrypt');
+  await between.do('rekey');
   await between.close();
   const plain = await Host.open({ file: url, keys: [] });
   await plain.do('work');
@@ -168,7 +170,7 @@ test('who switches encryption on waits for what is being written as plain text, 
   await (await openPostgres(url)).close();
   const writer = new pg.Client(url);
   await writer.connect();
-  await writer.query('begin; select holdfast.manner()');
+  await writer.query('begin; lock table holdfast.commits in row exclusive mode');
   await writer.query(
     `insert into holdfast.sessions (id, owner, opening, seen_at) values ('a', 'alice', '{"name":"late"}', 1)`,
   );
@@ -176,34 +178,51 @@ test('who switches encryption on waits for what is being written as plain text, 
   const opening = openPostgres(url, { encryption: encryption('first') }).finally(() => {
     isOpen = true;
   });
-  const waits = `select 1 from pg_stat_activity where wait_event = 'advisory' and datname = current_database()`;
+  const waits = `select 1 from pg_stat_activity where wait_event = 'relation' and datname = current_database()`;
   while ((await query(url, waits)).length === 0) await pause(20);
   expect(isOpen).toBe(false);
   await writer.query('commit');
   await writer.end();
   const database = await opening;
-  await database.reencrypt();
+  await database.rekey();
   expect(await database.sessions.get('a')).toMatchObject({ opening: { name: 'late' } });
   expect(await columnsOf(url)).not.toContain('late');
   await database.close();
 });
 
-test('what a process that was killed left to be rewritten, another that was there already goes on with', async () => {
+test('a command that waits while a key is introduced is not written with the older key', async () => {
   const url = await server.createDatabase();
-  const stays = await openPostgres(url, {
-    encryption: { ...encryption('first', 'second'), current: 'first' },
-  });
-  const save = (id: string) => stays.sessions.save({ id, owner: 'alice', opening: { name: id }, seenAt: 1 });
-  await Promise.all(Array.from({ length: 1_500 }, (_, n) => save(`${n}`)));
-  const killed = await Host.open({ file: url, keys: ['first', 'second'] });
-  await killed.kill();
-  const stage = async () => (await query(url, 'select stage, manner from holdfast.encryption'))[0];
-  expect(await stage()).toMatchObject({ stage: expect.any(String) });
-  // Any command lets it know.
-  await save('last');
-  await expect.poll(stage).toMatchObject({ stage: null });
-  expect(await query(url, 'select id from holdfast.keys where not is_retired')).toEqual([{ id: 'second' }]);
-  await stays.close();
+  const old = await openPostgres(url, { encryption: encryption('first') });
+  await old.store.create(undefined, () => create(undefined, aTask(), 1));
+  const introducing = new pg.Client(url);
+  await introducing.connect();
+  await introducing.query('begin; lock table holdfast.commits in exclusive mode');
+  const command = old.store.create(undefined, () => create(undefined, aTask(), 1));
+  command.catch(() => {});
+  const waits = `select 1 from pg_stat_activity where wait_event = 'relation' and datname = current_database()`;
+  while ((await query(url, waits)).length === 0) await pause(20);
+  await introducing.query(`
+    update holdfast.encryption set revision = 'another',
+      record = jsonb_set(record::jsonb, '{keys}', record::jsonb -> 'keys' || '{"id":"second","proof":""}');
+    commit`);
+  await introducing.end();
+  await expect(command).rejects.toThrow('key second is missing');
+  expect(await query(url, 'select count(*)::int as n from holdfast.tasks')).toEqual([{ n: 1 }]);
+  await old.close();
+});
+
+test('several processes re-encrypt the same database at the same time', async () => {
+  const url = await server.createDatabase();
+  const hosts = await Promise.all(
+    [1, 2].map(() => Host.open({ file: url, keys: ['first', 'second'], current: 'first' })),
+  );
+  await hosts[0]!.do('work');
+  await hosts[0]!.do('count', 60, 5, 0).then((ids) => hosts[0]!.do('outcomes', ids));
+  const third = await Host.open({ file: url, keys: ['first', 'second'] });
+  const reports = await Promise.all([...hosts, third].map((host) => host.do('rekey')));
+  for (const report of reports) expect(report).toMatchObject({ newest: 'second', left: 0 });
+  for (const host of [...hosts, third]) await host.close();
+  await (await openPostgres(url, { encryption: encryption('second') })).close();
 });
 
 test.each([

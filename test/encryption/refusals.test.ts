@@ -178,11 +178,17 @@ test.each(forgeries)('a value of which somebody changed %s is reported as damage
   await readAll(file, ids);
 });
 
-test('who has no key cannot make others take plain text by saying that encryption is being switched off', async () => {
-  const { file } = await filled();
-  change(file, "update holdfast_encryption set mode = 'decrypting'");
-  await expect(openSqlite(file, { encryption: encryption('first') })).rejects.toThrow(StoreNotUnlocked);
-});
+test.each([
+  ['accept', `'$.isMixed', json('true')`],
+  ['write', `'$.newest', null`],
+])(
+  'who has no key cannot make others %s plain text by changing the record of the encryption',
+  async (_, value) => {
+    const { file } = await filled();
+    change(file, `update holdfast_encryption set record = json_set(record, ${value})`);
+    await expect(openSqlite(file, { encryption: encryption('first') })).rejects.toThrow(StoreNotUnlocked);
+  },
+);
 
 function flip(bytes: Buffer, at: number): Buffer {
   bytes[at]! ^= 1;

@@ -11,12 +11,12 @@ test('a process writes under the key that the server knows, not under one whose 
   const { url, remove } = await freshDatabase();
   onTestFinished(remove);
   await (await openPostgres(url, { encryption: encryption('first') })).close();
-  const tables = ['encryption', 'keys', 'secrets'];
+  const tables = ['encryption', 'secrets'];
   const copies = tables.map((table) => `create table earlier.${table} as table holdfast.${table}`);
   await query(url, `create schema earlier; ${copies.join(';')}`);
   const database = await openPostgres(url, { encryption: encryption('first', 'second') });
   onTestFinished(() => database.close());
-  await database.reencrypt();
+  await database.rekey();
   const create = () => database.store.create(undefined, () => creation(undefined, aTask(), Date.now()));
   await create();
   const restored = tables.map(

@@ -25,7 +25,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     for (const current of ['second', 'third']) {
       const other = await Host.open({ file, keys: all, current });
       ids.push(...(await other.do('count', 5, steps, 5)));
-      await other.do('reencrypt');
+      await other.do('rekey');
       await other.close();
       expect(await keysUsedIn(file)).toEqual([current]);
     }
@@ -51,7 +51,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     await expect(opening).rejects.toThrow(StoreNotUnlocked);
     await expect(opening).rejects.toThrow(StoreNotUnlocked);
     const both = await open(file, { encryption: encryption('first', 'second') });
-    await both.reencrypt();
+    await both.rekey();
     const secret = await both.secrets.get('states');
     await both.close();
     const after = await open(file, { encryption: encryption('second') });
@@ -63,7 +63,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const file = await place();
     await (await open(file, { encryption: encryption('first') })).close();
     const both = await open(file, { encryption: encryption('first', 'second') });
-    await both.reencrypt();
+    await both.rekey();
     await both.close();
     const late = await open(file, { encryption: { ...encryption('second', 'first'), current: 'first' } });
     await late.secrets.get('states');
@@ -77,7 +77,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const both = await open(file, { encryption: encryption('first', 'second') });
     await expect(old.secrets.get('states')).rejects.toThrow('key second is missing');
     await expect(old.secrets.get('states')).rejects.toThrow(StoreNotUnlocked);
-    await both.reencrypt();
+    await both.rekey();
     await both.close();
     await old.close();
     expect(await keysUsedIn(file)).toEqual(['second']);
@@ -90,7 +90,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const heard: unknown[] = [];
     plain.store.subscribe((notice) => heard.push(notice));
     const encrypted = await open(file, { encryption: encryption('first') });
-    await encrypted.reencrypt();
+    await encrypted.rekey();
     await encrypted.secrets.get('states');
     await encrypted.store.create(undefined, () => rules.create(undefined, aTask(), 1));
     // Time for the other's feed to look at the commit: that it cannot read it must not end its process.
@@ -106,7 +106,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     await encrypted.close();
   });
 
-  test('a process that stays goes along when others switch encryption off, and on again', async () => {
+  test('a process that writes follows when others switch encryption off, and on again', async () => {
     const file = await place();
     const stays = await open(file, { encryption: encryption('first', 'second') });
     const session = (id: string) => ({ id, owner: 'alice', opening: { name: id }, seenAt: 1 });
@@ -114,10 +114,10 @@ describe.each(kinds)('on $name', ({ place }) => {
     const secret = await stays.secrets.get('states');
 
     const off = await open(file, { encryption: { ...encryption('first', 'second'), current: null } });
-    await off.reencrypt();
+    await off.rekey();
     await off.close();
-    expect(await stays.sessions.get('a')).toEqual(session('a'));
     await stays.sessions.save(session('b'));
+    expect(await stays.sessions.get('a')).toEqual(session('a'));
     expect(await keysUsedIn(file)).toEqual(['plain']);
     expect(await secretNamesIn(file)).toEqual(['states']);
     const plain = await open(file);
@@ -125,13 +125,78 @@ describe.each(kinds)('on $name', ({ place }) => {
     await plain.close();
 
     const on = await open(file, { encryption: encryption('first') });
-    await on.reencrypt();
+    await on.rekey();
     await on.sessions.save(session('c'));
     await on.close();
     for (const id of ['a', 'b', 'c']) expect(await stays.sessions.get(id)).toEqual(session(id));
     await stays.sessions.save(session('d'));
     expect(await keysUsedIn(file)).toEqual(['first']);
     await stays.close();
+  });
+
+  test('a fleet rotates its keys: each process at its own stage, and the old key removed at the end', async () => {
+    const file = await place();
+    const old = await Host.open({ file, keys: ['a'] });
+    const prepared = await Host.open({ file, keys: ['a', 'b'], current: 'a' });
+    await old.do('work');
+    await prepared.do('work');
+    const ids = await old.do('count', 20, steps, 2);
+    await old.do('outcomes', ids);
+    expect(await keysUsedIn(file)).toEqual(['a']);
+
+    // The first process with b as its current key introduces it: from here on, who has only a writes nothing.
+    const rotated = await Host.open({ file, keys: ['a', 'b'] });
+    await expect(old.do('count', 1, steps, 0)).rejects.toThrow(
+      'key b is missing: new values are encrypted with it',
+    );
+    await expect(Host.open({ file, keys: ['a'] })).rejects.toThrow('key b is missing');
+    expect(await old.do('get', ids[0]!)).toMatchObject({ phase: 'done' });
+    await old.kill();
+
+    // Who has both writes with b, whichever is current, while old values are re-encrypted.
+    const later = [
+      ...(await prepared.do('count', 20, steps, 2)),
+      ...(await rotated.do('count', 5, steps, 2)),
+    ];
+    expect(await keysUsedIn(file)).toEqual(['a', 'b']);
+    await expect(Host.open({ file, keys: ['b'] })).rejects.toThrow('key a is missing');
+    const report = await rotated.do('rekey');
+    expect(report).toMatchObject({ newest: 'b', left: 0, keys: [{ id: 'b' }] });
+    expect(report.rewritten).toBeGreaterThan(0);
+    const outcomes = await rotated.do('outcomes', [...ids, ...later]);
+    expect(outcomes.map((outcome) => textOf(outcome))).toEqual(outcomes.map(() => sum));
+    expect(await rotated.do('rekey')).toMatchObject({ rewritten: 0, left: 0 });
+    expect(await keysUsedIn(file)).toEqual(['b']);
+    await prepared.close();
+    await rotated.close();
+
+    const after = await Host.open({ file, keys: ['b'] });
+    expect(await after.do('get', ids[0]!)).toMatchObject({ phase: 'done' });
+    await after.close();
+  });
+
+  test('a value that is left under an older key is reported, and keeps that key in use', async () => {
+    const file = await place();
+    const before = await open(file, { encryption: encryption('a') });
+    for (const id of ['one', 'other'])
+      await before.sessions.save({ id, owner: 'alice', opening: { name: id }, seenAt: 1 });
+    await before.close();
+    // A value that was moved to another row cannot be read, and so not be re-encrypted.
+    const moved = "(select opening from sessions as other where other.id = 'other')";
+    await change(file, `update sessions set opening = ${moved} where id = 'one'`);
+    const both = await open(file, { encryption: encryption('a', 'b') });
+    const report = await both.rekey();
+    expect(report).toMatchObject({ newest: 'b', left: 1 });
+    expect(report.keys).toContainEqual({ id: 'a', values: 1 });
+    await expect(open(file, { encryption: encryption('b') })).rejects.toThrow(
+      'key a is missing: values may still be encrypted with it',
+    );
+    await both.sessions.delete('one');
+    expect(await both.rekey()).toMatchObject({ newest: 'b', rewritten: 0, left: 0 });
+    await both.close();
+    const after = await open(file, { encryption: encryption('b') });
+    expect(await after.sessions.get('other')).toMatchObject({ opening: { name: 'other' } });
+    await after.close();
   });
 
   test('an idempotency key finds its task while that is still to be rewritten', async () => {
@@ -154,7 +219,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const encrypted = await open(file, { encryption: encryption('first') });
     expect(await ask(encrypted)).toBe(id);
     expect(await keysUsedIn(file)).toEqual(['first', 'plain']);
-    await encrypted.reencrypt();
+    await encrypted.rekey();
     expect(await ask(encrypted)).toBe(id);
     await encrypted.close();
   });
@@ -177,7 +242,7 @@ describe.each(kinds)('on $name', ({ place }) => {
         expect((await host.do('outcomes', ids)).map((outcome) => textOf(outcome))).toEqual(
           ids.map(() => sum),
         );
-        await host.do('reencrypt');
+        await host.do('rekey');
         await host.close();
       }
     }
@@ -198,6 +263,16 @@ async function select(file: string, sql: string): Promise<Record<string, unknown
   } finally {
     db.close();
   }
+}
+
+async function change(file: string, sql: string): Promise<void> {
+  if (isPostgres(file)) {
+    await query(file, `set search_path to holdfast; ${sql}`);
+    return;
+  }
+  const db = new DatabaseSync(file);
+  db.exec(sql);
+  db.close();
 }
 
 async function secretNamesIn(file: string): Promise<unknown[]> {

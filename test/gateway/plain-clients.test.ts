@@ -37,6 +37,12 @@ describe.each([
     );
   });
 
+  test('is told the name of the tool that it called', async () => {
+    const { structuredContent, content } = await call('write', { file: notes().file, ms: 600 });
+    expect(structuredContent).toMatchObject({ tool: 'write' });
+    expect(JSON.stringify(content)).toMatch(/Task \w+ \(write\): working/);
+  });
+
   test('completes a call that takes longer than it is waited for', async () => {
     const { file, lines } = notes();
     const { called, result } = await followed(call, 'write', { file, ms: 1_500 });

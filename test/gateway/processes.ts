@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { ServerProcess } from '../kit/server-process.ts';
 import { toyWith } from './stage.ts';
 
-/** `holdfast` with these words. */
 export function holdfast(...words: readonly string[]): string[] {
   const program = join(import.meta.dirname, '../../bin/holdfast.js');
   return [process.execPath, '--disable-warning=ExperimentalWarning', program, ...words];

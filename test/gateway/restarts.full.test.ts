@@ -8,7 +8,6 @@ import { connectOurClient } from '../dialects/interop/our-client.ts';
 import type { ServerProcess } from '../kit/server-process.ts';
 import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';
-import { eventually } from '../serving/eventually.ts';
 import { gatewayProcess, toyProcess } from './processes.ts';
 import { notes, openGateway, toy } from './stage.ts';
 
@@ -98,7 +97,7 @@ describe.each([
       ended.catch(() => {});
       await until(() => lines().length === kill);
       await victim.kill(pid);
-      await expect(ended).rejects.toThrow('not known');
+      await expect(ended).rejects.toMatchObject({ code: -32603 });
       const next = Number(textOf(await tasks.callTool({ name: 'pid' })));
       expect(next).not.toBe(pid);
       pid = next;
@@ -107,7 +106,7 @@ describe.each([
 
     // What is listed after this was asked for after the last restart.
     await tasks.callTool({ name: 'grow' });
-    await eventually(() => toolsOf(tasks)).toContain('grown');
+    await expect.poll(() => toolsOf(tasks)).toContain('grown');
     expect(await watch.end()).toEqual([]);
   });
 });
@@ -126,7 +125,7 @@ test('an upstream that is killed while nobody calls it is started again', async 
   await using stage = await openGateway({ mcpServers: { raw: raw('--starts', file) } });
   await using client = await connectOurClient(stage.url);
   process.kill(Number(lines()[0]!.replace('started ', '')), 'SIGKILL');
-  await eventually(() => lines().length).toBe(2);
+  await expect.poll(() => lines().length).toBe(2);
   expect(await toolsOf(client.tasks)).toEqual(['pid', 'crash']);
 });
 
@@ -136,7 +135,7 @@ test('a call is not sent again to an upstream that died of it and fails to start
     mcpServers: { raw: raw('--starts', starts.file, '--calls', calls.file, '--flaky') },
   });
   await using client = await connectOurClient(stage.url);
-  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toThrow('not known');
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toMatchObject({ code: -32603 });
   expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toMatch(/^pid/);
   expect(calls.lines()).toEqual(['crash', 'pid']);
 });

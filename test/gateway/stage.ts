@@ -40,11 +40,9 @@ export async function openGateway(config: object, store = 'memory:') {
 }
 
 const toyFile = join(import.meta.dirname, 'servers/toy.ts');
-/** With these arguments after its own. */
 export const toyWith = (...args: string[]) => ({ ...toy, args: [...toy.args, ...args] });
 export const toy = { command: process.execPath, args: ['--disable-warning=ExperimentalWarning', toyFile] };
 
-/** A file that nobody else uses, and what stands in it. */
 export function notes(): { readonly file: string; lines(): string[] } {
   const file = join(temporaryFolder(), 'notes');
   return { file, lines: () => linesOf(file) };

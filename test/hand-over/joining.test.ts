@@ -1,6 +1,7 @@
 /** A plain call that was lost, and the same call sent again. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
 import { createTasks, durableTool } from '../../src/index.ts';
 import { Operator } from '../../src/operator/operator.ts';
 import { McpHandler } from '../../src/server.ts';
@@ -8,12 +9,19 @@ import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { attached } from '../kit/attached.ts';
+import { temporaryFile } from '../kit/lifetime.ts';
 import { textOf } from '../kit/text.ts';
 import { answeringOf, Stage, type StageOptions } from './stage.ts';
 import { handOverTools } from './tools.ts';
 
 const ada = 'ada-has-a-token-that-nobody-guesses';
+const eve = 'eve-has-a-token-that-nobody-guesses';
 const tokens = { [ada]: 'ada' };
+
+const anything = durableTool('anything', { inputSchema: z.looseObject({}) }, async (_, task) => {
+  await task.event('go');
+  return 'done';
+});
 
 const alone = durableTool('alone', { joinable: false }, async (_, task) => {
   await task.event('go');
@@ -26,7 +34,7 @@ let tasks: Map<string, string[]>;
 
 async function open(options: StageOptions = {}): Promise<void> {
   stage = await Stage.open({
-    tools: [...handOverTools, alone],
+    tools: [...handOverTools, anything, alone],
     ...options,
   });
   tasks = new Map();
@@ -125,7 +133,7 @@ describe('in one session', () => {
     await expect.poll(() => tasks.size).toBe(2);
   });
 
-  test('a call that was cancelled is not joined', async () => {
+  test('a call that was cancelled by an operator is not joined', async () => {
     const peer = await session();
     const id = await lose(peer);
     await stage.tasks.cancel(id);
@@ -133,11 +141,121 @@ describe('in one session', () => {
     await expect.poll(() => tasks.size).toBe(2);
   });
 
-  test('a tool that is not joinable is called again', async () => {
+  test('a call that its client cancelled ends, and is not joined', async () => {
     const peer = await session();
-    await lose(peer, 'alone', {});
+    const call = { name: 'held_auto', arguments: { word: 'tide' } };
+    const cut = new AbortController();
+    const open = peer.post({ id: 99, method: 'tools/call', params: call }, cut.signal);
+    await expect.poll(() => [...tasks.values()].at(-1)).toContain('parked');
+    await peer.post({ method: 'notifications/cancelled', params: { requestId: 99 } });
+    const [id] = tasks.keys();
+    await expect.poll(() => stage.tasks.get(id!)).toMatchObject({ outcome: { kind: 'cancelled' } });
+    void peer.call('held_auto', { word: 'tide' }).catch(() => {});
+    await expect.poll(() => tasks.size).toBe(2);
+    cut.abort();
+    await open.catch(() => {});
+  });
+
+  test('the order of keys in the arguments means nothing', async () => {
+    const peer = await session();
+    const options = { a: 1, b: { c: [{ d: 1, e: 2 }], f: null } };
+    const id = await lose(peer, 'anything', { word: 'tide', options });
+    const reordered = { b: { f: null, c: [{ e: 2, d: 1 }] }, a: 1 };
+    const again = peer.call('anything', { options: reordered, word: 'tide' });
+    await stage.release(id);
+    expect(resultOf(await again)).toBe('done');
+    expect([...tasks.keys()]).toEqual([id]);
+  });
+
+  test('megabytes of arguments are compared like any others', async () => {
+    const peer = await session();
+    const words = Array.from({ length: 20_000 }, (_, n) => `a word that is number ${n} of many`);
+    const id = await lose(peer, 'anything', { words });
+    const others = peer.call('anything', { words: [...words.slice(1), 'another'] });
+    await expect.poll(() => tasks.size).toBe(2);
+    const again = peer.call('anything', { words });
+    for (const one of tasks.keys()) await stage.release(one);
+    for (const one of [again, others]) expect(resultOf(await one)).toBe('done');
+    expect(tasks.size).toBe(2);
+    expect([...tasks.keys()][0]).toBe(id);
+  });
+
+  test('of several lost calls the oldest is joined first, and each by one call', async () => {
+    const peer = await session();
+    const cut = new AbortController();
+    const params = { name: 'held_auto', arguments: { word: 'tide' } };
+    const lost = [1, 2].map(() => peer.send('tools/call', params, cut.signal).catch(() => undefined));
+    await expect.poll(() => [...tasks.values()].map((went) => went.includes('parked'))).toEqual([true, true]);
+    cut.abort();
+    await Promise.all(lost);
+    const [oldest, newest] = [...tasks.keys()] as [string, string];
+    await expect.poll(() => answering(oldest)).toBeNull();
+    await expect.poll(() => answering(newest)).toBeNull();
+
+    const first = peer.call('held_auto', { word: 'tide' });
+    await expect.poll(() => answering(oldest)).not.toBeNull();
+    expect(await answering(newest)).toBeNull();
+    const second = peer.call('held_auto', { word: 'tide' });
+    await expect.poll(() => answering(newest)).not.toBeNull();
+    for (const id of [oldest, newest]) await stage.release(id);
+    for (const one of [first, second]) expect(resultOf(await one)).toContain('tide');
+    expect(tasks.size).toBe(2);
+  });
+
+  test('of calls that are repeated at the same time one joins, and the others run', async () => {
+    const peer = await session();
+    const id = await lose(peer);
+    const repeated = Array.from({ length: 5 }, () => peer.call('held_auto', { word: 'tide' }));
+    await expect.poll(() => tasks.size).toBe(5);
+    expect(await answering(id)).not.toBeNull();
+    for (const one of tasks.keys()) await stage.release(one);
+    for (const one of repeated) expect(resultOf(await one)).toContain('tide');
+    expect(tasks.size).toBe(5);
+  });
+
+  describe('a task that ended is joined for ten minutes, and no longer', () => {
+    const minute = 60_000;
+
+    test.each([
+      ['9 minutes ago', 9 * minute, 1],
+      ['10 minutes ago', 10 * minute, 2],
+    ])('%s', async (_, ago, count) => {
+      const peer = await session();
+      const id = await lose(peer);
+      await stage.release(id);
+      await expect.poll(() => tasks.get(id)).toContain('finished');
+      stage.clock.advance(ago);
+      void peer.call('held_auto', { word: 'tide' }).catch(() => {});
+      await expect.poll(async () => tasks.size === 2 || (await answering(id)) !== null).toBe(true);
+      expect(tasks.size).toBe(count);
+    });
+
+    test('however long operators can see it', async () => {
+      await open({ attach: { plainClients: { keepDelivered: '1d' } } });
+      const peer = await session();
+      const id = await lose(peer);
+      await stage.release(id);
+      await expect.poll(() => tasks.get(id)).toContain('finished');
+      stage.clock.advance(11 * minute);
+      void peer.call('held_auto', { word: 'tide' }).catch(() => {});
+      await expect.poll(() => tasks.size).toBe(2);
+      expect(await stage.tasks.get(id)).toMatchObject({ phase: 'done' });
+    });
+  });
+
+  test('a tool that is not joinable is called again, and its lost call is not cancelled', async () => {
+    const peer = await session();
+    const id = await lose(peer, 'alone', {});
     void peer.call('alone', {}).catch(() => {});
     await expect.poll(() => tasks.size).toBe(2);
+    // Longer than a request counts as open after its process last said so.
+    for (let minutes = 0; minutes < 3; minutes++) {
+      stage.clock.advance(60_000);
+      await pause(50);
+    }
+    await stage.release(id);
+    await expect.poll(() => tasks.get(id)).toContain('finished');
+    expect(await stage.tasks.get(id)).toMatchObject({ outcome: { kind: 'result' } });
   });
 
   test('a call that was handed over is not joined', async () => {
@@ -155,57 +273,85 @@ describe('in one session', () => {
   });
 });
 
-test('a hand-over whose answer was not delivered is joined, and one that was is not', async () => {
-  const clock = new ManualClock();
-  const store = await openSqlite('memory:', { clock });
-  const tasks = createTasks({ store, clock, tools: handOverTools });
-  await tasks.work({ grace: '50ms' });
-  const handler = new McpHandler(tasks, attached(tasks));
-  onTestFinished(async () => {
-    await handler.close();
-    await tasks.close();
-  });
-  let session = '';
-  const send = (message: object) =>
-    handler.fetch(
-      new Request('http://127.0.0.1/mcp', {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          ...(session !== '' && { 'mcp-session-id': session }),
-        },
-        body: JSON.stringify({ jsonrpc: '2.0', ...message }),
-      }),
-    );
-  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'a', version: '1' } };
-  const opened = await send({ id: 1, method: 'initialize', params });
-  session = opened.headers.get('mcp-session-id')!;
-  await opened.text();
-  const ids: string[] = [];
-  await tasks.subscribe(({ taskId, events }) => {
-    if (events.some(({ type }) => type === 'published')) ids.push(taskId);
-  });
-  const call = async (id: number) => {
-    const params = { name: 'held_auto', arguments: { word: 'tide' } };
-    const response = await send({ id, method: 'tools/call', params });
-    while (ids.length === 0) {
-      clock.advance(5_000);
-      await pause(5);
-    }
-    return response;
-  };
-  // Nobody reads the answer.
-  await (await call(2)).body!.cancel();
-  await expect.poll(() => answeringOf(tasks, ids[0]!)).toBeNull();
-  const again = call(3).then((response) => response.text());
-  await expect.poll(() => answeringOf(tasks, ids[0]!)).not.toBeNull();
-  for (let n = 0; n < 6; n++) {
-    clock.advance(5_000);
-    await pause(5);
+describe('a hand-over whose answer was not delivered', () => {
+  /** A session on a web handler, whose answers are read only if the test does. */
+  async function fetching() {
+    const clock = new ManualClock();
+    const store = await openSqlite('memory:', { clock });
+    const tasks = createTasks({ store, clock, tools: handOverTools });
+    await tasks.work({ grace: '50ms' });
+    const handler = new McpHandler(tasks, attached(tasks));
+    onTestFinished(async () => {
+      await handler.close();
+      await tasks.close();
+    });
+    let session = '';
+    const send = (message: object) =>
+      handler.fetch(
+        new Request('http://127.0.0.1/mcp', {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+            ...(session !== '' && { 'mcp-session-id': session }),
+          },
+          body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+        }),
+      );
+    const clientInfo = { name: 'a', version: '1' };
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
+    const opened = await send({ id: 1, method: 'initialize', params });
+    session = opened.headers.get('mcp-session-id')!;
+    await opened.text();
+    /** The tasks that were handed over. */
+    const ids: string[] = [];
+    await tasks.subscribe(({ taskId, events }) => {
+      if (events.some(({ type }) => type === 'published')) ids.push(taskId);
+    });
+    let lastId = 1;
+    const call = () =>
+      send({
+        id: ++lastId,
+        method: 'tools/call',
+        params: { name: 'held_auto', arguments: { word: 'tide' } },
+      });
+    const passing = async (isOver: () => boolean) => {
+      while (!isOver()) {
+        clock.advance(5_000);
+        await pause(5);
+      }
+    };
+    // Nobody reads the first answer.
+    const first = await call();
+    await passing(() => ids.length === 1);
+    await first.body!.cancel();
+    const [id] = ids as [string];
+    await expect.poll(() => answeringOf(tasks, id)).toBeNull();
+    return { tasks, clock, id, ids, call, passing };
   }
-  expect(await again).toContain(ids[0]);
-  await expect.poll(() => answeringOf(tasks, ids[0]!)).toBeUndefined();
+
+  test('is joined, and one that was delivered is not', async () => {
+    const { tasks, id, call, passing } = await fetching();
+    let answer: string | undefined;
+    void call()
+      .then((response) => response.text())
+      .then((text) => (answer = text));
+    await expect.poll(() => answeringOf(tasks, id)).not.toBeNull();
+    await passing(() => answer !== undefined);
+    expect(answer).toContain(id);
+    await expect.poll(() => answeringOf(tasks, id)).toBeUndefined();
+  });
+
+  test('is joined until ten minutes after the end of its task, however long that is kept', async () => {
+    const { tasks, clock, id, ids, call, passing } = await fetching();
+    await tasks.complete(id, 'go');
+    await expect.poll(() => tasks.get(id)).toMatchObject({ phase: 'done' });
+    clock.advance(600_000);
+    expect(await tasks.get(id)).toMatchObject({ phase: 'done' });
+    const again = await call();
+    await passing(() => ids.length === 2);
+    expect(await again.text()).toContain(ids[1]);
+  });
 });
 
 test('without a token the call of another session is not joined', async () => {
@@ -214,6 +360,34 @@ test('without a token the call of another session is not joined', async () => {
   const other = await session();
   void other.call('held_auto', { word: 'tide' }).catch(() => {});
   await expect.poll(() => tasks.size).toBe(2);
+});
+
+test('a call of another owner is not joined, though its session is known', async () => {
+  await open({ tokens: { ...tokens, [eve]: 'eve' } });
+  const peer = await session({ token: ada });
+  const id = await lose(peer);
+  const other = await session({ token: eve });
+  void other.call('held_auto', { word: 'tide' }).catch(() => {});
+  await expect.poll(() => tasks.size).toBe(2);
+  expect(await answering(id)).toBeNull();
+});
+
+test('a call of another version of the tool is not joined', async () => {
+  const file = temporaryFile();
+  const version = (version: string) =>
+    durableTool('versioned', { version }, async (_, task) => {
+      await task.event('go');
+      return version;
+    });
+  await open({ store: await openSqlite(file), tokens, tools: [version('1')] });
+  const id = await lose(await session({ token: ada }), 'versioned', {});
+  await open({ store: await openSqlite(file), tokens, tools: [version('1'), version('2')] });
+  const again = (await session({ token: ada })).call('versioned');
+  await expect.poll(() => tasks.size).toBe(1);
+  const [other] = tasks.keys();
+  expect(other).not.toBe(id);
+  await stage.release(other!);
+  expect(resultOf(await again)).toBe('2');
 });
 
 test('with a token the call of another session is joined', async () => {

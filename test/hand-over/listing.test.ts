@@ -1,4 +1,5 @@
 /** Who is listed the four tools, and what becomes of the promises of the others. */
+import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
 import { McpServer, Server } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
 import {
@@ -178,6 +179,21 @@ test('where nothing is handed over, an own tool may have any name', async () => 
   const mcp = new McpServer({ name: 'free', version: '1' });
   tasks.attach(mcp);
   mcp.registerTool('task_wait', {}, async () => ({ content: [] }));
+  await tasks.close();
+});
+
+test('a low-level Server that lists a tool of the same name is told so, instead of hiding it', async () => {
+  const tasks = createTasks({ store: await openSqlite('memory:'), tools: [anything] });
+  const server = new Server({ name: 'bare', version: '1' });
+  tasks.attach(server);
+  server.setRequestHandler('tools/list', () => ({
+    tools: [{ name: 'task_wait', inputSchema: { type: 'object' as const } }],
+  }));
+  const client = new Client({ name: 'plain', version: '1' });
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  await Promise.all([server.connect(far), client.connect(near)]);
+  await expect(client.listTools()).rejects.toThrow('The tool name "task_wait" is taken');
+  await client.close();
   await tasks.close();
 });
 

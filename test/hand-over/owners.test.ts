@@ -1,5 +1,6 @@
 /** The four tools keep to the rules of every method about tasks: owners, limits, and ids that nobody guesses. */
 import { expect, test } from 'vitest';
+import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { textOf } from '../kit/text.ts';
 import type { RawClient } from '../serving/raw-client.ts';
 import { idIn, Stage } from './stage.ts';
@@ -99,6 +100,22 @@ test('looks at tasks are counted with all others, and refused beyond the limit',
   for (let times = 0; times < 3; times++) replies.push(await client.call('task_status', { taskId }));
   expect(replies.map(({ error }) => error?.code)).toEqual([undefined, undefined, -31029]);
   expect(replies[2]!.error!.data).toMatchObject({ reason: 'limit', limit: 'looksPerMinute' });
+});
+
+test('plain calls count against the limits of their owner, on both revisions', async () => {
+  const stage = await Stage.open({ tokens, limits: { liveTasksPerOwner: 1 } });
+  const call = (token: string) => stage.raw({ token }).openCall('held_auto', { word: 'tide' });
+  call(adas);
+  const live = () => stage.tasks.requests().then((requests) => requests.count(undefined, 'live', 9));
+  await expect.poll(live).toBe(1);
+  expect((await call(adas).reply).error).toMatchObject({ data: { limit: 'liveTasksPerOwner' } });
+  const peer = new Peer(stage.url, { capabilities: {}, token: adas });
+  await peer.open();
+  expect((await peer.call('held_auto', { word: 'ebb' })).error).toMatchObject({
+    data: { limit: 'liveTasksPerOwner' },
+  });
+  call(eves);
+  await expect.poll(live).toBe(2);
 });
 
 test('a finished task of a caller without a token is kept for an hour at most', async () => {

@@ -156,6 +156,26 @@ const chapters = durableTool(
   },
 );
 
+/** More than the buffers between a server and its client hold. */
+const large = durableTool(
+  'large',
+  { inputSchema: z.object({ trace: z.string() }) },
+  async ({ trace }, task) => {
+    await task.step('run', () => appendFile(trace, 'ran\n'));
+    return 'x'.repeat(15_000_000);
+  },
+);
+
+/** An answer of a page, and a line in a file. */
+const page = durableTool(
+  'page',
+  { inputSchema: z.object({ trace: z.string(), number: z.number() }) },
+  async ({ trace, number }, task) => {
+    await task.step('write', () => appendFile(trace, `${number}\n`));
+    return `Page ${number}: ${'x'.repeat(1_500)}`;
+  },
+);
+
 /** Two steps, and a gate between them. */
 const steps = durableTool(
   'steps',
@@ -172,6 +192,8 @@ export const handOverTools = [
   report,
   chapters,
   steps,
+  large,
+  page,
   ...held,
   reporting,
   throwing,

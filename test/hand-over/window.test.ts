@@ -1,9 +1,17 @@
 /** How long a call by a client without tasks is kept open, what it is told then, and what it gets in the end. */
 import { ResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { expect, test } from 'vitest';
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import { expect, onTestFinished, test } from 'vitest';
+import { createTasks, durablePrompt, durableResource } from '../../src/index.ts';
+import { openSqlite } from '../../src/sqlite.ts';
+import { ManualClock } from '../../src/testing.ts';
+import { attached } from '../kit/attached.ts';
+import { serve } from '../kit/serve.ts';
 import { textOf } from '../kit/text.ts';
-import { eventually } from '../serving/eventually.ts';
-import { idIn, isHandedOver, Stage } from './stage.ts';
+import { headersOf, type Message } from '../kit/wire.ts';
+import { callParams, rawMessage } from '../serving/raw-client.ts';
+import { answeringOf, idIn, isHandedOver, Stage } from './stage.ts';
+import { handOverTools } from './tools.ts';
 
 const made = async (stage: Stage) => {
   const { promise, resolve } = Promise.withResolvers<string>();
@@ -76,6 +84,93 @@ test('the window is longer where progress flows: 50 s, or what the author says',
     stage.clock.advance(1);
     expect(idIn((await reply).result)).toBe(id);
   }
+});
+
+test('the window counts from the arrival of the call, whatever kept it from beginning', async () => {
+  const clock = new ManualClock();
+  const store = await openSqlite('memory:', { clock });
+  const tasks = createTasks({ store, clock, tools: handOverTools });
+  await tasks.work({ grace: '50ms' });
+  const { promise: isReady, resolve: ready } = Promise.withResolvers<void>();
+  const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
+  const { url } = await serve(tasks, { grace: '50ms' }, async () => {
+    arrive();
+    await isReady;
+    return attached(tasks)();
+  });
+  const stage = new Stage(tasks, clock, url);
+  const waiting = made(stage);
+  const reply = stage.raw().call('held_auto', { word: 'tide' });
+  await arrived;
+  clock.advance(20_000);
+  ready();
+  const id = await waiting;
+  clock.advance(4_999);
+  expect(await tasks.get(id)).toHaveProperty('unpublished');
+  clock.advance(1);
+  expect(idIn((await reply).result)).toBe(id);
+});
+
+test('resources and prompts are waited for, as tools with task: "never" are', async () => {
+  const tide = durableResource('tide', { uri: 'tide://now' }, async (_, task) => {
+    await task.event('go');
+    return 'high';
+  });
+  const ask = durablePrompt('ask', {}, async (_, task) => {
+    await task.event('go');
+    return 'How high?';
+  });
+  const stage = await Stage.open({ resources: [tide], prompts: [ask] });
+  for (const [method, params, words] of [
+    ['resources/read', { uri: 'tide://now' }, 'high'],
+    ['prompts/get', { name: 'ask' }, 'How high?'],
+  ] as const) {
+    const waiting = made(stage);
+    const reply = stage.raw({ headers: { 'mcp-name': Object.values(params)[0] } }).request(method, params);
+    const id = await waiting;
+    stage.clock.advance(46_000);
+    await stage.release(id);
+    const { result } = await reply;
+    expect(JSON.stringify(result)).toContain(words);
+    expect(isHandedOver(result)).toBe(false);
+  }
+});
+
+test("on the SDK's own handler, too, a task that was handed over outlives its request", async () => {
+  const clock = new ManualClock();
+  const store = await openSqlite('memory:', { clock });
+  const tasks = createTasks({ store, clock, tools: handOverTools });
+  await tasks.work({ grace: '50ms' });
+  const handler = createMcpHandler(attached(tasks));
+  onTestFinished(async () => {
+    await handler.close();
+    await tasks.close();
+  });
+  const call = async (name: string, input: object) => {
+    const params = callParams(name, input);
+    const request = new Request('http://127.0.0.1/mcp', {
+      method: 'POST',
+      headers: headersOf('tools/call', params),
+      body: JSON.stringify(rawMessage('tools/call', params, { tasks: false, capabilities: {} })),
+    });
+    const authInfo = { token: 'a token', clientId: 'ada', scopes: [] };
+    const response = await handler.fetch(request, { authInfo });
+    return ((await response.json()) as { result: Message }).result;
+  };
+  const stage = new Stage(tasks, clock, '');
+  const taskId = idIn(await stage.passing(call('held_auto', { word: 'tide' })));
+  await expect.poll(() => answeringOf(tasks, taskId)).toBeUndefined();
+  expect(await tasks.get(taskId)).toMatchObject({ phase: 'running' });
+  await stage.release(taskId);
+  expect((await call('task_wait', { taskId })).structuredContent).toEqual({ word: 'tide' });
+
+  // A call that was answered in time is made a second time.
+  const again = made(stage);
+  const reply = call('held_auto', { word: 'ebb' });
+  const answered = await again;
+  await stage.release(answered);
+  expect((await reply).structuredContent).toEqual({ word: 'ebb' });
+  await expect.poll(() => tasks.get(answered)).toBeUndefined();
 });
 
 test('if plain clients are to wait, nothing is handed over', async () => {
@@ -221,9 +316,9 @@ test('a task_wait that goes away ends nothing', async () => {
   const taskId = await stage.handedOver(client, 'held_auto', { word: 'tide' });
   const { watchers } = await stage.tasks.requests();
   const wait = client.openCall('task_wait', { taskId });
-  await eventually(async () => (await stage.tasks.requests()).watchers).toBe(watchers + 1);
+  await expect.poll(async () => (await stage.tasks.requests()).watchers).toBe(watchers + 1);
   wait.cut();
-  await eventually(async () => (await stage.tasks.requests()).watchers).toBe(watchers);
+  await expect.poll(async () => (await stage.tasks.requests()).watchers).toBe(watchers);
   await stage.release(taskId);
   expect((await client.call('task_wait', { taskId })).result.structuredContent).toEqual({ word: 'tide' });
 });

@@ -10,7 +10,7 @@ import {
   type Tasks,
   type TasksOptions,
 } from '../../src/index.ts';
-import { InvalidSize } from '../../src/model/size.ts';
+import { InvalidSize } from '../../src/model/duration.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { create, end, ids } from '../../src/testing/store-commands.ts';

@@ -110,7 +110,7 @@ test('a file of an older Holdfast opens as before, and keeps its free pages unti
   await plain.close();
   const keys = { a: new Uint8Array(32).fill(7) };
   const encrypted = await openSqlite(file, { clock, encryption: { keys, current: 'a' } });
-  await encrypted.reencrypt();
+  await encrypted.rekey();
   expect(mode()).toBe(2);
   await encrypted.close();
 });

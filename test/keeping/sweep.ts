@@ -1,8 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Claim } from '../../src/engine/queue.ts';
-import type { Store } from '../../src/engine/store.ts';
 import * as rules from '../../src/engine/transitions.ts';
-import { createTasks, durableTool } from '../../src/index.ts';
+import { type Claim, createTasks, durableTool, type Store } from '../../src/index.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing.ts';

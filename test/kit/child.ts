@@ -7,9 +7,7 @@ import { Program } from './process.ts';
 const tests = new URL('..', import.meta.url);
 
 export interface ChildOptions {
-  /** How many files it may have open. */
   readonly maxFiles?: number | undefined;
-  /** URLs of modules that are loaded before the program. */
   readonly imports?: readonly string[];
 }
 

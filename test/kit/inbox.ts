@@ -1,28 +1,31 @@
-/** Messages as they come on a stream of lines, one a line or as events, from a source that may be paused. */
+/** Messages as they come on a stream of lines, from a source that may be paused. */
 import { EventEmitter, once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { Message } from './wire.ts';
 
-const withoutData = /^(event: .*|id: .*|retry: .*|:.*|)$/;
-
 export class Inbox {
   readonly messages: Message[] = [];
+  /** Each is called with every message that comes. */
+  readonly hearers = new Set<(message: Message) => void>();
   readonly #lines: Interface;
   readonly #heard = new EventEmitter().setMaxListeners(0);
+  #isOver = false;
 
-  constructor(input: Readable, hear = (_: Message): void => {}) {
+  /** Each line is a message, unless told otherwise. */
+  constructor(input: Readable, read: (line: string) => Message | undefined = JSON.parse) {
     this.#lines = createInterface({ input }).on('line', (line) => {
-      if (withoutData.test(line)) return;
-      const message = JSON.parse(line.replace(/^data: /, ''));
+      const message = read(line);
+      if (!message) return;
       this.messages.push(message);
-      hear(message);
-      this.#heard.emit('message');
+      for (const hear of this.hearers) hear(message);
+      this.#heard.emit('news');
     });
     // A line that broke off is none, and a source that broke off is over.
     this.#lines.on('error', () => {});
     input.on('close', () => {
-      if (this.#heard.listenerCount('error') > 0) this.#heard.emit('error', new Error('The stream is over.'));
+      this.#isOver = true;
+      this.#heard.emit('news');
     });
   }
 
@@ -37,7 +40,10 @@ export class Inbox {
 
   /** Resolves as soon as the messages so far make it so. */
   async until(condition: (inbox: this) => unknown): Promise<void> {
-    while (!condition(this)) await once(this.#heard, 'message');
+    while (!condition(this)) {
+      if (this.#isOver) throw new Error('The stream is over.');
+      await once(this.#heard, 'news');
+    }
   }
 
   /** The first message of that kind, whether it has come or is still to come. */

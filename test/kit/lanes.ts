@@ -18,7 +18,6 @@ export async function inLanes<T, R>(
   return results;
 }
 
-/** The numbers from 0 up to a count. */
 export function times(count: number): number[] {
   return Array.from({ length: Math.round(count) }, (_, index) => index);
 }

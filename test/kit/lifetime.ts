@@ -2,12 +2,17 @@
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, onTestFinished } from 'vitest';
+import { afterAll, onTestFinished, TestRunner } from 'vitest';
 import type { Program } from './process.ts';
 
-/** Runs at the end of the test, or of the file when it is called while tests are collected. */
+const ends: ((hasFailed: boolean) => unknown)[] = [];
+afterAll(async () => {
+  for (const act of ends.toReversed()) await act(false);
+});
+
+/** Runs at the end of the test or, outside of tests and in `beforeAll`, at the end of the file. */
 export function atEnd(act: (hasFailed: boolean) => unknown): void {
-  if (expect.getState().currentTestName === undefined) afterAll(async () => void (await act(false)));
+  if (!TestRunner.getCurrentTest()) ends.push(act);
   else onTestFinished(async ({ task }) => void (await act(task.result?.state === 'fail')));
 }
 
@@ -21,7 +26,6 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** A path for a database in a folder of its own. */
 export function temporaryFile(): string {
   return join(temporaryFolder(), 'tasks.db');
 }

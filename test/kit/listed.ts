@@ -1,7 +1,5 @@
-import type { Store } from '../../src/engine/store.ts';
-import type { Task } from '../../src/model/task.ts';
+import type { Store, Task } from '../../src/index.ts';
 
-/** All tasks of an owner, page after page. */
 export async function* listed(
   store: Pick<Store, 'list'>,
   query: { readonly owner: string; readonly limit: number },

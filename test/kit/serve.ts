@@ -1,12 +1,16 @@
 /** Servers in this process, until the end of the test. */
 import type { Server } from 'node:http';
+import { PassThrough } from 'node:stream';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import type { Tasks, TasksOptions } from '../../src/index.ts';
-import { type HttpServer, type ServeHttpOptions, serveHttp } from '../../src/server.ts';
+import { type HttpServer, type ServeHttpOptions, serveHttp, serveStdio } from '../../src/server.ts';
 import { type FixtureOptions, fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
 import { tokensOf } from '../fixture/tokens.ts';
+import type { RawClientOptions } from '../serving/raw-client.ts';
 import { attached } from './attached.ts';
 import { atEnd } from './lifetime.ts';
+import { PipeClient } from './pipe-client.ts';
 import { listen } from './port.ts';
 
 /** By default its only tools are the durable ones. */
@@ -41,7 +45,20 @@ export async function serveFixture(options: ServeFixtureOptions = {}) {
   return { tasks, url, stop };
 }
 
-/** The origin of a bare HTTP server. */
+/** The fixture server on a pipe, and the client at its other end. */
+export async function fixtureOnPipe(
+  options: Partial<Omit<TasksOptions, 'tools'>> = {},
+  clientOptions?: RawClientOptions,
+) {
+  const tasks = fixtureTasks({ store: storeFrom('memory:'), ...options });
+  await tasks.work({ grace: '100ms' });
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const transport = new StdioServerTransport(input, output);
+  const server = serveStdio(tasks, fixtureFactory(tasks), { transport, stopOn: [] });
+  atEnd(() => server.stop());
+  return { tasks, server, input, client: new PipeClient(output, input, clientOptions) };
+}
+
 export async function originOf(server: Server): Promise<string> {
   const port = await listen(server);
   atEnd(() => {

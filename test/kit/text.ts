@@ -5,7 +5,6 @@ export function linesOf(file: string): string[] {
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
 }
 
-/** The text in the result of a tool. */
 export function textOf(result: object): string {
   const { content } = result as { content: readonly { text?: string }[] };
   return content.map(({ text = '' }) => text).join('\n');

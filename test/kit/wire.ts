@@ -1,4 +1,6 @@
 /** Messages of 2026-07-28 as they go over the wire, for clients that send exactly what a test tells them. */
+import { readEvents } from '../../src/protocol/event-stream.ts';
+
 export const revision = '2026-07-28';
 export const extension = 'io.modelcontextprotocol/tasks';
 export const subtasks = 'dev.holdfast/subtasks';
@@ -15,7 +17,6 @@ export function requestOf(id: string | number, method: string, params: Message, 
   return { jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...meta, ...params._meta } } };
 }
 
-/** The headers of that request. */
 export function headersOf(method: string, { name, taskId }: Message, token?: string): Record<string, string> {
   const subject = method.startsWith('tasks/') ? taskId : name;
   return {
@@ -28,21 +29,19 @@ export function headersOf(method: string, { name, taskId }: Message, token?: str
   };
 }
 
+/** The message in a line of a stream of events. Other lines have none; a line that is no event is a message itself. */
+export function eventData(line: string): Message | undefined {
+  return /^(event: .*|id: .*|retry: .*|:.*|)$/.test(line)
+    ? undefined
+    : JSON.parse(line.replace(/^data: /, ''));
+}
+
 /** The messages of an answer, which is a stream or a single one. */
 export async function* messagesIn(response: Response): AsyncGenerator<Message> {
   if (response.headers.get('content-type')?.includes('event-stream')) yield* frames(response);
   else yield (await response.json()) as Message;
 }
 
-/** The messages on the stream of an answer, as they come. */
 export async function* frames(response: Response): AsyncGenerator<Message> {
-  let text = '';
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-      text = text.slice(end + 2);
-      if (data) yield JSON.parse(data);
-    }
-  }
+  for await (const { data } of readEvents(response.body!)) if (data) yield JSON.parse(data);
 }

@@ -37,5 +37,5 @@ test('a limit that time alone does not lift is said at once', async () => {
   await tasks.call('nap', { ms: 60_000 });
   const error = await tasks.call('nap', { ms: 60_000 }).catch((refused: unknown) => refused);
   expect(error).toBeInstanceOf(RemoteError);
-  expect(error).toMatchObject({ message: expect.stringContaining('No more than 1 tasks at a time') });
+  expect(error).toMatchObject({ data: { limit: 'liveTasksPerOwner' } });
 });

@@ -28,7 +28,6 @@ const told = {
   served: 0,
   /** Refused for a limit, by its name. */
   limited: {} as Record<string, number>,
-  /** Whatever else came back. */
   others: {} as Record<string, number>,
 };
 let open = 0;

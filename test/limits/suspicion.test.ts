@@ -121,7 +121,6 @@ test('S1686-86, S2025-111: polls far above the hint are counted, logged and slow
   for (let n = 0; n < 601; n++) expect((await peer.get(id)).result.status).toBe('working');
   const { message, response } = await peer.send('tasks/get', { taskId: id });
   expect(message.error.data).toMatchObject({ limit: 'pollsPerHint' });
-  expect(message.error.message).toContain('once in 1000 ms is enough');
   expect(response.headers.get('retry-after')).toBe('1');
   expect(logged()).toMatchObject([
     { owner: 'owner:ada', task: id, detail: { pattern: 'eagerPolls', count: 601 } },

@@ -2,7 +2,17 @@
 import { describe, expect, test } from 'vitest';
 import type { OverviewReport, TaskSummary } from '../../src/operator/api.ts';
 import { kinds } from '../stores/kinds.ts';
-import { ada, adasToken, askedBelow, bobsToken, delegate, Listener, stage, tools } from './stage.ts';
+import {
+  ada,
+  adasToken,
+  askedBelow,
+  bobsToken,
+  delegate,
+  type Listener,
+  listen,
+  stage,
+  tools,
+} from './stage.ts';
 
 const withDelegate = { tools: [...tools, delegate] };
 
@@ -42,7 +52,7 @@ describe.each(kinds)('on $name', ({ place }) => {
 
   test('those who follow changes are told when a subtask begins and ceases to ask', async () => {
     const { tasks, api, act } = await stage({ ...withDelegate, place: await place() });
-    const listener = await Listener.open(api);
+    const listener = await listen(api);
     const { id } = await tasks.create('delegate');
     const child = await askedBelow(tasks, id);
     await listener.until(() => subtasks(listener).get(child)?.standing === 'waiting');
@@ -54,7 +64,7 @@ describe.each(kinds)('on $name', ({ place }) => {
 
 test('nobody is told of the questions of others', async () => {
   const { tasks, api, list } = await stage(withDelegate);
-  const [adas, bobs] = [await Listener.open(api, adasToken), await Listener.open(api, bobsToken)];
+  const [adas, bobs] = [await listen(api, adasToken), await listen(api, bobsToken)];
   const { id } = await tasks.create('delegate', {}, { owner: ada });
   const child = await askedBelow(tasks, id);
   await adas.until(() => subtasks(adas).has(child));
@@ -68,7 +78,7 @@ test('nobody is told of the questions of others', async () => {
 
 test('subtasks that do not ask are no news of their own, however many they are', async () => {
   const { tasks, api } = await stage();
-  const listener = await Listener.open(api);
+  const listener = await listen(api);
   const { id } = await tasks.create('family');
   await listener.until(() => listener.tasks.get(id)?.standing === 'completed');
   expect(subtasks(listener).size).toBe(0);
@@ -76,7 +86,7 @@ test('subtasks that do not ask are no news of their own, however many they are',
 
 test('what is asked below a plain call is told as of any other task', async () => {
   const { tasks, api } = await stage(withDelegate);
-  const listener = await Listener.open(api);
+  const listener = await listen(api);
   const { id } = await tasks.create('delegate', {}, { unpublished: true });
   const child = await askedBelow(tasks, id);
   await listener.until(() => subtasks(listener).has(child));

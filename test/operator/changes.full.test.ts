@@ -9,12 +9,12 @@ import type { ChangeMessage } from '../../src/operator/api.ts';
 import { Changes, mostNotes, mostTold } from '../../src/operator/changes.ts';
 import { ChangeStream } from '../../src/server/http/change-stream.ts';
 import { kinds } from '../stores/kinds.ts';
-import { adasToken, bobsToken, Listener, operatorToken, send, stage, tools } from './stage.ts';
+import { adasToken, bobsToken, listen, operatorToken, send, stage, tools } from './stage.ts';
 
 describe.each(kinds)('on $name', ({ place }) => {
   test('the first message says where to go on, and each change is told as its root stands then', async () => {
     const { tasks, api } = await stage({ place: await place() });
-    const listener = await Listener.open(api);
+    const listener = await listen(api);
     expect(listener.messages).toEqual([
       { type: 'changes', id: expect.stringMatching(/^\w+\.\d+$/), tasks: [], subtasks: [], removed: [] },
     ]);
@@ -26,12 +26,12 @@ describe.each(kinds)('on $name', ({ place }) => {
 
   test('after a break the reader goes on behind what it has heard', async () => {
     const { tasks, api } = await stage({ place: await place(), works: false });
-    const first = await Listener.open(api);
+    const first = await listen(api);
     const heard = await tasks.create('greet', { name: 'heard' });
     await first.until(() => first.tasks.has(heard.id));
     first.close();
     const missed = await tasks.create('greet', { name: 'missed' });
-    const second = await Listener.open(api, operatorToken, first.lastId);
+    const second = await listen(api, operatorToken, first.lastId);
     await second.until(() => second.tasks.has(missed.id));
     expect(second.messages.every(({ type }) => type === 'changes')).toBe(true);
     expect(second.tasks.has(heard.id)).toBe(false);
@@ -41,7 +41,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const at = await place();
     const here = await stage({ place: at, works: false });
     const elsewhere = await stage({ place: at, works: false });
-    const listener = await Listener.open(here.api);
+    const listener = await listen(here.api);
     const { id } = await elsewhere.tasks.create('greet', { name: 'Ada' });
     await listener.until(() => listener.tasks.has(id));
     await elsewhere.act(id, 'cancel');
@@ -57,7 +57,7 @@ test.each(['another.3', 'rubbish', '.', `${'a'.repeat(12)}.1`])(
   'a reader that last heard "%s" is told to look at everything anew',
   async (lastId) => {
     const { api } = await stage({ works: false });
-    expect((await Listener.open(api, operatorToken, lastId)).messages).toEqual([
+    expect((await listen(api, operatorToken, lastId)).messages).toEqual([
       { type: 'reset', id: expect.any(String) },
     ]);
   },
@@ -65,11 +65,11 @@ test.each(['another.3', 'rubbish', '.', `${'a'.repeat(12)}.1`])(
 
 test('a number from before a restart, or from the future, leads to a reset', async () => {
   const { api } = await stage({ works: false });
-  const [incarnation] = (await Listener.open(api)).lastId.split('.');
-  const future = await Listener.open(api, operatorToken, `${incarnation}.999`);
+  const [incarnation] = (await listen(api)).lastId.split('.');
+  const future = await listen(api, operatorToken, `${incarnation}.999`);
   expect(future.messages[0]!.type).toBe('reset');
   const next = await stage({ works: false });
-  const restarted = await Listener.open(next.api, operatorToken, `${incarnation}.0`);
+  const restarted = await listen(next.api, operatorToken, `${incarnation}.0`);
   expect(restarted.messages[0]!.type).toBe('reset');
 });
 
@@ -210,13 +210,13 @@ test('a stream with nothing to say says that it is still there', async () => {
 
 test('so many may listen, and no more', async () => {
   const { api } = await stage({ works: false });
-  const listeners = await Promise.all(Array.from({ length: 64 }, () => Listener.open(api)));
+  const listeners = await Promise.all(Array.from({ length: 64 }, () => listen(api)));
   const changes = () => send(`${api}/changes`, { token: operatorToken });
   expect(await changes()).toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
   listeners[0]!.close();
   await expect
     .poll(() =>
-      Listener.open(api).then(
+      listen(api).then(
         () => 'open',
         () => 'refused',
       ),
@@ -226,12 +226,12 @@ test('so many may listen, and no more', async () => {
 
 test('a caller can shut out neither the operator nor other callers', async () => {
   const { api } = await stage({ works: false });
-  await Promise.all(Array.from({ length: 8 }, () => Listener.open(api, adasToken)));
+  await Promise.all(Array.from({ length: 8 }, () => listen(api, adasToken)));
   const more = await send<{ error: { message: string } }>(`${api}/changes`, { token: adasToken });
   expect(more).toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
   expect(more.body.error.message).toContain('No more than 8 of a caller');
-  await Listener.open(api, bobsToken);
-  await Listener.open(api);
+  await listen(api, bobsToken);
+  await listen(api);
 });
 
 test('a server that stops ends the streams', async () => {

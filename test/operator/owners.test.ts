@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest';
 import type { OverviewReport } from '../../src/operator/api.ts';
 import { logOf } from '../audit/log.ts';
 import { kinds } from '../stores/kinds.ts';
-import { ada, adasToken, asked, bob, bobsToken, Listener, stage } from './stage.ts';
+import { ada, adasToken, asked, bob, bobsToken, type Listener, listen, stage } from './stage.ts';
 
 describe.each(kinds)('on $name', ({ place }) => {
   test('lists, counts, overviews and changes tell of nobody else', async () => {
     const { tasks, list, ask, api } = await stage({ place: await place() });
-    const adas = await Listener.open(api, adasToken);
-    const operators = await Listener.open(api);
+    const adas = await listen(api, adasToken);
+    const operators = await listen(api);
     const mine = await tasks.create('greet', { name: 'Ada' }, { owner: ada });
     const other = await tasks.create('break', {}, { owner: bob });
     await Promise.all([tasks.outcome(mine.id), tasks.outcome(other.id)]);
@@ -88,9 +88,9 @@ test('what was removed is told only to those who may know that it was there', as
   const { id } = await tasks.create('greet', { name: 'Bob' }, { owner: bob });
   await tasks.outcome(id);
   const [adas, bobs, operators] = await Promise.all([
-    Listener.open(api, adasToken),
-    Listener.open(api, bobsToken),
-    Listener.open(api),
+    listen(api, adasToken),
+    listen(api, bobsToken),
+    listen(api),
   ]);
   await act(id, 'purge');
   const heard = ({ messages }: Listener) =>

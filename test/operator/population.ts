@@ -3,13 +3,12 @@
  * ids, owners, tools and moments. What is rare stands at the far end, behind all the others.
  */
 import { DatabaseSync } from 'node:sqlite';
-import type { Database } from 'holdfast';
+import type { Database, DoneTask, Task } from 'holdfast';
 import pg from 'pg';
 import { complete, fail } from '../../src/engine/endings.ts';
 import { claim as claimRule, create } from '../../src/engine/transitions.ts';
 import { newId } from '../../src/model/id.ts';
 import { type Standing, standingOf } from '../../src/model/standing.ts';
-import type { DoneTask, Task } from '../../src/model/task.ts';
 import { bodyOf } from '../../src/stores/values/body.ts';
 import { standingCodeOf } from '../../src/stores/values/standing-codes.ts';
 import { aTask } from '../../src/testing.ts';
@@ -62,7 +61,6 @@ function standingAt(n: number, tasks: number): Standing {
   return n % (4 * rare.failedEach) === 0 ? 'cancelled' : 'failed';
 }
 
-/** The task at a place in the crowd. */
 function taskAt(n: number, kinds: ReadonlyMap<Standing, Task>, { tasks, since, stepMs }: Crowd): Task {
   const isRare = n < rare.count;
   const pattern = kinds.get(standingAt(n, tasks))!;

@@ -1,5 +1,6 @@
 /** A server with the operator's desk on a store, and somebody who speaks HTTP to it. */
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import { createTasks, durableTool, type Tasks, type TasksOptions, TerminalError } from 'holdfast';
 import { type ServeHttpOptions, staticTokens } from 'holdfast/server';
@@ -59,7 +60,7 @@ export const tools = [
   line,
 ] as const;
 
-export interface Sent {
+interface Sent {
   readonly token?: string | undefined;
   readonly method?: string;
   readonly body?: unknown;
@@ -67,37 +68,29 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface Answered<T = unknown> {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: T;
-  readonly text: string;
-}
-
 /** As `fetch`, which does not let us choose host and origin. */
-export function send<T = unknown>(url: string, { token, method = 'GET', body, text, headers }: Sent = {}) {
+export async function send<T = unknown>(
+  url: string,
+  { token, method = 'GET', body, text, headers }: Sent = {},
+) {
   const sent = text ?? (body === undefined ? undefined : JSON.stringify(body));
-  return new Promise<Answered<T>>((resolve, reject) => {
-    const req = request(
-      url,
-      {
-        method,
-        headers: {
-          ...(token !== undefined && { authorization: `Bearer ${token}` }),
-          ...(sent !== undefined && { 'content-type': 'application/json' }),
-          ...headers,
-        },
-      },
-      async (res) => {
-        const text = await textOf(res);
-        const isJson = res.headers['content-type'] === 'application/json' && text !== '';
-        const body = (isJson ? JSON.parse(text) : undefined) as T;
-        resolve({ status: res.statusCode!, headers: res.headers, text, body });
-      },
-    );
-    req.on('error', reject);
-    req.end(sent);
-  });
+  const req = request(url, {
+    method,
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(sent !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+  }).end(sent);
+  const [res] = (await once(req, 'response')) as [IncomingMessage];
+  const answer = await textOf(res);
+  const isJson = res.headers['content-type'] === 'application/json' && answer !== '';
+  return {
+    status: res.statusCode!,
+    headers: res.headers,
+    text: answer,
+    body: (isJson ? JSON.parse(answer) : undefined) as T,
+  };
 }
 
 /** The subtask of a task, once it waits for an answer. */
@@ -109,7 +102,6 @@ export async function askedBelow(tasks: Tasks, id: string): Promise<string> {
   return child!;
 }
 
-/** Until a task waits for an answer. */
 export async function asked(tasks: Tasks, id: string): Promise<void> {
   await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
 }
@@ -150,46 +142,34 @@ export async function stage({ place, works = true, http, ...options }: StageOpti
   };
 }
 
-/** What a stream of changes says. */
-export class Listener {
-  readonly messages: ChangeMessage[] = [];
-  readonly #abort = new AbortController();
+export type Listener = Awaited<ReturnType<typeof listen>>;
 
-  static async open(api: string, token = operatorToken, lastId?: string): Promise<Listener> {
-    const listener = new Listener();
-    const response = await fetch(`${api}/changes`, {
-      signal: listener.#abort.signal,
-      headers: { authorization: `Bearer ${token}`, ...(lastId !== undefined && { 'last-event-id': lastId }) },
-    });
-    if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
-    onTestFinished(() => listener.close());
-    void listener.#read(response).catch(() => {});
-    await listener.until((messages) => messages.length > 0);
-    return listener;
-  }
-
-  get lastId(): string {
-    return this.messages.at(-1)!.id;
-  }
-
-  until(holds: (messages: readonly ChangeMessage[]) => boolean): Promise<void> {
-    return until(() => holds(this.messages));
-  }
-
-  /** The tasks that it was told of, each as it was told of last. */
-  get tasks(): Map<string, TaskSummary> {
-    return new Map(
-      this.messages.flatMap((one) =>
-        one.type === 'changes' ? one.tasks.map((task) => [task.id, task] as const) : [],
-      ),
-    );
-  }
-
-  close(): void {
-    this.#abort.abort();
-  }
-
-  async #read(response: Response): Promise<void> {
-    for await (const message of frames(response)) this.messages.push(message as ChangeMessage);
-  }
+/** Hears a stream of changes, until the end of the test. */
+export async function listen(api: string, token = operatorToken, lastId?: string) {
+  const messages: ChangeMessage[] = [];
+  const abort = new AbortController();
+  const response = await fetch(`${api}/changes`, {
+    signal: abort.signal,
+    headers: { authorization: `Bearer ${token}`, ...(lastId !== undefined && { 'last-event-id': lastId }) },
+  });
+  if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
+  onTestFinished(() => abort.abort());
+  const read = async () => {
+    for await (const message of frames(response)) messages.push(message as ChangeMessage);
+  };
+  void read().catch(() => {});
+  await until(() => messages.length > 0);
+  return {
+    messages,
+    close: () => abort.abort(),
+    get lastId(): string {
+      return messages.at(-1)!.id;
+    },
+    until: (holds: (messages: readonly ChangeMessage[]) => boolean) => until(() => holds(messages)),
+    /** The tasks that it was told of, each as it was told of last. */
+    get tasks(): Map<string, TaskSummary> {
+      const told = messages.flatMap((one) => (one.type === 'changes' ? one.tasks : []));
+      return new Map(told.map((task) => [task.id, task]));
+    },
+  };
 }

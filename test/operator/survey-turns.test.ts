@@ -9,9 +9,9 @@ import { StoreClosed } from '../../src/engine/store-errors.ts';
 import type { SurveyFilter } from '../../src/engine/survey.ts';
 import { ask, claim, create, startChild } from '../../src/engine/transitions.ts';
 import { systemClock } from '../../src/model/clock.ts';
-import { plainCells } from '../../src/stores/sqlite/cells.ts';
 import { connect } from '../../src/stores/sqlite/driver.ts';
 import { SqliteSurveySource } from '../../src/stores/sqlite/survey-source.ts';
+import { Vault } from '../../src/stores/sqlite/vault.ts';
 import { Surveyor } from '../../src/stores/values/surveyor.ts';
 import { aTask } from '../../src/testing.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
@@ -61,11 +61,7 @@ function surveyorOf(file: string, budget?: () => () => boolean) {
   const pace = { rows: 8, entries: 16, summed: 16 };
   const turns = { taken: 0 };
   const turn = async () => void turns.taken++;
-  const source = new SqliteSurveySource(
-    db,
-    plainCells(file, () => false),
-    { ...pace, turn },
-  );
+  const source = new SqliteSurveySource(db, new Vault(db, undefined, file), { ...pace, turn });
   return { surveyor: new Surveyor(source, { clock: systemClock, ...(budget && { budget }) }), turns };
 }
 

@@ -7,8 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { flagging, serving } from '../dialects/drafts/peer.ts';
 import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { Peer as LaterPeer, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
-import { HttpWire, Requestor } from '../dialects/sep-1686/requestor.ts';
-import { eventually } from '../serving/eventually.ts';
+import { Requestor } from '../dialects/sep-1686/requestor.ts';
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000] as const;
 const tokens = { 'token-of-ada': 'ada' };
@@ -55,7 +54,7 @@ describe.each([
     const { url } = await open();
     const peer = new Peer(url, token === undefined ? {} : { token });
     await peer.open();
-    const requestor = new Requestor(new HttpWire(peer));
+    const requestor = new Requestor(peer);
     await requestor.begin('mine', 'usual', {}, keepAlive === undefined ? {} : { keepAlive }).reply;
     expect((await requestor.get('mine')).result.keepAlive).toBe(granted);
   });
@@ -75,7 +74,7 @@ test('S2025-98: how long tasks of callers without a token are kept can be set, a
   clock.advance(9 * minute);
   expect((await peer.get(taskId)).result.status).toBe('completed');
   clock.advance(2 * minute);
-  await eventually(async () => (await peer.get(taskId)).error?.code).toBe(-32602);
+  await expect.poll(async () => (await peer.get(taskId)).error?.code).toBe(-32602);
 });
 
 test('S2025-97, S2663-96: ids are at least 128 bits of chance: of many none is like another in any place', async () => {

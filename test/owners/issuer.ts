@@ -16,9 +16,7 @@ export async function signingKey(kid: string | undefined, algorithm = 'ES256') {
 export class Issuer {
   readonly url: string;
   readonly jwks: URL;
-  /** What is published now. */
   keys: SigningKey[] = [];
-  /** How often it was asked for its keys. */
   fetches = 0;
   /** How it answers instead. */
   trouble: 'closed' | 'error' | 'rubbish' | undefined;

@@ -1,8 +1,9 @@
 /** A server with every draft on, Ada, who has tasks of every kind in every dialect, and Bob, who wants to know of them. */
 import type { Task, Tasks } from 'holdfast';
-import { serveHttp, staticTokens } from 'holdfast/server';
+import { staticTokens } from 'holdfast/server';
 import { vi } from 'vitest';
 import { fixtureFactory, fixtureTasks, storeFrom } from '../fixture/server.ts';
+import { serve } from '../kit/serve.ts';
 import { RawClient } from '../serving/raw-client.ts';
 import { faces, type Place } from './faces.ts';
 
@@ -18,13 +19,8 @@ export type Stage = Awaited<ReturnType<typeof stage>>;
 export async function stage(store = 'memory:') {
   const tasks = fixtureTasks({ store: storeFrom(store), drafts: 'all' });
   await tasks.work({ concurrency: 64, grace: '100ms' });
-  const server = await serveHttp(tasks, fixtureFactory(tasks), {
-    port: 0,
-    grace: '100ms',
-    stopOn: [],
-    auth: staticTokens({ [token('ada')]: { clientId: 'ada' }, [token('bob')]: { clientId: 'bob' } }),
-  });
-  const { url } = server;
+  const auth = staticTokens({ [token('ada')]: { clientId: 'ada' }, [token('bob')]: { clientId: 'bob' } });
+  const { url } = await serve(tasks, { grace: '100ms', auth }, fixtureFactory(tasks));
   const ada = { url, token: token('ada') };
   const planted = await plant(tasks, ada);
   return {
@@ -32,11 +28,9 @@ export async function stage(store = 'memory:') {
     tasks,
     ada,
     bob: { url, token: token('bob') },
-    /** The ids of Ada's tasks, by what they are. */
     planted,
     /** How they stand, as far as anybody but a worker could have changed it. */
     standing: () => Promise.all([...planted.values()].map(async (id) => standing(await tasks.get(id)))),
-    stop: () => server.stop(),
   };
 }
 
@@ -89,7 +83,6 @@ async function plant(tasks: Tasks, { url, token }: Place): Promise<Map<string, s
   return planted;
 }
 
-/** Looks until there is something. */
 async function until<T>(look: () => Promise<T | false>): Promise<T> {
   return (await vi.waitUntil(look, { timeout: 100_000, interval: 10 })) as T;
 }

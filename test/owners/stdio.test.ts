@@ -1,48 +1,26 @@
 /** On a pipe there is one owner: whoever started the process. */
-import { PassThrough } from 'node:stream';
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
-import { serveHttp, serveStdio, staticTokens } from 'holdfast/server';
+import { serveHttp, staticTokens } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { flagging } from '../dialects/drafts/peer.ts';
-import { type Message, PipeWire, related } from '../dialects/sep-1686/requestor.ts';
+import { related } from '../dialects/sep-1686/requestor.ts';
 import { fixtureFactory, fixtureTasks } from '../fixture/server.ts';
-import { extension, subtasks } from '../kit/wire.ts';
+import { fixtureOnPipe } from '../kit/serve.ts';
+import { extension, type Message, subtasks } from '../kit/wire.ts';
 import { Place } from '../serving/place.ts';
-import { RawClient, rawMessage } from '../serving/raw-client.ts';
+import { RawClient } from '../serving/raw-client.ts';
 import { absentId } from './stage.ts';
 
-interface Pipe {
-  request(method: string, params: Record<string, unknown>): Promise<Message>;
-  stop(): Promise<void>;
-}
-
 /** A server on a pipe; its client opens a session, or says with each request what it knows. */
-async function piped(file: string, capabilities: object, isLater = false): Promise<Pipe> {
-  const tasks = fixtureTasks({ store: sqlite(file), drafts: 'all' });
-  await tasks.work({ grace: '100ms' });
-  const [input, output] = [new PassThrough(), new PassThrough()];
-  const transport = new StdioServerTransport(input, output);
-  const server = serveStdio(tasks, fixtureFactory(tasks), { transport, stopOn: [] });
-  onTestFinished(() => server.stop());
-  const wire = new PipeWire(output, input);
-  if (!isLater) await wire.open(capabilities);
-  let lastId = 0;
-  return {
-    async request(method, params) {
-      const said = isLater
-        ? rawMessage(method, params, { tasks: false, capabilities })
-        : { id: `r${++lastId}`, method, params };
-      let answer: Message = {};
-      const hear = (message: Message) => {
-        if (message.id === said.id && !('method' in message)) answer = message;
-      };
-      await wire.send(said, hear, new AbortController().signal);
-      const { id: _, ...rest } = answer;
-      return rest;
-    },
-    stop: () => server.stop(),
+async function piped(file: string, capabilities: object, isLater = false) {
+  const options = { store: sqlite(file), drafts: 'all' } as const;
+  const { client, server } = await fixtureOnPipe(options, { tasks: false, capabilities });
+  if (!isLater) await client.open(capabilities);
+  const request = async (method: string, params: object): Promise<Message> => {
+    const { id: _, ...answer } = await client.request(method, params);
+    return answer;
   };
+  return { request, stop: () => server.stop() };
 }
 
 const flags = { elicitation: {} };

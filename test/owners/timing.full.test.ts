@@ -11,7 +11,7 @@ import { idFrom } from '../../src/model/id.ts';
 import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { Place } from '../serving/place.ts';
 import { RawClient, rawMessage } from '../serving/raw-client.ts';
-import { type HttpProcess, startFixture } from '../serving/server-process.ts';
+import { type HttpProcess, serveFixture } from '../serving/server-process.ts';
 import { rankTest } from './rank-test.ts';
 
 const lookUps = 2_000;
@@ -27,7 +27,7 @@ let own: string;
 let session: Peer;
 
 beforeAll(async () => {
-  server = await startFixture('--store', `sqlite:${place.database}`, '--drafts', '--tokens', 'a=ada,b=bob');
+  server = await serveFixture('--store', `sqlite:${place.database}`, '--drafts', '--tokens', 'a=ada,b=bob');
   const ada = new RawClient(server.url, { token: 'a' });
   const made = async (client: RawClient, tool: string, input: object, status: string) => {
     const { taskId } = (await client.call(tool, input)).result;

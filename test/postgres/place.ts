@@ -12,13 +12,12 @@ export function placeIn(url: string, options: () => PostgresOptions = () => ({})
   return {
     open: (clock) => openPostgres(through, { clock, schema, connections: 5, ...options() }),
     remove: async () => {
-      const tables = ['tasks', 'commits', 'results', 'secrets', 'sessions', 'processes', 'keys', 'lanes'];
+      const tables = ['tasks', 'commits', 'results', 'secrets', 'sessions', 'processes', 'lanes'];
       const all = tables.map((table) => `${schema}.${table}`);
       await query(
         url,
         `truncate ${all.join(', ')} restart identity cascade;
-        set session_replication_role = replica; delete from ${schema}.audit; delete from ${schema}.encryption;
-        insert into ${schema}.encryption default values`,
+        set session_replication_role = replica; delete from ${schema}.audit; delete from ${schema}.encryption`,
       );
       emptied.set(url, [...(emptied.get(url) ?? []), schema]);
     },

@@ -1,8 +1,7 @@
 /** Every examination of the ports through PgBouncer, with a direct URL for liveness and without one. */
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { testCalls } from '../../src/testing/test-calls.ts';
+import { testCalls, testSessions } from '../../src/testing/test-ports.ts';
 import { testQueue } from '../../src/testing/test-queue.ts';
-import { testSessions } from '../../src/testing/test-sessions.ts';
 import { testStore } from '../../src/testing/test-store.ts';
 import { bouncerMissing, bouncerProgram, startBouncer } from './bouncer.ts';
 import { freshDatabase } from './database.ts';

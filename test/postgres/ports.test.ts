@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { testAudit } from '../../src/testing/test-audit.ts';
-import { testCalls } from '../../src/testing/test-calls.ts';
+import { testAudit, testCalls, testSecrets, testSessions } from '../../src/testing/test-ports.ts';
 import { testQueue } from '../../src/testing/test-queue.ts';
-import { testSecrets } from '../../src/testing/test-secrets.ts';
-import { testSessions } from '../../src/testing/test-sessions.ts';
 import { testStore } from '../../src/testing/test-store.ts';
 import { freshDatabase } from './database.ts';
 import { placeIn } from './place.ts';

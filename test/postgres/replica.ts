@@ -1,6 +1,6 @@
 /** The fixture server and its workers as processes that share one store. */
 import type { HttpProcess } from '../kit/server-process.ts';
-import { startFixture } from '../serving/server-process.ts';
+import { serveFixture } from '../serving/server-process.ts';
 
 export type Replica = HttpProcess;
 
@@ -9,5 +9,5 @@ export function startReplica(
   store: string,
   ...more: readonly string[]
 ): Promise<Replica> {
-  return startFixture('--drafts', '--store', store, '--role', role, ...more);
+  return serveFixture('--drafts', '--store', store, '--role', role, ...more);
 }

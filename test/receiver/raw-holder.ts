@@ -14,12 +14,10 @@ export const holding = {
 };
 
 export class RawHolder extends Peer {
-  /** What the server asked of the client. */
   readonly heard: Message[] = [];
   reply: (request: Message) => object | undefined | Promise<object | undefined> = () => undefined;
   #ear: Ear | undefined;
 
-  /** Opens the stream on which the server asks. */
   async hearken(): Promise<void> {
     this.#ear = await openEar(this, (message) => void this.#hear(message).catch(() => {}));
   }

@@ -19,7 +19,6 @@ export interface RawServerOptions {
 }
 
 export class RawServer {
-  /** All that the client said, in order. */
   readonly heard: Message[] = [];
   readonly #isOpen = Promise.withResolvers<void>();
   /** Resolves when something can be said. */
@@ -97,7 +96,6 @@ export class RawServer {
     this.#say({ jsonrpc: '2.0', ...message });
   }
 
-  /** Says a request, and gives its id. */
   ask(method: string, params: object = {}): string {
     const id = `s${++this.#lastId}`;
     this.say({ id, method, params });
@@ -140,7 +138,6 @@ export class Person {
     return answering.promise as Promise<never>;
   };
 
-  /** Resolves when so many questions have been put. */
   async wasAsked(times = 1): Promise<Question> {
     await until(() => this.asked.length >= times);
     return this.asked[times - 1]!.question;
@@ -171,7 +168,6 @@ export const accepted = { action: 'accept', content: { name: 'Kelp' } };
 
 export type Met = Awaited<ReturnType<typeof meet>>;
 
-/** A client that is connected to such a server until the end of the test. */
 export async function meet({
   says,
   isOnAPort = false,

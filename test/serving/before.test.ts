@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Place } from './place.ts';
 import { accept, type RawClient } from './raw-client.ts';
-import { type HttpProcess, serve, startServer } from './server-process.ts';
+import { type HttpProcess, serve } from './server-process.ts';
 
 const ada = { name: accept({ name: 'Ada' }) };
 const blue = { colour: accept({ colour: 'blue' }) };
@@ -12,7 +12,7 @@ const place = new Place();
 let server: HttpProcess;
 let client: RawClient;
 beforeAll(async () => {
-  server = await startServer({ file: place.database, tokens: { a: 'alice', b: 'bob' } });
+  server = await serve({ file: place.database, tokens: { a: 'alice', b: 'bob' } });
   client = server.client({ token: 'a' });
 });
 afterAll(() => server.kill());

@@ -1,9 +1,8 @@
 /** Until its id was sent, a task ends with its request; from then on the connection means nothing to it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from './eventually.ts';
 import { Place, standing } from './place.ts';
 import { accept, type RawClient } from './raw-client.ts';
-import { type HttpProcess, serve, serveOnStdio, startServer } from './server-process.ts';
+import { type HttpProcess, serve, serveOnStdio } from './server-process.ts';
 
 const stopped = ['first', 'second', 'stopped'];
 
@@ -14,7 +13,7 @@ describe('a socket that is destroyed', () => {
   /** Without the extension. */
   let plain: RawClient;
   beforeAll(async () => {
-    server = await startServer({ file: place.database, window: '1h' });
+    server = await serve({ file: place.database, window: '1h' });
     client = server.client();
     plain = server.client({ tasks: false });
   });
@@ -32,9 +31,9 @@ describe('a socket that is destroyed', () => {
 
   test('within the window ends the work: its handler hears of it, and nothing runs on (S2026-04)', async () => {
     const { cut } = client.openCall('work_auto', place.work('window'));
-    await eventually(() => place.trace('window')).toContain('second');
+    await expect.poll(() => place.trace('window')).toContain('second');
     cut();
-    await eventually(() => place.trace('window')).toEqual(stopped);
+    await expect.poll(() => place.trace('window')).toEqual(stopped);
     expect(newest('work_auto')).toEqual(['cancelled']);
     await nothingRunsOn('window');
   });
@@ -43,9 +42,9 @@ describe('a socket that is destroyed', () => {
     'during a plain wait for a tool with task: "%s" ends the work (S2026-04)',
     async (setting) => {
       const { cut } = plain.openCall(`work_${setting}`, place.work(setting));
-      await eventually(() => place.trace(setting)).toContain('second');
+      await expect.poll(() => place.trace(setting)).toContain('second');
       cut();
-      await eventually(() => place.trace(setting)).toEqual(stopped);
+      await expect.poll(() => place.trace(setting)).toEqual(stopped);
       expect(newest(`work_${setting}`)).toEqual(['cancelled']);
       await nothingRunsOn(setting);
     },
@@ -54,16 +53,16 @@ describe('a socket that is destroyed', () => {
   test('while the caller is told of progress on a stream ends the work (S2026-04)', async () => {
     const meta = { progressToken: 1 };
     const { cut } = plain.openCall('work_auto', place.work('progress'), { meta });
-    await eventually(() => place.trace('progress')).toContain('second');
+    await expect.poll(() => place.trace('progress')).toContain('second');
     cut();
-    await eventually(() => place.trace('progress')).toEqual(stopped);
+    await expect.poll(() => place.trace('progress')).toEqual(stopped);
   });
 
   test('during a plain wait ends the subtasks too', async () => {
     const { cut } = plain.openCall('parent', place.work('subtasks'));
-    await eventually(() => place.trace('subtasks')).toContain('second');
+    await expect.poll(() => place.trace('subtasks')).toContain('second');
     cut();
-    await eventually(() => place.trace('subtasks')).toEqual(stopped);
+    await expect.poll(() => place.trace('subtasks')).toEqual(stopped);
     expect([newest('parent'), newest('work_auto')]).toEqual([['cancelled'], ['cancelled']]);
   });
 
@@ -72,9 +71,9 @@ describe('a socket that is destroyed', () => {
     const { requestState } = (await plain.call('ask_beside_work', input)).result;
     const retry = { requestState, inputResponses: { name: accept({ name: 'Ada' }) } };
     const { cut } = plain.openCall('ask_beside_work', input, retry);
-    await eventually(() => newest('ask_beside_work')).toEqual(['running']);
+    await expect.poll(() => newest('ask_beside_work')).toEqual(['running']);
     cut();
-    await eventually(() => place.trace('retry')).toEqual(['stopped']);
+    await expect.poll(() => place.trace('retry')).toEqual(['stopped']);
     expect(newest('ask_beside_work')).toEqual(['cancelled']);
   });
 
@@ -82,7 +81,7 @@ describe('a socket that is destroyed', () => {
     const { reply, cut } = client.openCall('work_always', place.work('published'));
     const { taskId } = (await reply).result;
     cut();
-    await eventually(() => place.trace('published')).toContain('second');
+    await expect.poll(() => place.trace('published')).toContain('second');
     place.open('published');
     expect(await client.until(taskId, 'completed', 'cancelled')).toMatchObject({ status: 'completed' });
     expect(place.trace('published')).toEqual(['first', 'second', 'third']);
@@ -94,7 +93,7 @@ describe('a socket that is destroyed', () => {
     const { reply, cut } = hasty.openCall('work_auto', own.work());
     const { taskId } = (await reply).result;
     cut();
-    await eventually(() => own.trace()).toContain('second');
+    await expect.poll(() => own.trace()).toContain('second');
     own.open();
     expect(await hasty.until(taskId, 'completed', 'cancelled')).toMatchObject({ status: 'completed' });
   });
@@ -125,15 +124,15 @@ describe('a socket that is destroyed', () => {
   test('during a plain wait ends the work of a call with a key too: its caller can have no task', async () => {
     const meta = { 'dev.holdfast/idempotency-key': '5c8e2a7d4f1b4960938d6b2e' };
     const { cut } = plain.openCall('work_auto', place.work('keyed and plain'), { meta });
-    await eventually(() => place.trace('keyed and plain')).toContain('second');
+    await expect.poll(() => place.trace('keyed and plain')).toContain('second');
     cut();
-    await eventually(() => place.trace('keyed and plain')).toEqual(stopped);
+    await expect.poll(() => place.trace('keyed and plain')).toEqual(stopped);
   });
 
   test('under one of two calls that share a key leaves the other its work', async () => {
     const meta = { 'dev.holdfast/idempotency-key': '0b9d7e5f3c1a4826a7c5e3f1' };
     const first = client.openCall('work_auto', place.work('shared'), { meta });
-    await eventually(() => place.trace('shared')).toContain('second');
+    await expect.poll(() => place.trace('shared')).toContain('second');
     const second = client.openCall('work_auto', place.work('shared'), { meta });
     // By the time that a later call is answered, the second one waits.
     await client.call('at_once_auto');
@@ -150,25 +149,25 @@ describe('notifications/cancelled on stdio', () => {
     ['during a plain wait', { tasks: false }],
   ])('%s ends the work, and the call gets no answer (S2026-05)', async (_, options) => {
     const place = new Place();
-    const server = serveOnStdio({ file: place.database, window: '1h' }, options);
-    const requestId = server.call('work_auto', place.work());
-    await eventually(() => place.trace()).toContain('second');
-    server.tell({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
-    await eventually(() => place.trace()).toEqual(stopped);
+    const { client } = serveOnStdio({ file: place.database, window: '1h' }, options);
+    const requestId = client.call('work_auto', place.work());
+    await expect.poll(() => place.trace()).toContain('second');
+    client.post({ method: 'notifications/cancelled', params: { requestId } });
+    await expect.poll(() => place.trace()).toEqual(stopped);
     expect(standing(place.tasks())).toEqual(['cancelled']);
-    await server.request('tools/call', { name: 'at_once_auto', arguments: {} });
-    expect(server.messages.map(({ id }) => id)).not.toContain(requestId);
+    await client.request('tools/call', { name: 'at_once_auto', arguments: {} });
+    expect(client.messages.map(({ id }) => id)).not.toContain(requestId);
   });
 
   test('of a call whose id was sent means nothing to the task', async () => {
     const place = new Place();
-    const server = serveOnStdio({ file: place.database });
-    const requestId = server.call('work_auto', place.work());
-    const { result } = await server.until(({ id }) => id === requestId);
-    server.tell({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+    const { client } = serveOnStdio({ file: place.database });
+    const requestId = client.call('work_auto', place.work());
+    const { result } = await client.message(({ id }) => id === requestId);
+    client.post({ method: 'notifications/cancelled', params: { requestId } });
     const { taskId } = result!;
-    expect(await server.request('tasks/get', { taskId })).toMatchObject({ result: { status: 'working' } });
+    expect(await client.request('tasks/get', { taskId })).toMatchObject({ result: { status: 'working' } });
     place.open();
-    await eventually(() => standing(place.tasks())).toEqual(['result']);
+    await expect.poll(() => standing(place.tasks())).toEqual(['result']);
   });
 });

@@ -9,7 +9,6 @@ import { createTasks, type Tasks } from '../../src/index.ts';
 import { McpHandler } from '../../src/server.ts';
 import { sqlite } from '../../src/sqlite.ts';
 import { attached } from '../kit/attached.ts';
-import { eventually } from './eventually.ts';
 import { Place, standing } from './place.ts';
 import { accept, RawClient } from './raw-client.ts';
 import { servingTools } from './tools.ts';
@@ -65,10 +64,10 @@ describe.each(hosts)('%s', (_, host) => {
     expect(await subscription.next()).toMatchObject({ params: { notifications: { taskIds: [taskId] } } });
     expect(await subscription.next()).toMatchObject({ params: { taskId, status: 'input_required' } });
     await client.update(taskId, { name: accept({ name: 'Ada' }) });
-    const end = await subscription.until(({ params }) => params?.status === 'completed');
+    const end = await subscription.find(({ params }) => params?.status === 'completed');
     expect(end.params).toMatchObject({ taskId, result: { content: [{ text: 'Hello, Ada!' }] } });
     subscription.close();
-    await eventually(() => handler.subscriptions).toBe(0);
+    await expect.poll(() => handler.subscriptions).toBe(0);
   });
 
   test('a call within the window gets its plain result', async () => {
@@ -78,9 +77,9 @@ describe.each(hosts)('%s', (_, host) => {
 
   test('a connection that is closed within the window ends the work (S2026-04)', async () => {
     const { cut } = client.openCall('work_auto', place.work('cut'));
-    await eventually(() => place.trace('cut')).toContain('second');
+    await expect.poll(() => place.trace('cut')).toContain('second');
     cut();
-    await eventually(() => place.trace('cut')).toEqual(['first', 'second', 'stopped']);
+    await expect.poll(() => place.trace('cut')).toEqual(['first', 'second', 'stopped']);
     expect(standing(place.tasks('work_auto'))).toEqual(['cancelled']);
   });
 

@@ -5,7 +5,6 @@ import { McpHandler } from '../../src/server.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { attached } from '../kit/attached.ts';
-import { eventually } from './eventually.ts';
 import { Place, standing } from './place.ts';
 import { accept, callParams, type Message, rawMessage } from './raw-client.ts';
 import { servingTools } from './tools.ts';
@@ -62,7 +61,7 @@ test.each([
       if (events.some(({ type }) => type === event)) gone.abort();
     });
     expect(await call(handler, tool, place.work(), { signal: gone.signal })).toBeUndefined();
-    await eventually(() => standing(place.tasks())).toEqual(['cancelled']);
+    await expect.poll(() => standing(place.tasks())).toEqual(['cancelled']);
   },
 );
 
@@ -96,7 +95,7 @@ test('work whose caller does not come back with an answer within the hour is end
   await call(handler, 'at_once_always', {});
   expect(standing(place.tasks('ask'))).toEqual(['waiting']);
   clock.advance(20_000);
-  await eventually(() => standing(place.tasks('ask'))).toEqual(['cancelled']);
+  await expect.poll(() => standing(place.tasks('ask'))).toEqual(['cancelled']);
   expect(place.trace()).toEqual(['before']);
 });
 
@@ -105,7 +104,7 @@ test('an open request keeps its work alive though the machine slept for longer t
   const clock = new ManualClock();
   const { handler } = await handlerFor(place, { clock, window: '1h' });
   const reply = call(handler, 'work_auto', place.work());
-  await eventually(() => place.trace()).toContain('second');
+  await expect.poll(() => place.trace()).toContain('second');
   clock.jump(120_000);
   clock.advance(5_000);
   place.open();

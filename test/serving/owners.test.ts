@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Place } from './place.ts';
 import { accept, type RawClient, type Reply, type Subscription } from './raw-client.ts';
-import { type HttpProcess, serveFixture, startFixture } from './server-process.ts';
+import { type HttpProcess, serveFixture } from './server-process.ts';
 
 /** Of the same shape as a real one. */
 const unknown = 'a'.repeat(32);
@@ -15,7 +15,7 @@ describe('with bearer tokens', () => {
   let bob: RawClient;
   let taskId: string;
   beforeAll(async () => {
-    server = await startFixture('--store', `sqlite:${place.database}`, '--tokens', 'a=alice,a2=alice,b=bob');
+    server = await serveFixture('--store', `sqlite:${place.database}`, '--tokens', 'a=alice,a2=alice,b=bob');
     [alice, bob] = [server.client({ token: 'a' }), server.client({ token: 'b' })];
     taskId = (await alice.call('ask_name')).result.taskId;
     await alice.until(taskId, 'input_required');
@@ -55,7 +55,7 @@ describe('with bearer tokens', () => {
     await alice.until(mine, 'completed');
     await bob.update(own, answer);
     const told: unknown[] = [];
-    await subscription.until(({ params }) => {
+    await subscription.find(({ params }) => {
       if (params?.taskId) told.push(params.taskId);
       return params?.status === 'completed';
     });

@@ -22,7 +22,6 @@ export class Place {
     writeFileSync(this.work(name).gate, '');
   }
 
-  /** What the handler did so far. */
   trace(name = 'work'): string[] {
     return linesOf(this.work(name).trace);
   }
@@ -35,7 +34,6 @@ export class Place {
   }
 }
 
-/** How each task stands: its phase, or how it ended. */
 export function standing(tasks: readonly Task[]): string[] {
   return tasks.map((task) => (task.phase === 'done' ? task.outcome.kind : task.phase));
 }

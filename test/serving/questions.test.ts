@@ -1,9 +1,8 @@
 /** Questions of a handler whose caller takes no tasks: they are the answer to its call, and its retry goes on. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from './eventually.ts';
 import { Place, standing } from './place.ts';
 import { accept, type RawClient } from './raw-client.ts';
-import { type HttpProcess, serve, startServer } from './server-process.ts';
+import { type HttpProcess, serve } from './server-process.ts';
 
 const plain = { tasks: false };
 const ada = { name: accept({ name: 'Ada' }) };
@@ -14,7 +13,7 @@ let client: RawClient;
 /** Of another owner. */
 let stranger: RawClient;
 beforeAll(async () => {
-  server = await startServer({
+  server = await serve({
     file: place.database,
     tokens: { a: 'alice', b: 'bob' },
     plainClients: 'wait',
@@ -213,7 +212,7 @@ describe('a server that was killed between the rounds', () => {
     const first = await serve({ file: own.database });
     const { requestState } = (await first.client(plain).call('ask', own.work())).result;
     // Once nobody holds the work, it only waits.
-    await eventually(() => own.tasks().map((task) => 'holder' in task)).toEqual([false]);
+    await expect.poll(() => own.tasks().map((task) => 'holder' in task)).toEqual([false]);
     await first.kill();
     const second = await serve({ file: own.database });
     const retry = { inputResponses: ada, requestState };
@@ -230,7 +229,7 @@ describe('a server that was killed between the rounds', () => {
     await first.kill();
     const second = await serve({ file: own.database });
     // The claim of the dead process is looked at before the caller is back.
-    await eventually(() => own.tasks().map((task) => 'holder' in task)).toEqual([false]);
+    await expect.poll(() => own.tasks().map((task) => 'holder' in task)).toEqual([false]);
     const retry = { inputResponses: ada, requestState };
     expect(await second.client(plain).call('ask', own.work(), retry)).toMatchObject({
       result: { resultType: 'complete', content: [{ text: 'Hello, Ada!' }] },
@@ -246,7 +245,7 @@ describe('a server that was killed between the rounds', () => {
     const second = await serve({ file: own.database });
     own.open();
     const retry = { inputResponses: ada, requestState };
-    await eventually(() => own.tasks()[0]!.epoch).toBeGreaterThan(1);
+    await expect.poll(() => own.tasks()[0]!.epoch).toBeGreaterThan(1);
     expect(await second.client(plain).call('ask_beside_work', own.work(), retry)).toMatchObject({
       result: { resultType: 'complete', content: [{ text: 'Hello, Ada!' }] },
     });

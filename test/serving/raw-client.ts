@@ -10,9 +10,9 @@ import {
   request,
 } from 'node:http';
 import { createInterface } from 'node:readline';
-import { all } from '../kit/all.ts';
+import { Inbox } from '../kit/inbox.ts';
 import { untilStatus } from '../kit/until.ts';
-import { extension, headersOf, type Message, requestOf } from '../kit/wire.ts';
+import { eventData, extension, headersOf, type Message, requestOf } from '../kit/wire.ts';
 
 export type { Message } from '../kit/wire.ts';
 
@@ -45,11 +45,17 @@ export interface Reply {
 
 let lastId = 0;
 
+/** No request of this process has it but the next. */
+export function nextId(): number {
+  return ++lastId;
+}
+
 export function rawMessage(method: string, params: Message, options: RawClientOptions = {}) {
   const { tasks = true, capabilities = { elicitation: {} }, meta } = options;
   const declared = { ...capabilities, ...(tasks && { extensions: { [extension]: {} } }) };
   const all = { ...params, _meta: { ...meta, ...params._meta } };
-  return { ...requestOf(++lastId, method, all, declared), id: lastId };
+  const id = nextId();
+  return { ...requestOf(id, method, all, declared), id };
 }
 
 export function callParams(name: string, input: object = {}, { meta, ...more }: Message = {}): object {
@@ -89,7 +95,6 @@ export class RawClient {
     return this.request('tasks/cancel', { taskId });
   }
 
-  /** Asks again until the task has come so far. */
   until(taskId: string, ...statuses: readonly string[]): Promise<Message> {
     return untilStatus(() => this.get(taskId), ...statuses);
   }
@@ -107,9 +112,13 @@ export class RawClient {
   }
 
   /** Opens a subscription to tasks. The first message is its acknowledgement, unless it was refused. */
-  async listen(taskIds: readonly string[]): Promise<Subscription> {
-    const { response, cut } = this.post('subscriptions/listen', { notifications: { taskIds } });
-    return new Subscription(await response, cut);
+  async listen(taskIds: readonly string[], also: object = {}, signal?: AbortSignal): Promise<Subscription> {
+    const { id, response } = this.post(
+      'subscriptions/listen',
+      { notifications: { ...also, taskIds } },
+      signal,
+    );
+    return new Subscription(id, await response);
   }
 
   /** The response resolves when it begins; `cut` destroys its socket. */
@@ -124,28 +133,33 @@ export class RawClient {
   }
 }
 
-/** The messages of a stream of events, one after the other. */
-export class Subscription {
+export class Subscription extends Inbox {
+  readonly id: number;
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** Resolves when it is over: true if the response came to its proper end, false if it broke off. */
+  readonly ended: Promise<boolean>;
   readonly close: () => void;
-  readonly #messages: AsyncIterator<Message>;
+  #read = 0;
 
-  constructor(response: IncomingMessage, cut: () => void) {
+  constructor(id: number, response: IncomingMessage) {
+    super(response, eventData);
+    this.id = id;
     this.status = response.statusCode!;
     this.headers = response.headers;
-    this.close = cut;
-    this.#messages = messagesOf(response);
+    this.close = () => void response.destroy();
+    response.on('error', () => {});
+    this.ended = new Promise((resolve) => response.on('close', () => resolve(response.complete)));
   }
 
-  /** Undefined once the stream has ended. */
+  /** The messages one after the other; undefined once the stream has ended. */
   async next(): Promise<Message | undefined> {
-    const { done, value } = await this.#messages.next();
-    return done ? undefined : value;
+    await this.until(() => this.messages.length > this.#read).catch(() => {});
+    return this.messages[this.#read++];
   }
 
-  /** Passes over what comes before. */
-  async until(isIt: (message: Message) => boolean): Promise<Message> {
+  /** The next message of that kind. Passes over what comes before. */
+  async find(isIt: (message: Message) => boolean): Promise<Message> {
     for (;;) {
       const message = await this.next();
       if (!message) throw new Error('The stream ended before.');
@@ -162,12 +176,14 @@ export async function* messagesOf(response: IncomingMessage): AsyncGenerator<Mes
   }
   // It may be cut when nobody reads any more.
   const lines = createInterface({ input: response }).on('error', () => {});
-  for await (const line of lines)
-    if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length));
+  for await (const line of lines) {
+    const message = eventData(line);
+    if (message) yield message;
+  }
 }
 
 async function replyOf(response: IncomingMessage): Promise<Reply> {
-  const frames = await all(messagesOf(response));
+  const frames = await Array.fromAsync(messagesOf(response));
   const last = frames.pop();
   if (!last || !('result' in last || 'error' in last)) throw new Error('The answer broke off.');
   const { result, error } = last as Reply;

@@ -1,6 +1,8 @@
 /** The server under test, as a process of its own: `node server.ts '{"file":"tasks.db"}'`. */
 import { createTasks, type Duration, type TasksOptions } from '../../src/index.ts';
 import { serveHttp, serveStdio } from '../../src/server.ts';
+import { sqlite } from '../../src/sqlite.ts';
+import { encryption } from '../encryption/keys.ts';
 import { storeFrom } from '../fixture/server.ts';
 import { tokensOf } from '../fixture/tokens.ts';
 import { handOverTools } from '../hand-over/tools.ts';
@@ -11,6 +13,8 @@ export interface ServerSettings {
   /** A database file, or the URL of a store. */
   readonly file?: string;
   readonly store?: string;
+  /** Whether the database file is encrypted. */
+  readonly encrypted?: boolean;
   readonly tools?: 'hand-over';
   readonly window?: Duration;
   /** How long open requests may take when the server stops. */
@@ -19,7 +23,6 @@ export interface ServerSettings {
   readonly workerGrace?: Duration;
   /** 0 for a process that only serves. */
   readonly concurrency?: number;
-  /** Owners by their bearer tokens. */
   readonly tokens?: Readonly<Record<string, string>>;
   readonly drafts?: NonNullable<TasksOptions['drafts']>;
   readonly port?: number;
@@ -34,7 +37,7 @@ const { file, store = `sqlite:${file}`, window, grace, workerGrace, concurrency,
 const { drafts = [], port = 0, handOver } = settings;
 
 const tasks = createTasks({
-  store: storeFrom(store),
+  store: settings.encrypted ? sqlite(file!, { encryption: encryption('first') }) : storeFrom(store),
   tools: settings.tools ? handOverTools : servingTools,
   drafts,
   ...(window !== undefined && { window }),

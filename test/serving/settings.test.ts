@@ -1,8 +1,7 @@
 /** What the author of a tool says about tasks, for callers that take them and callers that do not. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventually } from './eventually.ts';
 import { Place, standing } from './place.ts';
-import { type HttpProcess, startServer } from './server-process.ts';
+import { type HttpProcess, serve } from './server-process.ts';
 
 const place = new Place();
 /** One lets no call end within the window, the other lets every one. */
@@ -10,10 +9,7 @@ let hasty: HttpProcess;
 let patient: HttpProcess;
 beforeAll(async () => {
   const file = place.database;
-  [hasty, patient] = await Promise.all([
-    startServer({ file, window: '0ms' }),
-    startServer({ file, window: '1h' }),
-  ]);
+  [hasty, patient] = await Promise.all([serve({ file, window: '0ms' }), serve({ file, window: '1h' })]);
 });
 afterAll(() => Promise.all([hasty.kill(), patient.kill()]));
 
@@ -34,10 +30,10 @@ test.each(['always', 'required'])(
 test('a tool with task: "never" is waited for, however long it takes, even by a caller with the extension', async () => {
   const client = hasty.client();
   const { reply } = client.openCall('work_never', place.work('never'));
-  await eventually(() => place.trace('never')).toContain('second');
+  await expect.poll(() => place.trace('never')).toContain('second');
   place.open('never');
   expect((await reply).result).toMatchObject(worked);
-  await eventually(() => place.tasks('work_never')).toEqual([]);
+  await expect.poll(() => place.tasks('work_never')).toEqual([]);
 });
 
 test.each(['auto', 'always', 'never'])(
@@ -46,13 +42,13 @@ test.each(['auto', 'always', 'never'])(
     const client = hasty.client({ tasks: false });
     const name = `${setting} without the extension`;
     const { reply } = client.openCall(`work_${setting}`, place.work(name));
-    await eventually(() => place.trace(name)).toContain('second');
+    await expect.poll(() => place.trace(name)).toContain('second');
     place.open(name);
     const { status, result } = await reply;
     expect(status).toBe(200);
     expect(result).toMatchObject(worked);
     expect(result).not.toHaveProperty('taskId');
-    await eventually(() => place.tasks(`work_${setting}`)).toEqual([]);
+    await expect.poll(() => place.tasks(`work_${setting}`)).toEqual([]);
   },
 );
 

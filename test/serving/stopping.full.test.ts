@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { expectWithin } from '../kit/within.ts';
-import { eventually } from './eventually.ts';
 import { Place, standing } from './place.ts';
 import { accept } from './raw-client.ts';
 import { serve, serveOnStdio } from './server-process.ts';
@@ -19,7 +18,7 @@ describe('SIGTERM', () => {
     const place = new Place();
     const server = await serve({ file: place.database, window: '1h', grace: '1h', workerGrace: '1h' });
     const { reply } = server.client(caller).openCall('work_auto', place.work());
-    await eventually(() => place.trace()).toContain('second');
+    await expect.poll(() => place.trace()).toContain('second');
     const exit = server.kill('SIGTERM');
     await refuses(server);
     place.open();
@@ -31,7 +30,7 @@ describe('SIGTERM', () => {
     const place = new Place();
     const server = await serve({ file: place.database, window: '1s', workerGrace: '50ms' });
     const { reply } = server.client().openCall('work_auto', place.work());
-    await eventually(() => place.trace()).toContain('second');
+    await expect.poll(() => place.trace()).toContain('second');
     const exit = server.kill('SIGTERM');
     const { taskId } = (await reply).result;
     expect(await exit).toEqual(clean);
@@ -45,7 +44,7 @@ describe('SIGTERM', () => {
     const place = new Place();
     const server = await serve({ file: place.database, grace: '50ms' });
     const { reply } = server.client({ tasks: false }).openCall('work_auto', place.work());
-    await eventually(() => place.trace()).toContain('second');
+    await expect.poll(() => place.trace()).toContain('second');
     const exit = server.kill('SIGTERM');
     await expect(reply).rejects.toThrow();
     expect(await exit).toEqual(clean);
@@ -58,7 +57,7 @@ describe('SIGTERM', () => {
     const place = new Place();
     const server = await serve({ file: place.database, grace: '50ms' });
     const { reply } = server.client({ tasks: false }).openCall('nap', { ...place.work(), ms: 60_000 });
-    await eventually(asleep(place)).toEqual([true]);
+    await expect.poll(asleep(place)).toEqual([true]);
     const exit = server.kill('SIGTERM');
     await expect(reply).rejects.toThrow();
     expect(await exit).toEqual(clean);
@@ -86,7 +85,7 @@ describe('SIGTERM', () => {
       server.client().call('work_always', place.work()),
       server.client().call('ask', place.work('question')),
     ]);
-    await eventually(() => place.trace()).toContain('second');
+    await expect.poll(() => place.trace()).toContain('second');
     expect(await server.kill('SIGTERM')).toEqual(clean);
     expect(place.trace()).toEqual(['first', 'second']);
 
@@ -104,7 +103,7 @@ describe('SIGTERM', () => {
     const place = new Place();
     const server = await serve({ file: place.database, workerGrace: '1h' });
     const { taskId } = (await server.client().call('work_always', place.work())).result;
-    await eventually(() => place.trace()).toContain('second');
+    await expect.poll(() => place.trace()).toContain('second');
     const exit = server.kill('SIGTERM');
     await refuses(server);
     place.open();
@@ -119,9 +118,9 @@ describe('SIGTERM', () => {
     const server = await serve({ file: place.database, workerGrace: '50ms' });
     const { taskId } = (await server.client().call('work_always', place.work())).result;
     const subscription = await server.client().listen([taskId]);
-    await subscription.until(({ method }) => method === 'notifications/tasks');
+    await subscription.find(({ method }) => method === 'notifications/tasks');
     const exit = server.kill('SIGTERM');
-    expect(await subscription.until(({ result }) => result !== undefined)).toMatchObject({
+    expect(await subscription.find(({ result }) => result !== undefined)).toMatchObject({
       result: { resultType: 'complete' },
     });
     expect(await subscription.next()).toBeUndefined();
@@ -134,23 +133,26 @@ describe('the end of standard input', () => {
     const place = new Place();
     const first = serveOnStdio({ file: place.database });
     const [running, waiting] = await Promise.all([
-      first.request('tools/call', { name: 'work_always', arguments: place.work() }),
-      first.request('tools/call', { name: 'ask', arguments: place.work('question') }),
+      first.client.request('tools/call', { name: 'work_always', arguments: place.work() }),
+      first.client.request('tools/call', { name: 'ask', arguments: place.work('question') }),
     ]);
-    await eventually(() => place.trace()).toContain('second');
+    await expect.poll(() => place.trace()).toContain('second');
     const begun = performance.now();
     expect(await first.end()).toEqual(clean);
     // Its worker waits some seconds for the step under way.
     expectWithin(10_000, performance.now() - begun);
 
     const second = serveOnStdio({ file: place.database });
-    const look = async (taskId: string) => (await second.request('tasks/get', { taskId })).result?.status;
+    const look = async (taskId: string) =>
+      (await second.client.request('tasks/get', { taskId })).result?.status;
     const [runningId, waitingId] = [running.result!.taskId, waiting.result!.taskId];
     expect(await look(waitingId)).toBe('input_required');
     place.open();
     const inputResponses = { name: accept({ name: 'Ada' }) };
-    await second.request('tasks/update', { taskId: waitingId, inputResponses });
-    await eventually(() => Promise.all([runningId, waitingId].map(look))).toEqual(['completed', 'completed']);
+    await second.client.request('tasks/update', { taskId: waitingId, inputResponses });
+    await expect
+      .poll(() => Promise.all([runningId, waitingId].map(look)))
+      .toEqual(['completed', 'completed']);
     expect(place.trace()).toEqual(['first', 'second', 'second', 'third']);
     expect(place.trace('question')).toEqual(['before', 'after Ada']);
   });
@@ -161,8 +163,8 @@ describe('the end of standard input', () => {
   ])('ends the work of a call %s, and the next process does not go on with it', async (_, caller) => {
     const place = new Place();
     const first = serveOnStdio({ file: place.database, window: '1h', workerGrace: '50ms' }, caller);
-    first.call('work_auto', place.work());
-    await eventually(() => place.trace()).toContain('second');
+    first.client.call('work_auto', place.work());
+    await expect.poll(() => place.trace()).toContain('second');
     expect(await first.end()).toEqual(clean);
     expect(standing(place.tasks())).toEqual(['cancelled']);
     expect(place.trace()).toEqual(['first', 'second', 'stopped']);
@@ -171,8 +173,8 @@ describe('the end of standard input', () => {
   test('ends the work of a call that sleeps in no worker', async () => {
     const place = new Place();
     const server = serveOnStdio({ file: place.database }, { tasks: false });
-    server.call('nap', { ...place.work(), ms: 60_000 });
-    await eventually(asleep(place)).toEqual([true]);
+    server.client.call('nap', { ...place.work(), ms: 60_000 });
+    await expect.poll(asleep(place)).toEqual([true]);
     expect(await server.end()).toEqual(clean);
     expect(standing(place.tasks())).toEqual(['cancelled']);
   });
@@ -181,12 +183,13 @@ describe('the end of standard input', () => {
 test('SIGTERM on stdio ends a subscription with both words that the protocol has for it (S2026-09)', async () => {
   const place = new Place();
   const server = serveOnStdio({ file: place.database });
-  const { result } = await server.request('tools/call', { name: 'ask', arguments: place.work() });
-  const id = server.send('subscriptions/listen', { notifications: { taskIds: [result!.taskId] } });
-  await server.until(({ method }) => method === 'notifications/tasks');
+  const { result } = await server.client.request('tools/call', { name: 'ask', arguments: place.work() });
+  const id = server.client.send('subscriptions/listen', { notifications: { taskIds: [result!.taskId] } });
+  await server.client.message(({ method }) => method === 'notifications/tasks');
   expect(await server.kill('SIGTERM')).toEqual(clean);
-  const afterNews = server.messages.findLastIndex(({ method }) => method === 'notifications/tasks') + 1;
-  expect(server.messages.slice(afterNews)).toMatchObject([
+  const afterNews =
+    server.client.messages.findLastIndex(({ method }) => method === 'notifications/tasks') + 1;
+  expect(server.client.messages.slice(afterNews)).toMatchObject([
     { method: 'notifications/cancelled', params: { requestId: id } },
     { id, result: { resultType: 'complete' } },
   ]);
@@ -202,7 +205,7 @@ async function refuses(server: Awaited<ReturnType<typeof serve>>): Promise<void>
         () => 'answered',
         ({ code }) => code,
       );
-  await eventually(look).toBe('ECONNREFUSED');
+  await expect.poll(look).toBe('ECONNREFUSED');
 }
 
 /** Whether each task waits in nobody's hands. */

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { createTasks } from '../../src/index.ts';
 import { sqlite } from '../../src/sqlite.ts';
 import { expectWithin } from '../kit/within.ts';
-import { eventually } from './eventually.ts';
 import { Place, standing } from './place.ts';
 import { accept } from './raw-client.ts';
 import { serve } from './server-process.ts';
@@ -15,7 +14,7 @@ test('a call that ends within the window is answered directly and leaves nothing
   const { result } = await client.call('at_once_auto');
   expect(result).toMatchObject({ resultType: 'complete', content: [{ type: 'text', text: 'at once' }] });
   expect(result).not.toHaveProperty('taskId');
-  await eventually(() => place.tasks()).toEqual([]);
+  await expect.poll(() => place.tasks()).toEqual([]);
 });
 
 test('a call that outlives the window becomes a task', async () => {
@@ -104,7 +103,7 @@ test('a task whose server was killed is finished behind its last step', async ()
   const place = new Place();
   const first = await serve({ file: place.database });
   const { result } = await first.client().call('work_auto', place.work());
-  await eventually(() => place.trace()).toEqual(['first', 'second']);
+  await expect.poll(() => place.trace()).toEqual(['first', 'second']);
   await first.kill();
 
   const client = (await serve({ file: place.database })).client();
@@ -118,12 +117,12 @@ test('what is still in its window can be neither listed nor read: nobody was tol
   const place = new Place();
   const server = await serve({ file: place.database, window: '1h' });
   const { reply } = server.client().openCall('work_auto', place.work());
-  await eventually(() => place.trace()).toContain('second');
+  await expect.poll(() => place.trace()).toContain('second');
   const [task] = place.tasks();
   expect((await server.client().get(task!.id)).error).toMatchObject({ code: -32602 });
   await using tasks = createTasks({ store: sqlite(place.database), tools: servingTools });
   expect((await tasks.list({ owner: 'anonymous', limit: 10 })).tasks).toEqual([]);
   place.open();
   expect((await reply).result).toMatchObject({ content: [{ text: 'worked' }] });
-  await eventually(() => standing(place.tasks())).toEqual([]);
+  await expect.poll(() => standing(place.tasks())).toEqual([]);
 });

@@ -35,7 +35,7 @@ const acts: Readonly<Record<string, () => Promise<unknown>>> = {
   save: () => sessions.save(session),
   session: () => sessions.get('session'),
   secret: () => secrets.get('secret'),
-  reencrypt: () => database.reencrypt(),
+  rekey: () => database.rekey(),
 };
 let isClosed = false;
 /** All of it, again and again; and once more when it is closed. */

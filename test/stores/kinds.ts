@@ -1,6 +1,6 @@
 import type { Database } from 'holdfast';
 import { type Encryption, openPostgres } from 'holdfast/postgres';
-import { openSqlite } from 'holdfast/sqlite';
+import { openSqlite, type SqliteDatabase } from 'holdfast/sqlite';
 import { onTestFinished } from 'vitest';
 import type { Clock } from '../../src/model/clock.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
@@ -30,7 +30,7 @@ export const kinds = [
 export function open(
   place: string,
   options: Options = {},
-): Promise<Database & { reencrypt(): Promise<void> }> {
+): Promise<Database & Pick<SqliteDatabase, 'rekey'>> {
   return isPostgres(place) ? openPostgres(place, { ...options, connections: 5 }) : openSqlite(place, options);
 }
 

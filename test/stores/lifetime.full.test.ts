@@ -30,7 +30,7 @@ const script = (name: string) => new URL(name, import.meta.url).pathname;
 
 test.each(
   kinds.flatMap((kind) =>
-    (['close', 'reencrypt', 'leave'] as const).map((how) => ({ kind, how, on: kind.name })),
+    (['close', 'rekey', 'leave'] as const).map((how) => ({ kind, how, on: kind.name })),
   ),
 )('a process with nothing else to do comes to its own end on $on ($how)', async ({ kind, how }) => {
   const args = ['--conditions=holdfast-source', script('./short-life.ts'), await placeWithWork(kind), how];

@@ -1,10 +1,10 @@
-/** A process that opens a store and has nothing else to do: `short-life.ts <place> <close|reencrypt|leave>`. */
+/** A process that opens a store and has nothing else to do: `short-life.ts <place> <close|rekey|leave>`. */
 import { encryption } from '../encryption/keys.ts';
 import { open } from './kinds.ts';
 
 const [place, how] = process.argv.slice(2);
 const database = await open(place!, { encryption: encryption('first', 'second') });
 await database.survey.list({ limit: 1 });
-if (how === 'reencrypt') await database.reencrypt();
+if (how === 'rekey') await database.rekey();
 if (how !== 'leave') await database.close();
 console.log('done');

@@ -7,7 +7,6 @@ import { NothingCounted, serveHttp } from '../../src/server.ts';
 import { openSqlite, sqlite } from '../../src/sqlite.ts';
 import { telemetry } from '../../src/telemetry.ts';
 import { attached } from '../kit/attached.ts';
-import { eventually } from '../serving/eventually.ts';
 import { Place } from '../serving/place.ts';
 import { accept } from '../serving/raw-client.ts';
 import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
@@ -138,7 +137,7 @@ test('a process that stops is not ready any more, while it still answers', async
   });
   // The second request lacks only its last line when the first one is answered.
   socket.write('GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\nGET /readyz HTTP/1.1\r\nhost: localhost\r\n');
-  await eventually(() => heard).toMatch(/^HTTP\/1\.1 200 /);
+  await expect.poll(() => heard).toMatch(/^HTTP\/1\.1 200 /);
   const stopped = server.stop();
   socket.write('\r\n');
   await once(socket, 'close');

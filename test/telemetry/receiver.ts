@@ -9,8 +9,6 @@ export interface ReceivedSpan {
   readonly parentSpanId?: string;
   readonly traceState?: string;
   readonly name: string;
-  readonly startTimeUnixNano: string;
-  readonly endTimeUnixNano: string;
   readonly attributes: readonly { readonly key: string; readonly value: object }[];
   readonly links?: readonly { readonly spanId: string }[];
   readonly status: { readonly code?: number };
@@ -20,7 +18,6 @@ export interface ReceivedSpan {
 export class Receiver {
   url = '';
   readonly spans: ReceivedSpan[] = [];
-  /** The messages as they came. */
   readonly texts: string[] = [];
   readonly #server = createServer((req, res) => {
     void this.#take(req).then(() => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'));

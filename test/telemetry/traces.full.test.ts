@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { extension, headersOf, requestOf } from '../kit/wire.ts';
-import { eventually } from '../serving/eventually.ts';
 import { Place } from '../serving/place.ts';
 import { accept, type RawClient } from '../serving/raw-client.ts';
 import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
@@ -39,7 +38,7 @@ test.each([
     const crossing = first.line();
     const taskId = await sendOff(first.client(), { traceparent, tracestate: 'sea=calm' });
     expect(await crossing).toBe('crossing');
-    if (!batch) await eventually(() => receiver.named('step load')).toHaveLength(1);
+    if (!batch) await expect.poll(() => receiver.named('step load')).toHaveLength(1);
     await first.kill();
 
     const second = await serve(settings);
@@ -111,8 +110,8 @@ test('the header of the request is gone on with where its body says nothing, and
   // Those that may be answered at once take the way through the SDK.
   await callWithHeader(server.url, 'leg', `00-${'e'.repeat(32)}-${'f'.repeat(16)}-01`, {});
   const plain = () => receiver.named('task leg').filter((span) => span.parentSpanId === 'f'.repeat(16));
-  await eventually(plain).toHaveLength(1);
-  await eventually(() => receiver.named('task voyage')).toHaveLength(3);
+  await expect.poll(plain).toHaveLength(1);
+  await expect.poll(() => receiver.named('task voyage')).toHaveLength(3);
   const above = receiver.named('task voyage').map((span) => `${span.traceId} ${span.parentSpanId}`);
   expect(above).toContain(`${'a'.repeat(32)} ${'b'.repeat(16)}`);
   expect(above).toContain(`${traceId} ${caller}`);

@@ -6,9 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { JsonObject, TaskId } from '../../../src/index.ts';
 import { newId } from '../../../src/model/id.ts';
 import type { Random } from '../../../test/kit/random.ts';
-import { type Peer, Refused } from '../../../test/techniques/load/peer.ts';
+import { type Peer, Refused, type Stream } from '../../../test/techniques/load/peer.ts';
 import { progressOf, type WireTask } from '../../../test/techniques/load/protocol.ts';
-import type { Stream } from '../../../test/techniques/load/stream.ts';
 import { type HistoryFile, moment, type Seen } from './history.ts';
 import type { Members } from './members.ts';
 

@@ -1,20 +1,17 @@
 /** The demo while it runs: an MCP server, a worker in the same process, and the dashboard to watch them on. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join, relative } from 'node:path';
 import { McpServer } from '@modelcontextprotocol/server';
+import { anonymous } from '../../hosting/caller.ts';
 import { dashboardPath } from '../../operator/api.ts';
 import { serveHttp } from '../../server/http/serve.ts';
 import { createTasks, type Tasks } from '../../server/tasks.ts';
 import { sqlite } from '../../sqlite.ts';
-import { operatorToken } from '../operator-token.ts';
-import { portWorded } from '../port.ts';
-import { sayStoreTrouble } from '../store-lines.ts';
-import { version } from '../version.ts';
-import { beginFirstWork } from './first-work.ts';
-import { howToRun, urlOption } from './how-to-run.ts';
+import { operatorToken, portWorded, sayStoreTrouble } from '../serving.ts';
+import { howToRun, urlOption, version } from '../usage.ts';
 import { writeSample } from './sample.ts';
 import { demoTools } from './tools.ts';
-import { unfinished } from './unfinished.ts';
 
 export interface DemoOptions {
   readonly port: number;
@@ -92,4 +89,36 @@ Try this in a second terminal:
 
   ${firstCall(url)}
 `);
+}
+
+/** One each: quick, step by step, with subtasks and a question at the end, one that fails, one that takes minutes. */
+const calls: readonly (readonly [tool: string, input: object])[] = [
+  ['count', { to: 5, everyMs: 100 }],
+  ['run_tests', {}],
+  ['report_on_folder', {}],
+  ['run_tests', { folder: 'a-folder-that-is-not-here' }],
+  ['count', { to: 600, everyMs: 1_000 }],
+];
+
+/** They are nobody's but the demo's own: callers neither see nor wait for them. */
+const owner = 'demo';
+
+/** Begins it, if nothing was ever done here. */
+async function beginFirstWork(tasks: Tasks): Promise<void> {
+  const { survey } = await tasks.opened();
+  const { count } = await survey.count({}, 1);
+  if (count > 0) return;
+  for (const [tool, input] of calls) await tasks.create(tool, input, { owner });
+}
+
+/** How many calls of clients are not done yet. What the demo began of itself nobody waits for. */
+async function unfinished(tasks: Tasks): Promise<number> {
+  let count = 0;
+  let cursor: string | undefined;
+  do {
+    const page = await tasks.list({ owner: anonymous, limit: 500, ...(cursor !== undefined && { cursor }) });
+    count += page.tasks.filter(({ phase }) => phase !== 'done').length;
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return count;
 }

@@ -1,13 +1,13 @@
 /** The durable tools of the demo. Each does something that a machine can do by itself, and that can be interrupted. */
-import { readFile, stat, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+
+import { execFile } from 'node:child_process';
+import { readdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fromJsonSchema } from '@modelcontextprotocol/server';
 import type { TaskContext } from '../../engine/context.ts';
 import { CannotBeAsked, TerminalError } from '../../engine/recorded-error.ts';
 import { type DurableTool, durableTool } from '../../engine/tool.ts';
 import { pause } from '../../model/runtime.ts';
-import { filesIn, placeOf } from './folders.ts';
-import { runTestFile, type TestsOfFile } from './test-file.ts';
 
 export interface Places {
   /** The folder that the demo was started in. */
@@ -216,4 +216,92 @@ function sum(numbers: readonly number[]): number {
 
 function plural(n: number, what: string): string {
   return `${n} ${what}${n === 1 ? '' : 's'}`;
+}
+
+const mostFiles = 500;
+
+/** The place that a name stands for, links followed. Whatever lies elsewhere is refused. */
+async function placeOf(name: string, here: string, sample: string): Promise<string> {
+  const refused = new TerminalError(
+    `"${name}" is outside ${here}: this demo looks only at what is in the folder that it was started in.`,
+  );
+  const allowed = [here, sample];
+  const meant = resolve(here, name);
+  if (!allowed.some((folder) => contains(folder, meant))) throw refused;
+  const place = await realpath(meant).catch(() => {
+    throw new TerminalError(`There is no "${name}" in ${here}.`);
+  });
+  const real = await Promise.all(allowed.map((folder) => realpath(folder)));
+  if (!real.some((folder) => contains(folder, place))) throw refused;
+  return place;
+}
+
+function contains(folder: string, place: string): boolean {
+  const way = relative(folder, place);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+/** Files below a folder in a lasting order, without links, hidden ones and installed packages. */
+async function filesIn(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  const look = async (place: string): Promise<void> => {
+    const entries = await readdir(place, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+      throw new TerminalError(
+        error.code === 'ENOTDIR'
+          ? `"${place}" is no folder.`
+          : `"${place}" cannot be read (${error.message}).`,
+      );
+    });
+    for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
+      if (entry.isDirectory()) await look(join(place, entry.name));
+      else if (entry.isFile()) found.push(join(place, entry.name));
+      if (found.length > mostFiles)
+        throw new TerminalError(
+          `There are more than ${mostFiles} files in "${folder}": choose a smaller one.`,
+        );
+    }
+  };
+  await look(folder);
+  return found;
+}
+
+export interface TestsOfFile {
+  readonly passed: number;
+  readonly failed: number;
+  /** The names of those that failed, or what kept the file from being run. */
+  readonly failures: readonly string[];
+}
+
+const patienceMs = 120_000;
+
+function runTestFile(file: string, signal: AbortSignal): Promise<TestsOfFile> {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env; // Or the runner takes itself for a part of another one.
+  const args = ['--test', '--test-reporter=tap', asGlob(file)];
+  const options = { cwd: dirname(file), env, signal, timeout: patienceMs, maxBuffer: 64 * 2 ** 20 };
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, args, options, (error, output) => {
+      if (signal.aborted) return reject(signal.reason);
+      const passed = countOf('pass', output);
+      const failed = countOf('fail', output);
+      if (passed !== undefined && failed !== undefined)
+        return resolve({ passed, failed, failures: failuresOf(output) });
+      const problem = error?.killed ? `it took longer than ${patienceMs / 1_000} s` : 'it could not be run';
+      resolve({ passed: 0, failed: 1, failures: [problem] });
+    });
+  });
+}
+
+/** The runner takes names of files for patterns. */
+function asGlob(file: string): string {
+  return file.replace(/[[*?{(]/g, '[$&]');
+}
+
+function countOf(what: string, tap: string): number | undefined {
+  const [, count] = new RegExp(`^# ${what} (\\d+)$`, 'm').exec(tap) ?? [];
+  return count === undefined ? undefined : Number(count);
+}
+
+function failuresOf(tap: string): string[] {
+  return [...tap.matchAll(/^\s*not ok \d+ - (.*)$/gm)].map(([, name]) => name!).slice(0, 10);
 }

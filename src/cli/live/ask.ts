@@ -2,10 +2,8 @@
 import { createInterface } from 'node:readline/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Answer, Question } from '../../client/asking.ts';
-import type { Json } from '../../model/json.ts';
-import type { Paint } from './colours.ts';
-import { type Field, fieldsOf, shownFallback } from './fields.ts';
-import { clean, oneLine, truncate, wrap } from './width.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { clean, oneLine, type Paint, truncate, wrap } from './terminal-text.ts';
 
 export interface Desk {
   readonly input: ReadStream;
@@ -133,5 +131,197 @@ class Person {
 
   #write(line: string): void {
     this.#desk.output.write(`${line}\n`);
+  }
+}
+
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  /** What may be said, in short: `y/n`, `1 to 10`. */
+  readonly hint: string | undefined;
+  readonly description: string | undefined;
+  readonly choices: readonly Choice[];
+  readonly isRequired: boolean;
+  readonly fallback: Json | undefined;
+  /** The value, or what is wrong with the words. */
+  read(words: string): Read;
+}
+
+export interface Choice {
+  readonly value: string;
+  readonly title: string;
+}
+
+export type Read = { readonly value: Json | undefined } | { readonly problem: string };
+
+export function fieldsOf(schema: JsonObject): Field[] {
+  const properties = isJsonObject(schema.properties) ? schema.properties : {};
+  const required = Array.isArray(schema.required) ? schema.required : [];
+  return Object.entries(properties).map(([name, property]) =>
+    fieldOf(name, isJsonObject(property) ? property : {}, required.includes(name)),
+  );
+}
+
+function fieldOf(name: string, property: JsonObject, isRequired: boolean): Field {
+  const { title, description, default: fallback } = property;
+  const isList = property.type === 'array';
+  const choices = choicesOf(isList && isJsonObject(property.items) ? property.items : property);
+  const meaning = meaningOf(property, choices);
+  return {
+    name,
+    label: oneLine(typeof title === 'string' ? title : name),
+    hint: hintOf(property, choices),
+    description: typeof description === 'string' ? oneLine(description) : undefined,
+    choices,
+    isRequired,
+    fallback,
+    read: (words) => {
+      const said = words.trim();
+      if (said !== '') return meaning(said);
+      if (fallback !== undefined) return { value: fallback };
+      return isRequired ? { problem: 'It is required.' } : { value: undefined };
+    },
+  };
+}
+
+function choicesOf({ enum: values, enumNames, oneOf, anyOf }: JsonObject): Choice[] {
+  const titled = oneOf ?? anyOf;
+  if (Array.isArray(titled))
+    return titled.flatMap((choice) =>
+      isJsonObject(choice) && choice.const !== undefined
+        ? [{ value: String(choice.const), title: oneLine(String(choice.title ?? choice.const)) }]
+        : [],
+    );
+  if (!Array.isArray(values)) return [];
+  const names = Array.isArray(enumNames) ? enumNames : [];
+  return values.map((value, i) => ({
+    value: String(value),
+    title: oneLine(String(names[i] ?? value)),
+  }));
+}
+
+function hintOf(
+  { type, format, minimum, maximum }: JsonObject,
+  choices: readonly Choice[],
+): string | undefined {
+  if (type === 'boolean') return 'y/n';
+  if (type === 'array') return `some of 1 to ${choices.length}, with commas`;
+  if (choices.length > 0) return `1 to ${choices.length}`;
+  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
+  if (minimum !== undefined) return `${minimum} or more`;
+  if (maximum !== undefined) return `${maximum} or less`;
+  if (type === 'integer') return 'a whole number';
+  if (type === 'number') return 'a number';
+  return format === undefined ? undefined : formats[String(format)]?.hint;
+}
+
+/** How the value that is taken without any words is shown. */
+export function shownFallback({ fallback, choices }: Field): string | undefined {
+  if (fallback === undefined) return undefined;
+  if (typeof fallback === 'boolean') return fallback ? 'y' : 'n';
+  const titleOf = (value: Json) =>
+    choices.find((choice) => choice.value === value)?.title ?? oneLine(String(value));
+  return Array.isArray(fallback) ? fallback.map(titleOf).join(', ') : titleOf(fallback as Json);
+}
+
+// --- What words mean --------------------------------------------------------------------------------------
+
+function meaningOf(property: JsonObject, choices: readonly Choice[]): (said: string) => Read {
+  if (property.type === 'array') return (said) => readSome(said, property, choices);
+  if (choices.length > 0) return (said) => readChoice(said, choices);
+  switch (property.type) {
+    case 'boolean':
+      return readYesOrNo;
+    case 'integer':
+    case 'number':
+      return (said) => readNumber(said, property);
+    case 'string':
+    case undefined:
+      return (said) => readText(said, property);
+    default:
+      return readJsonValue;
+  }
+}
+
+function readYesOrNo(said: string): Read {
+  const value = { y: true, yes: true, true: true, n: false, no: false, false: false }[said.toLowerCase()];
+  return value === undefined ? { problem: 'Say y or n.' } : { value };
+}
+
+function readNumber(said: string, { type, minimum, maximum }: JsonObject): Read {
+  const value = Number(said);
+  if (!Number.isFinite(value)) return { problem: `${oneLine(said)} is no number.` };
+  if (type === 'integer' && !Number.isInteger(value)) return { problem: 'It must be a whole number.' };
+  if (typeof minimum === 'number' && value < minimum) return { problem: `It must be at least ${minimum}.` };
+  if (typeof maximum === 'number' && value > maximum) return { problem: `It must be at most ${maximum}.` };
+  return { value };
+}
+
+function readText(said: string, { minLength, maxLength, pattern, format }: JsonObject): Read {
+  const { length } = [...said];
+  if (typeof minLength === 'number' && length < minLength)
+    return { problem: `It must have at least ${minLength} characters.` };
+  if (typeof maxLength === 'number' && length > maxLength)
+    return { problem: `It must have at most ${maxLength} characters.` };
+  if (typeof pattern === 'string' && !fits(said, pattern))
+    return { problem: `It must fit ${oneLine(pattern)}.` };
+  const known = formats[String(format)];
+  return known && !known.fits(said) ? { problem: `It must be ${known.hint}.` } : { value: said };
+}
+
+/** A pattern that is none is for the server to judge. */
+function fits(said: string, pattern: string): boolean {
+  try {
+    return new RegExp(pattern, 'u').test(said);
+  } catch {
+    return true;
+  }
+}
+
+const formats: Readonly<Record<string, { readonly hint: string; fits(said: string): boolean }>> = {
+  email: { hint: 'an e-mail address', fits: (said) => /^[^\s@]+@[^\s@]+$/.test(said) },
+  uri: { hint: 'a URL', fits: (said) => URL.canParse(said) },
+  date: {
+    hint: 'a date such as 2026-07-28',
+    fits: (said) => /^\d{4}-\d\d-\d\d$/.test(said) && !Number.isNaN(Date.parse(said)),
+  },
+  'date-time': {
+    hint: 'a time such as 2026-07-28T12:00:00Z',
+    fits: (said) => /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(said) && !Number.isNaN(Date.parse(said)),
+  },
+};
+
+/** By its number, its value or its title. */
+function chosen(said: string, choices: readonly Choice[]): string | undefined {
+  const same = (word: string) => word.toLowerCase() === said.toLowerCase();
+  const named = choices.find(({ value }) => value === said) ?? choices.find(({ title }) => same(title));
+  return (named ?? (/^\d+$/.test(said) ? choices[Number(said) - 1] : undefined))?.value;
+}
+
+function readChoice(said: string, choices: readonly Choice[]): Read {
+  const value = chosen(said, choices);
+  return value === undefined
+    ? { problem: `${oneLine(said)} is none of the choices: say a number from 1 to ${choices.length}.` }
+    : { value };
+}
+
+function readSome(said: string, { minItems, maxItems }: JsonObject, choices: readonly Choice[]): Read {
+  const words = said.split(',').map((word) => word.trim());
+  const values = words.map((word) => (choices.length > 0 ? chosen(word, choices) : word));
+  const wrong = words[values.indexOf(undefined)];
+  if (wrong !== undefined) return { problem: `${oneLine(wrong)} is none of the choices.` };
+  const picked = [...new Set(values as string[])];
+  if (typeof minItems === 'number' && picked.length < minItems)
+    return { problem: `Choose at least ${minItems}.` };
+  if (typeof maxItems === 'number' && picked.length > maxItems)
+    return { problem: `Choose at most ${maxItems}.` };
+  return { value: picked };
+}
+
+function readJsonValue(said: string): Read {
+  try {
+    return { value: JSON.parse(said) };
+  } catch {
+    return { problem: 'It must be JSON.' };
   }
 }

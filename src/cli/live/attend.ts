@@ -12,10 +12,9 @@ import { comeBackWith } from '../registry.ts';
 import { connectTo, described, type Target } from '../target.ts';
 import { CommandFailed } from '../usage.ts';
 import { ask } from './ask.ts';
-import type { Paint } from './colours.ts';
-import { Keys } from './keys.ts';
+import { Keys } from './terminal.ts';
+import { oneLine, type Paint } from './terminal-text.ts';
 import type { View } from './view.ts';
-import { oneLine } from './width.ts';
 
 export interface Visit {
   readonly target: Target;

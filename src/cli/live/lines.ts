@@ -2,8 +2,7 @@
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
 import { isOver, type RemoteProgress, type RemoteStatus } from '../../requestor/remote-task.ts';
 import { clock } from '../time.ts';
-import type { Colour, Paint } from './colours.ts';
-import { oneLine, truncate, width } from './width.ts';
+import { type Colour, oneLine, type Paint, truncate, width } from './terminal-text.ts';
 
 interface Shown {
   readonly label: string;
@@ -158,4 +157,10 @@ function barOf({ progress, status }: Shown, columns: number): [string, Colour?][
 
 export function number(value: number): string {
   return String(Math.round(value * 100) / 100);
+}
+
+export function whatBecomesOfIt(goesOn: boolean): string {
+  return goesOn
+    ? 'the task goes on.'
+    : 'the server ended with this command, and goes on when it is started again.';
 }

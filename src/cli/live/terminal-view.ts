@@ -4,13 +4,12 @@ import type { Question } from '../../client/asking.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
-import { printResult } from '../result-text.ts';
+import { printResult } from '../output.ts';
 import { clock } from '../time.ts';
-import type { Paint } from './colours.ts';
-import { frameMs, TaskLines } from './lines.ts';
-import { Screen } from './screen.ts';
-import { type View, whatBecomesOfIt } from './view.ts';
-import { clean, oneLine, truncate, wrap } from './width.ts';
+import { frameMs, TaskLines, whatBecomesOfIt } from './lines.ts';
+import { Screen } from './terminal.ts';
+import { clean, oneLine, type Paint, truncate, wrap } from './terminal-text.ts';
+import type { View } from './view.ts';
 
 export class TerminalView implements View {
   readonly #screen: Screen;

@@ -1,7 +1,13 @@
-/** What can be told of a call, whoever looks: a person at a terminal, the reader of a log, a program. */
+/** What can be told of a call, and which view tells it: to a person at a terminal, the reader of a log, or a program. */
+
+import { ReadStream, WriteStream } from 'node:tty';
 import type { Question } from '../../client/asking.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
+import type { Visit } from './attend.ts';
+import { JsonView, PlainView } from './plain-view.ts';
+import { paintWith, wantsColours } from './terminal-text.ts';
+import { TerminalView } from './terminal-view.ts';
 
 export interface View {
   connecting(server: string): void;
@@ -26,8 +32,25 @@ export interface View {
   end(how: 'completed' | 'failed' | 'left'): void;
 }
 
-export function whatBecomesOfIt(goesOn: boolean): string {
-  return goesOn
-    ? 'the task goes on.'
-    : 'the server ended with this command, and goes on when it is started again.';
+/** The options of all commands that have a view. */
+export const viewOptions = {
+  json: { type: 'boolean' },
+  'no-color': { type: 'boolean' },
+} as const;
+
+/** What happens is told on stderr, so that stdout has the result and nothing else. */
+export function lookOn(values: {
+  readonly json?: boolean;
+  readonly 'no-color'?: boolean;
+}): Pick<Visit, 'view' | 'desk'> {
+  if (values.json) return { view: new JsonView(), desk: undefined };
+  const { stdin, stderr } = process;
+  if (!(stderr instanceof WriteStream) || process.env.TERM === 'dumb')
+    return { view: new PlainView(), desk: undefined };
+  const paint = paintWith(wantsColours(values['no-color'] ?? false));
+  const input = stdin instanceof ReadStream ? stdin : undefined;
+  return {
+    view: new TerminalView(stderr, paint),
+    desk: input && { input, output: stderr, paint },
+  };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clean, oneLine, truncate, width, wrap } from './width.ts';
+import { clean, oneLine, truncate, width, wrap } from './terminal-text.ts';
 
 test.each([
   ['kelp', 4],

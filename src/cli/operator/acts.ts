@@ -3,13 +3,11 @@
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Question, TaskStory, TaskSummary } from '../../operator/api.ts';
 import { exampleOf } from '../given-answers.ts';
-import { jsonText, printJson } from '../json-line.ts';
 import { ask } from '../live/ask.ts';
-import { clean, oneLine } from '../live/width.ts';
-import { command, quoted } from '../registry.ts';
-import { printResult } from '../result-text.ts';
-import { CommandFailed, readJson, WrongUsage } from '../usage.ts';
-import type { At } from './at.ts';
+import { clean, oneLine } from '../live/terminal-text.ts';
+import { jsonText, printJson, printResult } from '../output.ts';
+import { CommandFailed, command, quoted, readJson, WrongUsage } from '../usage.ts';
+import type { At } from './desk.ts';
 import { whyEnded } from './draw-story.ts';
 
 export async function result(at: At, id: string): Promise<number> {

@@ -1,18 +1,16 @@
 /** `holdfast tasks … --store URL` and `--url URL`: the tasks of a whole store or server, for those who operate it. */
 
 import { runtime } from '../../model/runtime.ts';
-import { printJson } from '../json-line.ts';
-import { oneLine } from '../live/width.ts';
+import { oneLine } from '../live/terminal-text.ts';
+import { printJson } from '../output.ts';
 import { CommandFailed, readArguments, WrongUsage } from '../usage.ts';
 import { answer, cancel, purge, result, retry, storyOf } from './acts.ts';
-import type { At, OperatorValues } from './at.ts';
+import { type At, type OpenDesk, type OperatorValues, openDesk } from './desk.ts';
 import { drawStory } from './draw-story.ts';
 import { list } from './list.ts';
 import { sightOf } from './look.ts';
-import { type OpenDesk, openDesk } from './open-desk.ts';
 import { operatorOptions, refuseStrayOptions, verbs } from './options.ts';
-import { watchAll } from './watch-all.ts';
-import { watchOne } from './watch-one.ts';
+import { watchAll, watchOne } from './watch.ts';
 
 /** In a pipe drawings are as wide as a page. */
 const pageColumns = 100;
@@ -38,8 +36,8 @@ const onOne: Readonly<Record<string, OnOne>> = {
   purge,
 };
 
-export async function operatorTasks(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(args, operatorOptions);
+export async function operatorTasks(args: readonly string[], help: string): Promise<number> {
+  const { values, positionals } = readArguments(args, help, operatorOptions);
   const [verb, id, ...more] = positionals;
   if (verb === undefined) throw new WrongUsage('tasks takes a command, such as list or watch');
   if (!verbs.includes(verb))

@@ -5,11 +5,9 @@ import type { SecretFields } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
 import { Changes } from '../../operator/changes.ts';
 import { Operator } from '../../operator/operator.ts';
-import { quoted } from '../registry.ts';
 import { type StorePlace, storeWithTasks } from '../store-url.ts';
-import { CommandFailed } from '../usage.ts';
-import { version } from '../version.ts';
-import type { OpenDesk } from './open-desk.ts';
+import { CommandFailed, quoted, version } from '../usage.ts';
+import type { OpenDesk } from './desk.ts';
 
 class OperatorWithoutTools extends Operator {
   override async retry(id: string): Promise<TaskSummary> {

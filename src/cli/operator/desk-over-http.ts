@@ -15,9 +15,9 @@ import {
   type TaskStory,
   type TaskSummary,
 } from '../../operator/api.ts';
-import { oneLine } from '../live/width.ts';
+import { readEvents } from '../../protocol/event-stream.ts';
+import { oneLine } from '../live/terminal-text.ts';
 import { CommandFailed, WrongUsage } from '../usage.ts';
-import { sentEvents } from './sse.ts';
 
 /** The server did not answer, or broke off: to try again may help. */
 export class ServerAway extends CommandFailed {}
@@ -118,7 +118,7 @@ export class DeskOverHttp implements OperatorDesk, AsyncDisposable {
       const response = await this.#fetch('/changes', { headers, signal });
       if (!response.ok) throw await this.#refusal(response);
       if (!response.body || !isOf(response, 'text/event-stream')) throw this.#isNoDesk();
-      for await (const { id, event, data } of sentEvents(response.body)) {
+      for await (const { id, event, data } of readEvents(response.body)) {
         const said = parsed(data);
         if (typeof said !== 'object' || said === null) continue;
         const message = { type: event, id, ...said } as ChangeMessage;

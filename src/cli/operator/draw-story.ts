@@ -1,13 +1,14 @@
 /** Everything that is known of one task, drawn: `show`, and `watch` of one task. */
+
+import type { TaskEvent } from '../../model/event.ts';
 import { isJsonObject, type Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
-import type { Question, TaskStory, TaskSummary } from '../../operator/api.ts';
+import type { Question, StoryEvent, TaskStory, TaskSummary } from '../../operator/api.ts';
 import { exampleOf } from '../given-answers.ts';
-import { clean, oneLine, truncate } from '../live/width.ts';
-import { command, quoted } from '../registry.ts';
-import { textOf } from '../result-text.ts';
+import { clean, oneLine, truncate } from '../live/terminal-text.ts';
+import { textOf } from '../output.ts';
 import { age, dayAndTime, timeOfDay, took } from '../time.ts';
-import { eventLine } from './event-line.ts';
+import { command, quoted } from '../usage.ts';
 import { farOf, type Look, line, type Piece, paragraph, saying, signOf } from './look.ts';
 import { resumed } from './timeline.ts';
 import { waterfall } from './waterfall.ts';
@@ -164,7 +165,7 @@ function outcome({ outcome }: TaskStory, look: Drawn): string[] {
   return [look.paint('red', outcome.kind), ...paragraph(whyEnded(outcome), '  ', undefined, look)];
 }
 
-export function resultText(value: Json): string {
+function resultText(value: Json): string {
   if (typeof value === 'string') return value;
   const text = isJsonObject(value) ? textOf(value) : '';
   return text === '' ? JSON.stringify(value, undefined, 2) : text;
@@ -283,4 +284,52 @@ function audit({ audit }: TaskStory, look: Look): string[] {
       )
       .map((text) => `  ${text}`),
   ];
+}
+
+// --- Events in words ----------------------------------------------------------------------------------------
+
+/** `14:02:11 asks "approval"`. */
+export function eventLine({ at, event }: StoryEvent): string {
+  return oneLine(`${timeOfDay(at)} ${wordsFor(event, at)}`);
+}
+
+/** Book-keeping that nobody would miss in a log. */
+export function isNoise({ event }: StoryEvent): boolean {
+  return ['recorded', 'delivering', 'undelivered', 'awaited', 'published'].includes(event.type);
+}
+
+type Words = {
+  readonly [Type in TaskEvent['type']]?: (event: Extract<TaskEvent, { type: Type }>, at: number) => string;
+};
+
+const words: Words = {
+  created: () => 'called',
+  claimed: ({ epoch, holder, takenFrom }) =>
+    `pass ${epoch} on ${holder}${takenFrom === undefined ? '' : `, taken over from ${takenFrom}`}`,
+  recorded: ({ entries }) => `${entries} ${entries === 1 ? 'entry' : 'entries'} in the journal`,
+  reported: ({ progress, message }) =>
+    [progress ? farOf(progress) : '', progress?.message ?? message ?? ''].filter(Boolean).join(' ') ||
+    'reports',
+  asked: ({ key }) => `asks "${key}"`,
+  answered: ({ key }) => `"${key}" is answered`,
+  withdrawn: ({ key }) => `"${key}" is not asked any more`,
+  childStarted: ({ childId }) => `starts subtask ${childId}`,
+  childDone: ({ childId, outcome }) => `subtask ${childId} ended: ${outcome}`,
+  parked: ({ until }, at) => (until === null ? 'parked' : `parked for ${took(until - at)}`),
+  released: () => 'released by its worker',
+  rested: ({ takenFrom, until }, at) => `${takenFrom} died or fell silent; rests for ${took(until - at)}`,
+  isolated: () => 'runs alone, because its process died before',
+  stuck: ({ until, message }, at) => `set aside for ${took(until - at)}: ${message}`,
+  completed: ({ name }) => `"${name}" happened`,
+  held: ({ liveChildren }) => `the handler has ended, ${liveChildren} subtasks have not`,
+  finished: ({ outcome }) => `ended: ${outcome}`,
+  delivering: ({ key }) => `"${key}" is being delivered`,
+  undelivered: ({ key }) => `"${key}" was not delivered`,
+  awaited: () => 'its caller waits',
+  handedOver: () => 'handed over to its caller, which follows it with plain tools',
+};
+
+function wordsFor(event: TaskEvent, at: number): string {
+  const tell = words[event.type] as ((event: TaskEvent, at: number) => string) | undefined;
+  return tell?.(event, at) ?? event.type;
 }

@@ -1,10 +1,11 @@
 /** `holdfast tasks list`: tasks of everybody, the newest first. */
-
 import { redacted } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
-import { printJson } from '../json-line.ts';
-import type { At } from './at.ts';
-import { drawList } from './draw-list.ts';
+import { oneLine, pad, truncate, width } from '../live/terminal-text.ts';
+import { printJson } from '../output.ts';
+import { age } from '../time.ts';
+import type { At } from './desk.ts';
+import { type Look, line, type Piece, sayingAlone, signOf } from './look.ts';
 import { filterFrom, limitFrom } from './options.ts';
 
 const usual = 50;
@@ -57,4 +58,137 @@ function print(tasks: readonly TaskSummary[], at: At, isFirst: boolean): void {
   const columns = sight.columns ?? Number.POSITIVE_INFINITY;
   const lines = drawList(tasks, at.look(columns));
   sight.print(isFirst || columns < 60 ? lines : lines.slice(1));
+}
+
+// --- The table; without room for one, two lines for each task -----------------------------------------------
+
+const fewest = 8;
+const gap = '  ';
+
+/** A table has room from here on. */
+const narrow = 60;
+/** What a task says is cut, but not to less than this. */
+const leastSaying = 20;
+
+/** As much of each id as tells it from the others, and never less than finds a task again. */
+export function shortIds(ids: readonly string[]): (id: string) => string {
+  const sorted = ids.toSorted();
+  const lengths = new Map(
+    sorted.map((id, i) => [
+      id,
+      Math.max(fewest, 1 + Math.max(shared(id, sorted[i - 1]), shared(id, sorted[i + 1]))),
+    ]),
+  );
+  return (id) => id.slice(0, lengths.get(id) ?? id.length);
+}
+
+function shared(one: string, other = ''): number {
+  if (one === other) return 0;
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length++;
+  return length;
+}
+
+interface Column {
+  readonly head: string;
+  cell(task: TaskSummary): string;
+  /** To be cut where there is no room, but to no less than this. */
+  readonly least?: number;
+}
+
+/** In a pipe (columns without end) nothing is cut. */
+export function drawList(tasks: readonly TaskSummary[], look: Look): string[] {
+  if (look.columns < narrow) return twoLines(tasks, look);
+  const whole = columnsOf((id) => id, look);
+  const short = columnsOf(shortIds(tasks.map(({ id }) => id)), look);
+  // Whole ids only where everything else is whole too, but what a task says: that is cut first.
+  const withoutSaying = naturalWidths(whole, tasks).slice(0, -1);
+  const fits = withoutSaying.reduce((sum, width) => sum + width + gap.length, 2) + leastSaying < look.columns;
+  return table(fits ? whole : short, tasks, look);
+}
+
+function columnsOf(idOf: (id: string) => string, { now }: Look): Column[] {
+  return [
+    { head: 'ID', cell: ({ id }) => idOf(id) },
+    { head: 'STANDING', cell: ({ standing }) => standing },
+    { head: 'TOOL', cell: ({ tool }) => oneLine(tool), least: 12 },
+    { head: 'OWNER', cell: ({ owner }) => oneLine(owner) || '-', least: 6 },
+    { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt) },
+    { head: 'SAYS', cell: sayingAlone },
+  ];
+}
+
+function naturalWidths(columns: readonly Column[], tasks: readonly TaskSummary[]): number[] {
+  return columns.map(({ head, cell }) => Math.max(width(head), ...tasks.map((task) => width(cell(task)))));
+}
+
+function table(columns: readonly Column[], tasks: readonly TaskSummary[], look: Look): string[] {
+  const widths = naturalWidths(columns, tasks);
+  const room = look.columns - 1 - 2 - gap.length * (columns.length - 1) - leastSaying;
+  // The widest gives first, until all fit or none can give more.
+  for (;;) {
+    const excess = widths.slice(0, -1).reduce((sum, width) => sum + width, 0) - room;
+    const canGive = [...columns.keys()].filter(
+      (i) => widths[i]! > (columns[i]!.least ?? Number.POSITIVE_INFINITY),
+    );
+    if (excess <= 0 || canGive.length === 0) break;
+    widths[canGive.reduce((a, b) => (widths[b]! > widths[a]! ? b : a))]!--;
+  }
+  const cellsOf = (texts: readonly string[]) =>
+    texts.map((text, i) =>
+      i === texts.length - 1 ? text : pad(truncate(text, widths[i]!), widths[i]!) + gap,
+    );
+  const head = line([['  '], [cellsOf(columns.map(({ head }) => head)).join(''), 'dim']], look);
+  return [
+    head,
+    ...tasks.map((task) => {
+      const [sign, colour] = signOf(task);
+      const cells = cellsOf(columns.map(({ cell }) => cell(task)));
+      const pieces: Piece[] = cells.map((cell, i) =>
+        columns[i]!.head === 'STANDING'
+          ? [cell, colour!]
+          : columns[i]!.head === 'AGE'
+            ? [cell, 'dim']
+            : [cell],
+      );
+      return line([[sign, colour!], [' '], ...pieces], look).trimEnd();
+    }),
+  ];
+}
+
+function twoLines(tasks: readonly TaskSummary[], look: Look): string[] {
+  const idOf = shortIds(tasks.map(({ id }) => id));
+  return tasks.flatMap((task) => {
+    const [sign, colour] = signOf(task);
+    const time = age(look.now - task.createdAt);
+    const id = idOf(task.id);
+    const room = look.columns - 1 - 2 - id.length - 4 - time.length;
+    const tool = pad(truncate(oneLine(task.tool), room), room);
+    const said = [oneLine(task.owner), sayingAlone(task)].filter((part) => part !== '').join(' · ');
+    return [
+      line([[sign, colour!], [' '], [id], ['  '], [tool, 'bold'], ['  '], [time, 'dim']], look),
+      line([['  '], [task.standing, colour!], [said === '' ? '' : ` · ${said}`]], look),
+    ];
+  });
+}
+
+/** One task in one line, for live views and for pipes: what is said last is cut first. */
+export function taskLine(task: TaskSummary, look: Look, idOf = (id: string) => id): string {
+  const said = sayingAlone(task);
+  const isNarrow = look.columns < narrow;
+  const tool = oneLine(task.tool);
+  const owner = isNarrow ? '' : oneLine(task.owner);
+  return line(
+    [
+      signOf(task),
+      [' '],
+      [idOf(task.id)],
+      ['  '],
+      [isNarrow ? truncate(tool, 12) : tool, 'bold'],
+      [owner === '' ? '' : `  ${owner}`],
+      [isNarrow && said !== '' ? '' : `  ${age(look.now - task.createdAt)}`, 'dim'],
+      [said === '' ? '' : `  ${said}`],
+    ],
+    look,
+  );
 }

@@ -3,12 +3,11 @@
  * it is over. What it looks at and how it is drawn is for others to say.
  */
 
+import { backoffMs } from '../../model/backoff.ts';
 import { pause, runtime } from '../../model/runtime.ts';
 import type { ChangeMessage, OperatorDesk } from '../../operator/api.ts';
-import { Keys } from '../live/keys.ts';
+import { FullScreen, Keys } from '../live/terminal.ts';
 import { ServerAway } from './desk-over-http.ts';
-import { follow } from './follow.ts';
-import { FullScreen } from './full-screen.ts';
 import type { Sight } from './look.ts';
 
 /** Changes that come close together are looked at together. */
@@ -121,4 +120,47 @@ class Live {
     const { columns, rows } = this.#screen;
     this.#screen.draw(this.#view.draw!({ columns, rows: rows - 1, isAway: this.#isAway }));
   };
+}
+
+// --- Changes, over connections that break -------------------------------------------------------------------
+
+const backoff = { minMs: 250, maxMs: 10_000 };
+
+export interface Following {
+  readonly signal: AbortSignal;
+  /** The connection broke: it is tried again, for ever. */
+  onAway?(): void;
+  onBack?(): void;
+}
+
+/** Whatever is not just an absence (a token that is refused, say) is thrown. */
+export async function* follow(
+  desk: OperatorDesk,
+  { signal, onAway, onBack }: Following,
+): AsyncIterable<ChangeMessage> {
+  let lastId: string | undefined;
+  let failures = 0;
+  let isAway = false;
+  while (!signal.aborted) {
+    try {
+      if (isAway) {
+        // A stream says nothing until something changes; this says whether anybody is there.
+        await desk.about();
+        isAway = false;
+        onBack?.();
+      }
+      for await (const message of desk.changes({ signal, ...(lastId !== undefined && { lastId }) })) {
+        lastId = message.id;
+        failures = 0;
+        yield message;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ServerAway)) throw error;
+      if (!isAway) onAway?.();
+      isAway = true;
+    }
+    // Not all at the same moment, where many watch one server that comes back.
+    await pause(backoffMs(backoff, failures++) * (0.5 + runtime.random() / 2), signal).catch(() => {});
+  }
 }

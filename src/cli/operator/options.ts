@@ -1,10 +1,10 @@
 /** What operators can say on a command line. */
 import type { SurveyFilter } from '../../engine/survey.ts';
 import { type Standing, standings } from '../../model/standing.ts';
-import { viewOptions } from '../live/look-on.ts';
+import { viewOptions } from '../live/view.ts';
 import { momentFrom } from '../time.ts';
 import { WrongUsage } from '../usage.ts';
-import type { OperatorValues } from './at.ts';
+import type { OperatorValues } from './desk.ts';
 
 export const operatorOptions = {
   store: { type: 'string' },
@@ -28,7 +28,7 @@ export const operatorOptions = {
 } as const;
 
 const ofList = ['status', 'tool', 'owner', 'since', 'until', 'text', 'limit', 'all'];
-const ofEveryVerb = ['store', 'url', 'token', 'reveal', 'ascii', 'json', 'no-color', 'help'];
+const ofEveryVerb = ['store', 'url', 'token', 'reveal', 'ascii', 'json', 'no-color'];
 
 /** The options of a verb beside those that all have. */
 const ofVerb: Readonly<Record<string, readonly string[]>> = {
@@ -73,3 +73,27 @@ export function limitFrom(text: string): number {
     throw new WrongUsage(`--limit wants a whole number of at least 1, not "${text}"`);
   return limit;
 }
+
+/** What `holdfast tasks --help` says to operators. */
+export const operatorHelp = `For operators: the same commands with --store URL (a store that can be reached from here) or --url URL (a server with
+an operator's view) are about all tasks there, whoever called them.
+
+       holdfast tasks list      --status failed,lost  --tool NAME  --owner OWNER  --since 2h  --until WHEN
+                                --text WORDS  --limit N (default 50), or --all
+       holdfast tasks show ID   its timeline, what was said, what came of it; --full leaves nothing out
+       holdfast tasks watch     everything, live; with an ID one task until its end (exit code 0 if it completed)
+       holdfast tasks result ID
+       holdfast tasks cancel ID [--reason WHY]
+       holdfast tasks answer ID [KEY] [JSON | --decline]
+       holdfast tasks retry ID  make the same call again
+       holdfast tasks purge ID --yes
+
+  --store URL      sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE
+  --url URL        the address of a server, such as http://127.0.0.1:7420, or of its dashboard as it printed it
+  --token TOKEN    for --url; better in HOLDFAST_OPERATOR_TOKEN, which others on the machine cannot see
+  --reveal         with --store: values too, which are hidden because only servers know what is secret in them
+  --ascii          no signs beyond ASCII; usual where the locale is not UTF-8
+  --json           what is told, as JSON: one document, or one per line
+
+Exit code 0, 1 if something failed or the task did, 2 if the usage is wrong, 130 if somebody left a task before its end
+(with --store or --url; a call that was made here goes on, and leaving it is 0).`;

@@ -1,10 +1,8 @@
 /** The story of a task as rows: passes by process, and below each what the handler did in it for the first time. */
 import type { CallSpan, PassSpan, TaskStory, TaskSummary } from '../../operator/api.ts';
-import type { Colour } from '../live/colours.ts';
-import { oneLine } from '../live/width.ts';
+import { type Colour, oneLine } from '../live/terminal-text.ts';
 import { took } from '../time.ts';
-import { saying } from './look.ts';
-import { standingSigns } from './signs.ts';
+import { saying, standingSigns } from './look.ts';
 
 export interface Row {
   readonly label: string;

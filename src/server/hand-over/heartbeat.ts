@@ -61,12 +61,12 @@ export class Heartbeat {
   async #message(): Promise<string | undefined> {
     const tree = await this.#requests.tree(this.#id);
     if (!tree || tree.root.phase === 'done') return undefined;
-    const { tool, statusMessage, progress, createdAt } = tree.root;
+    const { tool, origin, statusMessage, progress, createdAt } = tree.root;
     const [question] = [tree.root, ...tree.descendants].flatMap(openInputs);
     const asked = question && 'message' in question.request ? question.request.message : undefined;
     const doing = question
       ? `Waiting for an answer${asked === undefined ? '' : `: ${asked}`}`
-      : (progress?.message ?? statusMessage ?? `${tool} is running`);
+      : (progress?.message ?? statusMessage ?? `${origin.calledAs ?? tool} is running`);
     return `${doing} (${elapsed(this.#requests.now - createdAt)})`;
   }
 }

@@ -5,7 +5,7 @@
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller } from '../../hosting/caller.ts';
-import { BadAnswer, TaskNotFound } from '../../model/errors.ts';
+import { BadAnswer, TaskIsDone, TaskNotFound } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { plainTools } from '../../protocol/dialects/plain-tools/dialect.ts';
 import { InvalidParams } from '../../protocol/errors.ts';
@@ -32,7 +32,7 @@ export class PlainClients {
     this.#binding = binding;
     this.#settings = settings;
     this.#tools = new Map(plainToolsOf(settings.names).map((tool) => [tool.name, tool]));
-    for (const { name } of binding.tools) if (this.#tools.has(name)) throw new ToolNameTaken(name);
+    this.checkNames(binding.tools);
   }
 
   /** Whether there is, or may be, a tool whose calls are handed over. */
@@ -54,8 +54,7 @@ export class PlainClients {
       handOver: {
         ...this.#request(caller, context, streams),
         fate,
-        // On 2026-07-28 a stream that is closed cancels the call.
-        ...(context.mcpReq.envelope ? cancelledBy(context) : leftBy(fate)),
+        ...(cancelsByLeaving(context) ? cancelledBy(context) : leftBy(fate)),
         ...(keepMs !== undefined && { keepMs }),
       },
     };
@@ -125,7 +124,9 @@ export class PlainClients {
       });
     } catch (error) {
       // Models read error results, and hosts show them; protocol errors may end the conversation.
-      const isForModel = [TaskNotFound, BadAnswer, InvalidParams].some((one) => error instanceof one);
+      const isForModel = [TaskNotFound, TaskIsDone, BadAnswer, InvalidParams].some(
+        (one) => error instanceof one,
+      );
       if (isForModel) return errorResult((error as Error).message);
       throw error;
     }
@@ -134,10 +135,15 @@ export class PlainClients {
   // --- Lists ----------------------------------------------------------------------------------------------
 
   /** Refuses other tools of the same names. */
+  checkNames(tools: Iterable<{ readonly name: string }>): void {
+    for (const { name } of tools) if (this.#tools.has(name)) throw new ToolNameTaken(name);
+  }
+
+  /** … when they are registered. */
   keepNames(mcp: McpServer): void {
     const registerTool = mcp.registerTool.bind(mcp) as (name: string, ...rest: unknown[]) => unknown;
     const checked = (name: string, ...rest: unknown[]) => {
-      if (this.#tools.has(name)) throw new ToolNameTaken(name);
+      this.checkNames([{ name }]);
       return registerTool(name, ...rest);
     };
     mcp.registerTool = checked as McpServer['registerTool'];
@@ -175,6 +181,11 @@ export class PlainClients {
 }
 
 type Leaving = Pick<HandOver, 'gone' | 'isLost'>;
+
+/** On 2026-07-28 a client cancels a call by closing its stream. On stdio it sends `notifications/cancelled`. */
+function cancelsByLeaving({ mcpReq, http }: ServerContext): boolean {
+  return mcpReq.envelope !== undefined && http !== undefined;
+}
 
 function cancelledBy({ mcpReq }: ServerContext): Leaving {
   return { gone: mcpReq.signal, isLost: () => false };

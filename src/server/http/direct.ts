@@ -18,8 +18,7 @@ import {
   revision,
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
-import { OverLimit } from '../../protocol/errors.ts';
-import { isFailure } from '../../protocol/faults.ts';
+import { isFailure, OverLimit } from '../../protocol/errors.ts';
 import { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
 import { headOf, isOfText } from '../short-calls.ts';

@@ -12,7 +12,7 @@ import {
   type ServerEventBus,
   type ServerNotifier,
 } from '@modelcontextprotocol/server';
-import { Calm } from '../../engine/calm.ts';
+import { Calm } from '../../engine/log.ts';
 import { StoreError } from '../../engine/store-errors.ts';
 import { noteTurnedAway } from '../../hosting/recording.ts';
 import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';
@@ -25,8 +25,7 @@ import {
   revision,
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
-import { OverLimit } from '../../protocol/errors.ts';
-import { isFailure } from '../../protocol/faults.ts';
+import { isFailure, OverLimit } from '../../protocol/errors.ts';
 import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
 import type { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';

@@ -6,6 +6,7 @@ import type { Requests } from '../../engine/requests.ts';
 import type { Caller } from '../../hosting/caller.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
+import { readEvents } from '../../protocol/event-stream.ts';
 import { acknowledgement, acknowledging, farewell } from '../listen.ts';
 import { type Heard, type Reader, Subscription, type SubscriptionId, slowReaderMs } from '../subscription.ts';
 
@@ -26,7 +27,7 @@ export class ListenStream implements Reader {
   readonly body: ReadableStream<Uint8Array>;
   readonly #parts: ListenParts;
   readonly #subscription: Subscription;
-  readonly #inner: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #closing = new AbortController();
   readonly #keepAlive: Timer;
   readonly #encoder = new TextEncoder();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
@@ -36,7 +37,6 @@ export class ListenStream implements Reader {
 
   constructor(parts: ListenParts) {
     this.#parts = parts;
-    this.#inner = parts.inner.getReader();
     this.body = new ReadableStream({
       start: (controller) => {
         this.#controller = controller;
@@ -48,7 +48,7 @@ export class ListenStream implements Reader {
     this.#keepAlive = runtime.setInterval(() => {
       if (this.#hasRoom()) this.#enqueue(': keepalive\n\n');
     }, keepAliveMs);
-    void this.#relay();
+    void this.#relay().catch(() => {});
   }
 
   async write(message: JsonObject): Promise<void> {
@@ -77,24 +77,15 @@ export class ListenStream implements Reader {
     runtime.clearInterval(this.#keepAlive);
     this.#subscription.close();
     this.#room.resolve();
-    void this.#inner.cancel().catch(() => {});
+    this.#closing.abort();
     this.#parts.onClose();
   }
 
   /** Passes on what the SDK writes. It ends a stream that listens to nothing it knows; the tasks keep this one open. */
   async #relay(): Promise<void> {
-    const decoder = new TextDecoder();
-    let text = '';
-    for (;;) {
-      const { done, value } = await this.#inner.read().catch(() => ({ done: true, value: undefined }));
-      if (done || this.#isClosed) return;
-      text += decoder.decode(value, { stream: true });
-      for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-        const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
-        text = text.slice(end + 2);
-        if (data !== undefined) await this.#relayOne(JSON.parse(data)).catch(() => {});
-      }
-    }
+    const { signal } = this.#closing;
+    for await (const { data } of readEvents(this.#parts.inner, { signal }))
+      if (!this.#isClosed) await this.#relayOne(JSON.parse(data)).catch(() => {});
   }
 
   async #relayOne(message: unknown): Promise<void> {

@@ -7,7 +7,7 @@ import type { Fate } from '../deliveries.ts';
 export class Reading {
   readonly #gone: AbortSignal;
   #over: AbortController | undefined;
-  #fate: PromiseWithResolvers<Fate> | undefined;
+  readonly #fate = Promise.withResolvers<Fate>();
 
   constructor(gone: AbortSignal) {
     this.#gone = gone;
@@ -26,23 +26,19 @@ export class Reading {
 
   /** Whether the answer was read to its end. */
   get fate(): Promise<Fate> {
-    if (!this.#fate) {
-      this.#fate = Promise.withResolvers();
-      const lost = () => this.#fate?.resolve('lost');
-      if (this.#gone.aborted) lost();
-      else this.#gone.addEventListener('abort', lost, { once: true });
-    }
+    const lost = () => this.#fate.resolve('lost');
+    if (this.#gone.aborted) lost();
+    else this.#gone.addEventListener('abort', lost, { once: true });
     return this.#fate.promise;
   }
 
   /** The answer, which ends the request once it was read. */
   of(response: Response): Response {
-    const over = this.#over;
-    const fate = this.#fate;
-    if ((!over && !fate) || !response.body) return response;
+    if (!response.body) return response;
+    // A stream may begin long before somebody asks for the signal or the fate.
     const end = (how: Fate = 'lost') => {
-      fate?.resolve(how);
-      over?.abort(read);
+      this.#fate.resolve(how);
+      this.#over?.abort(read);
     };
     const reader = response.body.getReader();
     const body = new ReadableStream<Uint8Array>(

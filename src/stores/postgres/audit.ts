@@ -96,7 +96,7 @@ export class PostgresAudit implements Audit {
 
   async read(query: Parameters<Audit['read']>[0]): Promise<AuditPage> {
     try {
-      return await this.#vault.reading(() => this.#read(query));
+      return await this.#read(query);
     } catch (error) {
       throw worded(error, this.#place);
     }

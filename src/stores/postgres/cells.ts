@@ -3,9 +3,7 @@
  * value has neither a NUL nor half a surrogate pair in it, which Postgres refuses or loses; texts that are compared as
  * they are need care. Encrypted values are texts too, and begin as neither JSON nor a name ever does.
  */
-import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 import type { Encoding, Cells as Of } from '../values/cells.ts';
-import { keyBytes } from '../values/keys.ts';
 
 export type Cells = Of<string>;
 
@@ -18,26 +16,6 @@ export const marked: Encoding<string> = {
   bytesOf: (stored) =>
     stored.startsWith(sealedMark) ? Buffer.from(stored.slice(sealedMark.length), 'base64') : undefined,
 };
-
-export function plainCells(place: string): Cells {
-  return {
-    areBound: false,
-    write: (text) => text,
-    read: (stored) => (stored.startsWith(sealedMark) ? refuse(place) : stored),
-    writeBytes: (bytes) => bytes,
-    readBytes: (stored) => (stored.byteLength === keyBytes ? stored : refuse(place)),
-    keyOf: ({ key }) => name(key),
-    keysOf: ({ key }) => [name(key)],
-  };
-}
-
-function refuse(place: string): never {
-  throw new StoreNotUnlocked(
-    place,
-    'another process has switched encryption on',
-    'Restart this process with the keys as the option `encryption`.',
-  );
-}
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what Postgres cannot store.
 const unstorable = /[\\\u0000]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;

@@ -264,8 +264,8 @@ export class Commands {
     const { writers, cache, vault } = this.#parts;
     if (!batch.every(({ order }) => this.#isCached(order))) return undefined;
     const turn = await lane.next();
-    // From here to what is sent nothing is waited for, so that the manner is the one in which values are written.
-    const { manner } = vault;
+    // The key with which values are written from here on.
+    const { revision } = vault.record;
     const writes = new Writes(vault);
     for (const { order } of batch) {
       const found = order.kind === 'update' ? cache.get(order.id) : undefined;
@@ -274,7 +274,7 @@ export class Commands {
     const decided = this.#decideAll(batch, writes);
     if (!decided) return undefined;
     const { lists, leftWork } = writes.flush();
-    const { statement, values } = this.#statements.of(lists, { manner, turn });
+    const { statement, values } = this.#statements.of(lists, { revision, turn });
     try {
       crashPoint('commit: written');
       const [row] = await writers.send<WrittenRow>(statement, values);
@@ -368,7 +368,7 @@ export class Commands {
     transaction.settle = () => lane.settle(turn);
     try {
       const [row] = await transaction.commitWith<WrittenRow>(
-        this.#statements.of(lists, { manner: vault.manner, turn }),
+        this.#statements.of(lists, { revision: vault.record.revision, turn }),
       );
       return writes.written(row!);
     } catch (error) {

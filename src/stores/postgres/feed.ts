@@ -11,10 +11,8 @@
  * looks step back.
  */
 import type { CommitNotice } from '../../engine/store.ts';
-import type { TaskEvent } from '../../model/event.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import type { TaskId } from '../../model/task.ts';
-import { DamagedRecord, readingTask } from '../values/damaged.ts';
 import { eventsOf } from '../values/sound.ts';
 import { named } from './cells.ts';
 import { prepared } from './driver.ts';
@@ -186,7 +184,7 @@ export class Feed {
     const stepsBack = runtime.monotonic() < this.#stepsBackUntil;
     let { snapshot, found } = await this.#since(stepsBack ? this.#before(from) : from);
     if (!stepsBack && this.#hasGap(found)) ({ snapshot, found } = await this.#since(this.#before(from)));
-    const notices = await this.#noticesIn(found);
+    const notices = this.#noticesIn(found);
     this.#position = positionOf(snapshot);
     for (const notice of notices) this.#deliver(notice);
   }
@@ -209,18 +207,13 @@ export class Feed {
     return { end: String(back > this.#floor ? back : this.#floor), open };
   }
 
-  /** A commit that cannot be read even once its manner must be known is delivered without its events. */
-  async #noticesIn(rows: readonly FoundRow[]): Promise<CommitNotice[]> {
-    const reading = (eventsIn: (row: FoundRow) => readonly TaskEvent[]) =>
-      this.#vault.reading(() => rows.map((row) => noticeOf(row, eventsIn(row))));
-    const text = ({ id, version, events }: FoundRow) =>
-      this.#vault.read(events, 'commits.events', named(id), version);
-    try {
-      return await reading((row) => readingTask(named(row.id), () => JSON.parse(text(row))));
-    } catch (error) {
-      if (!(error instanceof DamagedRecord)) throw error;
-      return reading((row) => eventsOf(named(row.id), () => text(row)));
-    }
+  /** A commit that cannot be read is delivered without its events. */
+  #noticesIn(rows: readonly FoundRow[]): CommitNotice[] {
+    return rows.map(({ id, root_id, version, at, events }) => {
+      const taskId = named(id);
+      const read = () => this.#vault.read(events, 'commits.events', taskId, version);
+      return { taskId, rootId: named(root_id), version, at, events: eventsOf(taskId, read) };
+    });
   }
 
   /** While nobody listens it is enough to know where we are. */
@@ -248,10 +241,6 @@ class RecentVersions {
     this.#older = this.#recent;
     this.#recent = new Map();
   }
-}
-
-function noticeOf({ id, root_id, version, at }: FoundRow, events: readonly TaskEvent[]): CommitNotice {
-  return { taskId: named(id), rootId: named(root_id), version, at, events };
 }
 
 /** `xmin:xmax:open,open`, as Postgres writes it. */

@@ -19,10 +19,9 @@ export const laneTables = `
     name text collate "C" primary key,
     turn bigint not null
   ) with (fillfactor = 50);
-  create function hold(manner bigint, is_so boolean) returns boolean language plpgsql as $$
+  create function hold(is_so boolean) returns boolean language plpgsql as $$
   begin
-    perform pg_advisory_xact_lock_shared(hashtextextended('holdfast manner SCHEMA', 0));
-    if not is_so or manner <> (select e.manner from SCHEMA.encryption e)
+    if not is_so
     then raise exception 'Rows have moved, which is tried again.' using errcode = 'HF001';
     end if;
     return true;

@@ -2,7 +2,8 @@ import type { Database } from '../../engine/queue.ts';
 import { StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { pause, runtime } from '../../model/runtime.ts';
-import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
+import { type Encryption, readKeys } from '../values/keys.ts';
+import type { RekeyReport } from '../values/rekey.ts';
 import { PostgresAudit } from './audit.ts';
 import { postgresCalls } from './calls.ts';
 import { Commands, lanes } from './commands.ts';
@@ -25,7 +26,7 @@ import { type DirectClient, Liveness } from './liveness.ts';
 import { Connections } from './pool.ts';
 import { PostgresQueue } from './queue.ts';
 import { ReadyTasks } from './ready-tasks.ts';
-import { Rewriting } from './rewriting.ts';
+import { rekeyPostgres } from './rekey.ts';
 import { RowCache } from './row-cache.ts';
 import { Rows } from './rows.ts';
 import { checkServer, forgetForeignTransactions, migrate } from './schema.ts';
@@ -39,11 +40,10 @@ import { Vault } from './vault.ts';
 
 export interface PostgresDatabase extends Database {
   /**
-   * Resolves once every value is as `encryption` wants it: encrypted under the current key, or plain. That begins by
-   * itself when the database is opened; this only waits for its end, and hastens it. Keys other than the current one
-   * can be left out then.
+   * Re-encrypts all values that are not encrypted with the newest key, and reports how many values there are under
+   * which key. When none is left under a key, that key can be removed from `encryption`.
    */
-  reencrypt(): Promise<void>;
+  rekey(): Promise<RekeyReport>;
 }
 
 export interface PostgresOptions {
@@ -120,7 +120,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     const vault = new Vault({ connections, schema, keys, place });
     await vault.open();
     await liveness.start();
-    return await assemble({ connections, writers, vault, keys, liveness, schema, clock, place });
+    return await assemble({ connections, writers, vault, liveness, schema, clock, place });
   } catch (error) {
     for (const one of opened) await one.close().catch(() => {});
     throw worded(error, place);
@@ -139,7 +139,6 @@ async function assemble(parts: {
   readonly connections: Connections;
   readonly writers: Connections;
   readonly vault: Vault;
-  readonly keys: Keys | undefined;
   readonly liveness: Liveness;
   readonly schema: string;
   readonly clock: Clock;
@@ -159,18 +158,13 @@ async function assemble(parts: {
     ...{ schema, place, process: liveness.name },
   });
   const queue = new PostgresQueue({ connections, feed, liveness, clock, cache, schema });
-  const rewriting = parts.keys && new Rewriting({ vault, schema, place });
-  if (rewriting) {
-    vault.onUnfinished(() => rewriting.start());
-    rewriting.start();
-  }
+  let rekeying: Promise<RekeyReport> | undefined;
   const backfill = new SurveyBackfill({ connections, vault, rows, schema, place });
   backfill.start();
   const close = async () => {
     const letGo = keepAlive();
     try {
       await backfill.stop();
-      await rewriting?.stop();
       await commands.close();
       queue.close();
       await feed.close();
@@ -181,7 +175,7 @@ async function assemble(parts: {
     }
   };
   const size = () => estimatedSize(connections, schema);
-  const store = new PostgresStore({ rows, commands, feed, queue, vault, size, place, close });
+  const store = new PostgresStore({ rows, commands, feed, queue, size, place, close });
   return {
     store,
     queue,
@@ -196,8 +190,11 @@ async function assemble(parts: {
       for (const pool of [connections, writers]) pool.onBroken(() => listener(lost()));
     },
     close: () => store.close(),
-    reencrypt: async () => {
-      await rewriting?.finish();
+    rekey: async () => {
+      rekeying ??= rekeyPostgres({ connections, vault, schema, place }).finally(() => {
+        rekeying = undefined;
+      });
+      return rekeying;
     },
   };
 }

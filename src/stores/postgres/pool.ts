@@ -47,8 +47,8 @@ export interface Transaction {
    * breaks, it may have been.
    */
   commitWith<R = Row>(sent: Sent): Promise<R[]>;
-  /** How often the manner of writing values has changed, if it began by asking for that. */
-  manner?: number;
+  /** That of the record of the encryption, if it began by reading it. */
+  revision?: string;
   /** Once it has written something: whether it was committed, asked in a way after which it never will be if it was not. */
   settle?: () => Promise<boolean>;
 }
@@ -156,8 +156,8 @@ export class Connections {
       ];
       const [opened, ...found] = (await allOf<unknown>(sent)) as [unknown, ...{ rows: Row[] }[]];
       // Several statements have several results.
-      const manner = Array.isArray(opened) ? opened.at(-1).rows[0]?.manner : undefined;
-      if (manner !== undefined) transaction.manner = Number(manner);
+      const revision = Array.isArray(opened) ? opened.at(-1).rows[0]?.revision : undefined;
+      if (revision !== undefined) transaction.revision = revision;
       transaction.found = found.map(({ rows }) => rows);
       value = await work(transaction);
     } catch (error) {
@@ -177,7 +177,7 @@ export class Connections {
 
   #withSettings(opening: string): string {
     const settings = this.#pooling?.settings.map((setting) => `; set local ${setting}`) ?? [];
-    return [justBegin, ...settings, opening.slice(justBegin.length)].join('');
+    return opening.replace(justBegin, [justBegin, ...settings].join(''));
   }
 
   #queryOf(statement: Statement | Unhurried | string, values: readonly unknown[]) {

@@ -80,16 +80,11 @@ export class Rows {
     return rows.map((row) => named(row.id));
   }
 
-  /** `damaged`: whether tasks that cannot be read are left out, or make the whole page fail. */
-  async list({ owner, limit, cursor }: ListQuery, damaged: 'fails' | 'isLeftOut'): Promise<Page> {
+  async list({ owner, limit, cursor }: ListQuery): Promise<Page> {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     if (!Number.isSafeInteger(before)) throw new InvalidCursor();
     const rows = await this.#connections.query<TaskRow>(this.#sql.list, [name(owner), before, limit + 1]);
-    const shown = rows.slice(0, limit);
-    const page =
-      damaged === 'fails'
-        ? { tasks: shown.map((row) => this.task(row)) }
-        : soundOnly(shown, (row) => this.task(row));
+    const page = soundOnly(rows.slice(0, limit), (row) => this.task(row));
     return rows.length > limit ? { ...page, nextCursor: String(rows[limit - 1]!.seq) } : page;
   }
 

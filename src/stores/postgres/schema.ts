@@ -11,11 +11,11 @@
 import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
 import { auditTables } from './audit.ts';
 import { unhurried } from './driver.ts';
-import { encryptionTables } from './encryption.ts';
 import { historyFunctions } from './history.ts';
 import { laneTables } from './lanes.ts';
 import type { Connections, Transaction } from './pool.ts';
 import { surveyColumns } from './survey-schema.ts';
+import { encryptionTable } from './vault.ts';
 
 const migrations: readonly string[] = [
   `
@@ -109,7 +109,7 @@ const migrations: readonly string[] = [
     seen_at timestamptz not null default now()
   );
   ${auditTables}
-  ${encryptionTables}
+  ${encryptionTable}
   ${laneTables}
   ${historyFunctions}
   `,

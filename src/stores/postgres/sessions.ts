@@ -28,7 +28,7 @@ export function postgresSessions(
       });
     },
     async get(id) {
-      const read = async () => {
+      try {
         const [row] = await connections.query<{ owner: string; opening: string; seen_at: number }>(
           sql.getSession,
           [stored(id)],
@@ -36,10 +36,9 @@ export function postgresSessions(
         if (!row) return undefined;
         const opening = JSON.parse(vault.read(row.opening, column, id));
         return { id, owner: named(row.owner), opening, seenAt: row.seen_at };
-      };
-      return vault.reading(read).catch((error) => {
+      } catch (error) {
         throw worded(error, place);
-      });
+      }
     },
     async delete(id) {
       await connections.query(sql.deleteSession, [stored(id)]);

@@ -12,7 +12,7 @@ import type {
   Reach,
   Store,
 } from '../../engine/store.ts';
-import { StoreClosed, TaskDamaged } from '../../engine/store-errors.ts';
+import { StoreClosed } from '../../engine/store-errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import type { Commands } from './commands.ts';
@@ -20,7 +20,6 @@ import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { PostgresQueue } from './queue.ts';
 import type { Rows } from './rows.ts';
-import type { Vault } from './vault.ts';
 
 /** The `Store` on Postgres: look-ups read at once, commands share transactions. */
 export class PostgresStore implements Store {
@@ -28,7 +27,6 @@ export class PostgresStore implements Store {
   readonly #commands: Commands;
   readonly #feed: Feed;
   readonly #queue: PostgresQueue;
-  readonly #vault: Vault;
   readonly #size: () => Promise<number>;
   readonly #place: string;
   readonly #close: () => Promise<void>;
@@ -39,7 +37,6 @@ export class PostgresStore implements Store {
     readonly commands: Commands;
     readonly feed: Feed;
     readonly queue: PostgresQueue;
-    readonly vault: Vault;
     readonly size: () => Promise<number>;
     readonly place: string;
     readonly close: () => Promise<void>;
@@ -48,7 +45,6 @@ export class PostgresStore implements Store {
     this.#commands = parts.commands;
     this.#feed = parts.feed;
     this.#queue = parts.queue;
-    this.#vault = parts.vault;
     this.#size = parts.size;
     this.#place = parts.place;
     this.#close = parts.close;
@@ -97,14 +93,8 @@ export class PostgresStore implements Store {
     return this.#look(() => this.#rows.childIds(id));
   }
 
-  /** What seems damaged may only be written in a manner that is not known yet: that is found out first. */
-  async list(query: ListQuery): Promise<Page> {
-    try {
-      return await this.#look(() => this.#rows.list(query, 'fails'));
-    } catch (error) {
-      if (!(error instanceof TaskDamaged)) throw error;
-      return this.#look(() => this.#rows.list(query, 'isLeftOut'));
-    }
+  list(query: ListQuery): Promise<Page> {
+    return this.#look(() => this.#rows.list(query));
   }
 
   count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
@@ -144,7 +134,7 @@ export class PostgresStore implements Store {
   async #look<T>(read: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new StoreClosed(this.#place);
     try {
-      return await this.#vault.reading(read);
+      return await read();
     } catch (error) {
       throw worded(error, this.#place);
     }

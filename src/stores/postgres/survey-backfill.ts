@@ -34,7 +34,6 @@ export class SurveyBackfill {
     this.#rows = parts.rows;
     this.#schema = parts.schema;
     this.#work = new BackgroundWork({
-      place: parts.place,
       failure: `How tasks stand could not be added in ${parts.place}`,
       batch: async () => ((await this.#hasSome()) && (await this.#batch()) > 0 ? 'rest' : 'end'),
     });

@@ -1,7 +1,6 @@
 /** The `Survey` on Postgres: the server does the work, and what it gives comes in portions. */
 import type { Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
-import { DamagedRecord } from '../values/damaged.ts';
 import { Surveyor } from '../values/surveyor.ts';
 import { worded } from './driver.ts';
 import type { Connections } from './pool.ts';
@@ -16,19 +15,10 @@ export function postgresSurvey(parts: {
   readonly place: string;
 }): Survey {
   const { connections, vault, schema, clock, place } = parts;
-  const surveyor = (damage: 'shown' | 'thrown') =>
-    new Surveyor(new PostgresSurveySource(connections, vault, schema, damage), { clock });
-  const strict = surveyor('thrown');
-  const tolerant = surveyor('shown');
+  const surveyor = new Surveyor(new PostgresSurveySource(connections, vault, schema, 'shown'), { clock });
   const look = async <T>(read: (surveyor: Surveyor) => Promise<T>): Promise<T> => {
     try {
-      // What seems damaged may only be written in a manner that is not known yet: that is found out first.
-      return await vault
-        .reading(() => read(strict))
-        .catch((error: unknown) => {
-          if (!(error instanceof DamagedRecord)) throw error;
-          return vault.reading(() => read(tolerant));
-        });
+      return await read(surveyor);
     } catch (error) {
       throw worded(error, place);
     }

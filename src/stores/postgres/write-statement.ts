@@ -2,7 +2,7 @@
  * The statement by which the commands of one transaction are written. Values go to the server as one array for each
  * column; what a transaction has nothing of is left out of its statement, so that there are a few shapes of it, each
  * planned once. It holds as a whole or not at all: every row that is changed must be the one that was read, the lane
- * must have its turn, and values must be in the manner that holds now.
+ * must have its turn, and values must be encrypted with the newest key of the store.
  */
 import type { SaidRow } from '../values/said.ts';
 import { arrayIn, arrayOf, type ColumnType } from './arrays.ts';
@@ -10,6 +10,7 @@ import { insertEntries } from './audit.ts';
 import type { Statement } from './driver.ts';
 import type { Turn } from './lanes.ts';
 import { serverNow } from './ready-tasks.ts';
+import { revisionIn } from './vault.ts';
 
 type Columns = Readonly<Record<string, ColumnType>>;
 
@@ -79,7 +80,8 @@ export type Lists = { readonly [L in List]: readonly RowOf<L>[] } & {
 };
 
 export interface Terms {
-  readonly manner: number;
+  /** That of the encryption's record as values were written. */
+  readonly revision: string;
   readonly turn: Turn;
 }
 
@@ -97,7 +99,7 @@ export class WriteStatements {
     this.#schema = schema;
   }
 
-  of(written: Lists, { manner, turn }: Terms): { statement: Statement; values: unknown[] } {
+  of(written: Lists, { revision, turn }: Terms): { statement: Statement; values: unknown[] } {
     const used = (Object.keys(lists) as List[]).filter((list) => written[list].length > 0);
     const isSaid = written.audit.length > 0;
     const name = `write ${used.join(' ')}${isSaid ? ' audit' : ''}`;
@@ -107,7 +109,7 @@ export class WriteStatements {
       this.#shapes.set(name, statement);
     }
     const values: unknown[] = [
-      ...[turn.lane, turn.before, turn.after, manner, written.changed.length],
+      ...[turn.lane, turn.before, turn.after, revision, written.changed.length],
       ...(isSaid ? [JSON.stringify(written.audit)] : []),
     ];
     for (const list of used)
@@ -160,7 +162,8 @@ export class WriteStatements {
       with ${ctes.join(', ')},
       turned as (update ${schema}.lanes set turn = $3 where name = $1 and turn = $2 returning 1),
       held as materialized (
-        select ${schema}.hold($4, ${areAll} and (select count(*) from turned) = 1) as is_so)
+        select ${schema}.hold(
+          ${areAll} and (select count(*) from turned) = 1 and ${revisionIn(schema)} = $4) as is_so)
       select ${used.has('commits') ? '(select max(xact::text) from commits)' : 'null'} as xact,
         ${made} as made
       from held where is_so`;

@@ -1,8 +1,8 @@
 /**
- * What was committed, in order, by this process and by others on the same file. Other processes are noticed by
- * watching the write-ahead log; the file changes before the commit is visible, so SQLite's `data_version` is looked
- * at again every few milliseconds until it moves. A slow look every now and then is the safety net. Nothing runs
- * while nobody listens.
+ * What was committed, in order, by this process and by others on the same file. A watch on the write-ahead log shows
+ * that another process writes. Its commit becomes visible only after that, when the log is synced, and one write may
+ * be followed by several commits; so `data_version` is read every few milliseconds for a while after each write,
+ * whatever it showed before. A slow interval is the safety net. Nothing runs while there is no listener.
  */
 import { watch } from 'node:fs';
 import type { CommitNotice } from '../../engine/store.ts';
@@ -11,9 +11,11 @@ import { runtime, type Timer } from '../../model/runtime.ts';
 import { type Connection, isBusy } from './driver.ts';
 import type { NumberedNotice, Rows } from './rows.ts';
 
-const lookAgainMs = 3;
-const looksAfterAWrite = 10;
 const netMs = 250;
+const firstLookMs = 1;
+/** After each write: often at first, then less often, because a slow disk takes long to sync. Together about `netMs`. */
+const quickLooks = { count: 10, everyMs: 3 };
+const slowLooks = { count: 22, everyMs: 10 };
 const pageSize = 500;
 
 /** Calls back when another process may have written, soon before or after its commit. Returns how to stop. */
@@ -135,22 +137,28 @@ export class Feed {
   }
 
   #expectCommit(): void {
-    this.#looksLeft = looksAfterAWrite;
-    this.#look ??= runtime.setTimeout(() => this.#lookAgain(), 1).unref();
+    const isSoon = this.#look !== undefined && this.#looksLeft > slowLooks.count;
+    this.#looksLeft = quickLooks.count + slowLooks.count;
+    if (!isSoon) this.#lookAfter(firstLookMs);
   }
 
-  #lookAgain(): void {
-    this.#look = undefined;
-    if (this.#lookForOthers() || --this.#looksLeft <= 0) return;
-    this.#look = runtime.setTimeout(() => this.#lookAgain(), lookAgainMs).unref();
+  #lookAfter(ms: number): void {
+    runtime.clearTimeout(this.#look);
+    this.#look = runtime
+      .setTimeout(() => {
+        this.#look = undefined;
+        this.#lookForOthers();
+        if (--this.#looksLeft > 0)
+          this.#lookAfter(this.#looksLeft > slowLooks.count ? quickLooks.everyMs : slowLooks.everyMs);
+      }, ms)
+      .unref();
   }
 
-  #lookForOthers(): boolean {
+  #lookForOthers(): void {
     const version = this.#currentDataVersion();
-    if (version === this.#dataVersion) return false;
+    if (version === this.#dataVersion) return;
     this.#dataVersion = version;
     this.deliver();
-    return true;
   }
 
   /** Moves when another connection has committed; its own commits do not move it, nor does what cannot be read yet. */

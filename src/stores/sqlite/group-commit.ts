@@ -26,17 +26,11 @@ type Settled =
 /** What is done around the commands of each transaction. */
 export interface TransactionActs {
   begun(): void;
-  /**
-   * The last act before the commit; gives the transaction's number if anything was written. Throws `WrittenInVain` if
-   * the commands must run again.
-   */
+  /** The last act before the commit; gives the transaction's number if anything was written. */
   seal(): number | undefined;
   /** After the commit, before its callers hear of it. */
   committed(transaction: number | undefined): void;
 }
-
-/** How values are to be written has changed, and what was written in the old manner must not stand. */
-export class WrittenInVain extends Error {}
 
 export class GroupCommit {
   readonly #db: Connection;
@@ -127,10 +121,6 @@ export class GroupCommit {
       crashPoint('commit: durable');
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('rollback');
-      if (error instanceof WrittenInVain) {
-        this.#waiting.unshift(...batch);
-        return;
-      }
       const failure = worded(error, this.#file);
       for (const { reject } of batch) reject(failure);
       return;

@@ -2,22 +2,12 @@
 import { dirname } from 'node:path';
 import type { HandleRecord, Handles } from '../../client/handles.ts';
 import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
-import { runtime } from '../../model/runtime.ts';
-import { unlock } from '../values/encryption.ts';
+import { introduced, settled, unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
-import { type Cells, plainCells, type Stored } from './cells.ts';
+import type { Stored } from './cells.ts';
 import { type Connection, configure, connect, isBusy, isInMemory, worded } from './driver.ts';
-import {
-  beginEncryption,
-  compaction,
-  encryptionTables,
-  finishCompaction,
-  finishRewriting,
-  isEncrypted,
-  readEncryption,
-} from './encryption.ts';
 import { makePrivateFile, makePrivateFolder } from './private-files.ts';
-import { Vault } from './vault.ts';
+import { encryptionTable, readEncryption, Vault } from './vault.ts';
 
 const column = 'handles.body';
 
@@ -52,8 +42,8 @@ export function sqliteHandles(path: string, options: { readonly encryption?: Enc
     refuseOfOthers(db, path);
     unlock(readEncryption(db), keys, path);
     configure(db);
-    db.exec(table);
-    if (keys) encryptHandles(db, keys, path);
+    db.exec(table + encryptionTable);
+    if (keys) rekeyHandles(db, keys, path);
     return new SqliteHandles(db, path, keys);
   } catch (error) {
     db?.close();
@@ -73,28 +63,32 @@ function refuseOfOthers(db: Connection, path: string): void {
   );
 }
 
-/** All at once: a host has few calls, and cannot go on before it knows them. */
-function encryptHandles(db: Connection, keys: Keys, path: string): void {
-  db.exec(encryptionTables);
+/** All at once: a host has few calls, and cannot continue before it knows them. */
+function rekeyHandles(db: Connection, keys: Keys, path: string): void {
+  const vault = new Vault(db, keys, path);
+  const rows = () => db.prepare('select id, body from handles').all() as unknown as HandleRow[];
   inTransaction(db, () => {
-    unlock(readEncryption(db), keys, path);
-    beginEncryption(db, keys, { isNew: false });
-    const vault = new Vault(db, keys, path);
-    if (vault.state.stage === null || vault.state.stage === compaction) return;
+    vault.change((record) => introduced(record, keys, rows().length === 0));
     const update = db.prepare('update handles set body = ? where id = ?');
-    for (const row of db.prepare('select id, body from handles').all()) {
-      const { id, body } = row as { id: string; body: Stored };
-      update.run(vault.write(vault.read(body, column, id), column, id), id);
-    }
-    finishRewriting(db, vault.cipher!, runtime.now());
+    for (const { id, body } of rows())
+      if (vault.keyIdIn(body) !== vault.record.newest)
+        update.run(vault.write(vault.read(body, column, id), column, id), id);
   });
-  if (readEncryption(db).stage !== compaction) return;
+  if (isCompacted(db, vault))
+    inTransaction(db, () =>
+      vault.change((record) => settled(record, keys, new Map([[record.newest, rows().length]]))),
+    );
+}
+
+/** Plain text is gone only when the file was rewritten. While others use it, the next one to open it tries again. */
+function isCompacted(db: Connection, { record }: Vault): boolean {
+  if (!record.isMixed || record.newest === null) return true;
   try {
     db.exec('vacuum');
-    const { busy } = db.prepare('pragma wal_checkpoint(truncate)').get() as { busy: number };
-    if (busy === 0) inTransaction(db, () => finishCompaction(db));
+    return (db.prepare('pragma wal_checkpoint(truncate)').get() as { busy: number }).busy === 0;
   } catch (error) {
-    if (!isBusy(error)) throw error; // Somebody else reads or writes: the next to open the file tries again.
+    if (!isBusy(error)) throw error;
+    return false;
   }
 }
 
@@ -114,28 +108,21 @@ class SqliteHandles implements Handles {
   readonly #db: Connection;
   readonly #path: string;
   readonly #sql: ReturnType<typeof prepare>;
-  readonly #cells: Cells;
-  readonly #lookAnew: () => void;
-  #dataVersion: unknown;
+  readonly #cells: Vault;
 
   constructor(db: Connection, path: string, keys: Keys | undefined) {
     this.#db = db;
     this.#path = path;
     this.#sql = prepare(db);
-    const vault = keys && new Vault(db, keys, path);
-    this.#cells = vault ?? plainCells(path, () => isEncrypted(db));
-    this.#lookAnew = vault
-      ? () => vault.refresh()
-      : () => {
-          unlock(readEncryption(db), undefined, path);
-        };
+    this.#cells = new Vault(db, keys, path);
   }
 
   save(record: HandleRecord): void {
     const { id, server, isDelivered } = record;
     this.#attempt(() =>
       inTransaction(this.#db, () => {
-        this.#lookWhetherOthersWrote();
+        // Another process may have introduced a key that this one does not have.
+        this.#cells.refresh();
         const body = this.#cells.write(JSON.stringify(record), column, id);
         this.#sql.save.run(id, server, isDelivered ? 1 : 0, body);
       }),
@@ -169,14 +156,6 @@ class SqliteHandles implements Handles {
     }
   }
 
-  /** Another process may have begun to encrypt, with keys that this one does not have. */
-  #lookWhetherOthersWrote(): void {
-    const version = this.#sql.dataVersion.get()?.data_version;
-    if (version === this.#dataVersion) return;
-    this.#lookAnew();
-    this.#dataVersion = version;
-  }
-
   #read({ id, body }: HandleRow): HandleRecord {
     const text = this.#attempt(() => this.#cells.read(body, column, id));
     try {
@@ -201,6 +180,5 @@ function prepare(db: Connection) {
     list: db.prepare(`
       select id, body from handles where (? is null or server = ?) and is_delivered <= ? order by seq`),
     delete: db.prepare('delete from handles where id = ?'),
-    dataVersion: db.prepare('pragma data_version'),
   };
 }

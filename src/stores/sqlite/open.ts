@@ -5,11 +5,11 @@ import type { Database } from '../../engine/queue.ts';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { pause, runtime } from '../../model/runtime.ts';
-import { unlock } from '../values/encryption.ts';
+import { introduced, unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
+import type { RekeyReport } from '../values/rekey.ts';
 import { SqliteAudit } from './audit.ts';
 import { sqliteCalls } from './calls.ts';
-import { plainCells } from './cells.ts';
 import {
   type Connection,
   configure,
@@ -21,35 +21,32 @@ import {
   isInMemory,
   worded,
 } from './driver.ts';
-import { beginEncryption, isEncrypted, readEncryption } from './encryption.ts';
 import { Feed, type Watch, watchLog } from './feed.ts';
 import { networkFileSystemOf } from './file-system.ts';
 import { GroupCommit } from './group-commit.ts';
 import { type Instance, joinInstances, soleInstance } from './instances.ts';
-import { Manner } from './manner.ts';
 import { makePrivateFile, makePrivateFolder } from './private-files.ts';
 import { SqliteQueue } from './queue.ts';
-import { Rewriting } from './rewriting.ts';
+import { rekeySqlite } from './rekey.ts';
 import { Rows } from './rows.ts';
 import { migrate, versionOf } from './schema.ts';
-import { moveSealOn, readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
+import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
 import { sqliteSecrets } from './secrets.ts';
 import { sqliteSessions } from './sessions.ts';
 import { Shrinking } from './shrinking.ts';
 import { SqliteStore } from './store.ts';
 import { sqliteSurvey } from './survey.ts';
 import { SurveyBackfill } from './survey-backfill.ts';
-import { Vault } from './vault.ts';
+import { readEncryption, Vault } from './vault.ts';
 
 export interface SqliteDatabase extends Database {
   /** Copies the database to a new file while work goes on. The copy is complete or not there at all. */
   backup(file: string): Promise<void>;
   /**
-   * Resolves once every value is as `encryption` wants it: encrypted under the current key, or plain. That begins by
-   * itself when the file is opened; this only waits for its end, and hastens it. Keys other than the current one can
-   * be left out then.
+   * Re-encrypts all values that are not encrypted with the newest key, and reports how many values there are under
+   * which key. When none is left under a key, that key can be removed from `encryption`.
    */
-  reencrypt(): Promise<void>;
+  rekey(): Promise<RekeyReport>;
 }
 
 export interface SqliteOptions {
@@ -88,7 +85,7 @@ export async function openSqlite(location: string, options: SqliteOptions = {}):
     if (file) await whenFree(() => checkNothingIsMissing({ ...parts, file }));
     if (keys) {
       forgetThoroughly(db, 'fast');
-      await whenFree(() => inTransaction(db!, () => encrypt(db!, keys, place)));
+      await whenFree(() => inTransaction(db!, () => introduceKey(db!, keys, place)));
     }
     return await whenFree(() => assemble(parts));
   } catch (error) {
@@ -122,29 +119,20 @@ interface Parts {
 
 function assemble({ db, file, place, instance, clock, keys, watch }: Parts): SqliteDatabase {
   const { incarnation, transactions } = readSeal(db);
-  const vault = keys && new Vault(db, keys, place);
-  const manner = new Manner(db, () =>
-    vault ? vault.refresh() : unlock(readEncryption(db), undefined, place),
-  );
-  const cells = vault ?? plainCells(place, () => isEncrypted(db));
+  const cells = new Vault(db, keys, place);
   const rows = new Rows(db, cells);
   const feed = new Feed(db, rows, watch);
   // The first mark takes the space that all later ones need, while there is some.
   instance.mark(incarnation, transactions);
-  const seal = sealing(db);
   const commands = new GroupCommit(db, place, {
     begun() {
       // A transaction that came to nothing may have left some, and nobody may hear of it.
       rows.takeOwn();
-      manner.begun();
+      // Another process may have introduced a key, which this one may not have.
+      cells.refresh();
     },
-    seal() {
-      const sealed = seal();
-      if (sealed) manner.expect(sealed);
-      return sealed?.transactions;
-    },
+    seal: sealing(db),
     committed(transaction) {
-      manner.committed();
       if (transaction !== undefined) {
         instance.mark(incarnation, transaction);
         crashPoint('commit: marked');
@@ -155,18 +143,19 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
   });
   const shrinking = new Shrinking({ db, commands, file, place });
   const queue = new SqliteQueue({ db, commands, feed, instance, clock, file: place });
-  const rewriting = vault && new Rewriting({ db, vault, manner, commands, clock, file, place });
-  rewriting?.start();
   const backfill = new SurveyBackfill({ db, cells, commands, place });
   backfill.start();
   const survey = sqliteSurvey({ db, file, cells, keys, clock, place });
+  let rekeying: Promise<RekeyReport> | undefined;
+  let isClosing = false;
   let closed = false;
   const close = async () => {
+    isClosing = true;
     await survey.close();
     await backfill.stop();
-    await rewriting?.stop();
     await shrinking.stop();
     await commands.close();
+    await rekeying?.catch(() => {});
     closed = true;
     queue.close();
     feed.close();
@@ -192,23 +181,27 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
       if (closed) throw new StoreClosed(place);
       await backUp(file ?? db, resolve(target));
     },
-    reencrypt: async () => {
-      if (closed) throw new StoreClosed(place);
-      await rewriting?.finish();
+    rekey: async () => {
+      if (isClosing) throw new StoreClosed(place);
+      rekeying ??= rekeySqlite({
+        ...{ db, vault: cells, commands, file, place },
+        isClosing: () => isClosing,
+      }).finally(() => {
+        rekeying = undefined;
+      });
+      return rekeying;
     },
   };
 }
 
-/** Inside a transaction: another process may have switched it on, or off, since we last looked. */
-function encrypt(db: Connection, keys: Keys, place: string): void {
-  unlock(readEncryption(db), keys, place);
-  if (!beginEncryption(db, keys, { isNew: isUnused(db) })) return;
+/** Inside a transaction: another process may have changed it since we last looked. */
+function introduceKey(db: Connection, keys: Keys, place: string): void {
   const vault = new Vault(db, keys, place);
-  if (!vault.writesPlain) vault.makeLookupSecret();
-  moveSealOn(db);
+  vault.change((record) => introduced(record, keys, isUnused(db)));
+  vault.keepLookupSecret();
 }
 
-/** True of a file in which nothing has ever stood. */
+/** True of a file that has never held a value. */
 function isUnused(db: Connection): boolean {
   const { transactions, newestCommit } = readSeal(db);
   if (transactions + newestCommit > 0) return false;

@@ -18,9 +18,9 @@ import { auditTables } from './audit.ts';
 import { callColumns } from './calls.ts';
 import { dispatchColumns } from './dispatch-schema.ts';
 import type { Connection } from './driver.ts';
-import { encryptionTables } from './encryption.ts';
 import { renewSeal, sealTable } from './seal.ts';
 import { surveyColumns } from './survey-schema.ts';
+import { encryptionTable } from './vault.ts';
 
 const migrations: readonly string[] = [
   `
@@ -90,10 +90,7 @@ const migrations: readonly string[] = [
   create index tasks_waiting on tasks (waiting) where waiting is not null;
   `,
   // From here on texts may be encrypted, so that no later migration can look into them with SQL.
-  `
-  ${encryptionTables}
-  alter table holdfast_seal add column manner integer not null default 0;
-  `,
+  encryptionTable,
   `
   create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
   `,

@@ -54,43 +54,27 @@ export function renewSeal(db: Connection): void {
   if (again.run(newId()).changes === 0) first.run(newId());
 }
 
-/** How often the manner of writing has changed: who writes must know the latest. */
-export function readManner(db: Connection): number {
-  return (db.prepare('select manner from holdfast_seal').get() as { manner: number }).manner;
-}
-
-/** From here on every process must look anew, before it commits, at how values are to be written. Inside a transaction. */
-export function moveSealOn(db: Connection): void {
-  db.exec('update holdfast_seal set manner = manner + 1');
-}
-
 /** Counts as a change, so that a transaction which changes no row is sealed too. Inside a transaction. */
 export function touchSeal(db: Connection): void {
-  db.exec('update holdfast_seal set manner = manner');
-}
-
-/** A transaction that was sealed, and the manner in which it had to be written. */
-export interface Sealed {
-  readonly transactions: number;
-  readonly manner: number;
+  db.exec('update holdfast_seal set transactions = transactions');
 }
 
 /**
  * A function to end every transaction with: it seals what was written and gives the transaction's number, or nothing
  * if nothing was written.
  */
-export function sealing(db: Connection): () => Sealed | undefined {
+export function sealing(db: Connection): () => number | undefined {
   const total = db.prepare('select total_changes() as changes');
   const seal = db.prepare(`
     update holdfast_seal
     set transactions = transactions + 1, newest_commit = (select coalesce(max(seq), 0) from commits)
-    returning transactions, manner`);
+    returning transactions`);
   const changes = () => (total.get() as { changes: number }).changes;
   let sealed = changes();
   return () => {
     if (changes() === sealed) return undefined;
-    const done = seal.get() as unknown as Sealed;
+    const { transactions } = seal.get() as { transactions: number };
     sealed = changes();
-    return done;
+    return transactions;
   };
 }

@@ -54,7 +54,6 @@ export class Shrinking {
       select page_count as pages, freelist_count as free, page_size as pageBytes
       from pragma_page_count, pragma_freelist_count, pragma_page_size`);
     this.#work = new BackgroundWork({
-      place: parts.place,
       failure: `Unused space of ${parts.place} could not be given back`,
       batch: () => this.#next(),
     });

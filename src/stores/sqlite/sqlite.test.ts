@@ -8,11 +8,8 @@ import { aTask } from '../../testing/fixtures.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { create, end } from '../../testing/store-commands.ts';
 import type { Place } from '../../testing/suite.ts';
-import { testAudit } from '../../testing/test-audit.ts';
-import { testCalls } from '../../testing/test-calls.ts';
+import { testAudit, testCalls, testSecrets, testSessions } from '../../testing/test-ports.ts';
 import { testQueue } from '../../testing/test-queue.ts';
-import { testSecrets } from '../../testing/test-secrets.ts';
-import { testSessions } from '../../testing/test-sessions.ts';
 import { testStore } from '../../testing/test-store.ts';
 import { openSqlite } from './open.ts';
 

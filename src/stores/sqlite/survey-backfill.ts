@@ -34,7 +34,6 @@ export class SurveyBackfill {
     this.#cells = parts.cells;
     this.#commands = parts.commands;
     this.#work = new BackgroundWork({
-      place: parts.place,
       failure: `How tasks stand could not be added in ${parts.place}`,
       batch: async () => ((await this.#commands.submit(() => this.#batch())) === 0 ? 'end' : 'rest'),
     });

@@ -11,9 +11,7 @@ import { Damaged, DamagedRecord } from '../values/damaged.ts';
 import { InvalidCursor } from '../values/invalid-cursor.ts';
 import type { Keys } from '../values/keys.ts';
 import { Surveyor } from '../values/surveyor.ts';
-import { plainCells } from './cells.ts';
 import { connect } from './driver.ts';
-import { isEncrypted } from './encryption.ts';
 import { SqliteSurveySource, unhurried } from './survey-source.ts';
 import { Vault } from './vault.ts';
 
@@ -51,7 +49,7 @@ if (parentPort) {
   const { file, keys } = workerData as ThreadData;
   const db = connect(file, { readOnly: true, timeout: busyMs });
   db.exec('pragma cache_size = -16384');
-  const cells = keys ? new Vault(db, keys, file) : plainCells(file, () => isEncrypted(db));
+  const cells = new Vault(db, keys, file);
   let now = 0;
   const clock: Clock = { now: () => now, monotonic: () => now, schedule: () => () => {} };
   const surveyor = new Surveyor(new SqliteSurveySource(db, cells, unhurried), { clock });

@@ -1,129 +1,135 @@
 /**
- * Whether a database is encrypted, and with which keys. The youngest key that is not retired is the one for new values,
- * for every process, whatever each was started with; so a rewriting of older values that has come to its end is at its
- * end for good. Each key carries a proof: who can open it has the right key.
- *
- *   plain ──▶ encrypting ──▶ encrypted ──▶ (another key) encrypted … ──▶ decrypting ──▶ plain
- *
- * Only while `encrypting` or `decrypting` may values be of both kinds.
+ * What a store records of its encryption. Every process writes new values with the newest key that the store has
+ * recorded, and a process without that key refuses to open the store and to write. Keys that older values may still be
+ * encrypted with must be configured, too, until `rekey` has found no such value and retired the key.
  */
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
+import { newId } from '../../model/id.ts';
 import { runtime } from '../../model/runtime.ts';
 import { Cipher } from './cipher.ts';
 import { Damaged } from './damaged.ts';
 import type { Keys } from './keys.ts';
-import { firstStage } from './rewritten.ts';
 
-export type Mode = 'plain' | 'encrypting' | 'encrypted' | 'decrypting';
-
-export interface KeyInUse {
-  readonly id: string;
-  readonly proof: Uint8Array;
+export interface EncryptionRecord {
+  /** Random, and another one after every change: a process compares it before it writes. */
+  readonly revision: string;
+  /** Made once, in base64. */
+  readonly salt: string;
+  /** The key for new values; null if they are plain text. */
+  readonly newest: string | null;
+  /** The keys that values may be encrypted with. Only the right key opens its proof. */
+  readonly keys: readonly { readonly id: string; readonly proof: string }[];
+  /** Keys that no value is encrypted with any more. */
+  readonly retired: readonly string[];
+  /** Whether values may be plain text. */
+  readonly isMixed: boolean;
 }
 
-export interface EncryptionState {
-  readonly mode: Mode;
-  readonly salt: Uint8Array;
-  /** Under which values may stand, the oldest first. New ones stand under the last. */
-  readonly keys: readonly KeyInUse[];
-  /** What is being rewritten, if anything is; what was rewritten of it ends here. */
-  readonly stage: string | null;
-  readonly position: number;
-  /** Whether the files may still hold what once stood there as plain text. */
-  readonly hasLeftovers: boolean;
-}
-
-export const notEncrypted: EncryptionState = {
-  mode: 'plain',
-  salt: new Uint8Array(),
+/** Of a store that was never encrypted. */
+export const notEncrypted: EncryptionRecord = {
+  revision: '',
+  salt: '',
+  newest: null,
   keys: [],
-  stage: null,
-  position: 0,
-  hasLeftovers: false,
+  retired: [],
+  isMixed: true,
 };
 
-/** What reads the values of a database in this state; none if nothing in it is encrypted. Refuses without the right keys. */
-export function unlock(state: EncryptionState, keys: Keys | undefined, place: string): Cipher | undefined {
-  if (state.mode === 'plain') return undefined;
-  const names = state.keys.map(({ id }) => id).join(', ');
+/** Refuses without the right keys. Gives nothing if nothing is encrypted and no keys are given. */
+export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: string): Cipher | undefined {
   if (!keys) {
+    if (record.keys.length === 0) return undefined;
     throw new StoreNotUnlocked(
       place,
-      `it is encrypted (with ${names})`,
-      'Give the keys as the option `encryption`; nothing was changed.',
+      `it is encrypted (with ${record.keys.map(({ id }) => id).join(', ')})`,
+      'Give this process the keys with the option `encryption`; nothing was changed.',
     );
   }
-  const cipher = new Cipher(keys.byId, state.salt);
-  for (const { id, proof } of state.keys) {
-    if (!keys.byId.has(id)) {
+  const cipher = cipherOf(record, keys);
+  for (const { id, proof } of record.keys) {
+    if (!keys.byId.has(id))
       throw new StoreNotUnlocked(
         place,
-        `key ${id} is missing: values in it are encrypted with that key`,
-        `Give it among the keys, until the values are rewritten under the current one; nothing was changed.`,
+        id === record.newest
+          ? `key ${id} is missing: new values are encrypted with it`
+          : `key ${id} is missing: values may still be encrypted with it`,
+        id === record.newest
+          ? 'Add it to the keys of this process and restart it; nothing was changed.'
+          : 'Keep it among the keys until `holdfast store rekey` reports that no value is left under it; nothing was changed.',
       );
-    }
-    try {
-      if (cipher.open(proof, proofPlace(state.mode)).toString() === id) continue;
-    } catch (error) {
-      if (!(error instanceof Damaged)) throw error;
-    }
-    throw new StoreNotUnlocked(
-      place,
-      `key ${id} is wrong: it is not the one that the ${kindOf(place)} is encrypted with`,
-      `Give the right key under this id, and a new key under a new id; nothing was changed.`,
-    );
+    if (!isProven(id, Buffer.from(proof, 'base64'), cipher, proofPlace(record)))
+      throw new StoreNotUnlocked(
+        place,
+        `key ${id} is wrong: the store is encrypted with another key of that id`,
+        'Give the right key under this id, and a new key under a new id; nothing was changed.',
+      );
   }
   return cipher;
 }
 
-function kindOf(place: string): string {
-  return place.startsWith('postgres') ? 'database' : 'file';
-}
-
 /**
- * What becomes of a database when the caller's wish is done: encryption is switched on or off, or a new key begins.
- * Nothing if there is nothing to be done. `known` are the ids of all keys, those that were retired included; of a
- * database that `isNew`, in which nothing ever stood, there is nothing to rewrite.
+ * The record after a process with these keys has opened the store; undefined if nothing changes. A current key that
+ * the store does not know becomes the newest one. Configurations that name an older key change nothing.
  */
-export function begun(
-  state: EncryptionState,
+export function introduced(
+  record: EncryptionRecord,
   keys: Keys,
-  { known, isNew }: { readonly known: ReadonlySet<string>; readonly isNew: boolean },
-): EncryptionState | undefined {
+  isUnused: boolean,
+): EncryptionRecord | undefined {
   const { current } = keys;
-  const isEncrypted = state.mode === 'encrypted' || state.mode === 'encrypting';
-  if (current === null) return isEncrypted ? entered({ ...state, mode: 'decrypting' }, keys) : undefined;
-  const isKnown = known.has(current);
-  if (isKnown && isEncrypted) return undefined;
-  const mode = state.mode === 'encrypted' || isNew ? 'encrypted' : 'encrypting';
-  const next: EncryptionState = {
-    ...state,
-    mode,
-    salt: state.mode === 'plain' ? runtime.randomBytes(16) : state.salt,
-    keys: isKnown ? state.keys : [...state.keys, { id: current, proof: new Uint8Array() }],
-    hasLeftovers: state.hasLeftovers || mode === 'encrypting',
-  };
-  return isNew ? { ...entered(next, keys), stage: null } : entered(next, keys);
+  if (current === record.newest) return undefined;
+  if (current === null) return changed({ ...record, newest: null, isMixed: true }, keys);
+  const isKnown = record.retired.includes(current) || record.keys.some(({ id }) => id === current);
+  if (isKnown && record.newest !== null) return undefined;
+  return changed(
+    {
+      ...record,
+      salt: record.salt || runtime.randomBytes(16).toString('base64'),
+      newest: current,
+      keys: [...record.keys.filter(({ id }) => id !== current), { id: current, proof: '' }],
+      retired: record.retired.filter((id) => id !== current),
+      isMixed: record.isMixed && !isUnused,
+    },
+    keys,
+  );
 }
 
-/** Everything is to be rewritten, from the beginning. */
-function entered(state: EncryptionState, keys: Keys): EncryptionState {
-  return { ...proven(state, new Cipher(keys.byId, state.salt)), stage: firstStage, position: 0 };
+/** The record after every value was counted by its key (null for plain text); undefined if nothing changes. */
+export function settled(
+  record: EncryptionRecord,
+  keys: Keys,
+  counts: ReadonlyMap<string | null, number>,
+): EncryptionRecord | undefined {
+  const isUsed = ({ id }: { id: string }) => id === record.newest || counts.has(id);
+  const isMixed = record.newest === null || (record.isMixed && counts.has(null));
+  const gone = record.keys.filter((key) => !isUsed(key)).map(({ id }) => id);
+  if (gone.length === 0 && isMixed === record.isMixed) return undefined;
+  return changed(
+    { ...record, isMixed, keys: record.keys.filter(isUsed), retired: [...record.retired, ...gone] },
+    keys,
+  );
 }
 
-/** Every value is as it should be: keys other than the youngest are no longer needed. */
-export function settled(state: EncryptionState, cipher: Cipher): EncryptionState {
-  if (state.mode === 'decrypting') return notEncrypted;
-  const last = { ...state, mode: 'encrypted', keys: state.keys.slice(-1), stage: null, position: 0 } as const;
-  return proven(last, cipher);
+function changed(record: EncryptionRecord, keys: Keys): EncryptionRecord {
+  const cipher = cipherOf(record, keys);
+  const proofOf = (id: string) => Buffer.from(cipher.seal(id, id, proofPlace(record))).toString('base64');
+  return { ...record, revision: newId(), keys: record.keys.map(({ id }) => ({ id, proof: proofOf(id) })) };
 }
 
-/** The proofs speak of the mode too: who has no key cannot make others take plain text for good. */
-function proven(state: EncryptionState, cipher: Cipher): EncryptionState {
-  const place = proofPlace(state.mode);
-  return { ...state, keys: state.keys.map(({ id }) => ({ id, proof: cipher.seal(id, id, place) })) };
+function cipherOf({ salt }: EncryptionRecord, keys: Keys): Cipher {
+  return new Cipher(keys.byId, Buffer.from(salt, 'base64'));
 }
 
-function proofPlace(mode: Mode): string {
-  return `holdfast_keys.proof/${mode}`;
+/** Without a key nobody can make others accept, or write, plain text. */
+function proofPlace({ newest, isMixed }: EncryptionRecord): string {
+  return `encryption.proof/${JSON.stringify([newest, isMixed])}`;
+}
+
+function isProven(id: string, proof: Uint8Array, cipher: Cipher, place: string): boolean {
+  try {
+    return cipher.open(proof, place).toString() === id;
+  } catch (error) {
+    if (error instanceof Damaged) return false;
+    throw error;
+  }
 }

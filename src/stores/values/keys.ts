@@ -2,9 +2,12 @@
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 
 export interface Encryption {
-  /** Each 32 bytes: as bytes, in base64 or in hex. All that the database is still encrypted with must be there. */
+  /** Each 32 bytes: as bytes, in base64 or in hex. All keys that the store is still encrypted with must be there. */
   readonly keys: Readonly<Record<string, Uint8Array | string>>;
-  /** The id of the key for new values; null to switch encryption off and write everything back as plain text. */
+  /**
+   * The id of the newest key. If the store does not know it, all processes encrypt new values with it from then on.
+   * Null switches encryption off: new values are plain text. `rekey()` rewrites old values.
+   */
   readonly current: string | null;
 }
 

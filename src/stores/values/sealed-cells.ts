@@ -1,43 +1,49 @@
-/** Values encrypted in their columns, as one state of a database wants it. What does not fit it throws. */
+/** Values in their columns, as the store's record of its encryption demands. Plain text if nothing is encrypted. */
 import { createHmac } from 'node:crypto';
 import type { IdempotencyScope } from '../../engine/store.ts';
+import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 import type { Cells, Encoding } from './cells.ts';
-import type { Cipher } from './cipher.ts';
+import { type Cipher, KeyMissing, keyIdOf } from './cipher.ts';
 import { Damaged } from './damaged.ts';
-import type { EncryptionState } from './encryption.ts';
-import { keyBytes } from './keys.ts';
+import { type EncryptionRecord, notEncrypted, unlock } from './encryption.ts';
+import { type Keys, keyBytes } from './keys.ts';
 
 export const secretColumn = 'secrets.value';
 /** The name of the secret under which idempotency keys are hashed; it outlives every key. */
 export const lookupSecret = 'idempotency keys';
 
-export class SealedCells<Text> implements Cells<Text> {
-  readonly areBound = true;
-  readonly state: EncryptionState;
-  readonly cipher: Cipher | undefined;
+export abstract class SealedCells<Text> implements Cells<Text> {
+  readonly areBound: boolean;
+  readonly keys: Keys | undefined;
+  readonly #place: string;
   readonly #encoding: Encoding<Text>;
-  readonly #readLookup: () => Uint8Array;
-  readonly #writingKey: string | undefined;
+  #record = notEncrypted;
+  #cipher: Cipher | undefined;
   #lookup: Uint8Array | undefined;
 
-  /** `readLookup` gives the value of the secret for idempotency keys as it is stored. */
-  constructor(
-    state: EncryptionState,
-    cipher: Cipher | undefined,
-    { encoding, readLookup }: { encoding: Encoding<Text>; readLookup: () => Uint8Array },
-  ) {
-    this.state = state;
-    this.cipher = cipher;
+  constructor(keys: Keys | undefined, place: string, encoding: Encoding<Text>) {
+    this.keys = keys;
+    this.areBound = keys !== undefined;
+    this.#place = place;
     this.#encoding = encoding;
-    this.#readLookup = readLookup;
-    const { mode } = state;
-    this.#writingKey = mode === 'plain' || mode === 'decrypting' ? undefined : state.keys.at(-1)!.id;
+  }
+
+  /** As far as this process knows. Who writes makes sure of it first. */
+  get record(): EncryptionRecord {
+    return this.#record;
+  }
+
+  /** Throws if this process has not the keys for it. */
+  adopt(record: EncryptionRecord): void {
+    this.#cipher = unlock(record, this.keys, this.#place);
+    this.#record = record;
+    this.#lookup = undefined;
   }
 
   write(text: string, column: string, id: string, version?: number): Text {
-    if (this.#writingKey === undefined) return text as Text;
-    const sealed = this.cipher!.seal(this.#writingKey, text, placeOf(column, id, version));
-    return this.#encoding.sealed(sealed);
+    const { newest } = this.#record;
+    if (newest === null) return text as Text;
+    return this.#encoding.sealed(this.#cipher!.seal(newest, text, placeOf(column, id, version)));
   }
 
   read(stored: Text, column: string, id: string, version?: number): string {
@@ -48,8 +54,8 @@ export class SealedCells<Text> implements Cells<Text> {
   }
 
   writeBytes(bytes: Uint8Array, column: string, id: string): Uint8Array {
-    if (this.#writingKey === undefined) return bytes;
-    return this.cipher!.seal(this.#writingKey, bytes, placeOf(column, id));
+    const { newest } = this.#record;
+    return newest === null ? bytes : this.#cipher!.seal(newest, bytes, placeOf(column, id));
   }
 
   readBytes(stored: Uint8Array, column: string, id: string): Uint8Array {
@@ -59,49 +65,67 @@ export class SealedCells<Text> implements Cells<Text> {
   }
 
   keyOf(scope: IdempotencyScope): Text {
-    return this.#writingKey === undefined ? this.#encoding.plain(scope.key) : this.#hashed(scope);
+    return this.#record.newest === null ? this.#encoding.plain(scope.key) : this.#hashed(scope);
   }
 
   keysOf(scope: IdempotencyScope): readonly Text[] {
-    const { mode } = this.state;
-    if (mode === 'plain') return [this.#encoding.plain(scope.key)];
-    const hashed = this.#hashed(scope);
-    return mode === 'encrypted' ? [hashed] : [hashed, this.#encoding.plain(scope.key)];
+    const { keys, isMixed } = this.#record;
+    if (keys.length === 0) return [this.#encoding.plain(scope.key)];
+    return isMixed ? [this.#hashed(scope), this.#encoding.plain(scope.key)] : [this.#hashed(scope)];
   }
 
-  get writesPlain(): boolean {
-    return this.#writingKey === undefined;
-  }
-
-  /** True of an idempotency key that is as it would be written now. */
-  isKeyAsWritten(stored: Text): boolean {
-    return (this.#encoding.bytesOf(stored) === undefined) === this.writesPlain;
-  }
-
-  /** True of a text that is as it would be written now. */
-  isAsWritten(stored: Text): boolean {
+  /** The id of the key that a text is encrypted with; null if it is plain. */
+  keyIdIn(stored: Text): string | null {
     const bytes = this.#encoding.bytesOf(stored);
-    if (this.#writingKey === undefined) return bytes === undefined;
-    return bytes !== undefined && this.cipher!.isUnder(this.#writingKey, bytes);
+    return bytes === undefined ? null : keyIdOf(bytes);
+  }
+
+  isHashed(idempotencyKey: Text): boolean {
+    return this.#encoding.bytesOf(idempotencyKey) !== undefined;
+  }
+
+  /** The secret for idempotency keys as it is stored. */
+  protected abstract readLookup(): Uint8Array | undefined;
+
+  /** Adopts the record as it is now, where that can be read without waiting; false if there is no way to do so. */
+  protected refresh(): boolean {
+    return false;
   }
 
   #open(sealed: Uint8Array, place: string): Buffer {
-    if (!this.cipher) throw new Damaged(`a value is encrypted in a database that is not (${place})`);
-    return this.cipher.open(sealed, place);
+    try {
+      if (this.#cipher) return this.#cipher.open(sealed, place);
+    } catch (error) {
+      if (!(error instanceof KeyMissing)) throw error;
+    }
+    const id = keyIdOf(sealed);
+    if (this.refresh())
+      throw new Damaged(`an encrypted value names key ${id}, which the store does not know`);
+    throw new StoreNotUnlocked(
+      this.#place,
+      `key ${id} is missing: a value is encrypted with it`,
+      'Add it to the keys of this process and restart it. If there is no such key, the value is damaged.',
+    );
   }
 
-  /** Plain text where none may be is not ours. */
+  /** Plain text where none may be is a forgery. */
   #expectPlain(column: string, id: string): void {
-    if (this.state.mode === 'encrypted')
-      throw new Damaged(`a value that must be encrypted is not (${placeOf(column, id)})`);
+    if (this.#record.isMixed || (this.refresh() && this.#record.isMixed)) return;
+    throw new Damaged(`a value that must be encrypted is not (${placeOf(column, id)})`);
   }
 
   #hashed({ owner, tool, key }: IdempotencyScope): Text {
-    this.#lookup ??= this.readBytes(this.#readLookup(), secretColumn, lookupSecret);
+    this.#lookup ??= this.readBytes(this.#storedLookup(), secretColumn, lookupSecret);
     const hash = createHmac('sha256', this.#lookup)
       .update(JSON.stringify([owner, tool, key]))
       .digest();
     return this.#encoding.sealed(hash);
+  }
+
+  #storedLookup(): Uint8Array {
+    const stored = this.readLookup();
+    if (!stored) throw new Damaged('the secret for idempotency keys is missing');
+    return stored;
   }
 }
 

@@ -3,8 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { DeskOverHttp, ServerAway, serverAddress } from '../../../src/cli/operator/desk-over-http.ts';
-import { follow } from '../../../src/cli/operator/follow.ts';
-import { type SentEvent, sentEvents } from '../../../src/cli/operator/sse.ts';
+import { follow } from '../../../src/cli/operator/live.ts';
 import { CommandFailed, WrongUsage } from '../../../src/cli/usage.ts';
 import { DeskServer, token } from './desk-server.ts';
 import { killed, several, summary } from './stories.ts';
@@ -144,22 +143,6 @@ test('who is not let in does not try again', async () => {
   })();
   await expect(following).rejects.toThrow(CommandFailed);
   expect(server.requests).toHaveLength(1);
-});
-
-test('a stream of events is the same however it is cut into pieces', async () => {
-  const text = `: hello\r\n\r\nid: 1\nevent: changes\ndata: {"a":\ndata: "é"}\n\nid: 2\rdata:x\r\rdata: unfinished\n`;
-  const bytes = new TextEncoder().encode(text);
-  for (let size = 1; size <= bytes.length; size++) {
-    const pieces = async function* () {
-      for (let i = 0; i < bytes.length; i += size) yield bytes.slice(i, i + size);
-    };
-    const events: SentEvent[] = [];
-    for await (const event of sentEvents(pieces())) events.push(event);
-    expect(events).toEqual([
-      { id: '1', event: 'changes', data: '{"a":\n"é"}' },
-      { id: '2', event: 'message', data: 'x' },
-    ]);
-  }
 });
 
 test('several pages are listed one after the other', async () => {

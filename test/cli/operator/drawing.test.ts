@@ -1,12 +1,10 @@
 /** How stories become lines: what is drawn where, what is shortened, and what never gets lost. */
 import { describe, expect, test } from 'vitest';
-import { paintWith } from '../../../src/cli/live/colours.ts';
-import { width } from '../../../src/cli/live/width.ts';
-import { Axis } from '../../../src/cli/operator/axis.ts';
-import { drawList, shortIds } from '../../../src/cli/operator/draw-list.ts';
+import { paintWith, width } from '../../../src/cli/live/terminal-text.ts';
 import { drawLive, drawStory } from '../../../src/cli/operator/draw-story.ts';
-import { asciiOnly, speaksUtf8 } from '../../../src/cli/operator/signs.ts';
-import { waterfall } from '../../../src/cli/operator/waterfall.ts';
+import { drawList, shortIds } from '../../../src/cli/operator/list.ts';
+import { asciiOnly, speaksUtf8 } from '../../../src/cli/operator/look.ts';
+import { Axis, waterfall } from '../../../src/cli/operator/waterfall.ts';
 import { took } from '../../../src/cli/time.ts';
 import { ago, idOf, killed, now, pass, several, step, story, summary } from './stories.ts';
 

@@ -4,10 +4,8 @@ import * as example from '../../kit/stories.ts';
 
 export const now = Date.parse('2026-11-15T12:00:00Z');
 
-/** So many seconds before now. */
 export const ago = (seconds: number) => now - seconds * 1_000;
 
-/** An id that begins so. */
 export const idOf = (begin: string) => begin.padEnd(32, 'k');
 
 export function summary(some: Partial<TaskSummary> = {}): TaskSummary {

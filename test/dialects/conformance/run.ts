@@ -9,7 +9,6 @@ import { type Expectation, problems, type Tally, tally } from './verdict.ts';
 export const suite = '0.2.0-alpha.12';
 const revision = '2026-07-28';
 
-/** The scenarios of the Tasks extension. */
 export const tasksExpected: Expectation = {
   scenarios: 10,
   passed: 44,
@@ -17,7 +16,6 @@ export const tasksExpected: Expectation = {
   known: {},
 };
 
-/** The other scenarios of 2026-07-28. */
 export const othersExpected: Expectation = { scenarios: 40, passed: 152, skipped: [], known: {} };
 
 export type Part = ReturnType<typeof judged>;

@@ -16,7 +16,6 @@ const longestMs = 120_000;
  */
 export type Recording = Awaited<ReturnType<typeof record>>;
 
-/** The scenarios against servers, with the revisions that each belongs to. */
 export async function serverScenarios() {
   const { output } = await run('list', '--server');
   return [...output.matchAll(/^ *- (\S+) \[(\S+)\]$/gm)].map(([, name, revisions]) => ({

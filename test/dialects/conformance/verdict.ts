@@ -16,7 +16,6 @@ export interface Expectation {
   readonly scenarios: number;
   /** Exactly so many checks pass: a suite that checks less proves less. */
   readonly passed: number;
-  /** The scenarios that the suite skips by itself. */
   readonly skipped: readonly string[];
   /** Checks that do not pass, by scenario, each with its cause. */
   readonly known: Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -3,7 +3,6 @@ import { createTasks, HoldfastError, UnknownDraft } from 'holdfast';
 import { describe, expect, test } from 'vitest';
 import { storeFrom } from '../../fixture/server.ts';
 import { extension, subtasks } from '../../kit/wire.ts';
-import { eventually } from '../../serving/eventually.ts';
 import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
 import { Peer as LaterPeer } from '../revision-2026-07-28/peer.ts';
 import { flagging, serving } from './peer.ts';
@@ -88,7 +87,7 @@ test('a flag of a draft that the server has off, and of one that there is not, f
   const { open } = await serving({ drafts: ['sep-2268'] });
   const peer = await open([...flags, 'sep-9999', '__proto__', 'constructor']);
   const taskId = await peer.start('fan_out', tree);
-  await eventually(async () => (await peer.get(taskId)).result.childTaskIds).toHaveLength(1);
+  await expect.poll(async () => (await peer.get(taskId)).result.childTaskIds).toHaveLength(1);
   expect((await peer.request('tasks/continue', { taskId })).error.code).toBe(-32601);
   expect(Object.keys((await peer.call('big', { bytes: 1 })).result)).toEqual(['content']);
 });
@@ -136,10 +135,7 @@ describe('methods of a draft on a session that does not have it', () => {
     const { open } = await serving({ drafts: 'all' });
     const _meta = { 'modelcontextprotocol.io/task': { taskId: 'mine' } };
     for (const peer of [await open(), await open(flags)])
-      expect((await peer.call('nap', { ms: 1 }, { task: {}, _meta })).error).toMatchObject({
-        code: -32602,
-        message: expect.stringContaining('one way'),
-      });
+      expect((await peer.call('nap', { ms: 1 }, { task: {}, _meta })).error.code).toBe(-32602);
   });
 
   test.each(['tasks/continue', 'tasks/delete', 'tasks/list', 'tasks/result'])(
@@ -210,17 +206,17 @@ test('three drafts at once: an unasked task with subtasks, each of which is cont
   const input = { children: 2, depth: 1, delayMs: 0, ask: true };
   const { taskId } = (await peer.call('fan_out', input)).result.task;
   const at = async (id: string) => (await peer.request('tasks/continue', { taskId: id })).result;
-  await eventually(async () => (await at(taskId)).childTaskIds).toHaveLength(2);
+  await expect.poll(async () => (await at(taskId)).childTaskIds).toHaveLength(2);
   const { childTaskIds } = await at(taskId);
   for (const child of childTaskIds) {
-    await eventually(async () => Object.keys((await at(child)).inputRequests ?? {})).toEqual(['confirm']);
+    await expect.poll(async () => Object.keys((await at(child)).inputRequests ?? {})).toEqual(['confirm']);
     // Its question is its own: the parent works on.
     expect((await at(taskId)).status).toBe('working');
     const inputResponses = { confirm: { action: 'accept', content: { confirm: true } } };
     const { result } = await peer.request('tasks/continue', { taskId: child, inputResponses });
     expect(result).toMatchObject({ taskId: child, parentTaskId: taskId });
   }
-  await eventually(async () => (await at(taskId)).status).toBe('completed');
+  await expect.poll(async () => (await at(taskId)).status).toBe('completed');
   expect((await at(taskId)).result.content[0].text).toBe('parent 1 2');
   expect((await at(childTaskIds[1])).result.content[0].text).toBe('2');
 });
@@ -229,7 +225,7 @@ test('a subtask cannot be continued by a session that knows no subtasks', async 
   const { open } = await serving({ drafts: 'all' });
   const [knowing, other] = [await open(flags), await open(['sep-2339'])];
   const taskId = await knowing.start('fan_out', tree);
-  await eventually(async () => (await knowing.get(taskId)).result.childTaskIds).toHaveLength(1);
+  await expect.poll(async () => (await knowing.get(taskId)).result.childTaskIds).toHaveLength(1);
   const [child] = (await knowing.get(taskId)).result.childTaskIds;
   for (const method of ['tasks/continue', 'tasks/get', 'tasks/cancel'])
     expect((await other.request(method, { taskId: child })).error.code).toBe(-32602);

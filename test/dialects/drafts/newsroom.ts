@@ -57,7 +57,6 @@ export async function newsroom(drafts: readonly Draft[]) {
   const task = (taskId: string) => expect.poll(() => tasks.get(taskId), { interval: 5 });
   return {
     url,
-    /** Resolves when the task has come that far. */
     until: (taskId: string, phase: 'waiting' | 'done') => task(taskId).toMatchObject({ phase }),
     untilSubtask: (taskId: string) => task(taskId).not.toMatchObject({ childCount: 0 }),
     /** Nothing is printed until the returned function is called. */

@@ -1,6 +1,5 @@
 /** Every dialect at once on one server: what is made in one is read, answered and cancelled in another by its owner. */
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../../serving/eventually.ts';
 import { serving } from './peer.ts';
 import { dialects, type Scene } from './views.ts';
 
@@ -25,19 +24,19 @@ describe.each(names)('made in %s', (maker) => {
     const stranger = await dialects[reader]!(bob);
 
     const asking = await mine.start('ask_name');
-    await eventually(() => other.look(asking)).toBe('input_required');
+    await expect.poll(() => other.look(asking)).toBe('input_required');
     expect(await stranger.look(asking)).toBe(-32602);
     // The call of SEP-1686 is still open, and its stream has the question.
     const isElsewhere = maker === 'SEP-1686' && other.isAsked;
     const content = { name: 'Ada' };
     if (other.answer && !isElsewhere) await other.answer(asking, content);
     else await ada.tasks.answer(asking, { name: { action: 'accept', content } });
-    await eventually(() => mine.look(asking)).toBe('completed');
+    await expect.poll(() => mine.look(asking)).toBe('completed');
     expect(await mine.outcome(asking)).toBe('Hello, Ada!');
     expect(await other.outcome(asking)).toBe('Hello, Ada!');
 
     const failing = await mine.start('throws');
-    await eventually(() => other.look(failing)).toBe(failsWithResult(reader) ? 'failed' : 'completed');
+    await expect.poll(() => other.look(failing)).toBe(failsWithResult(reader) ? 'failed' : 'completed');
     expect(await mine.look(failing)).toBe(failsWithResult(maker) ? 'failed' : 'completed');
 
     const napping = await mine.start('nap', { ms: 3_600_000 });

@@ -13,7 +13,6 @@ export function flagging(...drafts: readonly string[]): object {
   return { elicitation: {}, sampling: {}, roots: {}, ...(drafts.length > 0 && { experimental }) };
 }
 
-/** A client that flags these drafts, in an open session. */
 export async function opened(url: string, drafts: readonly string[], token?: string): Promise<Peer> {
   const peer = new Peer(url, { capabilities: flagging(...drafts), ...(token !== undefined && { token }) });
   await peer.open();
@@ -24,7 +23,6 @@ export async function opened(url: string, drafts: readonly string[], token?: str
 export async function serving(options: ServeFixtureOptions) {
   const always = { shortestRetention: '1s', resources: fixtureResources, prompts: fixturePrompts } as const;
   const { tasks, url } = await serveFixture({ ...always, ...options });
-  /** Opens a session of a client that flags these drafts. */
   const open = (drafts: readonly string[] = [], token?: string) => opened(url, drafts, token);
   return { tasks, url, open };
 }

@@ -27,7 +27,6 @@ export class Recorder {
     this.#answer = answer;
   }
 
-  /** Opens a session of 2025-11-25. */
   async open(capabilities: object): Promise<void> {
     await this.request('initialize', { protocolVersion: '2025-11-25', capabilities, clientInfo });
     await this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
@@ -42,7 +41,6 @@ export class Recorder {
     };
   }
 
-  /** Sends a request and gives its result. */
   async request(method: string, said: Message): Promise<Message> {
     const id = ++this.#lastId;
     const params = this.#meta ? { ...said, _meta: this.#meta } : said;

@@ -5,7 +5,6 @@ import type { Recorder } from './recorder.ts';
 
 type Talk = (client: Recorder, newsroom: Newsroom) => Promise<void>;
 
-/** What the client answers. */
 export const approve = { action: 'accept', content: { yes: true } };
 const publish = { name: 'publish', arguments: { title: 'Tides' } };
 const edition = { name: 'edition', arguments: { titles: ['Tides'] } };
@@ -22,7 +21,6 @@ function extended(...extensions: readonly string[]): object {
   return { elicitation: { form: {} }, extensions: Object.fromEntries(all) };
 }
 
-/** Calls a tool as a task of 2025-11-25. */
 async function called(client: Recorder, call: object): Promise<string> {
   return (await client.request('tools/call', { ...call, task })).task.taskId;
 }
@@ -100,7 +98,6 @@ export const scenarios: Readonly<Record<string, Talk>> = {
   },
 };
 
-/** What the server of a conversation has on. */
 export function draftsOf(name: string): Draft[] {
   if (name === '2026-07-28-with-subtasks') return ['sep-2268'];
   return name.startsWith('sep-') ? [name as Draft] : [];

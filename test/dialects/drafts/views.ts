@@ -1,7 +1,7 @@
 /** One owner's tasks through each dialect: how a client of it makes, reads, answers and cancels them. */
 import type { Tasks } from 'holdfast';
+import { expect } from 'vitest';
 import { extension, subtasks } from '../../kit/wire.ts';
-import { eventually } from '../../serving/eventually.ts';
 import { Peer as LaterPeer } from '../revision-2026-07-28/peer.ts';
 import { related, taskKey } from '../sep-1686/requestor.ts';
 import { opened } from './peer.ts';
@@ -11,7 +11,6 @@ export interface View {
   start(name: string, input?: object): Promise<string>;
   /** The error of a look, or the status. */
   look(taskId: string): Promise<string | number>;
-  /** The text of the result. */
   outcome(taskId: string): Promise<string>;
   /** Answers the question `name`; undefined where questions come only on a stream that the client has not opened. */
   answer?(taskId: string, content: object): Promise<unknown>;
@@ -50,7 +49,7 @@ async function original({ url, token, tasks, owner }: Scene): Promise<View> {
       const _meta = { [taskKey]: { taskId: `mine ${++names}` } };
       void peer.call(name, input, { _meta }).catch(() => {});
       const made = async () => (await listed()).find((id) => !known.includes(id));
-      await eventually(made).toBeDefined();
+      await expect.poll(made).toBeDefined();
       return (await made())!;
     },
     look: async (taskId) => statusIn(await ask('tasks/get', taskId)),

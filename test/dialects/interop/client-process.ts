@@ -20,7 +20,6 @@ interface Resumed {
   readonly asked?: readonly string[];
 }
 
-/** In a process of its own. */
 export async function resumeElsewhere(url: URL, kind: Kind, reference: string): Promise<Resumed> {
   const words = [import.meta.filename, url.href, kind, reference];
   const { stdout } = await promisify(execFile)(process.execPath, words);

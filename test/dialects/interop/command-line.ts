@@ -15,7 +15,6 @@ import { folder } from './world.ts';
 /** One of the programs, as it is told where its home is and as it keeps account of its background process there. */
 interface Kind {
   readonly name: string;
-  /** These come with every command. */
   readonly words: readonly string[];
   env(home: string): NodeJS.ProcessEnv;
   readonly file: string;
@@ -27,7 +26,6 @@ export type CommandLine = ReturnType<typeof commandLine>;
 const made: CommandLine[] = [];
 afterAll(() => Promise.all(made.map((one) => one[Symbol.asyncDispose]())));
 
-/** Connects with the first command. */
 async function connect(kind: Kind, ...words: string[]) {
   const one = commandLine(kind, folder());
   made.push(one);
@@ -56,7 +54,6 @@ function commandLine(kind: Kind, home: string) {
   return {
     background,
     endBackground,
-    /** The exit code, and what it printed or complained of. */
     async run(...words: string[]) {
       const command = [process.execPath, program, ...words, ...kind.words];
       const running = new Program(command, { env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -82,8 +79,6 @@ function isAlive(pid: number): boolean {
   }
 }
 
-// --- mcpdo ------------------------------------------------------------------------------------------------
-
 const mcpdo: Kind = {
   name: 'mcpdo',
   words: ['--format', 'json', '--connection', 'fixture'],
@@ -101,8 +96,6 @@ export async function connectMcpdo(url: URL): Promise<CommandLine> {
   equal(answer.protocolEra, 'modern');
   return one;
 }
-
-// --- mcpc -------------------------------------------------------------------------------------------------
 
 export const session = '@fixture';
 

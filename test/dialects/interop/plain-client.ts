@@ -7,7 +7,6 @@ type Options = Parameters<Client['callTool']>[1];
 
 export async function connectPlain(url: URL, content: Record<string, string | boolean> = { confirm: true }) {
   const client = await connectSdk(url, 'auto', { capabilities: { elicitation: { form: {} } } });
-  /** The messages of the questions that it was asked. */
   const asked: string[] = [];
   client.setRequestHandler('elicitation/create', async ({ params }) => {
     asked.push(params.message);

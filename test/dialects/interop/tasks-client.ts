@@ -48,7 +48,6 @@ export async function connectTasksClient(
     : new Client(clientInfo, { capabilities: { elicitation } });
   /** The methods of all requests that were sent, and `answer` for each question that was answered. */
   const sent: string[] = [];
-  /** The questions that were put to this client. */
   const asked: { key: string; message: string; taskId: string | undefined }[] = [];
   const pushed: unknown[] = [];
   const send = transport.send.bind(transport);
@@ -89,9 +88,7 @@ export async function connectTasksClient(
     asked,
     call,
     start,
-    /** Calls a tool and drives its task to the end. */
     outcome: async (tool: string, input?: Input) => (await (await start(tool, input)).settle()).outcome,
-    /** Leaves the task alone. */
     async detached(tool: string, input?: Input): Promise<TaskExecution['handle']['taskId']> {
       const execution = await start(tool, input);
       await execution.detach();

@@ -13,7 +13,6 @@ import { startFixture } from './fixture.ts';
 
 const root = temporaryFolder();
 
-/** A folder that nobody else uses. */
 export const folder = () => mkdtempSync(join(root, 'case-'));
 
 /** Opened by the first test of a file that needs it, and closed when all have ended. */
@@ -26,7 +25,6 @@ export function shared<T extends AsyncDisposable>(open: () => Promise<T>): () =>
 const fixture = shared(() => startFixture());
 const guardedFixture = shared(() => startFixture('--tokens', 'token-of-ada=ada,token-of-bob=bob'));
 
-/** Of a fixture server with its tasks in memory. */
 export const fixtureUrl = async () => (await fixture()).url;
 
 /** A server that tells its callers apart, and what every request of one of them must carry. */
@@ -47,7 +45,6 @@ export const testsOf =
       await run(client);
     });
 
-/** The result of a tool has this text and no other content. */
 export function says(result: unknown, text: string): void {
   deepEqual((result as { content?: unknown }).content, [{ type: 'text', text }]);
 }

@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import { type ServeFixtureOptions, serveFixture } from '../../kit/serve.ts';
 import { untilStatus } from '../../kit/until.ts';
-import { frames, type Message } from '../../kit/wire.ts';
+import { frames, type Message, messagesIn } from '../../kit/wire.ts';
 
 export { frames, type Message } from '../../kit/wire.ts';
 
@@ -27,7 +27,6 @@ export class Peer {
     this.#options = options;
   }
 
-  /** Opens the session. */
   async open(): Promise<Message> {
     const { capabilities = { elicitation: {}, sampling: {}, roots: {} }, protocolVersion = revision } =
       this.#options;
@@ -46,6 +45,11 @@ export class Peer {
     });
   }
 
+  /** Sends a request, and hands over what comes on its stream. */
+  async exchange(request: object, hear: (message: Message) => void, signal?: AbortSignal): Promise<void> {
+    for await (const message of messagesIn(await this.post(request, signal))) hear(message);
+  }
+
   headers(): Record<string, string> {
     const { token, protocolVersion = revision } = this.#options;
     return {
@@ -62,10 +66,8 @@ export class Peer {
     const response = await this.post({ id, method, params }, signal);
     this.sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
     const before: Message[] = [];
-    if (!response.headers.get('content-type')?.includes('event-stream'))
-      return { message: (await response.json()) as Message, before, response };
-    for await (const message of frames(response)) {
-      if (message.id === id && !('method' in message)) return { message, before, response };
+    for await (const message of messagesIn(response)) {
+      if (!('method' in message)) return { message, before, response };
       before.push(message);
     }
     throw new Error('The stream ended without an answer.');
@@ -138,7 +140,6 @@ export async function openEar(peer: Peer, hear?: (message: Message) => void) {
   const reading = read().catch(() => {});
   return {
     heard,
-    /** The first that is it, of those that came and those that come. */
     async until(isIt: (message: Message) => boolean): Promise<Message> {
       await expect.poll(() => heard.some(isIt), { interval: 5 }).toBe(true);
       return heard.find(isIt)!;

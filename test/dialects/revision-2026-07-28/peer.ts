@@ -19,7 +19,6 @@ export class Peer extends RawClient {
     return (await this.call(name, input)).result.taskId;
   }
 
-  /** The frames of a subscription, as they come. */
   async *frames(notifications: object): AsyncGenerator<Message> {
     const { response, cut } = this.post('subscriptions/listen', { notifications });
     try {

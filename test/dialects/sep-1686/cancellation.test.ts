@@ -4,8 +4,7 @@ import { durableTool } from 'holdfast';
 import { expect, test } from 'vitest';
 import { storeFrom } from '../../fixture/server.ts';
 import { temporaryFolder } from '../../kit/lifetime.ts';
-import { eventually } from '../../serving/eventually.ts';
-import { HttpWire, newest, Requestor, serving, servingTools, sessionOn, tokens } from './requestor.ts';
+import { newest, Requestor, serving, servingTools, sessionOn, tokens } from './requestor.ts';
 
 type Gates = [PromiseWithResolvers<void>, PromiseWithResolvers<void>, PromiseWithResolvers<void>];
 
@@ -18,7 +17,7 @@ test('S1686-48: a cancelled request ends its task at once, and its work is stopp
   await requestor.until('one', 'working');
   await requestor.cancel(id);
   await requestor.until('one', 'cancelled');
-  await eventually(() => readFile(file, 'utf8').catch(() => '')).toBe('stopped\n');
+  await expect.poll(() => readFile(file, 'utf8').catch(() => '')).toBe('stopped\n');
 });
 
 test('S1686-49 S1686-29: work that does not listen is cancelled all the same, and what it gives in the end is passed over', async () => {
@@ -47,7 +46,7 @@ test('S1686-48: subtasks end with the task', async () => {
   const { requestor, tasks } = await serving();
   const { id } = await requestor.start('one', 'fan_out', { children: 3, depth: 2, delayMs: 60_000 });
   const root = await newest(tasks);
-  await eventually(async () => (await tasks.get(root))?.childCount).toBe(3);
+  await expect.poll(async () => (await tasks.get(root))?.childCount).toBe(3);
   await requestor.cancel(id);
   await requestor.until('one', 'cancelled');
   expect((await tasks.get(root))?.liveChildCount).toBe(0);
@@ -179,6 +178,6 @@ test('a task of 2025-11-25 outlives the cancellation of its call also with the d
   });
   const [, data] = /^data: (.*)$/m.exec(await response.text())!;
   const { taskId } = JSON.parse(data!).result.task;
-  await new Requestor(new HttpWire(peer)).cancel('call', taskId);
+  await new Requestor(peer).cancel('call', taskId);
   expect((await peer.get(taskId)).result.status).toBe('working');
 });

@@ -18,7 +18,7 @@ test('a resource that is asked for as a task in both ways is refused, too', asyn
   const { requestor } = await serving();
   const params = { uri: 'report://x', task: {} };
   const { error } = await requestor.augment('resources/read', params, { taskId: 'one' }).reply;
-  expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('in one way') });
+  expect(error).toMatchObject({ code: -32602 });
 });
 
 test.each([
@@ -182,7 +182,7 @@ test.each(['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/del
 test('the metadata on a notification, on a ping and on what nobody knows does no harm', async () => {
   const { requestor } = await serving({ tokens });
   const _meta = { [taskKey]: { taskId: 'one' }, [relatedTask]: { taskId: 'one' } };
-  await requestor.wire.tell({ method: 'notifications/initialized', params: { _meta } });
+  await requestor.wire.post({ method: 'notifications/initialized', params: { _meta } });
   expect((await requestor.request('ping', { _meta })).result).toEqual({});
   expect((await requestor.request('no/such', { _meta })).error.code).toBe(-32601);
   expect(await requestor.listAll()).toEqual([]);

@@ -1,26 +1,16 @@
 /** The same over a pipe, where the connection is the session. */
-import { PassThrough } from 'node:stream';
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
-import { serveStdio } from 'holdfast/server';
-import { openSqlite } from 'holdfast/sqlite';
-import { expect, onTestFinished, test } from 'vitest';
-import { fixtureFactory, fixtureTasks } from '../../fixture/server.ts';
+import { sqlite } from 'holdfast/sqlite';
+import { expect, test } from 'vitest';
+import { fixtureOnPipe } from '../../kit/serve.ts';
 import { Place, standing } from '../../serving/place.ts';
-import { created, drafts, PipeWire, Requestor, related } from './requestor.ts';
+import { created, drafts, Requestor, related } from './requestor.ts';
 
 const yes = { action: 'accept', content: { name: 'Ada' } };
 
 /** A server on a pipe, and the requestor at its other end. */
 async function piped({ location = 'memory:', on = drafts as readonly never[] | typeof drafts } = {}) {
-  const tasks = fixtureTasks({ store: () => openSqlite(location), drafts: on });
-  await tasks.work({ grace: '100ms' });
-  const [input, output] = [new PassThrough(), new PassThrough()];
-  const transport = new StdioServerTransport(input, output);
-  const server = serveStdio(tasks, fixtureFactory(tasks), { transport, stopOn: [] });
-  onTestFinished(() => server.stop());
-  const wire = new PipeWire(output, input);
-  await wire.open();
-  return { tasks, server, input, requestor: new Requestor(wire) };
+  const { client, ...server } = await fixtureOnPipe({ store: sqlite(location), drafts: on });
+  return { ...server, requestor: new Requestor(await client.open()) };
 }
 
 test('S1686-13 S1686-14 S1686-12 S1686-46: a task is announced, and its request answered', async () => {

@@ -1,7 +1,6 @@
 import { durableTool } from 'holdfast';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { eventually } from '../../serving/eventually.ts';
 import { Peer as Later, withTasks } from '../revision-2026-07-28/peer.ts';
 import { type Message, newest, related, serving, servingTools, sessionOn, unasked } from './requestor.ts';
 
@@ -91,7 +90,7 @@ test('S1686-47: a request whose connection is gone is asked on the stream that b
   const exchange = await requestor.start('one', 'ask_name');
   const first = await exchange.next(elicitation);
   exchange.drop();
-  await eventually(() => heard.length).toBe(1);
+  await expect.poll(() => heard.length).toBe(1);
   const [{ id, method, params }] = heard as [Message];
   expect(method).toBe(elicitation);
   expect(params._meta).toMatchObject(related('one'));
@@ -107,7 +106,7 @@ test('a requestor that comes back without a stream is asked as soon as it opens 
   exchange.drop();
   await requestor.until('one', 'input_required');
   const heard = await unasked(peer);
-  await eventually(() => heard.length).toBe(1);
+  await expect.poll(() => heard.length).toBe(1);
   await requestor.answer(heard[0]!.id, yes);
   await requestor.until('one', 'completed');
 });

@@ -1,12 +1,10 @@
 /** A requestor of SEP-1686 that sends exactly what it is told, over HTTP or a pipe, and remembers what it heard. */
-import { createInterface } from 'node:readline';
-import type { Readable, Writable } from 'node:stream';
 import { createTasks, type DurableTool, type Tasks } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
 import { onTestFinished } from 'vitest';
 import { serve } from '../../kit/serve.ts';
 import { until, untilStatus } from '../../kit/until.ts';
-import { messagesIn } from '../../kit/wire.ts';
+import { nextId } from '../../serving/raw-client.ts';
 import {
   Peer as HttpPeer,
   type Message,
@@ -25,71 +23,16 @@ export const tokens = { 'token-of-ada': 'ada', 'token-of-bob': 'bob' };
 
 export const related = (taskId: string) => ({ [relatedTask]: { taskId } });
 
-export interface Wire {
+/** HTTP or a pipe. */
+interface Wire {
   /** Sends a request, and hands over what comes until it is answered. */
-  send(request: Message, hear: (message: Message) => void, signal: AbortSignal): Promise<void>;
+  exchange(request: Message, hear: (message: Message) => void, signal: AbortSignal): Promise<void>;
   /** Sends what has no answer. */
-  tell(message: object): Promise<unknown>;
+  post(message: object): unknown;
 }
 
-export class HttpWire implements Wire {
-  readonly peer: HttpPeer;
-
-  constructor(peer: HttpPeer) {
-    this.peer = peer;
-  }
-
-  async send(request: Message, hear: (message: Message) => void, signal: AbortSignal): Promise<void> {
-    for await (const message of messagesIn(await this.peer.post(request, signal))) hear(message);
-  }
-
-  tell(message: object): Promise<unknown> {
-    return this.peer.post(message);
-  }
-}
-
-/** On a pipe there is one stream for everything. */
-export class PipeWire implements Wire {
-  readonly #input: Writable;
-  readonly #listeners = new Set<(message: Message) => void>();
-
-  constructor(output: Readable, input: Writable) {
-    this.#input = input;
-    createInterface({ input: output }).on('line', (line) => {
-      for (const listener of [...this.#listeners]) listener(JSON.parse(line));
-    });
-  }
-
-  async send(request: Message, hear: (message: Message) => void, signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const listener = (message: Message) => {
-      hear(message);
-      if (message.id === request.id && !('method' in message)) resolve();
-    };
-    this.#listeners.add(listener);
-    signal.addEventListener('abort', () => resolve());
-    await this.tell(request);
-    await promise;
-    this.#listeners.delete(listener);
-  }
-
-  async tell(message: object): Promise<void> {
-    this.#input.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-  }
-
-  /** Opens the session, which is the connection itself. */
-  async open(capabilities: object = { elicitation: {} }): Promise<void> {
-    const clientInfo = { name: 'peer', version: '1' };
-    const params = { protocolVersion: '2025-11-25', clientInfo, capabilities };
-    await this.send({ id: 'open', method: 'initialize', params }, () => {}, new AbortController().signal);
-    await this.tell({ method: 'notifications/initialized' });
-  }
-}
-
-/** A request, and what came on its stream. */
 export class Exchange {
   readonly id: string | number;
-  /** As they came, the answer last. */
   readonly messages: Message[] = [];
   readonly reply: Promise<Message>;
   readonly #abort = new AbortController();
@@ -105,7 +48,7 @@ export class Exchange {
       if (message.id === this.id && !('method' in message)) resolve(message);
     };
     wire
-      .send(request, hear, this.#abort.signal)
+      .exchange(request, hear, this.#abort.signal)
       .then(() => reject(new Error('The stream ended without an answer.')), reject);
     // A server that stops waits for its requests.
     onTestFinished(() => this.drop());
@@ -128,8 +71,6 @@ export class Exchange {
   }
 }
 
-let lastId = 0;
-
 export class Requestor {
   readonly wire: Wire;
 
@@ -137,9 +78,8 @@ export class Requestor {
     this.wire = wire;
   }
 
-  /** A request just as it is said here. */
   open(method: string, params: object = {}): Exchange {
-    return new Exchange(this.wire, { id: ++lastId, method, params });
+    return new Exchange(this.wire, { id: nextId(), method, params });
   }
 
   request(method: string, params: object = {}): Promise<Message> {
@@ -155,7 +95,6 @@ export class Requestor {
     return this.augment('tools/call', { name: tool, arguments: input }, { taskId, ...wish });
   }
 
-  /** Begins a task, and waits until it is there. */
   async start(taskId: string, tool: string, input: object = {}, wish: object = {}): Promise<Exchange> {
     const exchange = this.begin(taskId, tool, input, wish);
     await exchange.next(created);
@@ -179,7 +118,6 @@ export class Requestor {
     return this.request('tasks/list', { _meta, ...(cursor !== undefined && { cursor }) });
   }
 
-  /** Every task, page after page. */
   async listAll(): Promise<Message[]> {
     const all: Message[] = [];
     for (let cursor: string | undefined; ; ) {
@@ -195,13 +133,13 @@ export class Requestor {
   }
 
   /** Cancels the request that made a task, and names the task if it is told to. */
-  cancel(requestId: string | number, taskId?: string): Promise<unknown> {
+  cancel(requestId: string | number, taskId?: string): unknown {
     const _meta = taskId === undefined ? {} : { _meta: related(taskId) };
-    return this.wire.tell({ method: 'notifications/cancelled', params: { requestId, ..._meta } });
+    return this.wire.post({ method: 'notifications/cancelled', params: { requestId, ..._meta } });
   }
 
-  answer(id: unknown, result: object): Promise<unknown> {
-    return this.wire.tell({ id, result });
+  answer(id: unknown, result: object): unknown {
+    return this.wire.post({ id, result });
   }
 
   #about(method: string, taskId: string): Promise<Message> {
@@ -214,14 +152,13 @@ type Options = NonNullable<Parameters<typeof served>[0]>;
 /** The fixture server with the draft on, and a requestor in a session of its own. */
 export async function serving(options: Options = {}) {
   const server = await served({ drafts, ...options });
-  return { ...server, requestor: new Requestor(new HttpWire(server.peer)) };
+  return { ...server, requestor: new Requestor(server.peer) };
 }
 
-/** Another session on the same server. */
 export async function sessionOn(url: string, options: PeerOptions = {}): Promise<Requestor> {
   const peer = new HttpPeer(url, options);
   await peer.open();
-  return new Requestor(new HttpWire(peer));
+  return new Requestor(peer);
 }
 
 /** The id under which the store knows the newest task of an owner. */

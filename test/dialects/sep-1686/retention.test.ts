@@ -1,7 +1,6 @@
 import { openSqlite } from 'holdfast/sqlite';
 import { ManualClock } from 'holdfast/testing';
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../../serving/eventually.ts';
 import { newest, related, serving, tokens } from './requestor.ts';
 
 const yes = { action: 'accept', content: { name: 'Ada' } };
@@ -25,7 +24,7 @@ test('S1686-39 S1686-71: a task is kept for its keepAlive after its end, however
   clock.advance(59_999);
   expect((await requestor.result('one')).result.content[0].text).toBe('Hello, Ada!');
   clock.advance(2_000);
-  await eventually(async () => (await requestor.get('one')).error?.code).toBe(-32602);
+  await expect.poll(async () => (await requestor.get('one')).error?.code).toBe(-32602);
   expect((await requestor.get('one')).error.message).toContain('purged after its retention ended');
   expect((await requestor.result('one')).error.code).toBe(-32602);
   expect(await requestor.listAll()).toEqual([]);
@@ -39,7 +38,7 @@ test('S1686-51: a cancelled task is kept for its keepAlive too, and not for long
   clock.advance(59_999);
   expect((await requestor.get('one')).result.status).toBe('cancelled');
   clock.advance(2_000);
-  await eventually(async () => (await requestor.get('one')).error?.code).toBe(-32602);
+  await expect.poll(async () => (await requestor.get('one')).error?.code).toBe(-32602);
 });
 
 test('a name is free again once its task is gone', async () => {
@@ -47,7 +46,7 @@ test('a name is free again once its task is gone', async () => {
   const first = requestor.begin('one', 'big', { bytes: 1 }, { keepAlive: 60_000 });
   await first.reply;
   clock.advance(62_000);
-  await eventually(async () => (await requestor.get('one')).error?.code).toBe(-32602);
+  await expect.poll(async () => (await requestor.get('one')).error?.code).toBe(-32602);
   const second = requestor.begin('one', 'big', { bytes: 2 });
   expect((await second.reply).result.content[0].text).toBe('xx');
   await requestor.cancel(first.id, 'one');
@@ -122,7 +121,7 @@ describe('tasks/delete', () => {
     const seen = new Set<string>();
     await tasks.subscribe(({ taskId }) => seen.add(taskId));
     await requestor.start('one', 'fan_out', { children: 3, depth: 2, delayMs: 60_000 });
-    await eventually(() => seen.size).toBe(13);
+    await expect.poll(() => seen.size).toBe(13);
     await requestor.delete('one');
     for (const id of seen) expect(await tasks.get(id)).toBe(undefined);
   });

@@ -165,7 +165,7 @@ test('S1686-67 S1686-70: a name that nobody used is refused by every method, wit
   for (const look of [requestor.get('nobody'), requestor.result('nobody'), requestor.delete('nobody')])
     expect((await look).error).toMatchObject({
       code: -32602,
-      message: expect.stringContaining('There is no task nobody'),
+      message: expect.stringContaining('nobody'),
     });
 });
 

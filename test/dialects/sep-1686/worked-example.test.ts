@@ -1,15 +1,14 @@
 /** One task from its request to its removal, message by message, as the proposal tells it; then what can go wrong. */
 import { expect, test } from 'vitest';
-import { Exchange, HttpWire, type Message, related, serving, taskKey, tokens } from './requestor.ts';
+import { Exchange, type Message, related, serving, taskKey, tokens } from './requestor.ts';
 
 const taskId = 'b7d1c1b0-tide-table';
 
 /** A requestor whose requests are numbered from one, and which keeps every message of both sides. */
 async function talking() {
   const { peer, tasks } = await serving({ tokens, works: false });
-  const wire = new HttpWire(peer);
   let id = 0;
-  const ask = (method: string, params: object) => new Exchange(wire, { id: ++id, method, params });
+  const ask = (method: string, params: object) => new Exchange(peer, { id: ++id, method, params });
   const about = (method: string, name = taskId): Promise<Message> =>
     ask(method, { taskId: name, _meta: related(name) }).reply;
   return { tasks, ask, about };

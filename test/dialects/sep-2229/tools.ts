@@ -2,7 +2,6 @@
 import { type DurableTool, durableTool, type TaskSetting } from 'holdfast';
 import { z } from 'zod';
 
-/** Ends at once. */
 function quick(task: TaskSetting): DurableTool {
   return durableTool(`quick_${task}`, { task }, async () => 'quick') as DurableTool;
 }

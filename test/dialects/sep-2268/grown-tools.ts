@@ -9,7 +9,6 @@ export interface Plan {
   readonly label: string;
   readonly acts: readonly Act[];
   readonly end: End;
-  /** Which of the tools it is a call of. By default `grow`. */
   readonly tool?: ToolName;
 }
 
@@ -55,7 +54,6 @@ async function atGate(name: string): Promise<boolean> {
 
 const Input = z.object({ plan: z.any() });
 
-/** What a handler has come to. */
 interface Growing {
   readonly task: TaskContext;
   readonly label: string;
@@ -119,8 +117,6 @@ const growing: Readonly<Record<ToolName, DurableTool<typeof Input>>> = {
 const plainly = tool('grow_plainly', { task: 'auto' });
 
 export const grownTools = [...Object.values(growing), plainly] as unknown as readonly DurableTool[];
-
-// --- Plans, in few words ------------------------------------------------------------------------------------
 
 export function node(label: string, acts: readonly Act[] = [], end: End = 'result'): Plan {
   return { label, acts, end };

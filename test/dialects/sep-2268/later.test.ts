@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { extension, subtasks } from '../../kit/wire.ts';
 import type { Message as Heard, RawClient, Subscription } from '../../serving/raw-client.ts';
 import { rawMessage } from '../../serving/raw-client.ts';
-import { StdioPeer } from '../drafts/stdio-peer.ts';
+import { fixtureOnStdio } from '../../serving/server-process.ts';
 import type { Message } from '../revision-2025-11-25/peer.ts';
 import { ask, join, node, type Plan, start, wait } from './grown-tools.ts';
 import { isDone, type Served, served } from './served.ts';
@@ -131,7 +131,7 @@ function shown(result: object): object {
 }
 
 async function news(heard: Subscription, taskId: string, status: string): Promise<Heard> {
-  return heard.until(({ params }) => params?.taskId === taskId && params.status === status);
+  return heard.find(({ params }) => params?.taskId === taskId && params.status === status);
 }
 
 test('S2268-24: a subscription to a subtask and its root tells of each what tasks/get shows, and of nothing else', async () => {
@@ -176,8 +176,8 @@ test('S2268-04: a subscription to a root tells of every subtask that it gains', 
   const rootId = await plant(client, node('a', [wait('one'), leaf(), wait('two'), leaf(), wait('three')]));
   const heard = await client.listen([rootId]);
   const having = (count: number) =>
-    heard.until(({ params }) => ((params?.childTaskIds ?? []) as unknown[]).length === count);
-  await heard.until(({ params }) => params?.taskId === rootId);
+    heard.find(({ params }) => ((params?.childTaskIds ?? []) as unknown[]).length === count);
+  await heard.find(({ params }) => params?.taskId === rootId);
   await server.tasks.complete(rootId, 'one');
   const { params: one } = await having(1);
   await server.tasks.complete(rootId, 'two');
@@ -232,7 +232,8 @@ test('without the draft on the server the extension is not honoured', async () =
 });
 
 test('S2268-01 S2268-24: the same over stdio: links, answers, cancellation and news of a subtask', async () => {
-  await using pipe = new StdioPeer(both, '--drafts');
+  await using server = fixtureOnStdio(['--drafts'], { tasks: false, capabilities: both });
+  const pipe = server.client;
   const get = async (taskId: string) => (await pipe.request('tasks/get', { taskId })).result;
   const { result } = await pipe.request('tools/call', {
     name: 'fan_out',
@@ -265,7 +266,8 @@ test('S2268-01 S2268-24: the same over stdio: links, answers, cancellation and n
 });
 
 test('over stdio without the draft nothing of a tree shows', async () => {
-  await using pipe = new StdioPeer(both);
+  await using server = fixtureOnStdio([], { tasks: false, capabilities: both });
+  const pipe = server.client;
   const discovered = await pipe.request('server/discover');
   expect(discovered.result.capabilities.extensions).not.toHaveProperty([subtasks]);
   const { result } = await pipe.request('tools/call', {

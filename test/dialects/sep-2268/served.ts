@@ -3,7 +3,6 @@ import { createTasks, type TasksOptions } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
 import { withoutLimits } from '../../fixture/server.ts';
 import { tokensOf } from '../../fixture/tokens.ts';
-import { all } from '../../kit/all.ts';
 import { serve } from '../../kit/serve.ts';
 import { extension, subtasks } from '../../kit/wire.ts';
 import { RawClient } from '../../serving/raw-client.ts';
@@ -19,7 +18,6 @@ type ServedOptions = Partial<TasksOptions> & {
   readonly tokens?: readonly string[];
 };
 
-/** Runs until the end of the test. */
 export async function served(options: ServedOptions = {}) {
   const { port = 0, concurrency = 64, tokens = ['alice', 'bob'], ...more } = options;
   const { clock } = more;
@@ -83,7 +81,6 @@ export async function children(peer: Peer, taskId: string, count = 1): Promise<s
   return childTaskIds;
 }
 
-/** The tasks on each page of the list. */
 export async function* pages(peer: Peer): AsyncGenerator<Message[]> {
   for (let page: Message = {}, first = true; first || page.nextCursor !== undefined; first = false) {
     page = (await peer.request('tasks/list', first ? {} : { cursor: page.nextCursor })).result;
@@ -92,5 +89,5 @@ export async function* pages(peer: Peer): AsyncGenerator<Message[]> {
 }
 
 export async function listed(peer: Peer): Promise<Message[]> {
-  return (await all(pages(peer))).flat();
+  return (await Array.fromAsync(pages(peer))).flat();
 }

@@ -2,7 +2,7 @@
 import { Counts } from '../../kit/counts.ts';
 import { seedOfThisRun } from '../../kit/random.ts';
 import { openEar } from '../revision-2025-11-25/peer.ts';
-import { RaisedTree } from './raised-tree.ts';
+import { type RaisedTree, raisedTree } from './raised-tree.ts';
 import { served } from './served.ts';
 
 const gardeners = 12;
@@ -30,9 +30,8 @@ export async function growTrees(count: number): Promise<Counts> {
     let tree: RaisedTree | undefined;
     await using _ear = await openEar(peer, (message) => tree?.heard(message));
     for (const one of seeds) {
-      tree = new RaisedTree(own, one);
-      await tree.raise();
-      removals.push(tree.removed);
+      tree = raisedTree(own, one);
+      removals.push((await tree.raise()).removed);
     }
     await Promise.all(removals);
   };

@@ -17,7 +17,6 @@ export interface SeenTask {
   readonly childTaskIds?: readonly string[];
 }
 
-/** A statement, and when it had come. */
 interface Said {
   readonly task: SeenTask;
   readonly at: number;
@@ -125,7 +124,6 @@ export class Witness {
     }
   }
 
-  /** Several tasks of one moment. */
   sawAtOnce(tasks: readonly SeenTask[]): void {
     const byId = new Map(tasks.map((task) => [task.taskId, task]));
     assert.equal(byId.size, tasks.length, 'a list names a task twice');
@@ -137,8 +135,6 @@ export class Witness {
       if (isDone(parent)) assert(isDone(task), 'S2268-25: a parent is done before its child in a list');
     }
   }
-
-  // --- On a stream ----------------------------------------------------------------------------------------
 
   heard(task: SeenTask): void {
     this.statements++;

@@ -3,14 +3,13 @@ import { GetTaskResultV1Schema } from '@modelcontextprotocol/ext-tasks/core/v1';
 import { serveHttp } from 'holdfast/server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fixtureFactory, fixtureTasks, storeFrom } from '../../fixture/server.ts';
-import { eventually } from '../../serving/eventually.ts';
-import { opened } from '../drafts/peer.ts';
-import { StdioPeer } from '../drafts/stdio-peer.ts';
+import { fixtureOnStdio } from '../../serving/server-process.ts';
+import { flagging, opened } from '../drafts/peer.ts';
 import type { Message } from '../revision-2025-11-25/peer.ts';
-import { accept, Continuing, draft } from './peer.ts';
+import { accept, type Carrier, type Continuing, continuing, draft } from './peer.ts';
 
 interface Way {
-  readonly carrier: Pick<Continuing, 'request'>;
+  readonly carrier: Carrier;
   /** What the server said without being asked. */
   readonly unasked: readonly Message[];
   close(): Promise<void>;
@@ -41,13 +40,14 @@ async function overHttp(): Promise<Way> {
 }
 
 async function onPipes(): Promise<Way> {
-  const peer = await StdioPeer.open(draft);
+  const server = fixtureOnStdio(['--drafts']);
+  const peer = await server.client.open(flagging(draft));
   return {
     carrier: peer,
     get unasked() {
       return peer.unasked;
     },
-    close: () => peer[Symbol.asyncDispose](),
+    close: () => server[Symbol.asyncDispose](),
   };
 }
 
@@ -63,7 +63,7 @@ describe.each(ways)('%s', (_, open) => {
   let peer: Continuing;
   beforeAll(async () => {
     way = await open();
-    peer = new Continuing(way.carrier);
+    peer = continuing(way.carrier);
   });
   afterAll(() => way.close());
 
@@ -197,9 +197,9 @@ describe.each(ways)('%s', (_, open) => {
 
   test('a subtask asks under the task that the client knows', async () => {
     const taskId = await peer.start('fan_out', { children: 2, depth: 1, delayMs: 0, ask: true });
-    await eventually(async () =>
-      Object.keys((await peer.continue(taskId)).result.inputRequests ?? {}),
-    ).toEqual(['1/confirm', '2/confirm']);
+    await expect
+      .poll(async () => Object.keys((await peer.continue(taskId)).result.inputRequests ?? {}))
+      .toEqual(['1/confirm', '2/confirm']);
     const yes = accept({ confirm: true });
     await peer.continue(taskId, { '1/confirm': yes, '2/confirm': yes });
     expect((await peer.end(taskId)).result.content[0].text).toBe('parent 1 2');
@@ -270,9 +270,9 @@ describe.each(ways)('%s', (_, open) => {
     const params = { name: 'slow_compute', arguments: { seconds: 0.8 }, task: {}, _meta };
     const { taskId } = (await peer.request('tools/call', params)).result.task;
     await peer.end(taskId);
-    await eventually(() => way.unasked.slice(before).some(({ params }) => params.taskId === taskId)).toBe(
-      true,
-    );
+    await expect
+      .poll(() => way.unasked.slice(before).some(({ params }) => params.taskId === taskId))
+      .toBe(true);
     const progress = way.unasked.filter(({ params }) => params.progressToken === 'mine');
     expect(progress.length).toBeGreaterThan(0);
     for (const { params } of progress)

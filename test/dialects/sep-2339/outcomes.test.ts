@@ -4,10 +4,9 @@ import { openSqlite } from 'holdfast/sqlite';
 import { ManualClock } from 'holdfast/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { eventually } from '../../serving/eventually.ts';
 import { serving } from '../drafts/peer.ts';
 import { relatedTask } from '../revision-2025-11-25/peer.ts';
-import { accept, Continuing, draft } from './peer.ts';
+import { accept, continuing, draft } from './peer.ts';
 
 const name = z.object({ name: z.string() });
 
@@ -28,11 +27,11 @@ async function servingWithClock(tool: DurableTool) {
 
 test('work that nobody answers is ended by its deadline, and says so in its error', async () => {
   const { open, clock } = await servingWithClock(impatient);
-  const peer = new Continuing(await open([draft]));
+  const peer = continuing(await open([draft]));
   const taskId = await peer.start('impatient');
   await peer.questions(taskId);
   clock.advance(60_000);
-  await eventually(async () => (await peer.continue(taskId)).result.status).toBe('failed');
+  await expect.poll(async () => (await peer.continue(taskId)).result.status).toBe('failed');
   const { result } = await peer.continue(taskId);
   expect(result.error).toMatchObject({ code: -32603, message: expect.stringContaining('deadline') });
   expect(result.statusMessage).toBe(result.error.message);
@@ -43,25 +42,25 @@ test('work that nobody answers is ended by its deadline, and says so in its erro
 
 test('a question that its tool takes back is shown no more', async () => {
   const { open, clock } = await servingWithClock(withdrawing);
-  const peer = new Continuing(await open([draft]));
+  const peer = continuing(await open([draft]));
   const taskId = await peer.start('withdrawing');
   await peer.questions(taskId);
   clock.advance(60_000);
-  await eventually(async () => (await peer.continue(taskId)).result.status).toBe('completed');
+  await expect.poll(async () => (await peer.continue(taskId)).result.status).toBe('completed');
   expect((await peer.get(taskId)).result.content[0].text).toBe('nobody answered in time');
 });
 
 test('a finished task is known until its ttl is over, and then unknown', async () => {
   const { open } = await serving({ drafts: [draft] });
-  const peer = new Continuing(await open([draft]));
+  const peer = continuing(await open([draft]));
   const taskId = await peer.start('big', { bytes: 1 }, { ttl: 1 });
   await peer.end(taskId);
-  await eventually(async () => (await peer.continue(taskId)).error?.code).toBe(-32602);
+  await expect.poll(async () => (await peer.continue(taskId)).error?.code).toBe(-32602);
 });
 
 test('S2339-03: a list shows how tasks stand, and of none its outcome', async () => {
   const { open } = await serving({ drafts: [draft], tokens: { 'token-of-ada': 'ada' } });
-  const peer = new Continuing(await open([draft], 'token-of-ada'));
+  const peer = continuing(await open([draft], 'token-of-ada'));
   for (const tool of ['failing_job', 'protocol_error_job', 'throws']) await peer.end(await peer.start(tool));
   await peer.end(await peer.start('big', { bytes: 1 }));
   const { tasks } = (await peer.request('tasks/list')).result;
@@ -79,7 +78,7 @@ test('S2339-03: a list shows how tasks stand, and of none its outcome', async ()
 
 test('S2339-03: a call that is repeated and finds its task done is given the outcome with it', async () => {
   const { open } = await serving({ drafts: [draft] });
-  const peer = new Continuing(await open([draft]));
+  const peer = continuing(await open([draft]));
   const _meta = { 'dev.holdfast/idempotency-key': 'a key that nobody else would think of' };
   const call = { name: 'big', arguments: { bytes: 3 }, task: {}, _meta };
   const first = (await peer.request('tools/call', call)).result;
@@ -91,8 +90,8 @@ test('S2339-03: a call that is repeated and finds its task done is given the out
 test('whose task it is not cannot continue it, and its answers change nothing', async () => {
   const tokens = { 'token-of-ada': 'ada', 'token-of-bob': 'bob' };
   const { open } = await serving({ drafts: [draft], tokens });
-  const ada = new Continuing(await open([draft], 'token-of-ada'));
-  const bob = new Continuing(await open([draft], 'token-of-bob'));
+  const ada = continuing(await open([draft], 'token-of-ada'));
+  const bob = continuing(await open([draft], 'token-of-bob'));
   const taskId = await ada.start('ask_name');
   const questions = await ada.questions(taskId);
   const unknown = (await bob.continue('nobody')).error;
@@ -106,7 +105,7 @@ test('whose task it is not cannot continue it, and its answers change nothing', 
 
 test('S2339-08: the question of a task is sent only to a session without the draft, and names the task', async () => {
   const { open } = await serving({ drafts: [draft] });
-  const [older, peer] = [await open(), new Continuing(await open([draft]))];
+  const [older, peer] = [await open(), continuing(await open([draft]))];
   const taskId = await peer.start('ask_name');
   const { inputRequests } = await peer.questions(taskId);
   const stream = older.result(taskId);

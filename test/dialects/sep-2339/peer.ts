@@ -5,45 +5,38 @@ export const draft = 'sep-2339' as const;
 
 export const accept = (content: object) => ({ action: 'accept', content });
 
-export class Continuing {
-  readonly request: (method: string, params?: object) => Promise<Message>;
+export interface Carrier {
+  request(method: string, params?: object): Promise<Message>;
+}
 
-  constructor(carrier: Pick<Continuing, 'request'>) {
-    this.request = (method, params = {}) => carrier.request(method, params);
-  }
+export type Continuing = ReturnType<typeof continuing>;
 
-  async start(name: string, input: object = {}, task: object = {}): Promise<string> {
-    const { result } = await this.request('tools/call', { name, arguments: input, task });
-    return result.task.taskId;
-  }
-
-  /** What `tasks/continue` answers, with or without answers. */
-  continue(taskId: string, inputResponses?: unknown): Promise<Message> {
-    return this.request('tasks/continue', { taskId, inputResponses });
-  }
-
-  async get(taskId: string): Promise<Message> {
-    return (await this.request('tasks/get', { taskId })).result;
-  }
-
-  /** Goes on until there is something to answer. */
-  async questions(taskId: string): Promise<Message> {
-    const result = await this.#goOn(taskId);
-    if (!result.inputRequests) throw new Error(`The task is ${result.status}, and asks nothing.`);
-    return result;
-  }
-
-  /** Goes on until the task is done. */
-  async end(taskId: string): Promise<Message> {
-    const result = await this.#goOn(taskId);
-    if (result.inputRequests) throw new Error('The task is not done: it asks.');
-    return result;
-  }
-
-  async #goOn(taskId: string): Promise<Message> {
+export function continuing(carrier: Carrier) {
+  const request = (method: string, params: object = {}) => carrier.request(method, params);
+  const go = (taskId: string, inputResponses?: unknown) =>
+    request('tasks/continue', { taskId, inputResponses });
+  const goOn = async (taskId: string): Promise<Message> => {
     for (;;) {
-      const { result } = await this.continue(taskId);
+      const { result } = await go(taskId);
       if (result.inputRequests || result.status !== 'working') return result;
     }
-  }
+  };
+  return {
+    request,
+    start: async (name: string, input: object = {}, task: object = {}): Promise<string> =>
+      (await request('tools/call', { name, arguments: input, task })).result.task.taskId,
+    /** With or without answers. */
+    continue: go,
+    get: async (taskId: string): Promise<Message> => (await request('tasks/get', { taskId })).result,
+    async questions(taskId: string): Promise<Message> {
+      const result = await goOn(taskId);
+      if (!result.inputRequests) throw new Error(`The task is ${result.status}, and asks nothing.`);
+      return result;
+    },
+    async end(taskId: string): Promise<Message> {
+      const result = await goOn(taskId);
+      if (result.inputRequests) throw new Error('The task is not done: it asks.');
+      return result;
+    },
+  };
 }

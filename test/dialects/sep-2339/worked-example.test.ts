@@ -5,7 +5,6 @@
 import { type DurableTool, durableTool } from 'holdfast';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { eventually } from '../../serving/eventually.ts';
 import { serving } from '../drafts/peer.ts';
 
 const helloWorld = durableTool('hello_world', { task: 'always' }, async (_, task) => {
@@ -45,7 +44,7 @@ test('S2339-01 S2339-02 S2339-10 S2339-11 S2339-15 S2339-19: the worked example,
   expect(polled).toEqual({ jsonrpc: '2.0', id: created.id + 1, result: inStatus('working') });
 
   await tasks.complete(taskId, 'reached the question');
-  await eventually(async () => (await tasks.get(taskId))?.phase).toBe('waiting');
+  await expect.poll(async () => (await tasks.get(taskId))?.phase).toBe('waiting');
   const asked = await peer.request('tasks/continue', { taskId });
   expect(asked).toEqual({
     jsonrpc: '2.0',
@@ -76,7 +75,7 @@ test('S2339-01 S2339-02 S2339-10 S2339-11 S2339-15 S2339-19: the worked example,
   expect(answered.result.pollInterval).toBe(5_000);
 
   await tasks.complete(taskId, 'reached the end');
-  await eventually(async () => (await tasks.get(taskId))?.phase).toBe('done');
+  await expect.poll(async () => (await tasks.get(taskId))?.phase).toBe('done');
   const completed = await peer.request('tasks/continue', { taskId });
   expect(completed).toEqual({
     jsonrpc: '2.0',
@@ -93,7 +92,7 @@ test('S2339-26: the slips as they were printed ask for no task, and answer nothi
   const peer = await open(['sep-2339']);
   const { taskId } = (await peer.call('hello_world', {}, { task: { ttl: 30_000 } })).result.task;
   await tasks.complete(taskId, 'reached the question');
-  await eventually(async () => (await tasks.get(taskId))?.phase).toBe('waiting');
+  await expect.poll(async () => (await tasks.get(taskId))?.phase).toBe('waiting');
   const { error } = await peer.request('tasks/continue', {
     taskId,
     inputResponses: { name: { action: 'accept', content: { input: 'Ada' } } },

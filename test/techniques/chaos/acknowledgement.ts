@@ -1,10 +1,5 @@
 /** What a child process says on its standard output, one line each, and only after the promise has resolved. */
-import type { Change } from '../../../src/engine/change.ts';
-import type { TaskEvent } from '../../../src/model/event.ts';
-import type { InputResponse } from '../../../src/model/input.ts';
-import type { Json } from '../../../src/model/json.ts';
-import type { Outcome } from '../../../src/model/outcome.ts';
-import type { Task, TaskId } from '../../../src/model/task.ts';
+import type { Change, InputResponse, Json, Outcome, Task, TaskEvent, TaskId } from '../../../src/index.ts';
 import { say as print } from '../../kit/child.ts';
 
 /** One task's share of an acknowledged commit, with all that can be looked up again later. */

@@ -8,7 +8,6 @@ import { openInputs, type Task } from '../../../src/model/task.ts';
 import { brokenInvariants } from '../../../src/testing/invariants.ts';
 import { type Commit, readSnapshot, type Snapshot, type TaskRow } from './snapshot.ts';
 
-/** What is wrong with the database in this file, in sentences; empty if all is well. */
 export function problemsIn(file: string): string[] {
   return problemsOf(readSnapshot(file));
 }

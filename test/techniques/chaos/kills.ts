@@ -14,7 +14,6 @@ import type { WorkerOptions } from './worker.ts';
 
 const killsBetweenChecks = 10;
 
-/** Throws with the first problems found. */
 export async function killAtRandom(options: {
   readonly file: string;
   readonly seed: number;

@@ -10,7 +10,6 @@ export class Ledger {
   readonly removed = new Set<TaskId>();
   readonly refusals = new Counts();
   readonly failures: string[] = [];
-  /** How often the database was opened. */
   openings = 0;
   readonly #keyed: Extract<Line, { kind: 'keyed' }>[] = [];
   readonly #read: Extract<Line, { kind: 'read' }>[] = [];
@@ -27,7 +26,6 @@ export class Ledger {
     }
   };
 
-  /** How many acknowledged changes held an event of this type. */
   count(type: string): number {
     return this.writes.filter(({ events }) => events.some((event) => event.type === type)).length;
   }

@@ -1,6 +1,5 @@
 /** A subscriber that expects every version of every task exactly once and in order, and remembers what it missed. */
-import type { CommitNotice, Store } from '../../../src/engine/store.ts';
-import type { TaskId } from '../../../src/model/task.ts';
+import type { CommitNotice, Store, TaskId } from '../../../src/index.ts';
 
 export class Observer {
   readonly problems: string[] = [];
@@ -14,7 +13,6 @@ export class Observer {
     });
   }
 
-  /** The first and the last version it was told of. */
   heard(id: TaskId): [number, number] | undefined {
     const heard = this.#heard.get(id);
     return heard && [heard.first, heard.last];

@@ -1,14 +1,12 @@
 /** A child process that does what it is told, one command a line, and answers each with a line. */
 import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Change } from '../../../src/engine/change.ts';
 import { claimTasks } from '../../../src/engine/claims.ts';
 import { type CrashPoint, onCrashPoint } from '../../../src/engine/crash-point.ts';
-import type { Claim } from '../../../src/engine/queue.ts';
 import { complete, create, record, release } from '../../../src/engine/transitions.ts';
+import type { Change, Claim, Json } from '../../../src/index.ts';
 import { ClaimLost } from '../../../src/model/errors.ts';
 import { newId } from '../../../src/model/id.ts';
-import type { Json } from '../../../src/model/json.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
 import { joinInstances } from '../../../src/stores/sqlite/instances.ts';
 import { aTask } from '../../../src/testing.ts';
@@ -59,12 +57,10 @@ const commands = {
     return database.queue.renew(claims, leaseMs);
   },
 
-  /** Goes on renewing until the process ends. */
   async keepRenewing(claims: Claim[], leaseMs: number, everyMs: number): Promise<void> {
     setInterval(() => void commands.renew(claims, leaseMs), everyMs);
   },
 
-  /** Journals one entry after the other, and says so. */
   async recordMany(claim: Claim, count: number, pauseMs: number): Promise<void> {
     for (let n = 1; n <= count; n++) {
       say(committed(await commands.record(claim, [{ n, at: Date.now() }])));
@@ -106,7 +102,6 @@ const commands = {
     });
   },
 
-  /** Opens, makes a task, closes, again and again. Returns the tasks that were made. */
   async comeAndGo(times: number): Promise<string[]> {
     const made: string[] = [];
     for (let n = 0; n < times; n++) {
@@ -117,7 +112,6 @@ const commands = {
     return made;
   },
 
-  /** Opens files until the system gives no more. */
   async useUpFiles(): Promise<number> {
     for (let files = 0; ; files++) {
       try {

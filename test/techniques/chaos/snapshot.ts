@@ -1,10 +1,7 @@
 /** The whole database at one moment, read with plain SQL through a connection of its own. */
 import { DatabaseSync } from 'node:sqlite';
-import type { TaskEvent } from '../../../src/model/event.ts';
-import type { Json } from '../../../src/model/json.ts';
-import type { Task, TaskId } from '../../../src/model/task.ts';
+import type { Json, Task, TaskEvent, TaskId } from '../../../src/index.ts';
 
-/** A row of the table, with the names of its columns. */
 export type TaskRow = Readonly<Record<string, string | number | null>> & {
   readonly id: TaskId;
   readonly body: string;

@@ -4,7 +4,7 @@ import { openSqlite } from '../../../src/sqlite.ts';
 import { type CrashPoint, killAt } from '../../../src/testing.ts';
 import { seededRandom } from '../../kit/random.ts';
 import { say } from './acknowledgement.ts';
-import { Load } from './load.ts';
+import { work } from './load.ts';
 import { Observer } from './observer.ts';
 
 export interface WorkerOptions {
@@ -14,7 +14,6 @@ export interface WorkerOptions {
   readonly killAt?: { readonly place: CrashPoint; readonly time: number };
   /** Closes and ends after so many changes; otherwise it works until it is killed. */
   readonly commits?: number;
-  /** How often to open, work, back up and close. */
   readonly rounds?: number;
 }
 
@@ -36,7 +35,7 @@ async function openAndWork(round: number): Promise<void> {
   const database = await openSqlite(options.file);
   const observer = new Observer(database.store);
   say({ kind: 'ready' });
-  await new Load(database, random, say).run(options.commits);
+  await work(database, random, say, options.commits);
   if (options.rounds !== undefined) await database.backup(`${options.file}.copy-${round}`);
   await database.close();
   if (observer.problems.length > 0) throw new Error(`Heard out of order: ${observer.problems.join('; ')}`);

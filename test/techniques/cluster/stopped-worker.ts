@@ -46,7 +46,6 @@ export async function stopAndGoOn(url?: string, program?: string) {
       members.logs.filter(({ process }) => process === stopped.name).map(({ entry }) => entry.event);
     if (program === undefined) await until(() => log().includes('superseded'));
     await caller.lookEverywhere();
-    /** The process that was stopped, and what its log says. */
     return { history: readHistory(folder), stopped: stopped.name, log: log() };
   } finally {
     await members.killAll();

@@ -3,9 +3,7 @@
  * process once had, whoever has it now. A broken build, to see whether the checker of histories notices.
  */
 import { join } from '../../../scripts/chaos/cluster/member.ts';
-import type { Change, Verdict } from '../../../src/engine/change.ts';
-import type { Reach, Store } from '../../../src/engine/store.ts';
-import type { Database, Holder, Task } from '../../../src/index.ts';
+import type { Change, Database, Holder, Reach, Store, Task, Verdict } from '../../../src/index.ts';
 
 function withoutFencing(database: Database): Database {
   const { store, queue, secrets, sessions, calls, audit, survey } = database;

@@ -9,7 +9,6 @@ import { type Answers, askEverything, idsIn, mistakesIn, type PageUse, pagesOf }
 export type Kind = 'zeros' | 'random bytes' | 'another page of its part' | 'any other page';
 
 export interface Tally {
-  /** Opening was refused. */
   refused: number;
   /** It was opened, and whoever asked for what is damaged was told. */
   reported: number;

@@ -40,7 +40,6 @@ function withDescriptor(file: string, flags: string, act: (descriptor: number) =
   }
 }
 
-/** What is promised, or the damage that the store reports. */
 export async function orDamage<T>(promised: Promise<T>): Promise<T | StoreCorrupt> {
   return promised.catch((error) => {
     if (error instanceof StoreCorrupt) return error;
@@ -48,7 +47,6 @@ export async function orDamage<T>(promised: Promise<T>): Promise<T | StoreCorrup
   });
 }
 
-/** What opening is refused with. */
 export async function refusalOf(file: string): Promise<Error> {
   const database = await openSqlite(file).catch((error: Error) => error);
   if (database instanceof Error) return database;

@@ -7,12 +7,12 @@ import { StoreFull } from '../../../src/engine/store-errors.ts';
 import { create } from '../../../src/engine/transitions.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
-import { plainCells } from '../../../src/stores/sqlite/cells.ts';
 import { configure, connect } from '../../../src/stores/sqlite/driver.ts';
 import { GroupCommit } from '../../../src/stores/sqlite/group-commit.ts';
 import { Rows } from '../../../src/stores/sqlite/rows.ts';
 import { migrate } from '../../../src/stores/sqlite/schema.ts';
 import { sealing } from '../../../src/stores/sqlite/seal.ts';
+import { Vault } from '../../../src/stores/sqlite/vault.ts';
 import { aTask } from '../../../src/testing.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { readSnapshot } from '../chaos/snapshot.ts';
@@ -121,7 +121,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
     await other.do('open');
     await other.do('work', 10, 1);
     disk.fill(20_000);
-    await expect(other.do('make', 100_000)).rejects.toThrow(/the disk is full/);
+    await expect(other.do('make', 100_000)).rejects.toMatchObject({ name: 'StoreFull' });
     disk.free();
     await other.do('idle');
     await other.kill();
@@ -160,14 +160,10 @@ test('a change that does not fit undoes the whole transaction, and the next one 
   const db = connect(temporaryFile());
   configure(db);
   migrate(db, 'tasks.db');
-  const rows = new Rows(
-    db,
-    plainCells('tasks.db', () => false),
-  );
-  const seal = sealing(db);
+  const rows = new Rows(db, new Vault(db, undefined, 'tasks.db'));
   const commands = new GroupCommit(db, 'tasks.db', {
     begun: () => {},
-    seal: () => seal()?.transactions,
+    seal: sealing(db),
     committed: () => {},
   });
   const insert = (bytes: number) => {

@@ -6,7 +6,6 @@ import { openSqlite } from '../../../src/sqlite.ts';
 /** Root, who runs these tests, may write anywhere; nobody may not. */
 export const nobody = 65_534;
 
-/** What opening fails with. */
 export async function failureToOpen(file: string, user?: number): Promise<Pick<Error, 'name' | 'message'>> {
   const { stdout } = await promisify(execFile)(process.execPath, [import.meta.filename, file], {
     timeout: 60_000,

@@ -56,7 +56,6 @@ const acts = {
     }
   },
 
-  /** Makes tasks, several at a time, until the process ends. */
   async write(): Promise<void> {
     for (;;) await Promise.all(Array.from({ length: 8 }, () => make(100)));
   },

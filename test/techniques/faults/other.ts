@@ -1,8 +1,7 @@
 /** The test's end of another process that shares its database. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Store } from '../../../src/engine/store.ts';
 import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
-import type { Task, TaskId } from '../../../src/model/task.ts';
+import type { Store, Task, TaskId } from '../../../src/index.ts';
 import { Commanded } from '../../kit/child.ts';
 import { untilEnd } from '../../kit/lifetime.ts';
 import { orDamage } from './files.ts';
@@ -24,7 +23,6 @@ export class Other extends Commanded<Acts, { readonly acknowledged: Acknowledged
     untilEnd(this);
   }
 
-  /** How the process ended, once it has ended by itself. */
   async end(): Promise<NodeJS.Signals | null> {
     return (await this.exit).signal;
   }

@@ -1,9 +1,8 @@
 /** A database full of tasks of many kinds, and everything that a caller can read from it. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Store } from '../../../src/engine/store.ts';
 import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
 import * as rules from '../../../src/engine/transitions.ts';
-import type { TaskId } from '../../../src/model/task.ts';
+import type { Store, TaskId } from '../../../src/index.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/testing.ts';
 import { listed } from '../../kit/listed.ts';
@@ -78,7 +77,6 @@ export interface PageUse {
   readonly part: string;
 }
 
-/** What each page of a database is used for. */
 export function pagesOf(file: string): PageUse[] {
   const sql = "select pageno as page, name || ' ' || pagetype as part from dbstat order by pageno";
   return queryFile(file, sql) as unknown as PageUse[];

@@ -55,7 +55,6 @@ export const wrongAnswers: Readonly<Record<string, Arbitrary<Loose>>> = {
   ),
 };
 
-/** By tool, what ends its questions well. */
 export const rightAnswers: Readonly<Record<string, Loose>> = {
   ask_name: { name: accept({ name: 'Ada' }) },
   confirm_delete: { confirm: accept({ confirm: true }) },

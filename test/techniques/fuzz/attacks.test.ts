@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { McpHandler } from 'holdfast/server';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { fixtureFactory, fixtureTasks, storeFrom } from '../../fixture/server.ts';
 import { largestBody } from './byte-flaws.ts';
 import { draftOf } from './draft.ts';
@@ -20,7 +20,6 @@ describe('a page of another site', () => {
   beforeAll(async () => {
     scene = await openScene();
   });
-  afterAll(() => scene[Symbol.asyncDispose]());
 
   /** Each as right as can be, and each able to do something. */
   const requests: [string, (taskId: string) => Loose][] = [
@@ -171,7 +170,7 @@ describe('a client that goes away', () => {
 });
 
 test('a body that is one byte too long is told so, and one that just fits is read', async () => {
-  await using scene = await openScene();
+  const scene = await openScene();
   const bodyOfLength = (length: number) => {
     const message = request(1, 'tools/call', { name: 'greet', arguments: { name: 'Ada', filler: '' } });
     message.params.arguments.filler = 'x'.repeat(length - textOf(message).length);

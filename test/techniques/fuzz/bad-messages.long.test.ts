@@ -7,7 +7,7 @@ const seed = seedOfThisRun();
 
 test('a hundred thousand bad messages over HTTP are answered as each deserves, and hurt nothing', async () => {
   const messages = 100_000;
-  await using scene = await openScene();
+  const scene = await openScene();
   (await fire([scene], { messages, seed })).expectUnhurt(messages);
 });
 

@@ -16,7 +16,6 @@ function bytes(label: string, outcome: Outcome, make: (body: Buffer, draft: Draf
   return { label, layer: 'bytes', outcome, spoil };
 }
 
-/** Some other text instead of the message. */
 function instead(text: string, outcome: Outcome): Flaw {
   return bytes(`instead ${JSON.stringify(text.slice(0, 60))}`, outcome, () => text);
 }

@@ -16,7 +16,6 @@ export interface Front {
   /** What each batch has besides messages with flaws. */
   extras?(seed: number): BadMessage[];
   send(bad: BadMessage): Promise<Answer>;
-  /** What is no longer as it was. */
   damage(): Promise<string[]>;
   /** Ends what was left open, and returns what did not end well. */
   finish(): Promise<string[]>;
@@ -53,9 +52,7 @@ export class Tally {
   sent = 0;
   /** How often each code, each result and each bare status was seen. */
   readonly seen = new Counts();
-  /** Requirements that were kept. */
   readonly rows = new Set<string>();
-  /** What was wrong, with the message that it was the answer to. */
   readonly problems: string[] = [];
 
   async judged({ label, draft, expected, rows }: BadMessage, sent: Promise<Answer>): Promise<void> {
@@ -68,7 +65,6 @@ export class Tally {
     if (problems.length === 0) for (const row of rows) this.rows.add(row);
   }
 
-  /** Every message was answered as it deserves, and the server is as it was. */
   expectUnhurt(messages: number): void {
     console.log(`${this.sent} bad messages, ${this.problems.length} problems; answers: ${this.seen}`);
     expect(this.problems.slice(0, 10)).toEqual([]);

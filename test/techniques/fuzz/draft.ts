@@ -43,7 +43,6 @@ export interface Flaw {
 
 export type Flaws = readonly Arbitrary<Flaw>[];
 
-/** A right message, and what it gives. */
 export interface Base {
   readonly label: string;
   readonly message: Loose;
@@ -79,7 +78,6 @@ export interface BadMessage {
   readonly raw?: Raw;
 }
 
-/** A message as it should be sent. */
 export function draftOf(message: Loose, headers = headersFor(message)): Draft {
   return { message, httpMethod: 'POST', path: '/mcp', headers, body: undefined };
 }

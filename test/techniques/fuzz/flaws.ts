@@ -10,8 +10,6 @@ import { at, bad, type Flaw, type Flaws, type Outcome } from './draft.ts';
 import { anything, not, oddText, owning, prototypeName } from './junk.ts';
 import { headerValue, tasksDeclared } from './requests.ts';
 
-// --- The frame --------------------------------------------------------------------------------------------
-
 const notAMessage: Outcome = { codes: ['invalidRequest'], words: /not a valid JSON-RPC message|nested/ };
 
 /** In every revision. */
@@ -56,8 +54,6 @@ function unknown(method: string): Outcome {
   if (headerValue(method) === method) return { codes: ['methodNotFound'], words: /method not found/i };
   return { codes: ['methodNotFound', 'headerMismatch'] };
 }
-
-// --- The envelope -----------------------------------------------------------------------------------------
 
 function badEnvelope(words: RegExp): Outcome {
   return { codes: ['invalidParams'], words };
@@ -111,8 +107,6 @@ export const otherRevisions = [
 export const revisionFlaws: Flaws = [
   bad(version, otherRevisions, { codes: ['unsupportedVersion'] }, 'S2026-03'),
 ];
-
-// --- What is not wrong at all -----------------------------------------------------------------------------
 
 /** A member that nobody asked for, with a name that might be taken for something else. */
 export function polluting(place: string): Arbitrary<Flaw> {

@@ -18,7 +18,6 @@ describe('over HTTP', () => {
   beforeAll(async () => {
     scene = await openScene();
   });
-  afterAll(() => scene[Symbol.asyncDispose]());
 
   /** The status and the message of an answer. */
   async function sent(message: Loose, spoil: (draft: Draft) => void = () => {}): Promise<Loose> {

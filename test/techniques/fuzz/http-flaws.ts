@@ -33,7 +33,6 @@ export function header(name: string, values: string[], outcome?: Outcome, rows: 
   return { label: `${name}: ${shown}`, layer: 'http', outcome, spoil, rows };
 }
 
-/** A header with any of these values. */
 export function headers(name: string, values: Values<string>, outcome?: Outcome): Arbitrary<Flaw> {
   return oneOf(values).map((value) => header(name, [value], outcome));
 }
@@ -46,8 +45,6 @@ export function both(first: Flaw, second: Flaw, outcome: Outcome, ...rows: reado
   };
   return { label: `${first.label} and ${second.label}`, layer: 'http', outcome, spoil, rows };
 }
-
-// --- Headers that repeat what the body says ---------------------------------------------------------------
 
 const disagrees: Outcome = { codes: ['headerMismatch'], words: /headers and body disagree/ };
 
@@ -92,8 +89,6 @@ export const revisionHeaderFlaws: Flaws = [
     return both(at(version, value, undefined), inHeader, outcome, 'S2026-03');
   }),
 ];
-
-// --- HTTP that is not for this server ---------------------------------------------------------------------
 
 const foreignHosts = [
   ...['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1.evil.example', 'localhost.'],

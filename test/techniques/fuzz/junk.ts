@@ -47,7 +47,6 @@ const kinds = {
 
 export type JsonKind = keyof typeof kinds;
 
-/** Anything but a value of these kinds. */
 export function not(...right: readonly JsonKind[]): Arbitrary<Loose> {
   const wrong = (Object.keys(kinds) as JsonKind[]).filter((kind) => !right.includes(kind));
   return fc.oneof(...wrong.map((kind) => kinds[kind]));

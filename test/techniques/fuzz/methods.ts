@@ -9,26 +9,17 @@ import { httpFlaws, mirrorFlaws, revisionHeaderFlaws } from './http-flaws.ts';
 import { anything, halfAPair, not, oddText, prototypeName } from './junk.ts';
 import type { Good } from './oracle.ts';
 import { type Loose, request } from './requests.ts';
-import { withoutTasks } from './stage.ts';
+import { type Staged, withoutTasks } from './stage.ts';
 
 /** What the server under fire holds, so that bad messages can be about it. */
-export interface Facts {
-  /** By tool: a task of its that waits for answers, and must go on waiting. */
-  readonly waiting: Readonly<Record<string, string>>;
-  readonly done: string;
-  /** A task of somebody else. */
+export interface Facts extends Staged {
   readonly foreign: string;
   /** Tasks that exist and that nobody may see: of a call that waits, and below another task. */
   readonly hidden: readonly string[];
-  /** A key that stands for a call of `nap` with other arguments. */
-  readonly usedKey: string;
   /** Nobody else is there to guess a key. */
   readonly isAlone?: boolean;
-  /** A call of `ask_name` that is parked at its question, and states that look like its own. */
-  readonly parked: string;
+  /** They look like that of the parked call. */
   readonly wrongStates: readonly string[];
-  /** A call of `test_tool_with_task` that has not been answered. */
-  readonly gathering: string;
 }
 
 /** A right request, what can be wrong with its params, and what comes of it if its sender takes no tasks. */
@@ -62,8 +53,6 @@ const needsTasks = (row: string): WithoutTasks => ({
 });
 const mustBeTask = needsTasks('S2663-09');
 const unsayable: Outcome = { codes: ['invalidParams', 'headerMismatch'] };
-
-// --- tools/call -------------------------------------------------------------------------------------------
 
 const isError: Outcome = { good: ['isError'] };
 const asks: Outcome = { good: ['input_required', 'complete', 'isError'], codes: ['missingCapability'] };
@@ -161,8 +150,6 @@ function continued({ parked, wrongStates, gathering }: Facts): Row[] {
   ];
 }
 
-// --- tasks/* ----------------------------------------------------------------------------------------------
-
 function taskMethods(facts: Facts): Row[] {
   const { waiting, done } = facts;
   const get = Object.entries(waiting).map(([tool, taskId]): Row => {
@@ -184,7 +171,6 @@ function taskMethods(facts: Facts): Row[] {
   return [...get, ...update, ...cancels];
 }
 
-/** Almost the id of a task. */
 export function almost(id: string): string[] {
   return [id.slice(0, -1), `${id}a`, ` ${id}`, `${id}\u0000`];
 }
@@ -205,8 +191,6 @@ function idFlaws({ foreign, hidden, waiting }: Facts, row: string): Arbitrary<Fl
     wrong('taskId', ['i'.repeat(40_000)], { ...noSuchTask, statuses: [431], mayBeCut: true }),
   ];
 }
-
-// --- The rest ---------------------------------------------------------------------------------------------
 
 function listen({ waiting, foreign, hidden }: Facts): Row {
   const taskIds = Object.values(waiting);

@@ -87,7 +87,6 @@ const inside = [
   /SQLITE_|UNIQUE constraint|\[native code\]/,
 ];
 
-/** Everything that is wrong with the answer; empty if it is right. */
 export function judge(message: Loose, expected: Expected, answer: Answer): string[] {
   if (answer.kind === 'closed')
     return expected.mayBeCut ? [] : ['the connection was closed without an answer'];

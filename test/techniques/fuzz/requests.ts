@@ -29,7 +29,6 @@ export function request(id: unknown, method: string, params: Loose = {}): Loose 
   return { jsonrpc: '2.0', id, method, params: { _meta: envelope(), ...params } };
 }
 
-/** The headers that go with a message, however wrong it is. */
 export function headersFor(message: Loose): Header[] {
   const headers: Header[] = [
     ['Host', '127.0.0.1'],

@@ -2,11 +2,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Tasks } from 'holdfast';
-import { serveHttp } from 'holdfast/server';
 import { Sealer } from '../../../src/access/seal.ts';
 import { fixtureFactory, fixtureTasks, storeFrom } from '../../fixture/server.ts';
-import { all } from '../../kit/all.ts';
+import { atEnd } from '../../kit/lifetime.ts';
 import { listed } from '../../kit/listed.ts';
+import { serve } from '../../kit/serve.ts';
 import { largestBody, oversized } from './byte-flaws.ts';
 import { drawn, type Front } from './campaign.ts';
 import { type BadMessage, oneOf, spoil } from './draft.ts';
@@ -27,9 +27,13 @@ export async function openScene() {
   await tasks.work({ concurrency: 64 });
   const mistakes = new Mistakes();
   const onError = (error: Error) => mistakes.notice(error);
-  const options = { port: 0, onError, largestBody, stopOn: [], grace: '1s' } as const;
-  const server = await serveHttp(tasks, fixtureFactory(tasks, { plainClients: 'wait' }), options);
+  const factory = fixtureFactory(tasks, { plainClients: 'wait' });
+  const server = await serve(tasks, { onError, largestBody }, factory);
   const shooter = shooterAt(Number(new URL(server.url).port));
+  atEnd(() => {
+    shooter.close();
+    mistakes.stopListening();
+  });
   const stage = await setStage(askOver(shooter));
   const { staged } = stage;
   const [foreign = '', ...hidden] = await unseenTasks(tasks, askOver(shooter), staged.waiting.fan_out!);
@@ -41,9 +45,8 @@ export async function openScene() {
   const raw = rawShots(bases);
   const known = await published();
 
-  /** The ids of all tasks that callers without a token were told of. */
   async function published(): Promise<Set<string>> {
-    const found = await all(listed(tasks, { owner: 'anonymous', limit: 500 }));
+    const found = await Array.fromAsync(listed(tasks, { owner: 'anonymous', limit: 500 }));
     return new Set(found.map(({ id }) => id));
   }
 
@@ -81,11 +84,6 @@ export async function openScene() {
     finish: stage.finish,
     /** Of a batch one message is oversized, and some are wrong as HTTP. */
     extras: (seed: number) => [...drawn(tooLong, 1, seed), ...drawn(raw, 14, seed)],
-    [Symbol.asyncDispose]: async () => {
-      shooter.close();
-      await server.stop();
-      mistakes.stopListening();
-    },
   } satisfies Front & Record<string, unknown>;
 }
 

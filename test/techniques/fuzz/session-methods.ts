@@ -15,18 +15,14 @@ import { inSession } from './session-flaws.ts';
 
 /** What stands in a message for what is made just before it is sent. */
 export const fresh = {
-  /** A task that sleeps. */
   task: '\u2021task\u2021',
-  /** A name that no task has. */
   name: '\u2021name\u2021',
   /** The id of a request in which the server asks for a name. */
   question: '\u2021question\u2021',
 } as const;
 
-/** How a client says what it wants. */
 export interface SessionDialect {
   readonly name: string;
-  /** The drafts that it flags. */
   readonly drafts: readonly string[];
   /** Its tasks are named by their requestor, as in SEP-1686. */
   readonly namesTasks?: boolean;
@@ -52,7 +48,6 @@ export interface SessionFacts {
   readonly done: string;
   /** Tasks that it may not see: of somebody else, and below another task unless subtasks are known here. */
   readonly unseen: readonly string[];
-  /** Where the second page of its tasks begins. */
   readonly cursor: string;
   readonly wrongCursors: readonly string[];
 }
@@ -112,8 +107,6 @@ function opening({ dialect: { drafts }, headers }: SessionFacts): Row {
   const before = headers.filter(([name]) => name !== 'Mcp-Session-Id');
   return [{ id: 'id', method: 'initialize', params }, flaws, { inSession: before }];
 }
-
-// --- Calls ------------------------------------------------------------------------------------------------
 
 function calls(facts: SessionFacts): Row[] {
   const { drafts, namesTasks } = facts.dialect;
@@ -176,8 +169,6 @@ function namingFlaws({ done }: SessionFacts): Flaws {
   ];
 }
 
-// --- Tasks ------------------------------------------------------------------------------------------------
-
 function aboutTasks(facts: SessionFacts): Row[] {
   const { dialect, waiting, done, cursor, wrongCursors } = facts;
   const { drafts, namesTasks } = dialect;
@@ -213,8 +204,6 @@ function idFlaws({ unseen, waiting, dialect }: SessionFacts): Flaws {
     ...(dialect.namesTasks ? [wrong(`_meta>${relatedKey}`, anything)] : []),
   ];
 }
-
-// --- The rest ---------------------------------------------------------------------------------------------
 
 const uriFlaws: Flaws = [
   ...typed(refused, 'uri string!'),

@@ -17,7 +17,6 @@ export async function secondPage(list: () => Promise<Loose>, begin: () => Promis
   }
 }
 
-/** What was made for one message, and how to be rid of it. */
 interface Made {
   readonly value: string;
   readonly release?: () => Promise<unknown>;
@@ -39,7 +38,6 @@ export async function sessionFront(
   const shown = (taskId: string, isSo: (shown: Loose) => boolean) => shownOnce(ask, about({ taskId }), isSo);
   const named = (taskId: string) => ({ _meta: { [taskKey]: { taskId } } });
 
-  /** Calls a tool as a task, and gives what the session knows it by. */
   async function begun(tool: string, args: Loose = {}): Promise<string> {
     const call = { name: tool, arguments: args };
     if (!namesTasks) return (await ask('tools/call', { ...call, task: {} })).task.taskId;

@@ -52,7 +52,6 @@ export function shooterAt(port: number, always: readonly Header[] = []) {
     return promise;
   }
 
-  /** As it should be sent. */
   const post = (message: Loose) => send(draftOf(message));
   return { post, send, sendRaw, close: () => agent.destroy() };
 }

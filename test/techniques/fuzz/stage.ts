@@ -5,11 +5,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { clientCapabilitiesKey, idempotencyKey } from '../../../src/protocol/dialects/2026-07-28/names.ts';
 import { rightAnswers } from './answers.ts';
-import type { Facts } from './methods.ts';
 import { envelope, type Loose, request } from './requests.ts';
 import type { Shooter } from './shots.ts';
 
-/** Sends a right request, and gives back its result. */
 export type Ask = (method: string, params: Loose) => Promise<Loose>;
 
 export function askOver(shooter: Shooter): Ask {
@@ -33,9 +31,8 @@ const calls: Readonly<Record<string, Loose>> = {
   fan_out: { children: 2, depth: 1, delayMs: 0, ask: true },
 };
 
-type Staged = Omit<Facts, 'foreign' | 'hidden' | 'wrongStates'>;
-
 export type Stage = Awaited<ReturnType<typeof setStage>>;
+export type Staged = Stage['staged'];
 
 export async function setStage(ask: Ask) {
   const call = (name: string, args: Loose, more: Loose = {}) =>
@@ -56,7 +53,8 @@ export async function setStage(ask: Ask) {
   await call('nap', { ms: 2 }, { _meta: envelope({ [idempotencyKey]: usedKey }) });
   const { requestState: parked } = await call('ask_name', {}, { _meta: withoutTasks });
   const { requestState: gathering } = await call('test_tool_with_task', {});
-  const staged: Staged = { waiting, done, usedKey, parked, gathering };
+  /** By tool, tasks that wait for answers; a task that is done; a key that is taken; calls that asked, by their states. */
+  const staged = { waiting, done: `${done}`, usedKey, parked: `${parked}`, gathering: `${gathering}` };
 
   async function damage(): Promise<string[]> {
     const problems = await greetingProblems(ask);
@@ -67,7 +65,6 @@ export async function setStage(ask: Ask) {
     return problems;
   }
 
-  /** Answers every open question as it should be. */
   async function finish(): Promise<string[]> {
     const problems: string[] = [];
     for (const [tool, taskId] of Object.entries(waiting)) {

@@ -49,7 +49,6 @@ export class StdioScene extends PipeTalk implements Front, AsyncDisposable {
     await this.#program.kill();
   }
 
-  /** Ends the input; the server is to end by itself. */
   async end(): Promise<Exit> {
     this.#program.child.stdin!.end();
     return this.exit;

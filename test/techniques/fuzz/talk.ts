@@ -25,7 +25,6 @@ export function withOwnId(bad: BadMessage): BadMessage {
 }
 
 export abstract class Talk {
-  /** What every request of it carries, over HTTP. */
   readonly headers: readonly Header[] = [];
   /** They are called with everything that comes, on whichever stream, and return true for what they waited for. */
   readonly hearers = new Set<(message: Loose) => unknown>();
@@ -52,7 +51,6 @@ export abstract class Talk {
     return Promise.race([promise, over]).finally(() => this.hearers.delete(hear));
   }
 
-  /** Sends a right request, and returns its result. */
   async ask(method: string, params: Loose = {}): Promise<Loose> {
     const id = freshName('right');
     const isIt = (message: Loose) => message.method === undefined && message.id === id;
@@ -130,7 +128,6 @@ export function onAPipe(bad: BadMessage): BadMessage {
 }
 
 export class PipeTalk extends Talk {
-  /** Lines that are not JSON-RPC. */
   readonly strays: string[] = [];
   readonly #program: Program;
   readonly #gone: Promise<never>;

@@ -89,7 +89,6 @@ function bytesOf(draft: Draft): Buffer {
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), bodyOf(draft)]);
 }
 
-/** A right request as bytes. */
 export function rawRequest(draft: Draft): Buffer {
   const copy = { ...draft, headers: [...draft.headers] };
   framed.spoil(copy);

@@ -5,7 +5,6 @@ import { whole } from '../../kit/child.ts';
 export type Line =
   | { readonly type: 'calling'; readonly tool: string }
   | { readonly type: 'called'; readonly handle: string }
-  /** A question was put to the user. */
   | { readonly type: 'asked'; readonly question: string }
   /** Its answer goes into the registry, … */
   | { readonly type: 'recording'; readonly question: string }

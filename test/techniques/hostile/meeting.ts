@@ -28,7 +28,6 @@ export async function meet(
     expect(moreThan(before)).toEqual([]);
   });
   const client = sdkClient(revision === '2026-07-28' ? 'auto' : 'legacy');
-  /** Everything that the user was asked. */
   const questions: string[] = [];
   tasks = await connectTasks(client, server.url, {
     handles: 'memory:',

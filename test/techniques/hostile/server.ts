@@ -112,7 +112,6 @@ export class HostileServer {
     this.answer(asked, response);
   }
 
-  /** Says what there is to say. */
   answer(asked: Asked, response: ServerResponse): void {
     const { id, method } = asked;
     const said = this.says.get(method);
@@ -162,7 +161,5 @@ export function sse(...messages: readonly unknown[]): string {
   return messages.map((message) => `event: message\ndata: ${JSON.stringify(message)}\n\n`).join('');
 }
 
-/** Closes the connection without a word. */
 export const hangUp = new Raw((response) => response.destroy());
-/** Never says anything. */
 export const silence = new Raw(() => {});

@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { times } from '../../kit/lanes.ts';
 import { expectWithin } from '../../kit/within.ts';
-import { Peer } from './peer.ts';
-import type { Stream } from './stream.ts';
+import { Peer, type Stream } from './peer.ts';
 import { farewellTo, ServerUnderLoad, waysToStop } from './under-load.ts';
 
 test.each(Object.entries(waysToStop))(

@@ -28,7 +28,6 @@ export async function holdings() {
     /** All of them, while the resources name only those that keep the process alive. */
     timers: timers.size,
     connections: httpServer ? await promisify(httpServer.getConnections.bind(httpServer))() : 0,
-    /** Responses that have not ended. */
     responses: responses.size,
     listeners: counted([...listenersOf('process', process), ...listenersOf('server', httpServer)]),
   };

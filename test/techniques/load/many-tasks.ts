@@ -11,9 +11,7 @@ const connections = 64;
 
 interface Called {
   readonly taskId: string;
-  /** What it will be told when it asks. */
   readonly answers: JsonObject;
-  /** The text that it will end with. */
   readonly says: string;
 }
 
@@ -29,7 +27,6 @@ export async function expectManyToLiveAndEnd(server: ServerUnderLoad, count: num
   expect(livedAtTheSameTime(ends)).toBe(true);
 }
 
-/** Makes them all, and answers none. */
 async function callAll(peer: Peer, count: number): Promise<Called[]> {
   const started = performance.now();
   // These live for as long as nobody answers …

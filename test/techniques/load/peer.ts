@@ -1,11 +1,12 @@
 /** A client of 2026-07-28 that keeps many connections, and throws what is refused. */
 import { Agent } from 'node:http';
 import type { JsonObject } from '../../../src/model/json.ts';
-import { RawClient } from '../../serving/raw-client.ts';
+import { RawClient, type Subscription } from '../../serving/raw-client.ts';
 import { idempotencyKey, taskIn, type WireTask } from './protocol.ts';
-import { Stream } from './stream.ts';
 
-/** An error that came back instead of a result. */
+/** An open subscription, with what was last said of each task. */
+export type Stream = Subscription & { readonly latest: Map<string, WireTask> };
+
 export class Refused extends Error {
   readonly code: number | undefined;
 
@@ -29,7 +30,6 @@ export class Peer {
     this.#streaming = new RawClient(url, { token, tasks, agent: single });
   }
 
-  /** Calls a tool, and gives the task that the call became. */
   async call(name: string, input: JsonObject = {}, signal?: AbortSignal, key?: string): Promise<WireTask> {
     const _meta = key === undefined ? {} : { [idempotencyKey]: key };
     const task = await this.#ask('tools/call', { name, arguments: input, _meta }, signal);
@@ -52,12 +52,14 @@ export class Peer {
 
   /** Resolves when the response has begun. */
   async listen(taskIds: readonly string[], signal?: AbortSignal, also: JsonObject = {}): Promise<Stream> {
-    const params = { notifications: { ...also, taskIds } };
-    const { id, response } = this.#streaming.post('subscriptions/listen', params, signal);
-    return new Stream(id, await response);
+    const latest = new Map<string, WireTask>();
+    const stream = await this.#streaming.listen(taskIds, also, signal);
+    stream.hearers.add(({ method, params }) => {
+      if (method === 'notifications/tasks') latest.set(params.taskId, taskIn(params));
+    });
+    return Object.assign(stream, { latest });
   }
 
-  /** Closes every connection, those of streams too. */
   close(): void {
     for (const agent of this.#agents) agent.destroy();
   }

@@ -19,7 +19,6 @@ export function taskIn(shown: JsonObject): WireTask {
   return (Object.keys(rest).length > 0 ? { ...task, _meta: rest } : task) as WireTask;
 }
 
-/** How much of its work a task reported as done. */
 export function progressOf({ _meta }: WireTask): number {
   const { progress = 0 } = ((_meta as JsonObject | undefined)?.['dev.holdfast/progress'] ?? {}) as JsonObject;
   return progress as number;

@@ -12,34 +12,34 @@ import { Mistakes } from '../fuzz/mistakes.ts';
 import { chatter } from './chatter.ts';
 import { holdings, memory } from './holdings.ts';
 
-export interface Settings {
-  readonly face?: 'http' | 'stdio';
-  /** `memory:` or a file. */
-  readonly store?: string;
-  /** Tasks that run at the same time. */
-  readonly concurrency?: number;
+const defaults = {
+  face: 'http' as 'http' | 'stdio',
+  store: 'memory:',
+  concurrency: 64,
   /** How long open requests may take to end when it stops. */
-  readonly grace?: Duration;
+  grace: '10s' as Duration,
   /** How long it looks at a token, and makes a server of the SDK: both may have to ask somebody else. */
-  readonly lookMs?: number;
+  lookMs: 0,
   /** How long the store takes to read a task, as one that is not in the same process does. */
-  readonly readMs?: number;
+  readMs: 0,
   /**
    * It has whatever the fixture server can be asked for: drafts, resources, prompts, completions, log levels. Of what
    * goes wrong only mistakes of the program are kept, and nothing is printed.
    */
-  readonly isUnderFire?: boolean;
-  /** The limits that every server has by default; otherwise there are none. */
-  readonly hasLimits?: boolean;
-  /** The largest body that it takes; otherwise the default. */
-  readonly largestBody?: number;
-}
+  isUnderFire: false,
+  /** The limits that every server has by default. */
+  hasLimits: false,
+  largestBody: 4 * 2 ** 20,
+};
 
+export type Settings = Partial<typeof defaults>;
 export type Held = Awaited<ReturnType<Answers['held']>>;
 
-const settings = JSON.parse(process.argv[2]!) as Settings;
-const { face = 'http', store = 'memory:', concurrency = 64, grace = '10s' } = settings;
-const { lookMs = 0, readMs = 0, isUnderFire = false, hasLimits, largestBody } = settings;
+const settings: Settings = JSON.parse(process.argv[2]!);
+const { face, store, concurrency, grace, lookMs, readMs, isUnderFire, hasLimits, largestBody } = {
+  ...defaults,
+  ...settings,
+};
 const mistakes = isUnderFire ? new Mistakes() : undefined;
 const onError = (error: Error) => {
   if (mistakes) mistakes.notice(error);
@@ -55,14 +55,13 @@ const tasks = fixtureTasks(
 );
 const toolsOfCallers = fixtureFactory(tasks, {
   conformance: isUnderFire,
-  // A call that should be refused for want of a capability would be handed over.
-  ...(isUnderFire && { plainClients: 'wait' }),
+  // Calls would be handed over: one that should be refused for want of a capability, and those that wait for long.
+  plainClients: 'wait',
 });
 const worker = await tasks.work({ concurrency });
 const requests = await tasks.requests();
 const served = face === 'http' ? await overHttp() : overStdio();
 
-/** What the parent may ask for. */
 const answers = {
   held: async () => ({
     ...(await holdings()),
@@ -70,7 +69,6 @@ const answers = {
     watchers: requests.watchers,
   }),
   memory,
-  /** Whether its worker has nothing to do. */
   idle: async () => worker.isIdle,
   /** Mistakes of the program since it was last asked, and what messages have added to what all objects share. */
   mistakes: async () => mistakes?.taken() ?? [],
@@ -119,7 +117,7 @@ async function overHttp() {
     grace,
     auth: { verifier: { verifyAccessToken } },
     onError,
-    ...(largestBody !== undefined && { largestBody }),
+    largestBody,
   });
   return { url, stop, stopped, subscriptions: () => handler.subscriptions };
 }

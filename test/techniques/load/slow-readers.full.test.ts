@@ -7,8 +7,7 @@ import { fixtureFactory, withoutLimits } from '../../fixture/server.ts';
 import { times } from '../../kit/lanes.ts';
 import { chatter } from './chatter.ts';
 import { holdings } from './holdings.ts';
-import { Peer } from './peer.ts';
-import type { Stream } from './stream.ts';
+import { Peer, type Stream } from './peer.ts';
 import { ServerUnderLoad } from './under-load.ts';
 
 /** Much more than the kernels between a server and its reader hold. */

@@ -7,30 +7,49 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { slowReaderMs } from '../../../src/server/subscription.ts';
 import { fixtureFactory } from '../../fixture/server.ts';
 import { times } from '../../kit/lanes.ts';
+import { PipeClient } from '../../kit/pipe-client.ts';
+import type { Message } from '../../kit/wire.ts';
 import { chatter } from './chatter.ts';
-import { isOf, StdioPeer } from './stdio-peer.ts';
+import { subscriptionId } from './protocol.ts';
 import { farewellTo, ServerUnderLoad, waysToStop } from './under-load.ts';
 
 const mebibyte = 2 ** 20;
 
-async function start(): Promise<{ server: ServerUnderLoad; peer: StdioPeer }> {
+async function start() {
   const server = await ServerUnderLoad.start({ face: 'stdio' });
-  return { server, peer: new StdioPeer(server.process.stdout!, server.process.stdin!) };
+  return { server, peer: new PipeClient(server.process.stdout!, server.process.stdin!) };
+}
+
+/** Calls a tool, and gives the id of the task that the call became. */
+async function called(peer: PipeClient, tool: string, input?: object): Promise<string> {
+  return (await peer.answerTo(peer.call(tool, input))).result.taskId;
+}
+
+/** Resolves to the id of a subscription that has been told how the task stands. */
+async function listening(peer: PipeClient, taskId: string): Promise<number> {
+  const id = peer.send('subscriptions/listen', { notifications: { taskIds: [taskId] } });
+  await peer.message((message) => message.method === 'notifications/tasks' && isOf(id, message));
+  return id;
+}
+
+/** True if a message belongs to that subscription. */
+function isOf(id: number, { params }: Message): boolean {
+  return params?._meta?.[subscriptionId] === id;
 }
 
 test.each(Object.entries(waysToStop))(
   'S2026-09: on %s each request to listen is cancelled and then answered, once, and the process exits with 0',
   async (_, stop) => {
     const { server, peer } = await start();
-    const taskId = await peer.call('ask_name');
-    for (const id of ['one', 'two']) await peer.listen(id, taskId);
-    await peer.message((message) => message.params?.status === 'input_required' && isOf('two', message));
+    const taskId = await called(peer, 'ask_name');
+    const ids = [await listening(peer, taskId), await listening(peer, taskId)];
+    await peer.message((message) => message.params?.status === 'input_required' && isOf(ids[1]!, message));
 
     const before = peer.messages.length;
     stop(server);
     expect(await server.exit).toEqual({ code: 0, signal: null });
     const last = peer.messages.slice(before);
-    for (const id of ['one', 'two'])
+    for (const id of ids)
       expect(last.filter((message) => message.id === id || message.params?.requestId === id)).toEqual([
         {
           jsonrpc: '2.0',
@@ -45,9 +64,8 @@ test.each(Object.entries(waysToStop))(
 
 test('a client that stops reading is not buffered for, and hears the end of its task when it reads again', async () => {
   const { server, peer } = await start();
-  const ids = times(100).map((n) => `listen ${n}`);
-  const taskId = await peer.call('chatter', { times: 2_000, bytes: 8 * 2 ** 10 });
-  await Promise.all(ids.map((id) => peer.listen(id, taskId)));
+  const taskId = await called(peer, 'chatter', { times: 2_000, bytes: 8 * 2 ** 10 });
+  const ids = await Promise.all(times(100).map(() => listening(peer, taskId)));
   const before = await server.ask('memory');
   peer.pause();
   await expect.poll(() => server.ask('idle')).toBe(true);
@@ -71,24 +89,22 @@ test('a client that does not read for a minute is not left to believe that it st
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
 
-  const peer = new StdioPeer(output, input);
-  const taskId = await peer.call('chatter', { times: 200, bytes: 2 ** 10 });
-  await peer.listen('listen', taskId);
+  const peer = new PipeClient(output, input);
+  const taskId = await called(peer, 'chatter', { times: 200, bytes: 2 ** 10 });
+  const subscription = await listening(peer, taskId);
   peer.pause();
   await tasks.outcome(taskId);
   vi.advanceTimersByTime(2 * slowReaderMs);
   vi.useRealTimers();
   peer.resume();
-  await peer.message(({ id, params }) => params?.status === 'completed' || id === 'listen');
+  await peer.message(({ id, params }) => params?.status === 'completed' || id === subscription);
 });
 
 test('a request to listen that is refused leaves nothing behind', async () => {
   const { server, peer } = await start();
-  const taskId = await peer.call('ask_name');
+  const taskId = await called(peer, 'ask_name');
   const rest = await server.ask('held');
-  peer.send('wrong', 'subscriptions/listen', {
-    notifications: { taskIds: [taskId], toolsListChanged: 'perhaps' },
-  });
-  expect(await peer.message(({ id }) => id === 'wrong')).toMatchObject({ error: { code: -32602 } });
+  const wrong = { notifications: { taskIds: [taskId], toolsListChanged: 'perhaps' } };
+  expect(await peer.request('subscriptions/listen', wrong)).toMatchObject({ error: { code: -32602 } });
   expect(await server.ask('held')).toMatchObject({ watchers: rest.watchers });
 });

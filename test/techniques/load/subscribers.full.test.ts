@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { JsonObject } from '../../../src/model/json.ts';
 import { inLanes, times } from '../../kit/lanes.ts';
-import { Peer } from './peer.ts';
+import { Peer, type Stream } from './peer.ts';
 import { progressOf, subscriptionId, taskIn, type WireTask } from './protocol.ts';
-import type { Stream } from './stream.ts';
 import { ServerUnderLoad } from './under-load.ts';
 
 const yes: JsonObject = { action: 'accept', content: { confirm: true } };

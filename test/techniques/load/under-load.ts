@@ -1,7 +1,6 @@
 /** The parent's side of `server.ts`. */
 import { on, once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect, vi } from 'vitest';
 import { untilEnd } from '../../kit/lifetime.ts';
 import { Program, sources } from '../../kit/process.ts';
@@ -51,9 +50,8 @@ export class ServerUnderLoad extends Program {
     await stream.until(({ latest }) => latest.get(taskId)?.status === 'completed');
     peer.close();
     stream.close();
-    // Passes linger for a tenth of a second.
     await expect.poll(() => this.ask('held')).toMatchObject({ connections: 0, watchers: 0 });
-    await pause(200);
+    await expect.poll(() => this.ask('idle')).toBe(true);
     return this.ask('held');
   }
 

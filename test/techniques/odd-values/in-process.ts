@@ -34,13 +34,11 @@ export async function runCases(cases: readonly Case[], store = 'memory:') {
     .split('\n')
     .slice(0, -1)
     .map((line) => JSON.parse(line));
-  /** Whether the process came to its own end. */
   const survived: boolean = told.at(-1)?.over === true;
   const ended: readonly Ended[] = survived ? told.slice(0, -1) : told;
   return { ended, survived, complaints: program.complaints.slice(0, 2_000) };
 }
 
-/** What the task says went wrong; undefined if nothing did. */
 export function complaintOf(outcome: Outcome): string | undefined {
   if (outcome.kind === 'failure') return outcome.message;
   if (outcome.kind !== 'result') return outcome.kind;

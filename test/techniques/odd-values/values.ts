@@ -27,7 +27,6 @@ function nested(depth: number, wrap: (value: unknown) => unknown[]): unknown {
 
 const upstreamError = (data: unknown) => new ProtocolError(-32000, 'upstream failed', data as never);
 
-/** An error with these properties, whatever they are. */
 function errorWith(properties: Record<string, unknown>, error: object = new Error('x')): object {
   for (const [key, value] of Object.entries(properties))
     Object.defineProperty(error, key, { value, configurable: true, enumerable: true });

@@ -25,7 +25,6 @@ export interface VersionedClaim extends Claim {
   readonly version: number;
 }
 
-/** What commands may refer to. */
 export interface Subjects {
   readonly now: number;
   readonly tasks: readonly Task[];
@@ -52,7 +51,6 @@ export type Decision =
 type Given = Command & Subjects & { readonly fresh: TaskId };
 
 interface Kind {
-  /** How often it comes up. */
   readonly weight: number;
   readonly decision: (given: Given) => Decision | undefined;
 }

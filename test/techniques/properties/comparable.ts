@@ -1,7 +1,6 @@
 /** Values as plain JSON, without what differs by nature, so that they can be compared. */
 
 export interface Comparing {
-  /** Names of processes, and what to replace them by. */
   readonly names?: ReadonlyMap<string, string>;
   /** Whether large results are compared too. All reads but `get` of a done task may leave them out (their value is null). */
   readonly isWhole?: boolean;

@@ -5,12 +5,11 @@ import type { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { Counts } from '../../kit/counts.ts';
 import { seedOfThisRun } from '../../kit/random.ts';
 import { command } from './commands.ts';
-import { World } from './world.ts';
+import { openWorld } from './world.ts';
 
 const seed = seedOfThisRun();
 export const perRun = 250;
 
-/** Runs random sequences of commands, and prints how to run the same ones again. */
 export async function driveRandomly(
   open: () => Promise<{ open: (clock: ManualClock) => Promise<Database>; remove: () => Promise<void> }>,
   connections: number,
@@ -22,13 +21,11 @@ export async function driveRandomly(
   await fc.assert(
     fc.asyncProperty(sequence, async (commands) => {
       const place = await open();
-      const world = new World(place.open, tally.seen);
+      const world = await openWorld(place.open, connections, tally.seen);
       try {
-        await world.open(connections);
         for (const one of commands) {
           await world.perform(one);
-          tally.commands++;
-          if (world.commands % 50 === 0) await world.compareAll();
+          if (++tally.commands % 50 === 0) await world.compareAll();
         }
         await world.compareAll();
       } finally {

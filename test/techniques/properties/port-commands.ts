@@ -3,11 +3,10 @@
  * Where a port promises no order, the result is sorted, and the limit is larger than what there is: otherwise a store
  * could choose among equals.
  */
-import type { AuditEntry } from '../../../src/engine/audit.ts';
-import type { Claim, Database } from '../../../src/engine/queue.ts';
+
 import type { SurveyFilter } from '../../../src/engine/survey.ts';
+import type { AuditEntry, Claim, Database, Task } from '../../../src/index.ts';
 import { standings } from '../../../src/model/standing.ts';
-import type { Task } from '../../../src/model/task.ts';
 import { type Command, commandOf, leaseMs, of, words } from './commands.ts';
 import { allOf, owners, pagesOf, tools } from './reading.ts';
 

@@ -1,9 +1,6 @@
 /** Everything that can be read through the ports of a database. */
-import type { Database, ToolVersion } from '../../../src/engine/queue.ts';
-import type { Due } from '../../../src/engine/store.ts';
+import type { Database, Due, Task, TaskId, ToolVersion } from '../../../src/index.ts';
 import { standings } from '../../../src/model/standing.ts';
-import type { Task, TaskId } from '../../../src/model/task.ts';
-import { all } from '../../kit/all.ts';
 import { listed } from '../../kit/listed.ts';
 
 /** More than there is. */
@@ -28,7 +25,6 @@ export async function pagesOf<T>(
   }
 }
 
-/** Everything about one task, which may have been removed. */
 export async function readTask({ store, survey }: Database, id: TaskId) {
   const [family, asking, childIds, commits, someCommits, journal, history, someHistory, ...ofOwner] =
     await Promise.all([
@@ -62,7 +58,7 @@ export async function readAll({ store, queue, survey, sessions, audit }: Databas
   const filters = [{}, ...standings.map((standing) => ({ standings: [standing] }))];
   return {
     lists: await Promise.all(
-      owners.flatMap((owner) => [3, allOf].map((limit) => all(listed(store, { owner, limit })))),
+      owners.flatMap((owner) => [3, allOf].map((limit) => Array.fromAsync(listed(store, { owner, limit })))),
     ),
     counts: await Promise.all(
       [undefined, ...owners].flatMap((owner) =>

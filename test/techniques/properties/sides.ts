@@ -4,12 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { audited } from '../../../src/engine/audited.ts';
-import type { Database } from '../../../src/engine/queue.ts';
-import type { CommitNotice } from '../../../src/engine/store.ts';
+import { audited } from '../../../src/engine/audit-log.ts';
+import type { CommitNotice, Database, Json, TaskId } from '../../../src/index.ts';
 import { Refusal } from '../../../src/model/errors.ts';
-import type { Json } from '../../../src/model/json.ts';
-import type { TaskId } from '../../../src/model/task.ts';
 import { openPostgres } from '../../../src/postgres.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import type { ManualClock } from '../../../src/testing/manual-clock.ts';
@@ -52,15 +49,11 @@ function sideOf(name: string, remove: () => Promise<unknown>, database: Database
   });
   return {
     name,
-    /** Receives the commands. */
     database: audited(database),
     /** Reads after the last command: the same store, opened a second time if it can be, so that no cache answers. */
     reader,
-    /** The names of two live processes in this store. */
     holders,
-    /** The commits that a subscriber received, per task. */
     notices,
-    /** Waits until a subscriber received so many. */
     received: (expected: number) =>
       expect.poll(() => count, { message: `commits from ${name}`, interval: 2 }).toBe(expected),
     /** A value that this store returned, without what differs by nature. */
@@ -83,7 +76,6 @@ export async function orRefusal<T>(act: () => Promise<T>): Promise<T | { readonl
   }
 }
 
-/** Does the same on all sides, and compares what they return. */
 export async function onAll<T>(
   sides: readonly Side[],
   what: string,
@@ -95,7 +87,6 @@ export async function onAll<T>(
   return answers;
 }
 
-/** Compares one answer of each side. */
 export function compare(
   sides: readonly Side[],
   what: string,

@@ -11,7 +11,6 @@ import type { Json } from '../../../src/model/json.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
 import { applied, brokenByChange, brokenInvariants } from '../../../src/testing/invariants.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
-import { all } from '../../kit/all.ts';
 import type { Counts } from '../../kit/counts.ts';
 import { listed } from '../../kit/listed.ts';
 import { type Command, type Decision, decisionOf, leapOf, of, type VersionedClaim } from './commands.ts';
@@ -19,69 +18,63 @@ import { comparable } from './comparable.ts';
 
 const whole = { isWhole: true };
 
-export class World {
-  readonly #clock = new ManualClock();
-  commands = 0;
-  /** How often each event and each refusal was seen. */
-  readonly #seen: Counts;
-  readonly #open: (clock: ManualClock) => Promise<Database>;
-  #databases: Database[] = [];
-  #tasks: Map<TaskId, Task> = new Map();
-  #journals = new Map<TaskId, Json[]>();
-  #claims: VersionedClaim[] = [];
-  readonly #abandoned: Database[] = [];
+/** `seen` counts each event and each refusal. So many databases are opened, as several processes would do it. */
+export async function openWorld(
+  open: (clock: ManualClock) => Promise<Database>,
+  connections: number,
+  seen: Counts,
+) {
+  const clock = new ManualClock();
+  const databases: Database[] = [];
+  const abandoned: Database[] = [];
+  const journals = new Map<TaskId, Json[]>();
+  const claims: VersionedClaim[] = [];
   /** The versions of each task that a subscriber has heard of, in the order it heard of them. */
-  readonly #heard = new Map<TaskId, number[]>();
-  #onHeard = () => {};
+  const heard = new Map<TaskId, number[]>();
   /** What was published can be read back, by every connection, from the moment it was heard of. */
-  #readBack: Promise<void>[] = [];
+  const readBack: Promise<void>[] = [];
+  let tasks = new Map<TaskId, Task>();
+  let onHeard = () => {};
+  let commands = 0;
+  for (let n = 0; n < connections; n++) databases.push(await open(clock));
+  databases[0]!.store.subscribe(hear);
+  return { perform, compareAll, close };
 
-  constructor(open: (clock: ManualClock) => Promise<Database>, seen: Counts) {
-    this.#open = open;
-    this.#seen = seen;
-  }
-
-  /** So many databases over the same place, as several processes would open it. */
-  async open(connections: number): Promise<void> {
-    for (let n = 0; n < connections; n++) this.#databases.push(await this.#open(this.#clock));
-    this.#databases[0]!.store.subscribe((notice) => this.#hear(notice));
-  }
-
-  async perform(command: Command): Promise<void> {
-    this.commands++;
-    if (command.name === 'move clock') return this.#clock.advance(leapOf(command));
-    if (command.name === 'crash') return this.#crash();
-    if (command.name === 'renew') return this.#renew(command.n);
+  async function perform(command: Command): Promise<void> {
+    commands++;
+    if (command.name === 'move clock') return clock.advance(leapOf(command));
+    if (command.name === 'crash') return crash();
+    if (command.name === 'renew') return renew(command.n);
     const decision = decisionOf(command, {
-      now: this.#clock.now(),
-      tasks: this.#all(),
-      claims: this.#claims,
-      holder: `worker ${this.commands % 3}`,
+      now: clock.now(),
+      tasks: all(),
+      claims,
+      holder: `worker ${commands % 3}`,
     });
-    if (decision) await this.#decide(decision);
+    if (decision) await decide(decision);
   }
 
-  async close(): Promise<void> {
-    for (const database of [...this.#databases, ...this.#abandoned]) await database.close();
+  async function close(): Promise<void> {
+    for (const database of [...databases, ...abandoned]) await database.close();
   }
 
   /** Everything the store can be asked, against the map. */
-  async compareAll(): Promise<void> {
-    const { store } = this.#anyDatabase();
-    for (const task of this.#all()) {
+  async function compareAll(): Promise<void> {
+    const { store } = anyDatabase();
+    for (const task of all()) {
       assert.deepEqual(comparable(await store.get(task.id), whole), comparable(task, whole));
-      assert.deepEqual(comparable(await store.family(task.id)), comparable(this.#reach('family', task.id)));
-      assert.deepEqual(await store.journal(task.id), this.#journals.get(task.id));
+      assert.deepEqual(comparable(await store.family(task.id)), comparable(reach('family', task.id)));
+      assert.deepEqual(await store.journal(task.id), journals.get(task.id));
     }
     for (const owner of ['alice', 'bob']) {
-      const found = await all(listed(store, { owner, limit: 3 }));
+      const found = await Array.fromAsync(listed(store, { owner, limit: 3 }));
       const isListed = (task: Task) => task.owner === owner && !task.parentId && !task.unpublished;
-      const roots = this.#all().filter(isListed);
+      const roots = all().filter(isListed);
       assert.deepEqual(comparable(found), comparable(roots.toReversed()));
     }
-    const now = this.#clock.now();
+    const now = clock.now();
     const due = async (what: Due, at: number, isDue: (task: Task) => unknown) => {
-      const ids = this.#all()
+      const ids = all()
         .filter(isDue)
         .map(({ id }) => id);
       assert.deepEqual((await store.due(what, at, 1_000)).sort(), ids.sort());
@@ -90,58 +83,58 @@ export class World {
     await due('purge', now, (task) => task.phase === 'done' && (task.purgeAt ?? Infinity) <= now);
     const isEnded = (task: Task) => task.phase === 'done' && !task.parentId;
     await due('oldest', Number.MAX_SAFE_INTEGER, isEnded);
-    await this.#everythingHeard();
+    await everythingHeard();
   }
 
-  #hear({ taskId, version, events }: CommitNotice): void {
-    this.#heard.set(taskId, [...(this.#heard.get(taskId) ?? []), version]);
-    if (events.every(({ type }) => type !== 'removed')) this.#readBack.push(this.#canBeRead(taskId, version));
-    this.#onHeard();
+  function hear({ taskId, version, events }: CommitNotice): void {
+    heard.set(taskId, [...(heard.get(taskId) ?? []), version]);
+    if (events.every(({ type }) => type !== 'removed')) readBack.push(canBeRead(taskId, version));
+    onHeard();
   }
 
-  async #canBeRead(id: TaskId, version: number): Promise<void> {
-    const found = await Promise.all(this.#databases.map(({ store }) => store.get(id)));
+  async function canBeRead(id: TaskId, version: number): Promise<void> {
+    const found = await Promise.all(databases.map(({ store }) => store.get(id)));
     // A task may be gone again, purged by a later commit.
     for (const task of found) assert.ok(!task || task.version >= version);
-    assert.ok(found.every((task) => task) || !this.#tasks.has(id));
+    assert.ok(found.every((task) => task) || !tasks.has(id));
   }
 
   /** A subscriber hears of every version of every task, once and in order, whichever connection committed it. */
-  async #everythingHeard(): Promise<void> {
-    const behind = () => this.#all().some(({ id, version }) => this.#heard.get(id)?.at(-1) !== version);
-    await Promise.all(this.#readBack.splice(0));
-    while (behind()) await new Promise<void>((resolve) => (this.#onHeard = resolve));
-    for (const { id, version } of this.#all()) {
+  async function everythingHeard(): Promise<void> {
+    const behind = () => all().some(({ id, version }) => heard.get(id)?.at(-1) !== version);
+    await Promise.all(readBack.splice(0));
+    while (behind()) await new Promise<void>((resolve) => (onHeard = resolve));
+    for (const { id, version } of all()) {
       const versions = Array.from({ length: version }, (_, index) => index + 1);
-      assert.deepEqual(this.#heard.get(id), versions);
+      assert.deepEqual(heard.get(id), versions);
     }
   }
 
-  async #decide(decision: Decision): Promise<void> {
-    const expected = this.#byTheRules(decision);
-    const actual = await this.#byTheStore(decision);
+  async function decide(decision: Decision): Promise<void> {
+    const expected = byTheRules(decision);
+    const actual = await byTheStore(decision);
     if (expected instanceof Refusal || actual instanceof Refusal) {
       assert.equal(String(actual), String(expected));
-      this.#seen.add((actual as Error).name);
+      seen.add((actual as Error).name);
       return;
     }
     assert.deepEqual(comparable(actual), comparable(expected));
     if ('claim' in decision) {
       // Nothing is accepted from a worker whose claim has been taken or given up.
-      const { phase, epoch, ...task } = this.#tasks.get(decision.claim.taskId)!;
+      const { phase, epoch, ...task } = tasks.get(decision.claim.taskId)!;
       assert.equal(epoch, decision.claim.epoch);
       assert.ok(phase !== 'done' && 'holder' in task && task.holder);
     }
-    const after = applied(this.#tasks, expected);
-    const broken = [...brokenByChange(this.#tasks, after, expected), ...brokenInvariants(after)];
+    const after = applied(tasks, expected);
+    const broken = [...brokenByChange(tasks, after, expected), ...brokenInvariants(after)];
     assert.deepEqual(broken, []);
-    this.#remember(expected, after);
+    remember(expected, after);
     for (const { task } of expected.writes)
-      assert.deepEqual(comparable(await this.#anyDatabase().store.get(task.id)), comparable(task));
-    for (const id of expected.removed) assert.equal(await this.#anyDatabase().store.get(id), undefined);
+      assert.deepEqual(comparable(await anyDatabase().store.get(task.id)), comparable(task));
+    for (const id of expected.removed) assert.equal(await anyDatabase().store.get(id), undefined);
   }
 
-  #byTheRules(decision: Decision): Change | Refusal {
+  function byTheRules(decision: Decision): Change | Refusal {
     if ('bearing' in decision) {
       const { bearing } = decision;
       const isSame = (task: Task) =>
@@ -151,14 +144,14 @@ export class World {
           : task.idempotency?.key === bearing.key &&
             task.owner === bearing.owner &&
             task.tool === bearing.tool);
-      return decision.decide(this.#all().find(isSame));
+      return decision.decide(all().find(isSame));
     }
-    if (!this.#tasks.has(decision.id)) return new TaskNotFound(decision.id);
-    return decision.decide(this.#reach(decision.reach, decision.id) as never);
+    if (!tasks.has(decision.id)) return new TaskNotFound(decision.id);
+    return decision.decide(reach(decision.reach, decision.id) as never);
   }
 
-  async #byTheStore(decision: Decision): Promise<Change | Refusal> {
-    const { store } = this.#anyDatabase();
+  async function byTheStore(decision: Decision): Promise<Change | Refusal> {
+    const { store } = anyDatabase();
     try {
       if ('reach' in decision)
         return await store.update(
@@ -173,58 +166,58 @@ export class World {
     }
   }
 
-  #reach(reach: keyof Reach, id: TaskId): Reach[keyof Reach] {
-    const task = this.#tasks.get(id)!;
+  function reach(reach: keyof Reach, id: TaskId): Reach[keyof Reach] {
+    const task = tasks.get(id)!;
     const ancestors: Task[] = [];
     for (let at = task; at.parentId !== undefined; at = ancestors.at(-1)!)
-      ancestors.push(this.#tasks.get(at.parentId)!);
+      ancestors.push(tasks.get(at.parentId)!);
     const descendants: Task[] = [];
     for (let level = [task]; level.length > 0; descendants.push(...level)) {
       const parents = new Set<TaskId | undefined>(level.map((parent) => parent.id));
-      level = this.#all().filter(({ parentId }) => parents.has(parentId));
+      level = all().filter(({ parentId }) => parents.has(parentId));
     }
     const lineage: Lineage = { task, ancestors };
     const family: Family = { ...lineage, descendants };
     return { task, lineage, family }[reach];
   }
 
-  #remember(change: Change, after: Map<TaskId, Task>): void {
-    this.#tasks = after;
+  function remember(change: Change, after: Map<TaskId, Task>): void {
+    tasks = after;
     for (const { task, events, journal } of change.writes) {
-      for (const { type } of events) this.#seen.add(type);
-      this.#journals.set(task.id, [...(this.#journals.get(task.id) ?? []), ...(journal ?? [])]);
+      for (const { type } of events) seen.add(type);
+      journals.set(task.id, [...(journals.get(task.id) ?? []), ...(journal ?? [])]);
       if (events.some(({ type }) => type === 'claimed'))
-        this.#claims.push({ taskId: task.id, epoch: task.epoch, version: task.version });
+        claims.push({ taskId: task.id, epoch: task.epoch, version: task.version });
     }
     for (const id of change.removed) {
-      this.#journals.delete(id);
-      this.#seen.add('removed');
+      journals.delete(id);
+      seen.add('removed');
     }
   }
 
   /** One connection falls silent, closed or not; another takes its place. The first one observes and stays. */
-  async #crash(): Promise<void> {
-    if (this.#databases.length === 1) return;
-    const [gone] = this.#databases.splice(1, 1);
-    if (this.commands % 2 === 0) await gone!.close();
-    else this.#abandoned.push(gone!);
-    this.#databases.push(await this.#open(this.#clock));
+  async function crash(): Promise<void> {
+    if (databases.length === 1) return;
+    const [gone] = databases.splice(1, 1);
+    if (commands % 2 === 0) await gone!.close();
+    else abandoned.push(gone!);
+    databases.push(await open(clock));
   }
 
-  async #renew(pick: number): Promise<void> {
-    const claim = of(this.#claims, pick);
+  async function renew(pick: number): Promise<void> {
+    const claim = of(claims, pick);
     if (!claim) return;
-    const lost = await this.#anyDatabase().queue.renew([claim], 20_000);
-    const task = this.#tasks.get(claim.taskId);
+    const lost = await anyDatabase().queue.renew([claim], 20_000);
+    const task = tasks.get(claim.taskId);
     const holds = task && task.phase !== 'done' && task.holder && task.epoch === claim.epoch;
     assert.deepEqual(lost, holds ? [] : [claim]);
   }
 
-  #all(): Task[] {
-    return [...this.#tasks.values()];
+  function all(): Task[] {
+    return [...tasks.values()];
   }
 
-  #anyDatabase(): Database {
-    return this.#databases[this.commands % this.#databases.length]!;
+  function anyDatabase(): Database {
+    return databases[commands % databases.length]!;
   }
 }

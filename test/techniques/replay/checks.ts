@@ -18,7 +18,6 @@ export interface Problem {
 /** The passes to check, and how long each may take. */
 export type Checked = Pick<Setting, 'Pass' | 'patienceMs'>;
 
-/** Tasks that live at the same time. */
 const atOnce = 50;
 
 /** Puts each program to a check, until that has found enough problems. */

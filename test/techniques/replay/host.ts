@@ -7,11 +7,9 @@ import { type Batch, readJournal } from '../../../src/engine/journal.ts';
 import { unobservedPass } from '../../../src/engine/observer.ts';
 import { Pass } from '../../../src/engine/pass.ts';
 import type { PassEnd, PassHost } from '../../../src/engine/pass-host.ts';
-import type { Claim } from '../../../src/engine/queue.ts';
 import * as rules from '../../../src/engine/transitions.ts';
+import type { Claim, Json, Task, TaskId } from '../../../src/index.ts';
 import { TaskMoved } from '../../../src/model/errors.ts';
-import type { Json } from '../../../src/model/json.ts';
-import type { Task, TaskId } from '../../../src/model/task.ts';
 import { subtaskTool } from './tell.ts';
 import type { World } from './world.ts';
 
@@ -19,7 +17,6 @@ export type HandlerByHand = (task: TaskContext) => Promise<unknown>;
 
 export interface Manners {
   readonly lingerMs: number;
-  /** How long the store takes. */
   pause(): Promise<void>;
   /** Of a commit to the journal: all is well; the worker died before it, or after it and before the answer arrived. */
   fate(): 'heard' | 'lost' | 'unheard';
@@ -40,7 +37,6 @@ const anyHost = {
   interrupts: () => false,
 };
 
-/** Runs a handler in this pass. */
 export function run(
   pass: Pass,
   task: Task,
@@ -150,9 +146,6 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
   return { host, activity };
 }
 
-// --- Passes of handlers written by hand, one at a time ----------------------------------------------------
-
-/** One pass of the task in this world. */
 export async function onePassOf(
   world: World,
   handler: HandlerByHand,

@@ -1,8 +1,8 @@
 /** The life of one task: pass after pass, with deaths and parking in between, until its handler ends. */
-import type { StepContext } from '../../../src/engine/call.ts';
+
 import type { Pass } from '../../../src/engine/pass.ts';
 import type { PassEnd } from '../../../src/engine/pass-host.ts';
-import type { Claim } from '../../../src/engine/queue.ts';
+import type { Claim, StepContext } from '../../../src/index.ts';
 import { Counts } from '../../kit/counts.ts';
 import { hostIn, type Manners, run } from './host.ts';
 import type { Program } from './program.ts';
@@ -31,7 +31,6 @@ export interface Running {
   readonly signs: () => number;
   /** Whether a commit or a look is under way, or the handler has not yet repeated everything that is recorded. */
   readonly isBusy: () => boolean;
-  /** Kills the worker, now. */
   kill(): void;
   /** Takes the worker for dead, while it continues as if nothing had happened. */
   lose(): void;
@@ -168,7 +167,6 @@ function workBook({ recorded }: World) {
   return {
     problems,
 
-    /** An attempt at the step of this path begins. */
     begins(path: string, { key, attempt }: StepContext): void {
       const position = Number(key.split('/').at(-1));
       const name = `${path} ${attempt}`;

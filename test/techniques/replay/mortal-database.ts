@@ -1,7 +1,7 @@
 /** A database as a worker sees it that will die: from one of its commits on, nothing reaches it or comes back. */
-import type { Change } from '../../../src/engine/change.ts';
-import type { Database } from '../../../src/engine/queue.ts';
+
 import { StoreClosed } from '../../../src/engine/store-errors.ts';
+import type { Change, Database } from '../../../src/index.ts';
 
 let opened = 0;
 

@@ -11,7 +11,6 @@ import { World } from './world.ts';
 
 /** Begins tasks, changes the handler of each in some ways, and puts the old one back. */
 export async function checkChanges(checked: Checked, programs: Iterable<Program>, enough?: number) {
-  /** Kinds of changes that were detected. */
   const detected = new Counts();
   /** Changes of what the handler had not come to yet. */
   let harmless = 0;

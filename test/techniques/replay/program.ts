@@ -4,7 +4,6 @@
  */
 import { hash, type Random, seededRandom } from '../../kit/random.ts';
 
-/** A call on `task`. */
 type Call = ReturnType<typeof randomCall>;
 
 /** A wait that needs no journal. */

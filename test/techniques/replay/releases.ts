@@ -14,7 +14,6 @@ export const old: HandlerByHand = async (task) => {
   return task.step('publish', () => ({ drafts, roots: roots.roots.length }));
 };
 
-/** Steps beside each other. */
 const steps = (task: TaskContext, ...names: readonly string[]) =>
   Promise.all(names.map((name) => task.step(name, () => 0)));
 

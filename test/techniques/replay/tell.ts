@@ -6,17 +6,13 @@
 import { Readable } from 'node:stream';
 import { ReadableStream } from 'node:stream/web';
 import { isDeepStrictEqual } from 'node:util';
-import type { StepContext } from '../../../src/engine/call.ts';
-import type { TaskContext } from '../../../src/engine/context.ts';
 import { ProtocolError, TerminalError } from '../../../src/engine/recorded-error.ts';
-import type { Schema } from '../../../src/engine/schema.ts';
 import { type DurableTool, durableTool } from '../../../src/engine/tool.ts';
+import type { Schema, StepContext, TaskContext, TaskId } from '../../../src/index.ts';
 import { HoldfastError } from '../../../src/model/errors.ts';
-import type { TaskId } from '../../../src/model/task.ts';
 import { hash } from '../../kit/random.ts';
 import type { Node, Program, Pure } from './program.ts';
 
-/** How a handler ended, and everything that it noticed on the way. */
 export interface Story {
   readonly how: 'returned' | 'threw';
   readonly value: number | string;
@@ -41,9 +37,7 @@ type Some<K extends Node['kind']> = Extract<Node, { kind: K }>;
 export interface Effects {
   step(path: string, step: Step, context: StepContext): unknown;
   look(path: string, poll: Some<'until'>): unknown;
-  /** The handler will wait for this event. */
   expects(event: string): void;
-  /** The handler has begun a node. */
   begins?(): void;
   /** Subtasks by the order in which they were started: their ids are never twice the same. */
   ordinalOf(id: TaskId): number;
@@ -269,7 +263,6 @@ const turns = {
   thenable: () => ({ then: (resolve: () => void) => queueMicrotask(resolve) }),
 };
 
-/** Waits that need no journal. */
 async function pureWait({ how, turns: count }: Pick<Pure, 'how' | 'turns'>): Promise<void> {
   const items = Array.from({ length: count }, (_, n) => `${n}`);
   if (how === 'stream') for await (const _ of Readable.from(items));
@@ -286,8 +279,6 @@ function spoil(value: unknown): void {
   if (Array.isArray(value)) value.push('spoilt');
   else if (typeof value === 'object' && value !== null) Object.assign(value, { spoilt: true });
 }
-
-// --- How steps end: with values and errors that tell which step they came from ----------------------------
 
 const values: Readonly<Record<Step['gives'], (path: string) => unknown>> = {
   nothing: () => undefined,
@@ -308,7 +299,6 @@ const errors: Readonly<Record<Step['error'], (path: string) => unknown>> = {
   'not JSON': (path) => ({ path, big: 1n }),
 };
 
-/** What the step gives, if it succeeds. */
 function givenBy({ gives }: Step, path: string): unknown {
   return values[gives](path);
 }
@@ -321,7 +311,6 @@ export function endOf(step: Step, path: string, attempt: number): unknown {
   throw error;
 }
 
-/** Whether its last attempt fails. */
 function fails({ failures, attempts, error }: Step): boolean {
   return failures > 0 && (failures >= attempts || error === 'final' || error === 'not JSON');
 }

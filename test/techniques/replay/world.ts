@@ -56,7 +56,6 @@ export class World {
     return readJournal(this.records());
   }
 
-  /** Commits to the journal so far. */
   get commits(): number {
     return this.#records.length - 1;
   }
@@ -75,8 +74,6 @@ export class World {
   ordinalOf(id: TaskId): number {
     return this.#tasks.get(id)?.ordinal ?? -1;
   }
-
-  // --- The worker's side ------------------------------------------------------------------------------------
 
   /** Undefined while the task is parked. A holder before it is taken for dead. */
   claim(holder: string, at = this.now): Claim | undefined {
@@ -112,8 +109,6 @@ export class World {
   expects(event: string): void {
     this.#expected.add(event);
   }
-
-  // --- The other side ---------------------------------------------------------------------------------------
 
   happenings(): Happening[] {
     const task = this.#live();

@@ -19,7 +19,6 @@ export const defects = readdirSync(folder)
     return { name: basename(file, '.patch'), patch, violation: new RegExp(violation) };
   });
 
-/** Copies the simulation, and everything that it runs, into a folder. */
 export function copySimulation(to: string): void {
   for (const part of ['src', 'sim', 'scripts/sim.ts', 'package.json', 'tsconfig.json'])
     cpSync(join(root, part), join(to, part), { recursive: true });

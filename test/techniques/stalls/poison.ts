@@ -99,7 +99,6 @@ export function poisonTests(store: StoreName, lane: PoisonLane): void {
   });
 }
 
-/** What `close` takes in a worker, in milliseconds. */
 async function closingTime(worker: Worker): Promise<number> {
   await worker.ready;
   return worker.do('close');

@@ -71,7 +71,6 @@ export class Scene implements AsyncDisposable {
     return new Scene({ ...settings, folder, store }, async () => database?.remove());
   }
 
-  /** Starts so many workers, and resolves when all of them work. */
   async start(size: number, more: Partial<SceneSettings> = {}): Promise<readonly Worker[]> {
     const started = Array.from({ length: size }, () => this.worker(undefined, more));
     await Promise.all(started.map(({ ready }) => ready));
@@ -103,7 +102,6 @@ export class Scene implements AsyncDisposable {
     return ids;
   }
 
-  /** Lets the steps of `hold` end. */
   release(): void {
     writeFileSync(releaseFile(this.#settings.folder), '');
   }
@@ -125,7 +123,6 @@ export class Scene implements AsyncDisposable {
     return new Map([...outcomes].map(([id, outcome]) => [id, returnedIn(outcome)]));
   }
 
-  /** How often each task was claimed. */
   async claims(ids: readonly TaskId[]): Promise<number[]> {
     return Promise.all(ids.map(async (id) => (await this.tasks.get(id))!.epoch));
   }

@@ -50,7 +50,6 @@ export function supervise(scene: Scene, size: number, blockedMs: number) {
           .map((other) => [one, other] as const),
       ),
 
-    /** Restarts nothing any more. */
     stop: (): void => {
       isOver = true;
       clearInterval(looking);

@@ -4,7 +4,6 @@ import { type DurableTool, durableTool } from '../../../src/index.ts';
 import { releaseFile, writeLine } from './step-lines.ts';
 
 export interface ToolSettings {
-  /** Where steps write their lines. */
   readonly folder: string;
   readonly deathsAllowed?: number;
 }
@@ -27,7 +26,6 @@ export function stallTools({ folder, deathsAllowed }: ToolSettings) {
       }),
     ) as unknown as DurableTool;
   return {
-    /** Runs until it is released. */
     hold: tool('hold', async () => {
       while (!existsSync(releaseFile(folder))) await pause(50);
     }),

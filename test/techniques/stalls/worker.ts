@@ -8,7 +8,6 @@ import { stallTools, type ToolSettings } from './tools.ts';
 export interface WorkerSettings extends ToolSettings {
   readonly store: string;
   readonly work: WorkOptions;
-  /** By how much its clock is wrong from the start. */
   readonly clockMs?: number;
 }
 
@@ -41,7 +40,6 @@ const commands = {
     moveClock(ms);
   },
 
-  /** In how many milliseconds it closed. */
   async close(): Promise<number> {
     const started = performance.now();
     await tasks.close();

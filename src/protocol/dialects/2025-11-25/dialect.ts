@@ -1,15 +1,17 @@
 /** The tasks of revision 2025-11-25 as a dialect: what the client asks for, it gets; the outcome comes apart. */
+
+import type { TaskV1 } from '@modelcontextprotocol/ext-tasks/core/v1';
 import type { InputKind } from '../../../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
-import type { Tree } from '../../collapse.ts';
+import type { Outcome } from '../../../model/outcome.ts';
+import { pollHintMs, type Task } from '../../../model/task.ts';
+import { linksOf, parentOf, questionsOf, type Tree, ttlOf, type WireLinks } from '../../collapse.ts';
 import type { Dialect } from '../../dialect.ts';
-import { CallFailed, NotOffered } from '../../errors.ts';
-import { commonFault } from '../../faults.ts';
+import { CallFailed, commonFault, NotOffered } from '../../errors.ts';
 import { tasksExtension } from '../2026-07-28/dialect.ts';
 // A question looks the same in both revisions, and so do the capabilities to answer it.
 import { answerable } from '../2026-07-28/input.ts';
-import { revision } from './names.ts';
-import { relatedTo, toTask } from './task.ts';
+import { relatedTaskKey, revision } from './names.ts';
 
 export const tasksOf2025: Dialect = {
   revision,
@@ -57,4 +59,68 @@ export function payloadOf(tree: Tree, related: Dialect['related']): JsonObject |
   if (outcome.kind !== 'result') throw new CallFailed(outcome);
   const { _meta, ...value } = outcome.value as JsonObject;
   return { ...value, _meta: related(tree, isJsonObject(_meta) ? _meta : undefined) };
+}
+
+// --- Task → wire: the flat task that every answer of this revision shows ------------------------------------
+
+export type WireTask = TaskV1 & WireLinks;
+
+export function toTask(tree: Tree, now: number): WireTask {
+  const { root } = tree;
+  const statusMessage = messageOf(root);
+  return {
+    taskId: root.id,
+    status: statusOf(tree),
+    createdAt: new Date(root.createdAt).toISOString(),
+    lastUpdatedAt: new Date(root.updatedAt).toISOString(),
+    ttl: ttlOf(tree, now),
+    pollInterval: pollHintMs(root, now),
+    ...(statusMessage !== undefined && { statusMessage }),
+    ...linksOf(tree),
+  };
+}
+
+/** Every message about a task that does not name it otherwise names it here; what else is there stays. */
+function relatedTo(tree: Tree, meta?: JsonObject): JsonObject {
+  return { ...meta, [relatedTaskKey]: { taskId: tree.root.id, ...parentOf(tree) } };
+}
+
+function statusOf(tree: Tree): WireTask['status'] {
+  const { root } = tree;
+  if (root.phase !== 'done') return questionsOf(tree).length > 0 ? 'input_required' : 'working';
+  return endStatus(root.outcome);
+}
+
+/** An error result is a failure here, though `tasks/result` gives it like any other. */
+function endStatus(outcome: Outcome): WireTask['status'] {
+  switch (outcome.kind) {
+    case 'result':
+      return outcome.isError ? 'failed' : 'completed';
+    case 'cancelled':
+      return 'cancelled';
+    case 'failure':
+    case 'lost':
+      return 'failed';
+  }
+}
+
+function messageOf(task: Task): string | undefined {
+  if (task.phase !== 'done') return task.statusMessage;
+  const { outcome } = task;
+  switch (outcome.kind) {
+    case 'failure':
+    case 'lost':
+      return outcome.message;
+    case 'cancelled':
+      return outcome.reason ?? task.statusMessage ?? 'The task was cancelled.';
+    case 'result':
+      return outcome.isError ? firstText(outcome.value as JsonObject) : task.statusMessage;
+  }
+}
+
+/** What went wrong stands in the result; the status repeats the beginning of it for those that only look. */
+function firstText({ content }: JsonObject): string {
+  const texts = (Array.isArray(content) ? content : []).map((block) => (block as JsonObject).text);
+  const text = texts.find((one) => typeof one === 'string');
+  return typeof text === 'string' && text !== '' ? text.slice(0, 500) : 'The tool reported an error.';
 }

@@ -19,8 +19,8 @@ import {
   result,
   rules,
 } from '../../../testing/notebook.ts';
+import { createResult, detailed, getResult } from './dialect.ts';
 import { missingFor } from './input.ts';
-import { createResult, detailed, getResult } from './task.ts';
 
 const at = 10_000;
 

@@ -1,12 +1,27 @@
 /** The Tasks extension of 2026-07-28 (SEP-2663) as a dialect. */
+
+import type {
+  CreateTaskResultV2Schema,
+  DetailedTaskV2Schema,
+  TaskV2Schema,
+} from '@modelcontextprotocol/ext-tasks/core/v2';
+import type { z } from 'zod';
 import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
+import type { Outcome } from '../../../model/outcome.ts';
+import { pollHintMs, type Task } from '../../../model/task.ts';
+import { linksOf, questionsOf, subtasksExtension, type Tree, ttlOf } from '../../collapse.ts';
 import type { Dialect, Sender, WireFault } from '../../dialect.ts';
-import { CallFailed, MissingCapability, OverLimit } from '../../errors.ts';
-import { commonFault, overLimit } from '../../faults.ts';
-import { subtasksExtension } from '../../links.ts';
+import {
+  CallFailed,
+  capabilityFor,
+  commonFault,
+  MissingCapability,
+  OverLimit,
+  overLimit,
+} from '../../errors.ts';
+import { internalError } from '../../json-rpc.ts';
 import { answerable, toInputRequest } from './input.ts';
-import { extension, limitExceeded, missingCapability, revision } from './names.ts';
-import { createResult, detailed, errorOf, getResult, meta } from './task.ts';
+import { extension, limitExceeded, missingCapability, progressKey, revision } from './names.ts';
 
 export const tasksExtension: Dialect = {
   revision,
@@ -61,3 +76,120 @@ export const tasksExtension: Dialect = {
     return { code: missingCapability, message, data: { requiredCapabilities: required } };
   },
 };
+
+// --- Task → wire: what `tasks/get`, `notifications/tasks` and the answer that creates a task show -----------
+
+export type WireTask = z.infer<typeof TaskV2Schema>;
+export type WireDetailedTask = z.infer<typeof DetailedTaskV2Schema>;
+export type WireCreateResult = z.infer<typeof CreateTaskResultV2Schema>;
+
+type Status = WireTask['status'];
+
+/** The answer to the call that made the task: flat, without what `tasks/get` adds for each status. */
+export function createResult(tree: Tree, now: number): WireCreateResult {
+  return { resultType: 'task', ...base(tree, now), status: statusOf(tree) };
+}
+
+export type WireGetResult = WireDetailedTask & {
+  readonly resultType: 'complete';
+  readonly _meta?: JsonObject;
+};
+
+/** The answer to `tasks/get`. */
+export function getResult(tree: Tree, now: number): WireGetResult {
+  return { resultType: 'complete', ...detailed(tree, now), ...meta(tree.root) };
+}
+
+/** The params of `notifications/tasks`: what `tasks/get` would say, as part of a subscription. */
+export function detailed(tree: Tree, now: number): WireDetailedTask {
+  const task = base(tree, now);
+  const { root } = tree;
+  if (root.phase !== 'done') {
+    const questions = questionsOf(tree);
+    if (questions.length === 0) return { ...task, status: 'working' };
+    const inputRequests = Object.fromEntries(
+      questions.map(({ key, request }) => [key, toInputRequest(request)]),
+    );
+    return { ...task, status: 'input_required', inputRequests };
+  }
+  const { outcome } = root;
+  switch (outcome.kind) {
+    case 'result':
+      // The official client rejects an inlined result that does not say itself that it is complete.
+      return {
+        ...task,
+        status: 'completed',
+        result: { resultType: 'complete', ...(outcome.value as JsonObject) },
+      };
+    case 'failure':
+      return { ...task, status: 'failed', error: errorOf(outcome) };
+    case 'lost':
+      return { ...task, status: 'failed', error: { code: internalError, message: outcome.message } };
+    case 'cancelled':
+      return { ...task, status: 'cancelled' };
+  }
+}
+
+/** A progress that no notification may carry here travels with the task. */
+function meta({ progress }: Task): { readonly _meta?: JsonObject } {
+  if (!progress) return {};
+  const { done, total, message } = progress;
+  return {
+    _meta: {
+      [progressKey]: {
+        progress: done,
+        ...(total !== undefined && { total }),
+        ...(message !== undefined && { message }),
+      },
+    },
+  };
+}
+
+function base(tree: Tree, now: number): Omit<WireTask, 'status'> {
+  const { root } = tree;
+  const statusMessage = messageOf(root);
+  return {
+    taskId: root.id,
+    createdAt: new Date(root.createdAt).toISOString(),
+    lastUpdatedAt: new Date(root.updatedAt).toISOString(),
+    ttlMs: ttlOf(tree, now),
+    pollIntervalMs: pollHintMs(root, now),
+    ...(statusMessage !== undefined && { statusMessage }),
+    ...linksOf(tree),
+  };
+}
+
+function statusOf(tree: Tree): Status {
+  const { root } = tree;
+  if (root.phase !== 'done') return questionsOf(tree).length > 0 ? 'input_required' : 'working';
+  const statuses: Record<Outcome['kind'], Status> = {
+    result: 'completed',
+    failure: 'failed',
+    lost: 'failed',
+    cancelled: 'cancelled',
+  };
+  return statuses[root.outcome.kind];
+}
+
+function messageOf(task: Task): string | undefined {
+  if (task.phase !== 'done') return task.statusMessage;
+  switch (task.outcome.kind) {
+    case 'failure':
+    case 'lost':
+      return task.outcome.message;
+    case 'cancelled':
+      return task.outcome.reason ?? task.statusMessage;
+    case 'result':
+      return task.statusMessage;
+  }
+}
+
+function errorOf({ code, message, data, unaskable }: Extract<Outcome, { kind: 'failure' }>) {
+  if (unaskable !== undefined)
+    return {
+      code: missingCapability,
+      message,
+      data: { requiredCapabilities: capabilityFor[unaskable] },
+    };
+  return { code: code ?? internalError, message, ...(data !== undefined && { data }) };
+}

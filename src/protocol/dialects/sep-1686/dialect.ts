@@ -3,13 +3,14 @@
  * request itself is answered as if there were no task.
  */
 import { isJsonObject, type JsonObject } from '../../../model/json.ts';
-import type { Tree } from '../../collapse.ts';
+import type { Outcome } from '../../../model/outcome.ts';
+import { keepUntil } from '../../../model/retention.ts';
+import { pollHintMs, type Task } from '../../../model/task.ts';
+import { questionsOf, type Tree } from '../../collapse.ts';
 import type { Dialect } from '../../dialect.ts';
-import { InvalidParams, NotOffered } from '../../errors.ts';
-import { commonFault } from '../../faults.ts';
+import { commonFault, InvalidParams, NotOffered } from '../../errors.ts';
 import { payloadOf, tasksOf2025 } from '../2025-11-25/dialect.ts';
 import { createdNotification, relatedTaskKey, revision, taskKey } from './names.ts';
-import { relatedTo, statusOf, toTask } from './task.ts';
 
 export const originalTasks: Dialect = {
   revision,
@@ -87,4 +88,79 @@ export function isMarked(method: string, meta: unknown): boolean {
   if (method === 'tasks/delete') return true;
   if (!isJsonObject(meta)) return false;
   return method.startsWith('tasks/') ? meta[relatedTaskKey] !== undefined : meta[taskKey] !== undefined;
+}
+
+// --- Task → wire: a flat task without times, under the name that its requestor gave it ----------------------
+
+export type Status =
+  | 'submitted'
+  | 'working'
+  | 'input_required'
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  /** What became of it can no longer be found out. */
+  | 'unknown';
+
+export interface WireTask {
+  readonly taskId: string;
+  readonly status: Status;
+  /** How long it is kept after its end; null without limit. */
+  readonly keepAlive: number | null;
+  readonly pollFrequency: number;
+  readonly error?: string;
+}
+
+function toTask(tree: Tree, now: number): WireTask {
+  const { root } = tree;
+  const error = errorOf(root);
+  return {
+    taskId: nameOf(root),
+    status: statusOf(tree),
+    keepAlive: keepAliveOf(root),
+    pollFrequency: pollHintMs(root, now),
+    ...(error !== undefined && { error }),
+  };
+}
+
+/** Tasks that came another way have no other name than their id. */
+function nameOf({ id, origin }: Task): string {
+  return origin.named?.taskId ?? id;
+}
+
+function relatedTo({ root }: Tree, meta?: JsonObject): JsonObject {
+  return { ...meta, ...relatedToName(nameOf(root)) };
+}
+
+export function relatedToName(taskId: string): JsonObject {
+  return { [relatedTaskKey]: { taskId } };
+}
+
+function statusOf(tree: Tree): Status {
+  const { root } = tree;
+  if (root.phase === 'done') return endStatus[root.outcome.kind];
+  if (questionsOf(tree).length > 0) return 'input_required';
+  return root.phase === 'queued' ? 'submitted' : 'working';
+}
+
+/** An error result is a result: `failed` is said of the task, not of what the request was about. */
+const endStatus: Record<Outcome['kind'], Status> = {
+  result: 'completed',
+  failure: 'failed',
+  cancelled: 'cancelled',
+  lost: 'unknown',
+};
+
+function errorOf(task: Task): string | undefined {
+  if (task.phase !== 'done') return undefined;
+  const { outcome } = task;
+  return outcome.kind === 'failure' || outcome.kind === 'lost' ? outcome.message : undefined;
+}
+
+/** Other dialects count from creation: of their tasks it is what is left of that after the end. */
+function keepAliveOf(task: Task): number | null {
+  const { retention, createdAt } = task;
+  if (retention.ms === null || retention.from === 'finish') return retention.ms;
+  if (task.phase !== 'done') return retention.floorMs;
+  return keepUntil(retention, createdAt, task.finishedAt)! - task.finishedAt;
 }

@@ -95,7 +95,6 @@ export async function connectSdkClient(transport: object, answer: Answer = yes) 
       return { taskId, story, result, error };
     },
 
-    /** Starts a task and leaves it alone. */
     async start(name: string, input: Input = {}): Promise<string> {
       const request = { method: 'tools/call' as const, params: { name, arguments: input } };
       return (await client.request(request, CreateTaskResultSchema, { task: {} })).task.taskId;

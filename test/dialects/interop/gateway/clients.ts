@@ -19,14 +19,12 @@ export interface Peer extends AsyncDisposable {
   call(doing: Doing): Promise<Result>;
   /** What it was told of how far a call is. */
   progress?(upstream: Upstream): Promise<readonly unknown[]>;
-  /** Resolves when a call that had begun is cancelled. */
   cancel?(doing: Doing): Promise<void>;
   readonly asked: readonly unknown[];
 }
 
 const name = { name: 'Ada' };
 
-/** Collects what is said in the course of a call. */
 async function collected(call: (hear: (said: unknown) => void) => Promise<unknown>): Promise<unknown[]> {
   const said: unknown[] = [];
   await call((one) => said.push(one));

@@ -10,7 +10,6 @@ import { Program } from '../../../kit/process.ts';
 export interface Doing {
   readonly tool: string;
   readonly input?: Record<string, string | number | boolean>;
-  /** What its result says. */
   readonly says: RegExp;
 }
 

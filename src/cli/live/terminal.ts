@@ -1,0 +1,178 @@
+/** The terminal: keys that are pressed, lines that are drawn again in place, and the whole screen. */
+import type { ReadStream, WriteStream } from 'node:tty';
+import { width } from './terminal-text.ts';
+
+export interface OtherKeys {
+  pressed?(key: string): void;
+  /** Ctrl-Z: the shell is about to have the terminal for a while. */
+  suspends?(): void;
+}
+
+/**
+ * Ctrl-C, as a key of a terminal whose keys do not echo, and as a signal; a second one ends everything at once. Other
+ * keys are for the caller.
+ */
+export class Keys {
+  readonly #input: ReadStream | undefined;
+  readonly #onInterrupt: () => void;
+  readonly #others: OtherKeys;
+  #isInterrupted = false;
+  #isListening = false;
+
+  constructor(input: ReadStream | undefined, onInterrupt: () => void, others: OtherKeys = {}) {
+    this.#input = input;
+    this.#onInterrupt = onInterrupt;
+    this.#others = others;
+    process.on('SIGINT', this.interrupt);
+    process.once('SIGTERM', ends).once('SIGHUP', ends);
+  }
+
+  readonly interrupt = (): void => {
+    if (this.#isInterrupted) process.exit(130);
+    this.#isInterrupted = true;
+    this.#onInterrupt();
+  };
+
+  listen(): void {
+    if (!this.#input || this.#isListening) return;
+    this.#isListening = true;
+    this.#input.setRawMode(true).on('data', this.#pressed).resume();
+  }
+
+  /** Leaves the keys to somebody else. */
+  rest(): void {
+    if (!this.#input || !this.#isListening) return;
+    this.#isListening = false;
+    this.#input.off('data', this.#pressed).pause().setRawMode(false);
+  }
+
+  close(): void {
+    this.rest();
+    process.off('SIGINT', this.interrupt).off('SIGTERM', ends).off('SIGHUP', ends);
+  }
+
+  readonly #pressed = (keys: Buffer): void => {
+    for (const key of keys)
+      if (key === 0x03) this.interrupt();
+      else if (key === 0x1a) this.#suspend();
+      else this.#others.pressed?.(String.fromCharCode(key));
+  };
+
+  #suspend(): void {
+    this.rest();
+    this.#others.suspends?.();
+    process.once('SIGCONT', () => this.listen());
+    process.kill(process.pid, 'SIGTSTP');
+  }
+}
+
+/** What was hidden is shown again on the way out. */
+function ends(): void {
+  process.exit(143);
+}
+
+const hideCursor = '\x1b[?25l';
+const showCursor = '\x1b[?25h';
+
+/** Lines at the end of a terminal that are drawn again in place; messages go above them. */
+export class Screen {
+  readonly #terminal: WriteStream;
+  /** The lines that stand there, and the cursor below them. */
+  #drawn: readonly string[] = [];
+  #isHidden = false;
+  readonly #onExit = () => this.#terminal.write(showCursor);
+
+  constructor(terminal: WriteStream) {
+    this.#terminal = terminal;
+  }
+
+  get columns(): number {
+    return this.#terminal.columns || 80;
+  }
+
+  get rows(): number {
+    return this.#terminal.rows || 24;
+  }
+
+  draw(lines: readonly string[]): void {
+    if (!this.#isHidden) {
+      this.#isHidden = true;
+      this.#terminal.write(hideCursor);
+      process.once('exit', this.#onExit);
+    }
+    const text = lines.map((line) => `${line}\x1b[K\n`).join('');
+    this.#terminal.write(`${this.#toTheTop()}${text}\x1b[J`);
+    this.#drawn = lines;
+  }
+
+  /** Above the lines, which are drawn again when there is news. */
+  say(text: string): void {
+    this.#terminal.write(`${this.#toTheTop()}\x1b[J${text}\n`);
+    this.#drawn = [];
+  }
+
+  /** Leaves the lines where they are, or takes them away, and gives the cursor back. */
+  release({ keep = false }: { readonly keep?: boolean } = {}): void {
+    if (!keep && this.#drawn.length > 0) this.#terminal.write(`${this.#toTheTop()}\x1b[J`);
+    this.#drawn = [];
+    if (!this.#isHidden) return;
+    this.#isHidden = false;
+    process.off('exit', this.#onExit);
+    this.#terminal.write(showCursor);
+  }
+
+  /** A terminal that became narrower has broken lines in two. */
+  #toTheTop(): string {
+    const rows = this.#drawn.reduce(
+      (rows, line) => rows + Math.max(1, Math.ceil(width(line) / this.columns)),
+      0,
+    );
+    return rows > 0 ? `\x1b[${rows}A\r` : '';
+  }
+}
+
+const enter = '\x1b[?1049h\x1b[?25l';
+const leave = '\x1b[?25h\x1b[?1049l';
+
+/** The whole of a terminal, drawn again in place; afterwards it shows what it showed before. */
+export class FullScreen {
+  readonly #terminal: WriteStream;
+  readonly #spell: (line: string) => string;
+  #isEntered = false;
+  readonly #onExit = () => this.#terminal.write(leave);
+
+  constructor(terminal: WriteStream, spell: (line: string) => string) {
+    this.#terminal = terminal;
+    this.#spell = spell;
+  }
+
+  get columns(): number {
+    return this.#terminal.columns || 80;
+  }
+
+  get rows(): number {
+    return this.#terminal.rows || 24;
+  }
+
+  /** The last row stays empty: what ends there would move everything up. */
+  draw(lines: readonly string[]): void {
+    if (!this.#isEntered) {
+      this.#isEntered = true;
+      process.once('exit', this.#onExit);
+      this.#terminal.write(enter);
+    }
+    const text = lines
+      .slice(0, this.rows - 1)
+      .map((line) => `${this.#spell(line)}\x1b[K\n`)
+      .join('');
+    this.#terminal.write(`\x1b[H${text}\x1b[J`);
+  }
+
+  /** May be entered again by drawing. */
+  leave(): void {
+    if (!this.#isEntered) return;
+    this.#isEntered = false;
+    process.off('exit', this.#onExit);
+    this.#terminal.write(leave);
+  }
+}

@@ -1,0 +1,216 @@
+/** `holdfast tasks watch`: everything at once, or one task until it is over, live. */
+import type { Standing } from '../../model/standing.ts';
+import type { OverviewReport, TaskStory, TaskSummary } from '../../operator/api.ts';
+import { pad, width } from '../live/terminal-text.ts';
+import { printJson } from '../output.ts';
+import { age, timeOfDay } from '../time.ts';
+import { CommandFailed } from '../usage.ts';
+import type { At } from './desk.ts';
+import { drawLive, drawStory, eventLine, isNoise } from './draw-story.ts';
+import { shortIds, taskLine } from './list.ts';
+import { howToLeave, live } from './live.ts';
+import { type Look, line, type Piece, paragraph, standingSigns } from './look.ts';
+
+const windowMs = 3_600_000;
+const mostKept = 200;
+/** Work that nobody takes for so long is worth a line. */
+const tooLongMs = 5_000;
+
+interface Seen {
+  readonly overview: OverviewReport;
+  readonly running: readonly TaskSummary[];
+}
+
+export async function watchAll(at: At): Promise<number> {
+  const { desk, sight, values } = at;
+  const board = new Board(at);
+  await live(desk, sight, {
+    heard: (message) => {
+      if (values.json) printJson(message);
+      else if (message.type === 'changes') {
+        const tasks = [...message.tasks, ...message.subtasks];
+        if (!sight.terminal) board.print(tasks);
+        board.add(tasks);
+      }
+      return sight.terminal !== undefined;
+    },
+    look: async () => {
+      if (sight.terminal && !values.json) await board.look();
+      return 'goes on';
+    },
+    away: () => sight.terminal || values.json || console.error('The server is away; trying again.'),
+    back: () => sight.terminal || values.json || console.error('The server is back.'),
+    ...(!values.json && { draw: (size) => board.draw(size) }),
+  });
+  return 0;
+}
+
+class Board {
+  readonly #at: At;
+  #seen: Seen | undefined;
+  /** The newest first, each as it was then. */
+  #changes: TaskSummary[] = [];
+
+  constructor(at: At) {
+    this.#at = at;
+  }
+
+  async look(): Promise<void> {
+    const { desk } = this.#at;
+    const [overview, running] = await Promise.all([
+      desk.overview({ windowMs }),
+      desk.list({ standings: ['running', 'queued'], limit: 50 }),
+    ]);
+    this.#seen = { overview, running: running.tasks };
+  }
+
+  add(tasks: readonly TaskSummary[]): void {
+    this.#changes = [...tasks.toReversed(), ...this.#changes].slice(0, mostKept);
+  }
+
+  /** For those who cannot see it being drawn: a line for each task that changed. */
+  print(tasks: readonly TaskSummary[]): void {
+    const look = { ...this.#at.look(), columns: Number.POSITIVE_INFINITY };
+    this.#at.sight.print(
+      tasks.map((task) => `${timeOfDay(task.updatedAt)} ${task.standing} ${taskLine(task, look)}`),
+    );
+  }
+
+  draw({ columns, rows, isAway }: { columns: number; rows: number; isAway: boolean }): string[] {
+    const look = this.#at.look(columns);
+    const lines = [this.#head(look, isAway)];
+    if (!this.#seen) return lines;
+    const { overview, running } = this.#seen;
+    lines.push(...countLines(overview, look), '');
+    const parts: Part[] = [
+      { title: 'waits for an answer', tasks: overview.waiting },
+      { title: 'goes wrong', tasks: overview.failing },
+      { title: 'runs', tasks: running },
+      { title: 'changes', tasks: this.#changes, areChanges: true },
+    ].filter(({ tasks }) => tasks.length > 0);
+    if (parts.length === 0) lines.push(line([['Nothing goes on.', 'dim']], look));
+    return [...lines, ...partLines(parts, rows - lines.length, look)].slice(0, rows);
+  }
+
+  #head(look: Look, isAway: boolean): string {
+    const right = isAway ? 'server away, trying again' : howToLeave(this.#at.sight);
+    const time = timeOfDay(look.now);
+    const room = look.columns - 3 - width(right);
+    const whole = `${time}  ${this.#at.name}`;
+    const left = pad(width(whole) > room ? time : whole, room);
+    return line([[left, 'bold'], ['  '], [right, isAway ? 'yellow' : 'dim']], look);
+  }
+}
+
+interface Part {
+  readonly title: string;
+  readonly tasks: readonly TaskSummary[];
+  readonly areChanges?: boolean;
+}
+
+function countLines({ live, ended, readySince }: OverviewReport, look: Look): string[] {
+  const isNarrow = look.columns < 80;
+  const counted = (name: Standing, count: number): Piece[] => {
+    const [sign, colour] = standingSigns[name];
+    const words = `${sign} ${count}${isNarrow ? '' : ` ${name}`}  `;
+    return [[words, count > 0 ? colour : 'dim']];
+  };
+  const { running, queued, waiting } = live;
+  const { completed, failed, cancelled, lost } = ended;
+  const waited = readySince === null ? 0 : look.now - readySince;
+  const untaken = `Work has been ready for ${age(waited)} and nobody takes it: is there a worker?`;
+  return [
+    line(
+      [
+        ['now        '],
+        ...counted('running', running),
+        ...counted('queued', queued),
+        ...counted('waiting', waiting),
+      ],
+      look,
+    ),
+    line(
+      [
+        ['last hour  '],
+        ...counted('completed', completed),
+        ...counted('failed', failed),
+        ...counted('cancelled', cancelled),
+        ...counted('lost', lost),
+      ],
+      look,
+    ),
+    ...(waited > tooLongMs ? paragraph(untaken, '', 'yellow', look) : []),
+  ];
+}
+
+/** The room is shared out fairly: who needs less leaves the rest to the others. */
+function partLines(parts: readonly Part[], rows: number, look: Look): string[] {
+  let room = rows - 2 * parts.length + 1;
+  let left = parts.length;
+  const shares = new Map<Part, number>();
+  for (const part of parts.toSorted((a, b) => a.tasks.length - b.tasks.length)) {
+    const share = Math.max(1, Math.min(part.tasks.length, Math.floor(room / left)));
+    shares.set(part, share);
+    room -= share;
+    left--;
+  }
+  const idOf = shortIds([...new Set(parts.flatMap(({ tasks }) => tasks.map(({ id }) => id)))]);
+  return parts.flatMap((part, i) => {
+    const shown = part.tasks.slice(0, shares.get(part));
+    const more = part.tasks.length - shown.length;
+    const title = `${part.title}${more > 0 && !part.areChanges ? ` (${part.tasks.length})` : ''}`;
+    return [
+      ...(i > 0 ? [''] : []),
+      line([[title, 'bold']], look),
+      ...shown.map((task) => {
+        if (!part.areChanges) return taskLine(task, look, idOf);
+        const time = `${timeOfDay(task.updatedAt)} `;
+        return `${look.paint('dim', time)}${taskLine(task, { ...look, columns: look.columns - time.length }, idOf)}`;
+      }),
+    ];
+  });
+}
+
+const leftByKey = 130;
+
+export async function watchOne(at: At, first: TaskStory): Promise<number> {
+  const { desk, sight, values } = at;
+  let story = first;
+  let told = -1;
+  /** Lines for those who cannot see it being drawn. */
+  const tell = () => {
+    if (story.task.version === told) return;
+    if (values.json) printJson(story.task);
+    else if (!sight.terminal)
+      sight.print(story.events.filter((one) => one.version > told && !isNoise(one)).map(eventLine));
+    told = story.task.version;
+  };
+  const how = await live(desk, sight, {
+    heard: (message) =>
+      message.type === 'reset' ||
+      message.removed.includes(first.task.rootId) ||
+      message.tasks.some(({ id }) => id === first.task.rootId),
+    look: async () => {
+      const found = await desk.story(first.task.id);
+      if (!found) throw new CommandFailed(`Task ${first.task.id} was removed.`);
+      story = found;
+      tell();
+      return story.task.finishedAt === undefined ? 'goes on' : 'over';
+    },
+    away: () => sight.terminal || values.json || console.error('The server is away; trying again.'),
+    back: () => sight.terminal || values.json || console.error('The server is back.'),
+    ...(!values.json && {
+      draw: ({ columns, rows, isAway }) => {
+        const look = at.look(columns);
+        const last = isAway ? 'The server is away; trying again.' : howToLeave(sight);
+        return [...drawLive(story, look, rows - 2), '', line([[last, isAway ? 'yellow' : 'dim']], look)];
+      },
+    }),
+  });
+  if (how === 'left') return leftByKey;
+  if (sight.terminal && !values.json) {
+    sight.print(drawStory(story, at.look()));
+    at.sayWhatIsHidden();
+  }
+  return story.task.standing === 'completed' ? 0 : 1;
+}

@@ -1,0 +1,50 @@
+/** What commands print on stdout: JSON for programs, results as text for people. */
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { clean } from './live/terminal-text.ts';
+
+/** `JSON.stringify` leaves some characters as they are that steer terminals, or turn the direction of what follows. */
+const steering = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+export function jsonText(value: unknown, indent?: number): string {
+  return escaped(JSON.stringify(value, undefined, indent));
+}
+
+/** The same JSON, with these characters written as numbers. They can only stand in strings. */
+export function escaped(json: string): string {
+  return json.replace(steering, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+export function printJson(value: unknown): void {
+  console.log(jsonText(value));
+}
+
+/** An error is printed where errors are, a result where results are. */
+export function printResult(result: JsonObject): void {
+  const text = textOf(result);
+  if (result.isError) console.error(errorTextOf(result));
+  else if (text !== '') console.log(text);
+}
+
+export function errorTextOf(result: JsonObject): string {
+  return textOf(result) || 'The tool failed and did not say why.';
+}
+
+export function textOf(result: JsonObject): string {
+  const { content, contents, messages, structuredContent } = result;
+  const parts = [content, contents, messages].flatMap((list) => (Array.isArray(list) ? list : []));
+  const texts = parts.map(partOf).filter((text) => text !== '');
+  if (texts.length > 0) return clean(texts.join('\n'));
+  return structuredContent === undefined ? '' : clean(JSON.stringify(structuredContent, undefined, 2));
+}
+
+function partOf(part: Json): string {
+  if (!isJsonObject(part)) return '';
+  const { type, text, resource, data, blob, mimeType, uri, role, content } = part;
+  if (typeof text === 'string') return text;
+  if (isJsonObject(resource)) return partOf(resource);
+  if (isJsonObject(content)) return `${role}: ${partOf(content)}`;
+  if (type === 'resource_link') return String(uri);
+  const bytes = data ?? blob;
+  if (typeof bytes !== 'string') return '';
+  return `[${mimeType ?? type ?? 'data'}, ${Math.floor((bytes.length * 3) / 4)} bytes]`;
+}

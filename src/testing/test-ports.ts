@@ -1,0 +1,351 @@
+/** The examinations that the smaller ports of every database take: secrets, sessions, plain calls and the audit log. */
+import assert from 'node:assert/strict';
+import type { Audit, AuditEntry, AuditQuery } from '../engine/audit.ts';
+import type { Change } from '../engine/change.ts';
+import type { Database } from '../engine/queue.ts';
+import type { SessionRecord } from '../engine/sessions.ts';
+import * as rules from '../engine/transitions.ts';
+import { TaskIsDone } from '../model/errors.ts';
+import type { Join, TaskId } from '../model/task.ts';
+import { aTask } from './fixtures.ts';
+import type { ManualClock } from './manual-clock.ts';
+import { checks, type SuiteOptions } from './suite.ts';
+
+// --- Secrets ------------------------------------------------------------------------------------------------
+
+export function testSecrets(options: SuiteOptions): void {
+  const { check, checkShared } = checks(options);
+
+  check('a secret is made when it is first asked for, and stays', async ({ secrets }) => {
+    const key = await secrets.get('states');
+    assert.equal(key.byteLength, 32);
+    assert.deepEqual(await secrets.get('states'), key);
+    assert.notDeepEqual(key, new Uint8Array(32));
+  });
+
+  check('secrets with different names have nothing in common', async ({ secrets }) => {
+    assert.notDeepEqual(await secrets.get('states'), await secrets.get('cursors'));
+  });
+
+  checkShared('processes that ask at the same time get the same secret', async ({ database, again }) => {
+    const others = [await again(), await again()];
+    const all = [database, ...others].map(({ secrets }) => secrets.get('states'));
+    const [first, ...rest] = await Promise.all(all);
+    for (const key of rest) assert.deepEqual(key, first);
+  });
+
+  checkShared('a secret outlives the processes that knew it', async ({ database, again }) => {
+    const key = await database.secrets.get('states');
+    await database.close();
+    assert.deepEqual(await (await again()).secrets.get('states'), key);
+  });
+}
+
+// --- Sessions -----------------------------------------------------------------------------------------------
+
+const session: SessionRecord = {
+  id: 'a',
+  owner: 'alice',
+  opening: { protocolVersion: '2025-11-25', capabilities: { elicitation: {} } },
+  seenAt: 1_000,
+};
+
+export function testSessions(options: SuiteOptions): void {
+  const { check, checkShared } = checks(options);
+
+  check('a session that was saved can be read back as it was', async ({ sessions }) => {
+    await sessions.save(session);
+    assert.deepEqual(await sessions.get('a'), session);
+    assert.equal(await sessions.get('b'), undefined);
+  });
+
+  check('saved again it is as it was saved last, and belongs to whom it belonged', async ({ sessions }) => {
+    await sessions.save(session);
+    const later = { ...session, opening: { ...session.opening, level: 'error' }, seenAt: 2_000 };
+    await sessions.save({ ...later, owner: 'mallory' });
+    assert.deepEqual(await sessions.get('a'), later);
+  });
+
+  check('a session that was deleted is gone', async ({ sessions }) => {
+    await sessions.save(session);
+    await sessions.delete('a');
+    await sessions.delete('never was');
+    assert.equal(await sessions.get('a'), undefined);
+  });
+
+  check('sessions that were not seen for long are forgotten', async ({ sessions }) => {
+    await sessions.save(session);
+    await sessions.save({ ...session, id: 'b', seenAt: 2_000 });
+    await sessions.forget(2_000);
+    assert.equal(await sessions.get('a'), undefined);
+    assert.equal((await sessions.get('b'))?.id, 'b');
+  });
+
+  checkShared('every process knows every session, also when its own is gone', async ({ database, again }) => {
+    await database.sessions.save(session);
+    await database.close();
+    assert.deepEqual(await (await again()).sessions.get('a'), session);
+  });
+}
+
+// --- Plain calls --------------------------------------------------------------------------------------------
+
+const join: Join = { key: 'a call', session: null, call: '1' };
+
+export function testCalls(options: SuiteOptions): void {
+  const { check, checkShared } = checks(options);
+
+  check('the tasks of calls with one key are found, the oldest first', async ({ database, clock }) => {
+    const first = await called(database, clock);
+    const second = await called(database, clock);
+    await called(database, clock, { ...join, key: 'another call' });
+    const undelivered = await database.calls.undelivered('a call');
+    assert.deepEqual(undelivered, [
+      { taskId: first, answering: 'a/1' },
+      { taskId: second, answering: 'a/1' },
+    ]);
+  });
+
+  check('a task that is done is found as before', async ({ database, clock }) => {
+    const id = await called(database, clock);
+    await finish(database, clock, id);
+    assert.deepEqual(await database.calls.undelivered('a call'), [{ taskId: id, answering: 'a/1' }]);
+  });
+
+  check(
+    'until its caller is told, a task that is handed over is found as before',
+    async ({ database, clock }) => {
+      const id = await called(database, clock);
+      await database.store.update('task', id, (task) => rules.publish(task, clock.now()));
+      assert.deepEqual(await database.calls.undelivered('a call'), [{ taskId: id, answering: 'a/1' }]);
+    },
+  );
+
+  check(
+    'a task that was handed over, delivered or cancelled is not found',
+    async ({ store, calls, database, clock }) => {
+      const published = await called(database, clock);
+      await store.update('task', published, (task) => rules.publish(task, clock.now()));
+      await store.update('task', published, (task) => rules.confirmHandOver(task, clock.now()));
+      const delivered = await called(database, clock);
+      await finish(database, clock, delivered);
+      await store.update('family', delivered, (family) => rules.discard(family, clock.now()));
+      const cancelled = await called(database, clock);
+      await store.update('family', cancelled, (family) => rules.cancel(family, clock.now()));
+      assert.deepEqual(await calls.undelivered('a call'), []);
+      assert.equal(await calls.take(published, 'a/1', 'b/1'), false);
+      assert.equal(await calls.leave(published, 'a/1'), false);
+    },
+  );
+
+  check(
+    'a task goes to another call only from the one that it answers',
+    async ({ calls, database, clock }) => {
+      const id = await called(database, clock);
+      assert.equal(await calls.take(id, 'b/1', 'c/1'), false);
+      assert.equal(await calls.take(id, 'a/1', 'b/1'), true);
+      assert.equal(await calls.take(id, 'a/1', 'c/1'), false);
+      assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
+    },
+  );
+
+  check(
+    'what is done twice, because its answer was lost, is done once',
+    async ({ calls, database, clock }) => {
+      const id = await called(database, clock);
+      for (let times = 0; times < 2; times++) assert.equal(await calls.leave(id, 'a/1'), true);
+      for (let times = 0; times < 2; times++) assert.equal(await calls.take(id, null, 'b/1'), true);
+      // Too late: it answers another call.
+      assert.equal(await calls.leave(id, 'a/1'), false);
+      assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
+    },
+  );
+
+  check('a task that is done is taken without being changed', async ({ database, clock }) => {
+    const id = await called(database, clock);
+    await finish(database, clock, id);
+    const before = await database.store.get(id);
+    assert.equal(await database.calls.take(id, 'a/1', 'b/1'), true);
+    assert.deepEqual(await database.store.get(id), before);
+  });
+
+  check('a task is advanced and taken in any order', async ({ store, calls, database, clock }) => {
+    const id = await called(database, clock);
+    await calls.take(id, 'a/1', 'b/1');
+    await finish(database, clock, id);
+    assert.equal((await store.get(id))?.phase, 'done');
+    assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
+  });
+
+  check(
+    'a task whose answer was delivered is kept, and not found',
+    async ({ store, calls, database, clock }) => {
+      const id = await called(database, clock);
+      await finish(database, clock, id);
+      await calls.delivered(id);
+      assert.deepEqual(await calls.undelivered('a call'), []);
+      assert.equal(await calls.take(id, 'a/1', 'b/1'), false);
+      assert.equal((await store.get(id))?.phase, 'done');
+    },
+  );
+
+  checkShared('of several calls one gets a task', async ({ database, clock, again }) => {
+    const other = await again();
+    const id = await called(database, clock);
+    await database.calls.leave(id, 'a/1');
+    const taken = await Promise.all([
+      database.calls.take(id, null, 'b/1'),
+      other.calls.take(id, null, 'c/1'),
+      database.calls.take(id, null, 'd/1'),
+    ]);
+    assert.equal(taken.filter((isTaken) => isTaken).length, 1);
+  });
+}
+
+async function called({ store }: Database, clock: ManualClock, how = join): Promise<TaskId> {
+  const unpublished = { servedBy: 'a', until: clock.now() + 60_000, join: how };
+  const wanted = aTask({ unpublished });
+  const { task } = await store.create(undefined, (existing) => rules.create(existing, wanted, clock.now()));
+  return task.id;
+}
+
+async function finish({ store }: Database, clock: ManualClock, id: TaskId): Promise<void> {
+  const holder = { name: 'worker', leaseMs: 60_000 };
+  const { task } = await store.update('task', id, (found) => rules.claim(found, holder, clock.now()));
+  const outcome = { kind: 'result', value: 'done', isError: false } as const;
+  const claim = { taskId: id, epoch: task.epoch };
+  await store.update('lineage', id, (lineage) => rules.complete(lineage, claim, outcome, clock.now()));
+}
+
+// --- The audit log ------------------------------------------------------------------------------------------
+
+function entry(given: Partial<AuditEntry>): AuditEntry {
+  return { at: 1_000, action: 'created', owner: 'alice', taskId: 'a', by: 'caller', ...given };
+}
+
+async function all(audit: Audit, query: AuditQuery = {}): Promise<AuditEntry[]> {
+  return [...(await audit.read({ ...query, limit: 1_000 })).entries];
+}
+
+export function testAudit(options: SuiteOptions): void {
+  const { check, checkShared } = checks(options);
+
+  check('entries are read back as they were written, in their order', async ({ audit }) => {
+    const whole = entry({
+      tool: 'print',
+      dialect: '2025-11-25',
+      session: '0123456789abcdef',
+      reason: 'Ink was low: "magenta".',
+      times: 3,
+      details: { keys: ['colour'], nested: { n: 1, none: null } },
+    });
+    const bare = entry({ at: 500, action: 'omitted', owner: null, taskId: null, by: 'engine' });
+    await audit.append([whole]);
+    await audit.append([]);
+    await audit.append([bare]);
+    assert.deepEqual(await all(audit), [whole, bare]);
+  });
+
+  check('they are found by task, owner, action and time', async ({ audit }) => {
+    const created = entry({ at: 1_000 });
+    const ended = entry({ at: 2_000, action: 'ended', by: 'engine' });
+    const others = entry({ at: 2_000, owner: 'bob', taskId: 'b' });
+    const stranger = entry({ at: 3_000, action: 'denied', owner: 'bob' });
+    await audit.append([created, ended, others, stranger]);
+    assert.deepEqual(await all(audit, { taskId: 'a' }), [created, ended, stranger]);
+    assert.deepEqual(await all(audit, { owner: 'bob' }), [others, stranger]);
+    assert.deepEqual(await all(audit, { taskId: 'a', owner: 'bob' }), [stranger]);
+    assert.deepEqual(await all(audit, { action: 'created' }), [created, others]);
+    assert.deepEqual(await all(audit, { since: 2_000, until: 3_000 }), [ended, others]);
+    assert.deepEqual(await all(audit, { taskId: 'nobody asked' }), []);
+  });
+
+  check('a page ends where its cursor goes on', async ({ audit }) => {
+    const written = Array.from({ length: 7 }, (_, n) => entry({ at: n, taskId: `task ${n}` }));
+    await audit.append(written);
+    const read: AuditEntry[] = [];
+    let pages = 0;
+    for (let cursor: string | undefined; ; pages++) {
+      const page = await audit.read({ owner: 'alice', limit: 3, ...(cursor !== undefined && { cursor }) });
+      assert.ok(page.entries.length <= 3);
+      read.push(...page.entries);
+      if (page.nextCursor === undefined) break;
+      cursor = page.nextCursor;
+    }
+    assert.deepEqual(read, written);
+    assert.equal(pages, 2);
+    await assert.rejects(audit.read({ limit: 3, cursor: 'made up' }));
+  });
+
+  check('however far apart, what a query looks for is found in the end', async ({ audit }) => {
+    const noise = Array.from({ length: 12_000 }, (_, n) => entry({ at: n }));
+    const needle = entry({ at: 20_000, action: 'denied' });
+    await audit.append([...noise, needle]);
+    const read: AuditEntry[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const page = await audit.read({ action: 'denied', limit: 5, ...(cursor !== undefined && { cursor }) });
+      read.push(...page.entries);
+      if (page.nextCursor === undefined) break;
+      cursor = page.nextCursor;
+    }
+    assert.deepEqual(read, [needle]);
+  });
+
+  check('what is pruned is what is older, a few at a time', async ({ audit }) => {
+    await audit.append([3_000, 1_000, 2_000, 4_000].map((at) => entry({ at })));
+    const left = async () => (await all(audit)).map(({ at }) => at);
+    assert.equal(await audit.prune(3_500, 2), 2);
+    assert.deepEqual(await left(), [3_000, 4_000]);
+    assert.equal(await audit.prune(3_500, 2), 1);
+    assert.equal(await audit.prune(3_500, 2), 0);
+    assert.deepEqual(await left(), [4_000]);
+  });
+
+  check('what a change says of itself is written with it', async ({ store, audit }) => {
+    const request = aTask();
+    const created = entry({ taskId: request.id, owner: request.owner });
+    const change = await store.create(undefined, (existing) => ({
+      ...(rules.create(existing, request, 1_000) as Change),
+      audit: [created],
+    }));
+    assert.equal(change.task.id, request.id);
+    assert.deepEqual(await all(audit, { taskId: request.id }), [created]);
+  });
+
+  check('of a change that did not come about nothing is written', async ({ store, audit }) => {
+    const request = aTask();
+    const created = () => ({
+      ...(rules.create(undefined, request, 1_000) as Change),
+      audit: [entry({ taskId: request.id })],
+    });
+    await store.create(undefined, created);
+    // The same id once more: the rule allows it, and the store cannot write it.
+    await assert.rejects(store.create(undefined, created));
+    await assert.rejects(
+      store.update('task', request.id, (task) => new TaskIsDone(task.id)),
+      TaskIsDone,
+    );
+    assert.equal((await all(audit)).length, 1);
+  });
+
+  check('entries outlive their task', async ({ store, audit }) => {
+    const request = aTask();
+    await store.create(undefined, () => rules.create(undefined, request, 1_000));
+    await store.update('family', request.id, (family) => rules.cancel(family, 2_000));
+    const deleted = entry({ action: 'deleted', taskId: request.id });
+    await store.update('family', request.id, (family) => ({
+      ...(rules.remove(family, 3_000) as Change),
+      audit: [deleted],
+    }));
+    assert.equal(await store.get(request.id), undefined);
+    assert.deepEqual(await all(audit, { taskId: request.id }), [deleted]);
+  });
+
+  checkShared('every process reads what every other wrote', async ({ database, again }) => {
+    await database.audit.append([entry({})]);
+    const other = await again();
+    assert.deepEqual(await all(other.audit), [entry({})]);
+    await other.audit.append([entry({ at: 2_000 })]);
+    assert.equal((await all(database.audit)).length, 2);
+  });
+}

@@ -1,0 +1,127 @@
+/** What everybody must be able to read and reach, on every screen and in both colours. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import { durableTool } from 'holdfast';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { until } from '../../kit/until.ts';
+import { type Chromium, looks } from './chromium.ts';
+import { sharedChromium } from './contexts.ts';
+import { type Desk, operatorToken, startDesk } from './desk.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+let chromium: Chromium;
+let server: Desk;
+beforeAll(async () => {
+  [chromium, server] = await Promise.all([sharedChromium(), startDesk({ works: false })]);
+  const { tasks } = server;
+  await tasks.work();
+  const made = await Promise.all([
+    ...['Ada', 'Grace', 'Lin'].map((name) => tasks.create('greet', { name }, { owner: name })),
+    ...['1', '2'].map((owner) => tasks.create('break', {}, { owner })),
+  ]);
+  await Promise.all(made.map(({ id }) => tasks.outcome(id)));
+  const { id } = await tasks.create('approve', {}, { owner: 'somebody-with-a-rather-long-name@example.com' });
+  const { id: root } = await tasks.create('delegate');
+  await tasks.create('sleep');
+  await tasks.cancel((await tasks.create('sleep')).id, 'Not wanted.');
+  const { store } = await tasks.opened();
+  for (const waiting of [async () => id, async () => (await store.childIds(root))[0] ?? ''])
+    await until(async () => (await tasks.get(await waiting()))?.phase === 'waiting');
+});
+
+const pages = {
+  'the overview': {
+    query: '',
+    ready: (page: Page) => page.getByRole('heading', { name: 'Tools' }).waitFor(),
+  },
+  'the list': { query: '?view=tasks', ready: (page: Page) => page.locator('.row-link').first().waitFor() },
+  'the list of what waits': {
+    query: '?view=tasks&status=waiting',
+    ready: (page: Page) => page.locator('.kind-sign').waitFor(),
+  },
+  'a list without tasks': {
+    query: '?view=tasks&text=nothing-like-this&age=7d',
+    ready: (page: Page) => page.getByText('No task matches').waitFor(),
+  },
+};
+
+describe.each(looks)('$screen, $colours', (look) => {
+  test.each(Object.entries(pages))('%s has no serious trouble', async (_, { query, ready }) => {
+    const context = await chromium.context(look);
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    const hosts = new Set<string>();
+    page.on('request', (request) => hosts.add(new URL(request.url()).host));
+
+    await page.goto(server.address(query));
+    await ready(page);
+    expect(await serious(page)).toEqual([]);
+    // Nothing sticks out sideways.
+    expect(
+      await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+    ).toBeLessThanOrEqual(0);
+    expect(complaints).toEqual([]);
+    expect([...hosts]).toEqual([new URL(server.address()).host]);
+    await context.close();
+  });
+
+  test('the sign-in has no serious trouble', async () => {
+    const context = await chromium.context(look);
+    const page = await context.newPage();
+    await page.goto(server.address('', { withToken: false }));
+    await page.getByLabel('Token').waitFor();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Paste the token first.').waitFor();
+    expect(await serious(page)).toEqual([]);
+    await context.close();
+  });
+});
+
+test('the longest name of a tool leaves the numbers beside it in sight', async () => {
+  const long = durableTool('name_'.repeat(25), {}, async () => 'Done.');
+  const { tasks, dashboard } = await startDesk({ tools: [long] });
+  await tasks.outcome((await tasks.create(long)).id);
+  const context = await chromium.context();
+  const page = await context.newPage();
+  await page.goto(`${dashboard}#token=${operatorToken}`);
+  await page.getByRole('link', { name: long.name }).waitFor();
+  const wider = await page.evaluate(`(() => {
+    const { scrollWidth, clientWidth } = document.querySelector('.tool-card .table-scroll');
+    return scrollWidth - clientWidth;
+  })()`);
+  expect(wider).toBe(0);
+  await context.close();
+});
+
+test('colours can be chosen, and the choice is kept', async () => {
+  const context = await chromium.context({ colours: 'light' });
+  const page = await context.newPage();
+  await page.goto(server.address());
+  const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+  const light = await background();
+  await page.getByRole('button', { name: /Colours: system/ }).click();
+  await page.getByRole('button', { name: /Colours: light/ }).click();
+  await page.getByRole('button', { name: /Colours: dark/ }).waitFor();
+  const dark = await background();
+  expect(dark).not.toBe(light);
+  await page.reload();
+  await page.getByRole('button', { name: /Colours: dark/ }).waitFor();
+  expect(await background()).toBe(dark);
+  await context.close();
+});
+
+/** What axe finds that keeps people out. */
+async function serious(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
+}

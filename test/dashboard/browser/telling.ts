@@ -1,0 +1,41 @@
+/** A server that tells given stories: the real files under their real policy, and states that are hard to come by. */
+import { createServer } from 'node:http';
+import type { TaskStory } from '../../../src/operator/api.ts';
+import { DashboardFiles } from '../../../src/server/http/dashboard-files.ts';
+import { originOf } from '../../kit/serve.ts';
+import { builtDashboard } from './built.ts';
+import { present } from './stories.ts';
+
+export type Telling = Awaited<ReturnType<typeof tell>>;
+
+export async function tell(stories: readonly TaskStory[]) {
+  await builtDashboard();
+  const files = new DashboardFiles();
+  const server = createServer(async (req, res) => {
+    const { pathname } = new URL(req.url!, 'http://localhost');
+    const path = pathname.replace(/^\/operator\//, '');
+    if (!path.startsWith('api/')) {
+      const { status, headers, body } = await files.answer(path);
+      res.writeHead(status, Object.fromEntries(headers));
+      res.end(body && Buffer.from(await new Response(body).arrayBuffer()));
+    } else if (path === 'api/changes') {
+      const first = JSON.stringify({ type: 'changes', id: '1', tasks: [], subtasks: [], removed: [] });
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      res.write(`id: 1\nevent: changes\ndata: ${first}\n\n`);
+    } else if (path === 'api/about') {
+      res.end(JSON.stringify({ version: '0.1.0', now: present, tools: [], audit: true }));
+    } else {
+      const id = decodeURIComponent(path.split('/')[2] ?? '');
+      // A task of this name is one whose story never comes.
+      if (id === 'task-slow') return;
+      const story = stories.find(({ task }) => task.id === id);
+      res.writeHead(id === 'task-broken' ? 500 : story ? 200 : 404, { 'content-type': 'application/json' });
+      res.end(JSON.stringify(story ?? { error: { message: 'The database is locked.' } }));
+    }
+  });
+  const origin = await originOf(server);
+  return {
+    origin,
+    pageOf: (id: string) => `${origin}/operator/?task=${encodeURIComponent(id)}#token=anybody&now=${present}`,
+  };
+}

@@ -1,0 +1,18 @@
+/** A process that carries out tasks that others create: `working-life.ts <place>`. It prints a line when it works. */
+import { createTasks, durableTool } from 'holdfast';
+import { z } from 'zod';
+import { open } from './kinds.ts';
+
+/** A clock that all processes of a machine share, in milliseconds. */
+export function sharedClock(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** Returns when its handler began. */
+export const began = durableTool('began', { inputSchema: z.object({}) }, async () => String(sharedClock()));
+
+if (import.meta.main) {
+  const tasks = createTasks({ tools: [began], store: () => open(process.argv[2]!) });
+  await tasks.work();
+  console.log('works');
+}
