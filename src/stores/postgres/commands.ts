@@ -12,28 +12,19 @@
  */
 import type { Change, Verdict } from '../../engine/change.ts';
 import { crashPoint } from '../../engine/crash-point.ts';
-import type {
-  ClaimedChange,
-  ClaimQuery,
-  ClaimRule,
-  Claims,
-  CommitNotice,
-  IdempotencyScope,
-  Reach,
-} from '../../engine/store.ts';
+import type { ClaimQuery, ClaimRule, Claims, IdempotencyScope, Reach } from '../../engine/store.ts';
 import { StoreClosed, StoreCorrupt, StoreError } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
-import type { Json } from '../../model/json.ts';
 import { runtime } from '../../model/runtime.ts';
 import type { Task, TaskId } from '../../model/task.ts';
-import { named } from './cells.ts';
+import { type DecidedClaims, decideClaims } from './claims.ts';
 import { isDisconnected, isMoved, worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import { Lane, type Turn } from './lanes.ts';
 import type { Urgency } from './liveness.ts';
 import type { Connections, Sent, Transaction } from './pool.ts';
-import type { Expected, ReadyRow, ReadyTasks } from './ready-tasks.ts';
+import type { Expected, ReadyTasks, Selected } from './ready-tasks.ts';
 import type { RowCache } from './row-cache.ts';
 import { type Closure, familyIn, lineageIn, type Rows, SubtasksMissing } from './rows.ts';
 import type { Vault } from './vault.ts';
@@ -90,16 +81,8 @@ interface Done {
   readonly written: Written | undefined;
 }
 
-/** Rows that a claim has locked. */
-interface Selected extends Expected {
-  readonly rows: readonly ReadyRow[];
-}
-
 /** A claim that came about; without a turn if there was nothing to write. */
-interface ClaimDone extends Selected, Claims {
-  readonly writes: Writes;
-  /** The creation of tasks that never ran. */
-  readonly firstCommits: readonly CommitNotice[];
+interface ClaimDone extends Selected, DecidedClaims {
   readonly leftWork?: boolean;
   readonly turn?: Turn;
   readonly written?: Written | undefined;
@@ -388,9 +371,9 @@ export class Commands {
       const done = await this.#transact(
         lane,
         async (transaction): Promise<ClaimDone> => {
-          const selected = await this.#select(transaction, query);
+          const selected = await ready.select(transaction, query, clock.now());
           crashPoint('claim: chosen');
-          const decided = this.#decideClaims(selected.rows, decide);
+          const decided = decideClaims(selected.rows, decide, this.#parts);
           const { writes } = decided;
           if (writes.isEmpty) return { ...selected, ...decided };
           const flush = writes.flush();
@@ -411,67 +394,6 @@ export class Commands {
       return { claimed, failed, timerAt, leaseMs };
     } catch (error) {
       throw worded(error, place);
-    }
-  }
-
-  /** Ready tasks, locked, in the order in which they are to be claimed. */
-  async #select(transaction: Transaction, query: ClaimQuery): Promise<Selected> {
-    const { ready, clock } = this.#parts;
-    const ask = async ({ statement, values }: Sent) => transaction.query<ReadyRow>(statement, values);
-    const begun = ready.read(transaction.found);
-    const { timerAt, leaseMs } = begun;
-    const rows = [...begun.freed];
-    let found: readonly ReadyRow[] = begun.ready;
-    if (timerAt <= clock.now()) {
-      await ask(ready.due(query, clock.now()));
-      found = await ask(ready.ready(query));
-    }
-    rows.push(...found);
-    // Where some owners have less than their share, the others give more.
-    const left = query.limit - rows.length;
-    if (left > 0 && found.some(({ rank, share }) => rank === share)) {
-      const except = new Set([...query.except, ...rows.map(({ id }) => named(id))]);
-      rows.push(...(await ask(ready.ready({ ...query, limit: left, except }, left))));
-    }
-    return { rows: rows.slice(0, query.limit), timerAt, leaseMs };
-  }
-
-  /** A row that cannot be read affects no other. */
-  #decideClaims(selected: readonly ReadyRow[], decide: ClaimRule) {
-    const { rows, ready, vault, clock, place } = this.#parts;
-    const writes = new Writes(vault);
-    const claimed: ClaimedChange[] = [];
-    const failed: { taskId: TaskId; error: unknown }[] = [];
-    const firstCommits: CommitNotice[] = [];
-    for (const row of selected) {
-      const taskId = named(row.id);
-      try {
-        const found = rows.cached(row);
-        const verdict = decide(found.task, ready.freedHolder(row));
-        if (verdict instanceof Refusal) continue;
-        writes.add([found]);
-        writes.apply(verdict, clock.now());
-        const first = this.#firstCommit(row, found.task);
-        if (first) firstCommits.push(first.notice);
-        claimed.push({ change: verdict, ...(first?.journal && { journal: first.journal }) });
-      } catch (error) {
-        failed.push({ taskId, error: worded(error, place) });
-      }
-    }
-    return { writes, claimed, failed, firstCommits };
-  }
-
-  /** What was read of a task that never ran: its creation, for those who listen, and its journal, for the pass. */
-  #firstCommit(row: ReadyRow, { id, rootId, version }: Task) {
-    const { vault } = this.#parts;
-    if (row.at === null || version > 1) return undefined;
-    try {
-      const read = (text: string, column: string) => JSON.parse(vault.read(text, column, id, 1));
-      const events = read(row.events, 'commits.events');
-      const journal: Json[] | null = row.journal && read(row.journal, 'commits.journal');
-      return { notice: { taskId: id, rootId, version: 1, at: row.at, events } as CommitNotice, journal };
-    } catch {
-      return undefined; // Damaged: whoever needs it reads it again, and reports that.
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What a task leaves in `commits`. `tasks.journals` counts the commits that hold a part of the journal, which is read
- * without the others. A commit with `idle` ends a pass that did nothing; after a while it is left out with the claim
- * before it, and the commit after them says in `left_out` how many versions are missing before it.
+ * What a task leaves in `commits`. `tasks.journals` counts the commits that hold a part of the journal. A commit with
+ * `idle` ends a pass that did nothing; after a while it is left out with the claim before it, and the commit after them
+ * has in `left_out` how many versions are missing before it.
  */
 
 /** Part of the schema. One process at a time leaves passes out, so that none counts into a row that another takes away. */

@@ -8,7 +8,7 @@ import type { FreedHolder, ToolVersion } from '../../engine/queue.ts';
 import type { ClaimQuery } from '../../engine/store.ts';
 import { named, name as stored } from './cells.ts';
 import { prepared } from './driver.ts';
-import type { Sent } from './pool.ts';
+import type { Sent, Transaction } from './pool.ts';
 import type { TaskRow } from './rows.ts';
 
 /** The moment in milliseconds, by the server's clock. */
@@ -39,6 +39,11 @@ export interface Expected {
   readonly leaseMs: number | undefined;
 }
 
+/** Rows that a claim has locked. */
+export interface Selected extends Expected {
+  readonly rows: readonly ReadyRow[];
+}
+
 /** Journals of a claim that are read with its tasks; others are read one by one. */
 const maxJournalLength = 16 * 1024;
 /** Timers that came due become ready in one go up to this number. */
@@ -67,35 +72,36 @@ export class ReadyTasks {
     ];
     return [
       { statement: this.#sql.nextTimer, values: [tools, versions] },
-      this.ready(query),
+      this.#ready(query),
       ...(looksAtHeld ? held : []),
     ];
   }
 
   /** `share`: each owner may give so many at least. */
-  ready(query: ClaimQuery, share = 1): Sent {
+  #ready(query: ClaimQuery, share = 1): Sent {
     const values = [...columnsOf(query.tools), query.limit, this.#served, exceptOf(query), share];
     return { statement: this.#sql.ready, values };
   }
 
-  /** Makes tasks ready whose timer came due. */
-  due({ tools }: ClaimQuery, now: number): Sent {
-    return { statement: this.#sql.due, values: [...columnsOf(tools), now] };
-  }
-
-  /** What the first statements gave. */
-  read([timers, ready, freed = [], leases]: readonly (readonly object[])[]): Expected & {
-    readonly ready: readonly ReadyRow[];
-    readonly freed: readonly ReadyRow[];
-  } {
-    const [timer] = timers as readonly { next: number | null }[];
-    const [lease] = (leases ?? []) as readonly { left: number | null }[];
-    return {
-      ready: ready as readonly ReadyRow[],
-      freed: freed as readonly ReadyRow[],
-      timerAt: timer!.next ?? Number.POSITIVE_INFINITY,
-      leaseMs: leases && (lease!.left ?? Number.POSITIVE_INFINITY),
-    };
+  /** Ready tasks in the order in which they are to be claimed, out of a transaction that began with `first`. */
+  async select(transaction: Transaction, query: ClaimQuery, now: number): Promise<Selected> {
+    const ask = async ({ statement, values }: Sent) => transaction.query<ReadyRow>(statement, values);
+    const [timers, ready, freed = [], leases] = transaction.found;
+    const timerAt = (timers![0]!.next as number | null) ?? Number.POSITIVE_INFINITY;
+    const leaseMs = leases && ((leases[0]!.left as number | null) ?? Number.POSITIVE_INFINITY);
+    let found = ready as unknown as ReadyRow[];
+    if (timerAt <= now) {
+      await ask({ statement: this.#sql.due, values: [...columnsOf(query.tools), now] });
+      found = await ask(this.#ready(query));
+    }
+    const rows = [...(freed as unknown as ReadyRow[]), ...found];
+    // Where some owners have less than their share, the others give more.
+    const left = query.limit - rows.length;
+    if (left > 0 && found.some(({ rank, share }) => rank === share)) {
+      const except = new Set([...query.except, ...rows.map(({ id }) => named(id))]);
+      rows.push(...(await ask(this.#ready({ ...query, limit: left, except }, left))));
+    }
+    return { rows: rows.slice(0, query.limit), timerAt, leaseMs };
   }
 
   /** The next round begins after the last of these owners. */

@@ -6,7 +6,8 @@
  * `deserted` (the holder was found dead though its lease still runs) and `alone`, which at most one row has, live in
  * their columns alone. `commits` has one row for each commit of each task: what happened and what its journal gained.
  * `commits.xact` is the transaction that wrote it: numbers of rows say nothing about the order of commits, and with a
- * snapshot it says exactly what is new. Moments are double precision: a number as JavaScript has it comes back the same.
+ * snapshot it says exactly what is new. Rows of tasks change with every commit: pages keep room for the next versions,
+ * and dead ones are vacuumed often. Moments are double precision: a number as JavaScript has it comes back the same.
  */
 import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
 import { auditTables } from './audit.ts';
@@ -46,7 +47,7 @@ const migrations: readonly string[] = [
     join_key text collate "C",
     answering text collate "C",
     body text not null
-  ) with (fillfactor = 80);
+  ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
   create index tasks_by_owner on tasks (owner, seq) where parent_id is null;
   create index tasks_by_parent on tasks (parent_id, ordinal) where parent_id is not null;
   create index tasks_in_turn on tasks (tool, tool_version, owner, wake_at, seq) where ready and holder is null;
@@ -78,7 +79,6 @@ const migrations: readonly string[] = [
     journal text
   );
   create index commits_by_task on commits (task, version) where task is not null;
-  create index commits_with_journal on commits (task, version) where journal is not null;
   create index commits_of_removals on commits (at) where task is null;
   create index commits_idle on commits (at) where idle;
   create index commits_by_xact on commits (xact);
