@@ -19,7 +19,7 @@ const architecture = `
 
   stores/values   | model, engine ports, node:crypto
   stores/sqlite   | model, ports, stores/values, node:*
-  stores/postgres | model, ports, stores/values, node:*, pg, pg-boss
+  stores/postgres | model, ports, stores/values, node:*, pg
   access          | model, engine ports, node:*, jose, SDK server
   telemetry       | model, engine ports, @opentelemetry/api, node:crypto
 

@@ -53,6 +53,7 @@ export function audited(database: Database): Database {
   return withCommands(database, {
     create: (bearing, decide) => store.create(bearing, (existing) => kept(decide(existing))),
     update: (reach, id, decide) => store.update(reach, id, (subject) => kept(decide(subject))),
+    claim: (query, decide) => store.claim(query, (task, freed) => kept(decide(task, freed))),
   });
 }
 

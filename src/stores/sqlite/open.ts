@@ -162,7 +162,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     instance.leave({ keepMark: !allInFile });
   };
   const audit = new SqliteAudit(db, commands, cells, place);
-  const store = new SqliteStore({ rows, audit, commands, feed, clock, file: place, close });
+  const store = new SqliteStore({ rows, audit, commands, feed, queue, clock, file: place, close });
   shrinking.expect();
   return {
     store,

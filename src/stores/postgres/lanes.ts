@@ -1,21 +1,24 @@
 /**
- * What became of a transaction is never guessed. Each lane of each process has a row of its own in `sizes`, which every
- * transaction of the lane rewrites: it holds only if the row says that it is its turn, and says whose turn it was.
- * When a connection breaks before the end was heard, the lane takes the turn away from that transaction: either it had
- * ended by then, and the row says so, or it never will.
+ * What became of a transaction is never guessed. Each write lane of each process has a row of its own in `lanes`, which
+ * every transaction of the lane rewrites: it takes effect only if the row has the turn before it, and leaves its own.
+ * When a connection breaks before the end was reported, the lane takes the turn away from that transaction: either it
+ * had ended by then, and the row shows it, or it never will.
  */
 import { StoreError } from '../../engine/store-errors.ts';
 import type { Connections } from './pool.ts';
 
 export interface Turn {
-  readonly writer: string;
+  readonly lane: string;
   readonly before: number;
   readonly after: number;
 }
 
-/** Part of a migration. `hold` undoes the statement that calls it, unless all is as its sender believed. */
-export const turnTables = `
-  alter table sizes add column turn bigint not null default 0;
+/** Part of the schema. `hold` undoes the statement that calls it, unless all is as its sender believed. */
+export const laneTables = `
+  create table lanes (
+    name text collate "C" primary key,
+    turn bigint not null
+  ) with (fillfactor = 50);
   create function hold(is_so boolean) returns boolean language plpgsql as $$
   begin
     if not is_so
@@ -38,8 +41,7 @@ export class EndUnknown extends StoreError {
 }
 
 export class Lane {
-  /** What this lane is called among those who add to the size. */
-  readonly writer: string;
+  readonly name: string;
   readonly #connections: Connections;
   readonly #schema: string;
   readonly #place: string;
@@ -47,8 +49,8 @@ export class Lane {
   /** What the row says; undefined if that is not known. */
   #turn: number | undefined;
 
-  constructor(writer: string, parts: { connections: Connections; schema: string; place: string }) {
-    this.writer = writer;
+  constructor(name: string, parts: { connections: Connections; schema: string; place: string }) {
+    this.name = name;
     this.#connections = parts.connections;
     this.#schema = parts.schema;
     this.#place = parts.place;
@@ -56,7 +58,7 @@ export class Lane {
 
   async next(): Promise<Turn> {
     this.#turn ??= await this.#takeOver();
-    return { writer: this.writer, before: this.#turn, after: ++this.#last };
+    return { lane: this.name, before: this.#turn, after: ++this.#last };
   }
 
   ended({ after }: Turn): void {
@@ -83,13 +85,13 @@ export class Lane {
   }
 
   /** What the row says then. However often it is tried, it comes to the same. */
-  async #takeAway({ writer, before }: Turn, taken: number): Promise<number | undefined> {
-    const sizes = `${this.#schema}.sizes`;
-    const update = `update ${sizes} set turn = $1 where writer = $2 and turn = $3`;
-    await this.#connections.query(update, [taken, writer, before]);
+  async #takeAway({ lane, before }: Turn, taken: number): Promise<number | undefined> {
+    const lanes = `${this.#schema}.lanes`;
+    const update = `update ${lanes} set turn = $1 where name = $2 and turn = $3`;
+    await this.#connections.query(update, [taken, lane, before]);
     const [row] = await this.#connections.query<{ turn: number }>(
-      `select turn from ${sizes} where writer = $1`,
-      [writer],
+      `select turn from ${lanes} where name = $1`,
+      [lane],
     );
     return row?.turn;
   }
@@ -97,10 +99,17 @@ export class Lane {
   async #takeOver(): Promise<number> {
     const turn = ++this.#last;
     await this.#connections.query(
-      `insert into ${this.#schema}.sizes (writer, bytes, turn) values ($1, 0, $2)
-      on conflict (writer) do update set turn = excluded.turn`,
-      [this.writer, turn],
+      `insert into ${this.#schema}.lanes (name, turn) values ($1, $2)
+      on conflict (name) do update set turn = excluded.turn`,
+      [this.name, turn],
     );
     return turn;
   }
+}
+
+/** Removes the lanes of processes that are gone. */
+export async function forgetOldLanes(connections: Connections, schema: string): Promise<void> {
+  await connections.query(
+    `delete from ${schema}.lanes where split_part(name, '/', 1) not in (select name from ${schema}.processes)`,
+  );
 }
