@@ -196,11 +196,11 @@ export class Feed {
     for (const notice of notices) this.#deliver(notice);
   }
 
-  /** Commits after that position that were not delivered. */
+  /** Commits after that position that were not delivered; of first ones the removal of a task before may decide. */
   async #since({ end, open }: Position): Promise<{ snapshot: string; found: FoundRow[] }> {
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, open]);
     const isNew = (row: CommitRow): row is FoundRow =>
-      row.id !== null && !this.#isDelivered(named(row.id), row.version);
+      row.id !== null && (row.version === 1 || !this.#isDelivered(named(row.id), row.version));
     return { snapshot: rows[0]!.snapshot, found: rows.filter(isNew) };
   }
 
