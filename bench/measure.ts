@@ -50,8 +50,12 @@ async function timeEach(operations: readonly Operation[], into: number[]): Promi
   }
 }
 
-function timing(samples: number[]): Timing {
+export function timing(samples: readonly number[]): Timing {
   const sorted = Float64Array.from(samples).sort();
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
   return { p50: at(0.5), p99: at(0.99), samples: sorted.length };
+}
+
+export function median(values: readonly number[]): number {
+  return timing(values).p50;
 }
