@@ -129,13 +129,17 @@ export class PlainLoop {
     }
   }
 
-  async advanceAll(total: number, { loops, limit }: { loops: number; limit: number }): Promise<void> {
-    let left = total;
+  /** Reports after each transaction how many tasks it completed. */
+  async advanceWhile(
+    isActive: () => boolean,
+    { loops, limit }: { readonly loops: number; readonly limit: number },
+    report: (completed: number) => void,
+  ): Promise<void> {
     const loop = async () => {
-      while (left > 0) {
+      while (isActive()) {
         const count = await this.advance(limit);
-        left -= count;
-        if (count === 0) await pause(1);
+        if (count > 0) report(count);
+        else await pause(1);
       }
     };
     await Promise.all(Array.from({ length: loops }, loop));

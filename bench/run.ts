@@ -12,6 +12,7 @@ import { postgresSuite } from './postgres.ts';
 import { holds, printed, type Suite, save } from './report.ts';
 import { server } from './server.ts';
 import { sqliteStore } from './sqlite-store.ts';
+import { workers } from './workers.ts';
 
 const suites: readonly Suite[] = [
   sqliteStore,
@@ -21,6 +22,7 @@ const suites: readonly Suite[] = [
   plainCalls,
   gateway,
   postgresSuite,
+  workers,
 ];
 
 const { values, positionals } = parseArgs({
