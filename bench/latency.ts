@@ -4,10 +4,10 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks, type Tasks } from '../src/index.ts';
-import { median, timing } from './measure.ts';
+import { median, monotonicMs, randomGapMs, timing } from './measure.ts';
 import type { Table, Target } from './report.ts';
 import { stamp, tools } from './worker.ts';
-import { monotonicMs, openDatabase, type Store, WorkerProcess } from './worker-process.ts';
+import { openDatabase, type Store, WorkerProcess } from './worker-process.ts';
 
 export interface LatencyPlan {
   readonly rounds: number;
@@ -131,9 +131,4 @@ class Side {
     this.#begins.set(id, known);
     return known;
   }
-}
-
-/** Exponentially distributed around 50 ms, as independent arrivals are. */
-export function randomGapMs(): number {
-  return Math.min(500, -50 * Math.log(1 - Math.random()));
 }

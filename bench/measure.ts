@@ -59,3 +59,13 @@ export function timing(samples: readonly number[]): Timing {
 export function median(values: readonly number[]): number {
   return timing(values).p50;
 }
+
+/** By a clock that all processes of a machine share. */
+export function monotonicMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** Exponentially distributed around 50 ms, as independent arrivals are. */
+export function randomGapMs(): number {
+  return Math.min(500, -50 * Math.log(1 - Math.random()));
+}

@@ -5,10 +5,10 @@ import { createTasks } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
 import { readEvents } from '../src/protocol/event-stream.ts';
 import type { PostgresServer } from '../test/postgres/server.ts';
+import { monotonicMs } from './measure.ts';
 import { nothing } from './postgres-worker.ts';
 import type { Target } from './report.ts';
 import { ServerProcess } from './server-process.ts';
-import { monotonicMs } from './worker-process.ts';
 
 const everyMs = 5;
 const tries = 3;

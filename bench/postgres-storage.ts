@@ -3,17 +3,13 @@ import { createTasks, durableTool } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
 import { type PostgresServer, query } from '../test/postgres/server.ts';
 import { median } from './measure.ts';
+import { steps, stepValue } from './peers/adapter.ts';
 import { count, type Target } from './report.ts';
 
 const inFlight = 500;
 
-/** About 80 characters of JSON. */
-export function stepValue(step: number) {
-  return { step, url: 'https://example.org/reports/tides', found: 12, note: 'checked and kept' };
-}
-
 const fiveSteps = durableTool('five-steps', {}, async (_, task) => {
-  for (let step = 1; step <= 5; step++) await task.step(`step ${step}`, () => stepValue(step));
+  for (const step of steps) await task.step(`step ${step}`, () => stepValue(step));
 });
 
 export async function measureStorage(

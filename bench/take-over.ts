@@ -1,10 +1,10 @@
 /** How long a task of twenty steps stands still after its worker is killed in a step while another worker is idle. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks } from '../src/index.ts';
-import { timing } from './measure.ts';
+import { monotonicMs, timing } from './measure.ts';
 import type { Table, Target } from './report.ts';
 import { long, tools } from './worker.ts';
-import { type Began, monotonicMs, openDatabase, type Store, WorkerProcess } from './worker-process.ts';
+import { type Began, openDatabase, type Store, WorkerProcess } from './worker-process.ts';
 
 const stepOfDeath = 8;
 

@@ -24,10 +24,6 @@ export function openDatabase(location: string): Promise<Database> {
   return location.startsWith('postgres:') ? openPostgres(location) : openSqlite(location);
 }
 
-export function monotonicMs(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
-}
-
 export class WorkerProcess {
   readonly #child: ChildProcess;
 

@@ -1,7 +1,8 @@
 /** `worker.ts LOCATION`: a worker with default settings on a database. It reports when handlers and steps begin. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks, durableTool } from '../src/index.ts';
-import { type Began, monotonicMs, openDatabase } from './worker-process.ts';
+import { monotonicMs } from './measure.ts';
+import { type Began, openDatabase } from './worker-process.ts';
 
 const report = (began: Began) => process.send!(began);
 
