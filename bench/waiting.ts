@@ -85,11 +85,8 @@ const measures = {
     });
     const claimable = async () => {
       await pause(due - Date.now());
-      while (
-        (await database.queue.offers([{ tool: 'sleeps', version: '1' }], ids.length, new Set())).length <
-        ids.length
-      )
-        await pause(5);
+      const tools = [{ tool: 'sleeps', version: '1' }];
+      while ((await database.queue.backlog(tools, ids.length)).ready < ids.length) await pause(5);
       return (Date.now() - due) / 1_000;
     };
     const claimableS = await claimable();

@@ -38,6 +38,7 @@ export function faulty(
   const commanded: Store = {
     create: (bearing, decide) => written(() => store.create(bearing, decide)),
     update: (reach, id, decide) => written(() => store.update(reach, id, decide)),
+    claim: (query, decide) => written(() => store.claim(query, decide)),
     get: (id, owner) => read(() => store.get(id, owner)),
     family: (id) => read(() => store.family(id)),
     asking: (rootId) => read(() => store.asking(rootId)),
@@ -55,7 +56,6 @@ export function faulty(
   const dispatched: Queue = {
     name: queue.name,
     isAlive: (name, certainty) => read(() => queue.isAlive(name, certainty)),
-    offers: (tools, limit, running) => read(() => queue.offers(tools, limit, running)),
     orphans: (tools, since, limit) => read(() => queue.orphans(tools, since, limit)),
     renew: (claims, leaseMs) =>
       written(async () => {

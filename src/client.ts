@@ -21,8 +21,7 @@ import type { JsonObject } from './model/json.ts';
 import type { WireFault } from './protocol/dialect.ts';
 import { drafts as allDrafts, type Draft } from './protocol/dialects/drafts/flags.ts';
 import { invalidParams } from './protocol/json-rpc.ts';
-import { answering } from './receiver/hosted.ts';
-import { type Engine, Receiver, RequestCancelled } from './receiver/receiver.ts';
+import { answering, type Engine, Receiver, RequestCancelled } from './receiver/receiver.ts';
 import { sqliteHandles } from './stores/sqlite/handles.ts';
 import { openSqlite } from './stores/sqlite/open.ts';
 

@@ -122,11 +122,23 @@ export type { TaskTrace } from './model/trace.ts';
 
 // For authors of stores.
 export type { Change, Family, Lineage, Removal, TaskWrite, Verdict } from './engine/change.ts';
-export type { Backlog, Claim, Database, Offer, Queue, Secrets, ToolVersion } from './engine/queue.ts';
+export type { Backlog, Claim, Database, FreedHolder, Queue, Secrets, ToolVersion } from './engine/queue.ts';
 export type { Actor, Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } from './engine/audit.ts';
 export type { Calls, UndeliveredCall } from './engine/calls.ts';
 export type { SessionRecord, Sessions } from './engine/sessions.ts';
-export type { CommitNotice, Due, IdempotencyScope, ListQuery, Page, Reach, Store } from './engine/store.ts';
+export type {
+  ClaimedChange,
+  ClaimQuery,
+  ClaimRule,
+  Claims,
+  CommitNotice,
+  Due,
+  IdempotencyScope,
+  ListQuery,
+  Page,
+  Reach,
+  Store,
+} from './engine/store.ts';
 export {
   StoreBusy,
   StoreClosed,

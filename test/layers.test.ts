@@ -19,11 +19,11 @@ const architecture = `
 
   stores/values   | model, engine ports, node:crypto
   stores/sqlite   | model, ports, stores/values, node:*
-  stores/postgres | model, ports, stores/values, node:*, pg, pg-boss
+  stores/postgres | model, ports, stores/values, node:*, pg
   access          | model, engine ports, node:*, jose, SDK server
   telemetry       | model, engine ports, @opentelemetry/api, node:crypto
 
-  hosting         | model, protocol, engine, access, node:*, rate-limiter-flexible
+  hosting         | model, protocol, engine, access, node:*
   server          | model, protocol, requestor, engine, access, hosting, operator, node:*, SDK server
   client          | model, protocol, requestor, SDK client
   receiver        | model, protocol, engine, hosting

@@ -2,6 +2,7 @@
 
 import { type AuditAction, type AuditEntry, type AuditQuery, auditActions } from '../engine/audit.ts';
 import { AuditLog } from '../engine/audit-log.ts';
+import { pagesOf } from '../model/pages.ts';
 import { oneLine, pad, width } from './live/terminal-text.ts';
 import { escaped } from './output.ts';
 import { storePlace, storeWithTasks } from './store-url.ts';
@@ -65,9 +66,8 @@ const heads = ['TIME', 'ACTION', 'BY', 'OWNER', 'TASK', 'TOOL', 'MORE'];
 async function printTable(log: AuditLog, query: AuditQuery): Promise<void> {
   const widths = heads.map(() => 0);
   let isEmpty = true;
-  for (let cursor: string | undefined; ; ) {
-    const page = await log.read({ ...query, ...(cursor !== undefined && { cursor }) });
-    const rows = page.entries.map(cellsOf);
+  for await (const { entries } of pagesOf((from) => log.read({ ...query, ...from }))) {
+    const rows = entries.map(cellsOf);
     if (isEmpty && rows.length > 0) {
       isEmpty = false;
       rows.unshift(heads);
@@ -75,8 +75,6 @@ async function printTable(log: AuditLog, query: AuditQuery): Promise<void> {
     for (const row of rows)
       for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column]!, width(cell));
     for (const row of rows) console.log(lineOf(row, widths));
-    cursor = page.nextCursor;
-    if (cursor === undefined) break;
   }
   if (isEmpty) console.error('The log has no such entries.');
 }

@@ -4,6 +4,9 @@ import { dirname, resolve } from 'node:path';
 import type { Database } from '../engine/queue.ts';
 import { CommandFailed, WrongUsage } from './usage.ts';
 
+/** Where the Postgres server itself can be reached, if --store leads to a connection pooler. */
+export const directUrlVariable = 'HOLDFAST_DIRECT_URL';
+
 export type StorePlace =
   | { readonly kind: 'memory' }
   | { readonly kind: 'sqlite'; readonly file: string }
@@ -25,7 +28,8 @@ export function storeSecrets(url: string | undefined): (name: string, value: str
   const place = url === undefined ? undefined : storePlace(url);
   if (place?.kind !== 'postgres') return () => false;
   const keys = new Set([place.url, new URL(place.url).password]);
-  return (name, value) => name === 'PGPASSWORD' || (value !== '' && keys.has(value));
+  const isSecret = (name: string) => name === 'PGPASSWORD' || name === directUrlVariable;
+  return (name, value) => isSecret(name) || (value !== '' && keys.has(value));
 }
 
 /** How to open it; a file is made if it is not there. */
@@ -72,9 +76,10 @@ export async function storeWithTasks(place: StorePlace): Promise<() => Promise<D
 async function onPostgres(url: string): Promise<() => Promise<Database>> {
   try {
     const { postgres } = await import('../postgres.ts');
-    return postgres(url);
+    const directUrl = process.env[directUrlVariable];
+    return postgres(url, directUrl ? { directUrl } : {});
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new CommandFailed('Postgres needs two packages beside holdfast: npm install pg pg-boss');
+    throw new CommandFailed('Postgres needs the package pg: npm install pg');
   }
 }

@@ -5,6 +5,7 @@ import { Refusal } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import { shortened } from '../model/lengths.ts';
 import { outcomeWord } from '../model/outcome.ts';
+import { pagesOf } from '../model/pages.ts';
 import type { Task } from '../model/task.ts';
 import type { Actor, Audit, AuditEntry, AuditPage, AuditQuery } from './audit.ts';
 import type { Change, Removal, TaskWrite, Verdict } from './change.ts';
@@ -34,12 +35,8 @@ export class AuditLog {
   /** All of them as lines of JSON, each with the end of its line. */
   async *export(query: AuditQuery = {}): AsyncGenerator<string> {
     const audit = await this.#audit();
-    for (let cursor: string | undefined; ; ) {
-      const page = await audit.read({ ...query, limit: pageSize, ...(cursor !== undefined && { cursor }) });
-      for (const entry of page.entries) yield `${JSON.stringify(entry)}\n`;
-      if (page.nextCursor === undefined) return;
-      cursor = page.nextCursor;
-    }
+    for await (const { entries } of pagesOf((from) => audit.read({ ...query, limit: pageSize, ...from })))
+      for (const entry of entries) yield `${JSON.stringify(entry)}\n`;
   }
 }
 
@@ -56,6 +53,7 @@ export function audited(database: Database): Database {
   return withCommands(database, {
     create: (bearing, decide) => store.create(bearing, (existing) => kept(decide(existing))),
     update: (reach, id, decide) => store.update(reach, id, (subject) => kept(decide(subject))),
+    claim: (query, decide) => store.claim(query, (task, freed) => kept(decide(task, freed))),
   });
 }
 

@@ -28,6 +28,11 @@ export class DamagedTasks {
     return until !== undefined && now < until;
   }
 
+  /** All that are left alone now. */
+  leftAlone(now: number): TaskId[] {
+    return [...this.#found].flatMap(([id, { until }]) => (now < until ? id : []));
+  }
+
   /** It could be read after all: somebody has restored it. */
   isSound(id: TaskId): void {
     this.#found.delete(id);

@@ -33,6 +33,7 @@ export function impatient(database: Database): Database {
       command((unlessGivenUp) => store.create(bearing, (existing) => unlessGivenUp(() => decide(existing)))),
     update: (reach, id, decide) =>
       command((unlessGivenUp) => store.update(reach, id, (found) => unlessGivenUp(() => decide(found)))),
+    claim: (query, decide) => store.claim(query, decide),
     get: (id, owner) => read(store.get(id, owner)),
     family: (id) => read(store.family(id)),
     asking: (rootId) => read(store.asking(rootId)),

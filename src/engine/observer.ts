@@ -134,6 +134,11 @@ export function observed(database: Database, observer: Observer): Database {
   return withCommands(database, {
     create: (bearing, decide) => store.create(bearing, decide).then(told),
     update: (reach, id, decide) => store.update(reach, id, decide).then(told),
+    claim: async (query, decide) => {
+      const claims = await store.claim(query, decide);
+      for (const { change } of claims.claimed) told(change);
+      return claims;
+    },
   });
 }
 

@@ -1,7 +1,6 @@
 /**
- * The dispatch port: which tasks have work, and which holders are gone. A queue only makes offers; claiming is a
- * rule committed by the store, so an offer that two workers take is won by one of them.
- * `testQueue()` in `holdfast/testing` examines every implementation.
+ * The dispatch port: when there is work, how long claims last, and which processes are gone. Claiming itself is a
+ * command of the store (`Store.claim`). `testQueue()` in `holdfast/testing` examines every implementation.
  */
 import type { Json } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
@@ -22,12 +21,6 @@ export interface Queue {
   /** False once a process of that name is known to be gone. With `'certain'` it waits while that is in doubt. */
   isAlive(name: string, certainty?: 'certain'): Promise<boolean>;
 
-  /**
-   * Tasks of these tools that look claimable now. Owners take turns where the implementation says so. Tasks that this
-   * process holds and runs are never offered, whatever their leases say.
-   */
-  offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]>;
-
   /** Tasks that have been ready since before that moment and that none of these tools can run. */
   orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]>;
 
@@ -43,7 +36,7 @@ export interface Queue {
   /** What there is to do and what waits for people, for those who watch. Counts to `most` and no further. */
   backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog>;
 
-  /** Calls back whenever there may be new offers: work arrived, a timer came due, a holder died. */
+  /** Calls back whenever there may be tasks to claim: work arrived, a timer came due, a holder died. */
   onWork(listener: () => void): () => void;
 }
 
@@ -67,14 +60,7 @@ export interface Backlog {
   readonly waiting: number;
 }
 
-export interface Offer {
-  readonly taskId: TaskId;
-  /** The name under which to claim it. */
-  readonly holder: string;
-  /** The previous holder, which lost its right. */
-  readonly freed?: FreedHolder;
-}
-
+/** A holder that lost its right to a task. */
 export interface FreedHolder {
   readonly name: string;
   /** The lease that expired: if it was renewed since, nothing was lost. Absent if the process is dead. */
@@ -105,6 +91,6 @@ export interface Database {
 export interface Claimed {
   readonly claim: Claim;
   readonly task: Task;
-  /** Its journal, if whoever claimed it has just written all of it. */
+  /** Its journal, if the commit that claimed it has just written or read all of it. */
   readonly journal?: readonly Json[];
 }

@@ -47,8 +47,6 @@ export interface Links {
   readonly childIds: readonly TaskId[];
 }
 
-type HeadStarts = (id: TaskId, owner: Owner) => Promise<void> | undefined;
-
 export class Requests {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -56,8 +54,6 @@ export class Requests {
   readonly #largestValue: number;
   readonly #unrecorded: Unrecorded;
 
-  /** Undefined unless the owner's task has only just begun to run in this process; else when it had its head start. */
-  readonly headStart: HeadStarts;
   /** Tells whoever watches that a caller looks how a task stands. */
   readonly polled: () => void;
   /** … or that it asked for more than a limit allows. */
@@ -68,7 +64,6 @@ export class Requests {
   constructor(
     database: Database,
     clock: Clock,
-    headStart: HeadStarts = () => undefined,
     { polled, refused } = unobserved,
     largestValue = defaultLargestValue,
     recorder?: AuditRecorder,
@@ -76,7 +71,6 @@ export class Requests {
   ) {
     this.#unrecorded = unrecorded;
     this.recorder = recorder;
-    this.headStart = headStart;
     this.polled = polled;
     this.refused = refused;
     this.#largestValue = largestValue;

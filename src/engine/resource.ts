@@ -74,13 +74,7 @@ export function durableResource(
     isTemplate: names.length > 0,
     mimeType,
     variablesIn: match,
-    annotations: undefined,
-    before: undefined,
-    joinable: false,
     inputSchema: readSchema(uri, match),
-    outputSchema: undefined,
-    idempotent: false,
-    immediately: undefined,
     handler: checkedHandler(name, handler),
     outcome: async (returned, { input, largest }) =>
       success(resultOf(carried(returned, 'The handler', largest), (input as ResourceRead).uri, mimeType)),

@@ -8,19 +8,17 @@ import type { Clock } from '../model/clock.ts';
 import { ClaimLost, HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
-import type { Owner, Task, TaskId } from '../model/task.ts';
+import type { Task, TaskId } from '../model/task.ts';
 import { isInstance, messageOf } from '../model/thrown.ts';
 import { advance, Reporter } from './advance.ts';
 import type { Call, Seen } from './call.ts';
 import { carried } from './carried.ts';
 import { compose, type Verdict } from './change.ts';
 import { taskContext } from './context.ts';
-import { HeadStart } from './head-start.ts';
 import { type Batch, type Journal, readJournal } from './journal.ts';
 import { type ObservedPass, quietly } from './observer.ts';
 import { subtasksPerCommit } from './open-calls.ts';
-import { Pass } from './pass.ts';
-import type { PassEnd, PassHost } from './pass-host.ts';
+import { Pass, type PassEnd, type PassHost } from './pass.ts';
 import type { Claim, Claimed } from './queue.ts';
 import { InvalidInput } from './recorded-error.ts';
 import { parse } from './schema.ts';
@@ -53,7 +51,6 @@ const stuckBackoff = { minMs: 5_000, maxMs: 600_000 };
 export class Run {
   readonly claim: Claim;
   readonly tool: DurableTool;
-  readonly headStart = new HeadStart();
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #settings: RunParts['settings'];
@@ -99,10 +96,6 @@ export class Run {
     return this.claim.taskId;
   }
 
-  get owner(): Owner {
-    return this.#task.owner;
-  }
-
   /** Resolves when the worker has nothing more to do with the task; rejects if the store could not write its end. */
   async advance(): Promise<void> {
     const observed = this.#settings.observer.passBegan(this.#task);
@@ -116,7 +109,6 @@ export class Run {
     } finally {
       quietly(() => observed.ended(how, this.#clock.now()));
       this.#reporter.take();
-      this.headStart.end();
     }
   }
 

@@ -8,6 +8,7 @@ import { newId } from '../model/id.ts';
 import { runtime, type Timer } from '../model/runtime.ts';
 import { type Observer, quietly } from './observer.ts';
 import type { Database } from './queue.ts';
+import type { Claims } from './store.ts';
 import { StoreClosed, StoreError, StoreSilent, TaskDamaged } from './store-errors.ts';
 
 const probeMs = 1_000;
@@ -49,6 +50,7 @@ export class StoreHealth {
       store: {
         create: (bearing, decide) => write(store.create(bearing, decide)),
         update: (reach, id, decide) => write(store.update(reach, id, decide)),
+        claim: (query, decide) => write(store.claim(query, decide)).then((claims) => this.#claimed(claims)),
         get: (id, owner) => read(store.get(id, owner)),
         family: (id) => read(store.family(id)),
         asking: (rootId) => read(store.asking(rootId)),
@@ -69,7 +71,6 @@ export class StoreHealth {
         },
         ...(queue.usualLeaseMs !== undefined && { usualLeaseMs: queue.usualLeaseMs }),
         isAlive: (name, certainty) => read(queue.isAlive(name, certainty)),
-        offers: (tools, limit, running) => read(queue.offers(tools, limit, running)),
         orphans: (tools, readySince, limit) => read(queue.orphans(tools, readySince, limit)),
         renew: (claims, leaseMs) => write(queue.renew(claims, leaseMs)),
         isolate: (claim) => write(queue.isolate(claim)),
@@ -157,6 +158,11 @@ export class StoreHealth {
   #listed<P extends { readonly damaged?: readonly string[] }>(page: P): P {
     for (const id of page.damaged ?? []) this.#damaged(id, 'it could not be listed');
     return page;
+  }
+
+  #claimed(claims: Claims): Claims {
+    for (const { error } of claims.failed) this.#report(error);
+    return claims;
   }
 
   /** True if the store itself failed. Refusals of rules are no failures, nor is the damage of a single task. */

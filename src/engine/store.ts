@@ -10,6 +10,7 @@ import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { Change, Family, Lineage, Verdict } from './change.ts';
+import type { FreedHolder, ToolVersion } from './queue.ts';
 
 export interface Store {
   /** Makes a task. `decide` is given the task that already bears the idempotency key or the id, if there is one. */
@@ -24,6 +25,12 @@ export interface Store {
     id: TaskId,
     decide: (subject: Reach[R]) => Verdict,
   ): Promise<Change>;
+
+  /**
+   * Claims tasks that have work. The store selects them, owners taking turns, and runs the rule on each in its
+   * transaction. Tasks that the rule refuses are passed over.
+   */
+  claim(query: ClaimQuery, decide: ClaimRule): Promise<Claims>;
 
   /**
    * A task; with an owner only if it is that owner's. A task of another must take no longer to be refused than one that
@@ -72,7 +79,10 @@ export interface Store {
    */
   size(): Promise<number>;
 
-  /** Hears of every commit from now on, those of other processes included, in order per task. */
+  /**
+   * Hears of every commit from now on, those of other processes included: in order per task and at least once. A version
+   * that was heard already may come again.
+   */
   subscribe(listener: (commit: CommitNotice) => void): () => void;
 
   close(): Promise<void>;
@@ -85,6 +95,29 @@ export interface Reach {
   readonly task: Task;
   readonly lineage: Lineage;
   readonly family: Family;
+}
+
+/** `freed` is the evidence that the previous holder lost its right. */
+export type ClaimRule = (task: Task, freed: FreedHolder | undefined) => Verdict;
+
+export interface ClaimQuery {
+  readonly tools: readonly ToolVersion[];
+  readonly limit: number;
+  /** Tasks that this process must not claim, for instance because it still runs a step of them. */
+  readonly except: ReadonlySet<TaskId>;
+}
+
+export interface Claims {
+  /** Every change that was committed. */
+  readonly claimed: readonly ClaimedChange[];
+  /** Tasks that were selected and could not be claimed: their records are damaged, or the rule threw. */
+  readonly failed: readonly { readonly taskId: TaskId; readonly error: unknown }[];
+}
+
+export interface ClaimedChange {
+  readonly change: Change;
+  /** The whole journal, if the store has read it with the task. */
+  readonly journal?: readonly Json[];
 }
 
 export interface IdempotencyScope {
@@ -117,7 +150,7 @@ export interface CommitNotice {
   readonly taskId: TaskId;
   /** The root of the tree that it is part of. */
   readonly rootId: TaskId;
-  /** The task's version after the commit; grows by one from notice to notice. */
+  /** The task's version after the commit: one more than that of the commit before it. */
   readonly version: number;
   readonly at: number;
   readonly events: readonly TaskEvent[];

@@ -1,10 +1,9 @@
 /**
- * The port of those who look over all tasks: operators. It only reads, and may take its time, but never the serving
- * event loop's: however many tasks there are, no turn of it is held for longer than a few milliseconds, and a page
- * that would take too long ends early and is gone on with by its cursor. Surveys see roots, plain calls among
- * them; subtasks belong to their root. One kind of subtask is seen where it is asked for: whoever names `waiting` looks
- * for questions, and those are answered where they are asked.
- * `testSurvey()` in `holdfast/testing` examines every implementation.
+ * The port for operators' queries over all tasks. It only reads, and does not block the event loop for longer than a few
+ * milliseconds, however many tasks there are: a page that would take too long ends early, and its cursor continues.
+ * Queries return roots, plain calls among them. Subtasks belong to their root, with one exception: a query for `waiting`
+ * also returns subtasks with an open question, because questions are answered where they are asked.
+ * `testSurvey()` in `holdfast/testing` tests every implementation.
  */
 import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
@@ -15,45 +14,44 @@ export interface Survey {
   /** Tasks, the newest first. Large results may be left out (their value is null). */
   list(query: SurveyFilter & { readonly limit: number; readonly cursor?: string }): Promise<SurveyPage>;
 
-  /** How many there are; counting ends at `upTo`, or when it takes too long. */
+  /** How many tasks fit. Counting ends at `upTo`, or when it takes too long. */
   count(filter: SurveyFilter, upTo: number): Promise<SurveyCount>;
 
   /**
-   * What there is now, and what ended between `since` and `until`, in `buckets` stretches of equal length. Those that are
-   * over are remembered: whoever asks for the same ones again is answered at once.
+   * The live tasks, and those that ended between `since` and `until`, in `buckets` of equal length. Buckets that are over
+   * may be cached, so that a removed task is still counted.
    */
   overview(query: OverviewQuery): Promise<Overview>;
 
-  /** The commits of a task, whichever its place in a tree, in order: what happened, and what its journal gained. */
+  /** The commits of a root or subtask in order: what happened, and what its journal gained. */
   history(
     id: TaskId,
     query: { readonly afterVersion: number; readonly limit: number },
   ): Promise<HistoryPage | undefined>;
 }
 
-/** All that is said must hold. */
+/** A task fits if all of it does. */
 export interface SurveyFilter {
   readonly owner?: Owner;
   readonly tool?: string;
-  /** If `waiting` is one of them, subtasks that wait for an answer are found too, at whichever depth. */
+  /** With `waiting`, subtasks that have an open question fit too, at any depth. */
   readonly standings?: readonly Standing[];
-  /** Made from this moment on. */
+  /** Created at this moment or later. */
   readonly since?: number;
-  /** Made before this moment. */
+  /** Created before this moment. */
   readonly until?: number;
-  /** Part of the id, the tool, the owner or the status message, in whichever case; a whole id finds subtasks too. */
+  /** Part of the id, the tool, the owner or the status message, in upper or lower case. A whole id finds subtasks too. */
   readonly text?: string;
 }
 
-/** A task whose record is damaged, as far as the columns next to it tell. */
+/** A task whose record is damaged: what its columns tell. */
 export interface DamagedTask {
   readonly isDamaged: true;
   readonly id: TaskId;
   readonly owner: Owner;
   readonly tool: string;
-  /** How it stood when it was last written, if that is known. */
+  /** Not known of a subtask. */
   readonly standing?: Standing;
-  /** Zero if it is not known. */
   readonly createdAt: number;
 }
 
@@ -63,7 +61,7 @@ export function isDamaged(task: Task | DamagedTask): task is DamagedTask {
 
 export interface SurveyPage {
   readonly tasks: readonly (Task | DamagedTask)[];
-  /** Present if there may be more; a page may be short, or empty, and not be the last. */
+  /** Present if there may be more. A page may be short or empty and not be the last. */
   readonly nextCursor?: string;
 }
 
@@ -80,7 +78,7 @@ export interface OverviewQuery {
   readonly buckets: number;
 }
 
-/** How many tasks are live, by standing: roots, and in `waiting` subtasks too, as in lists. */
+/** How many tasks are live, by standing: roots, and in `waiting` also subtasks, as in lists. */
 export interface LiveCounts {
   readonly queued: number;
   readonly running: number;
@@ -95,7 +93,7 @@ export interface EndedCounts {
   readonly lost: number;
 }
 
-/** From making to end, of those that completed or failed; to within a few per cent. Null if none did. */
+/** From creation to end, of tasks that completed or failed, right to a few per cent. Null if there are none. */
 export interface Durations {
   readonly medianMs: number | null;
   readonly p95Ms: number | null;
@@ -103,10 +101,10 @@ export interface Durations {
 
 export interface Overview {
   readonly live: LiveCounts;
-  /** Since when the task that has been ready for the longest could have run and nobody took it; null if there is none. */
+  /** Since when the task that has been ready for longest waits for a worker; null if there is none. */
   readonly readySince: number | null;
   readonly ended: EndedCounts & Durations;
-  /** The first begins at `since`; each is as long as the others. */
+  /** The first begins at `since`. */
   readonly buckets: readonly (EndedCounts & Durations)[];
   /** The busiest first. */
   readonly tools: readonly (LiveCounts & EndedCounts & Durations & { readonly tool: string })[];
@@ -114,7 +112,7 @@ export interface Overview {
 
 export interface HistoryPage {
   readonly commits: readonly HistoryCommit[];
-  /** The version after which to go on; present if there is more. */
+  /** The version after which the next page begins; present if there is one. */
   readonly nextVersion?: number;
 }
 

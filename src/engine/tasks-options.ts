@@ -65,7 +65,7 @@ export interface CreateOptions {
 }
 
 export interface WorkOptions {
-  /** Tasks that run at the same time. Default 8. */
+  /** Tasks that run at the same time. Default 64; handlers that need much CPU or memory may want fewer. */
   readonly concurrency?: number;
   /**
    * A worker renews its claims every third of this. Others take its tasks over at once if its process is dead, and after
@@ -131,7 +131,7 @@ export interface WorkerSettings {
 
 export const workerDefaults: WorkerSettings = {
   interruptAfterEveryEntry: false,
-  concurrency: 8,
+  concurrency: 64,
   leaseMs: 15_000,
   graceMs: 5_000,
   lingerMs: 100,

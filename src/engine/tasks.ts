@@ -15,7 +15,7 @@ import { within } from '../model/timeout.ts';
 import type { Actor } from './audit.ts';
 import { AuditLog, AuditRecorder, audited } from './audit-log.ts';
 import { carried, checkAnswers } from './carried.ts';
-import { type Change, type Family, onBehalfOf } from './change.ts';
+import { type Change, onBehalfOf, type Verdict } from './change.ts';
 import { impatient } from './impatient.ts';
 import { logged } from './log.ts';
 import { rootRequest } from './new-task.ts';
@@ -26,7 +26,7 @@ import { Requests, requestLeaseMs } from './requests.ts';
 import { type DurableResource, isResource } from './resource.ts';
 import type { InputOf, Schema } from './schema.ts';
 import type { Reservation } from './slots.ts';
-import type { CommitNotice, ListQuery, Page } from './store.ts';
+import type { CommitNotice, ListQuery, Page, Reach } from './store.ts';
 import { StoreHealth } from './store-health.ts';
 import {
   auditRetentionOf,
@@ -217,19 +217,11 @@ export class Tasks implements AsyncDisposable {
 
   /** For bindings: tasks on behalf of open requests. */
   requests(): Promise<Requests> {
-    const headStart = (id: TaskId, owner: Owner) => {
-      for (const worker of this.#workers) {
-        const begun = worker.headStart(id, owner);
-        if (begun) return begun;
-      }
-      return undefined;
-    };
     this.#requests ??= this.served().then(
       (database) =>
         new Requests(
           database,
           this.clock,
-          headStart,
           this.observer,
           this.extents.largestValue,
           this.recorder,
@@ -252,24 +244,28 @@ export class Tasks implements AsyncDisposable {
     // A copy: what the caller does to its object later is not what it answered.
     const given = structuredClone(responses);
     checkAnswers(given, this.extents.largestValue);
-    const { store } = await this.opened();
-    const decide = (task: Task) => rules.answer(task, given, this.clock.now());
-    return (await store.update('task', id, (task) => onBehalfOf(operator, decide(task)))).task;
+    return this.#act('task', id, (task) => rules.answer(task, given, this.clock.now()));
   }
 
   /** Ends a task and everything below it. */
   async cancel(id: TaskId, reason?: string): Promise<Task> {
-    const { store } = await this.opened();
-    const decide = (family: Family) => rules.cancel(family, this.clock.now(), reason);
-    return (await store.update('family', id, (family) => onBehalfOf(operator, decide(family)))).task;
+    return this.#act('family', id, (family) => rules.cancel(family, this.clock.now(), reason));
   }
 
   /** Completes what a handler waits for with `task.event(name)`: a webhook, an approval. The first value stands. */
   async complete(id: TaskId, name: string, value: Json = null): Promise<Task> {
     const given = carried(value, `The event ${name}`, this.extents.largestValue) ?? null;
+    return this.#act('task', id, (task) => rules.completeEvent(task, name, given, this.clock.now()));
+  }
+
+  /** On behalf of the operator. */
+  async #act<R extends keyof Reach>(
+    reach: R,
+    id: TaskId,
+    decide: (subject: Reach[R]) => Verdict,
+  ): Promise<Task> {
     const { store } = await this.opened();
-    const decide = (task: Task) => rules.completeEvent(task, name, given, this.clock.now());
-    return (await store.update('task', id, (task) => onBehalfOf(operator, decide(task)))).task;
+    return (await store.update(reach, id, (subject) => onBehalfOf(operator, decide(subject)))).task;
   }
 
   /** Waits until a task is done; rejects if the tasks are closed before that. */

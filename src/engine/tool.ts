@@ -198,9 +198,15 @@ export function checkedHandler<H>(name: string, handler: H): H {
   throw new InvalidTool(`There is no handler for ${name}: give a function behind its options.`);
 }
 
-/** The options that tools, resources and prompts share, as the engine wants them. */
+/** The options that tools, resources and prompts share, as the engine wants them, and what only tools may set. */
 export function durable(options: DurableOptions) {
   return {
+    annotations: undefined,
+    before: undefined,
+    joinable: false,
+    outputSchema: undefined,
+    idempotent: false,
+    immediately: undefined,
     version: checkedVersion(options.version ?? '1'),
     title: options.title,
     description: options.description,

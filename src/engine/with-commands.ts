@@ -1,10 +1,16 @@
 import type { Database } from './queue.ts';
 import type { Store } from './store.ts';
 
-/** The same database, its commands sent another way. */
-export function withCommands(database: Database, commands: Pick<Store, 'create' | 'update'>): Database {
+/** The same database with some of its commands replaced. */
+export function withCommands(
+  database: Database,
+  commands: Partial<Pick<Store, 'create' | 'update' | 'claim'>>,
+): Database {
   const { store, queue, secrets, sessions, calls, audit, survey } = database;
   const commanded: Store = {
+    create: (bearing, decide) => store.create(bearing, decide),
+    update: (reach, id, decide) => store.update(reach, id, decide),
+    claim: (query, decide) => store.claim(query, decide),
     ...commands,
     get: (id, owner) => store.get(id, owner),
     family: (id) => store.family(id),

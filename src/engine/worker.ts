@@ -7,7 +7,7 @@ import { backoffMs } from '../model/backoff.ts';
 import type { Clock } from '../model/clock.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { runtime, unrefPause } from '../model/runtime.ts';
-import type { Owner, Task, TaskId } from '../model/task.ts';
+import type { Task, TaskId } from '../model/task.ts';
 import { watchLoop } from '../watchdog/watchdog.ts';
 import { claimTasks } from './claims.ts';
 import { DamagedTasks } from './damaged-tasks.ts';
@@ -128,12 +128,6 @@ export class Worker implements AsyncDisposable {
       this.#slots.give(tool);
       void this.#claim();
     }
-  }
-
-  /** Resolves when a task that has only just come into its hands has left them, or had its head start. */
-  headStart(id: TaskId, owner: Owner): Promise<void> | undefined {
-    const run = this.#runs.get(id);
-    return run?.owner === owner ? run.headStart.wait() : undefined;
   }
 
   /** For how long what it claims is its own, unless it renews the claim. */

@@ -2,10 +2,10 @@
  * What clients are shown: everything that the upstreams list and every command, under names of which none stands for
  * two things. Lists are put together when an upstream's have changed, so that showing them costs nothing.
  */
-import type { DurableTool, TaskSetting } from '../engine/tool.ts';
+import type { DurableTool } from '../engine/tool.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Called } from '../server/binding.ts';
-import { definition } from '../server/tool-listing.ts';
+import { taskSupport, toolDefinition } from '../server/listings.ts';
 import { headOf, relayToolFor } from './relay.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -24,13 +24,6 @@ interface Entry<T> {
 type ToolEntry =
   | { readonly upstream: Upstream; readonly base: DurableTool; readonly listed: JsonObject }
   | { readonly command: DurableTool };
-
-const taskSupport: Record<TaskSetting, string> = {
-  required: 'required',
-  always: 'optional',
-  auto: 'optional',
-  never: 'forbidden',
-};
 
 export class Catalogue {
   readonly #upstreams: ReadonlyMap<Upstream, DurableTool>;
@@ -118,7 +111,7 @@ export class Catalogue {
 function shownAndCalled(what: ToolEntry): [JsonObject, (input: unknown) => Called] {
   if ('command' in what) {
     const { command } = what;
-    return [definition(command) as unknown as JsonObject, (input) => ({ tool: command, input })];
+    return [toolDefinition(command) as unknown as JsonObject, (input) => ({ tool: command, input })];
   }
   const { upstream, base, listed } = what;
   const name = String(listed.name);

@@ -9,7 +9,6 @@ import type { TaskContext } from '../engine/context.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Owner, TaskId } from '../model/task.ts';
 import { within } from '../model/timeout.ts';
-import { Conversation } from './conversation.ts';
 import { type CallEnding, endingOfError } from './endings.ts';
 
 export type DriveEvent =
@@ -189,4 +188,32 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
     signal.addEventListener('abort', onAbort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });
+}
+
+// --- Questions and answers ---------------------------------------------------------------------------------
+
+/**
+ * What was asked in one call, and answered, as far as the handler of its task has come. A replayed handler fills it
+ * again from the journal, so that a question which an upstream repeats after a restart is not put to anyone twice.
+ */
+export class Conversation {
+  readonly #answers = new Map<string, PromiseWithResolvers<JsonObject | undefined>>();
+
+  /** False if the question is known already. */
+  open(key: string): boolean {
+    if (this.#answers.has(key)) return false;
+    this.#answers.set(key, Promise.withResolvers());
+    return true;
+  }
+
+  /** Undefined if nobody can or will answer. */
+  answerTo(key: string): Promise<JsonObject | undefined> {
+    this.open(key);
+    return this.#answers.get(key)!.promise;
+  }
+
+  answer(key: string, given: JsonObject | undefined): void {
+    this.open(key);
+    this.#answers.get(key)!.resolve(given);
+  }
 }

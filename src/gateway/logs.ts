@@ -47,30 +47,30 @@ export interface HearingSession {
   readonly stream: LogStream;
 }
 
+interface Wish {
+  readonly level: LogLevel | undefined;
+  readonly isSaid: boolean;
+}
+
 export class SessionLogs {
   /** With the levels that they have set. */
   readonly #sessions = new Map<HearingSession, LogLevel | undefined>();
-  /** How many of them want each level, said or not. */
-  readonly #wanting = new Map<LogLevel, number>();
-  #saying = 0;
-  /** Is told that sessions want to hear more, or less. */
+  #wish: Wish | undefined;
+  /** Is called when sessions want to hear more, or less. */
   onWish: () => void = () => {};
 
   join(session: HearingSession): void {
     this.#set(session, undefined);
-    this.onWish();
   }
 
   leave(session: HearingSession): void {
-    if (!this.#sessions.has(session)) return;
-    this.#unset(session);
+    if (!this.#sessions.delete(session)) return;
     void session.stream.close();
-    this.onWish();
+    this.#changed();
   }
 
   setLevel(session: HearingSession, level: LogLevel): void {
     this.#set(session, level);
-    this.onWish();
   }
 
   tell(message: LogMessage): void {
@@ -79,26 +79,25 @@ export class SessionLogs {
   }
 
   /** What all of them together want to hear, and whether any of them has said so. */
-  get wish(): { readonly level: LogLevel | undefined; readonly isSaid: boolean } {
-    return { level: mostOf([...this.#wanting.keys()]), isSaid: this.#saying > 0 };
+  get wish(): Wish {
+    if (!this.#wish) {
+      const said = new Set(this.#sessions.values());
+      this.#wish = {
+        level: mostOf([...said].map((level = usualLevel) => level)),
+        isSaid: logLevels.some((level) => said.has(level)),
+      };
+    }
+    return this.#wish;
   }
 
   #set(session: HearingSession, level: LogLevel | undefined): void {
-    if (this.#sessions.has(session)) this.#unset(session);
     this.#sessions.set(session, level);
-    this.#count(level, 1);
+    this.#changed();
   }
 
-  #unset(session: HearingSession): void {
-    this.#count(this.#sessions.get(session), -1);
-    this.#sessions.delete(session);
-  }
-
-  #count(level: LogLevel | undefined, one: 1 | -1): void {
-    if (level !== undefined) this.#saying += one;
-    const wanting = (this.#wanting.get(level ?? usualLevel) ?? 0) + one;
-    if (wanting > 0) this.#wanting.set(level ?? usualLevel, wanting);
-    else this.#wanting.delete(level ?? usualLevel);
+  #changed(): void {
+    this.#wish = undefined;
+    this.onWish();
   }
 }
 

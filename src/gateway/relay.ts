@@ -14,8 +14,7 @@ import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { Halt } from '../requestor/waiting.ts';
 import type { Head } from '../server/tool-call.ts';
-import type { Conversation } from './conversation.ts';
-import { Drive, type DriveEvent, type RemoteTaskEvent } from './drive.ts';
+import { type Conversation, Drive, type DriveEvent, type RemoteTaskEvent } from './drive.ts';
 import { type CallEnding, failureOfCall, resultOf } from './endings.ts';
 import type { Call, Upstream } from './upstream.ts';
 

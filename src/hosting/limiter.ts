@@ -1,85 +1,152 @@
-/** Holds callers to the limits, so that nobody takes another's service away; tells whoever watches of each refusal. */
+/**
+ * Holds callers to the limits, so that nobody takes another's service away, and reports each refusal to the observer.
+ * Rates are counted in this process; `quota.ts` counts tasks in the store.
+ *
+ * Two patterns are also reported as suspicious: many failed lookups, and polls far above the hint.
+ */
 import type { AuditRecorder } from '../engine/audit-log.ts';
 import { type Observer, quietly, type Suspicion } from '../engine/observer.ts';
 import type { Requests } from '../engine/requests.ts';
-import type { Owner, Task } from '../model/task.ts';
+import type { Clock } from '../model/clock.ts';
+import { type Owner, pollHintMs, type Task, type TaskId } from '../model/task.ts';
 import { OverLimit } from '../protocol/errors.ts';
-import type { Caller } from './caller.ts';
+import { anonymous, type Caller } from './caller.ts';
 import type { Limits } from './limits.ts';
-import { Places } from './places.ts';
-import { type Rate, ratesOf, type Spending } from './rates.ts';
+import { Quota } from './quota.ts';
 import { noteLimited } from './recording.ts';
-import { Eagerness, Misses } from './suspicion.ts';
 
-/** How soon a place may be free that others hold. */
+/** What is limited to a rate. */
+export type Spending = 'calls' | 'looks' | 'results' | 'lists';
+
+const words: Readonly<Record<Spending, string>> = {
+  calls: 'calls',
+  looks: 'looks at tasks',
+  results: 'requests for results',
+  lists: 'lists of tasks',
+};
+
+const minuteMs = 60_000;
+/** This many looks at one task in a minute are never too many, however seldom its hint asks for them. */
+const unremarkable = 600;
+/** When a server that is full may have room again. */
 const comeBackMs = 5_000;
 
 export class Limiter {
   readonly limits: Limits;
+  readonly #clock: Clock;
   readonly #observer: Pick<Observer, 'refused' | 'suspicious'>;
   readonly #recorder: AuditRecorder | undefined;
-  readonly #rates: ReadonlyMap<Spending, Rate>;
-  readonly #places: Places;
-  readonly #misses: Misses | undefined;
-  readonly #eagerness: Eagerness | undefined;
+  readonly #quota: Quota;
+  readonly #spent: Readonly<Record<Spending, MinuteCounts<Owner>>>;
+  /** By owner and address. */
+  readonly #misses: MinuteCounts<string>;
+  readonly #polls: MinuteCounts<TaskId>;
   readonly #subscriptions = new Map<Owner, number>();
   #subscriptionsInAll = 0;
 
-  constructor(limits: Limits, observer: Pick<Observer, 'refused' | 'suspicious'>, recorder?: AuditRecorder) {
+  constructor(
+    limits: Limits,
+    clock: Clock,
+    observer: Pick<Observer, 'refused' | 'suspicious'>,
+    recorder?: AuditRecorder,
+  ) {
     this.limits = limits;
-    this.#recorder = recorder;
+    this.#clock = clock;
     this.#observer = observer;
-    this.#rates = ratesOf(limits);
-    this.#places = new Places(limits);
-    const { failedLooksPerMinute, pollsPerHint } = limits;
-    const report = (suspicion: Suspicion) => quietly(() => observer.suspicious(suspicion));
-    if (Number.isFinite(failedLooksPerMinute)) this.#misses = new Misses(failedLooksPerMinute, report);
-    if (Number.isFinite(pollsPerHint)) this.#eagerness = new Eagerness(pollsPerHint, report);
+    this.#recorder = recorder;
+    this.#quota = new Quota(limits);
+    const counts = () => new MinuteCounts<Owner>(clock);
+    this.#spent = { calls: counts(), looks: counts(), results: counts(), lists: counts() };
+    this.#misses = new MinuteCounts(clock);
+    this.#polls = new MinuteCounts(clock);
   }
 
-  /** Refuses what is more than the owner's share of a minute. Undefined if there is nothing to wait for. */
-  spend(owner: Owner, kind: Spending): Promise<void> | undefined {
-    return this.#rates.get(kind)?.spend(owner)?.catch(this.#refusing(owner));
+  /** Refuses what is more than the owner's share of a minute. */
+  spend(owner: Owner, kind: Spending): void {
+    const limit = `${kind}PerMinute` as const;
+    const most = this.limits[limit];
+    const minute = this.#spent[kind].add(owner);
+    if (minute.times > most)
+      this.#refuse(owner, limit, `No more than ${most} ${words[kind]} a minute.`, this.#leftOf(minute));
   }
 
-  /** Makes a task; refuses one more than an owner may have, or than there may be. */
+  /** Creates a task; refuses one more than an owner may have, or than there may be. */
   makeTask<T>(requests: Requests, owner: Owner, make: () => Promise<T>): Promise<T> {
-    return this.#places.take(requests, owner, make).catch(this.#refusing(owner));
+    return this.#quota.create(requests, owner, make).catch((error: unknown) => {
+      if (error instanceof OverLimit) this.#note(owner, error);
+      throw error;
+    });
   }
 
-  /** The caller asked for a task that it cannot see. Refuses it to ask for such tasks too often. */
-  async missed(caller: Caller, now: number): Promise<void> {
-    await this.#misses?.add(caller, now).catch(this.#refusing(caller.owner));
+  /**
+   * The caller asked for a task that it cannot see; after many of them it is refused. Whether there is such a task
+   * changes neither the count nor the answer, and a caller is never refused a task that it does find.
+   */
+  missed({ owner, address }: Pick<Caller, 'owner' | 'address'>): void {
+    const most = this.limits.failedLooksPerMinute;
+    // Callers without a token are one owner: only their addresses tell them apart.
+    const from = owner === anonymous ? address?.() : undefined;
+    const minute = this.#misses.add(JSON.stringify([owner, from]));
+    if (minute.times === most)
+      this.#report({
+        pattern: 'failedLooks',
+        owner,
+        count: most,
+        at: this.#clock.now(),
+        ...(from !== undefined && { address: from }),
+      });
+    if (minute.times > most)
+      this.#refuse(
+        owner,
+        'failedLooksPerMinute',
+        `No more than ${most} looks a minute at tasks that cannot be found.`,
+        this.#leftOf(minute),
+      );
   }
 
-  /** The caller looks how a task of its own stands. Refuses to be asked as if no hint had been given. */
-  polled(task: Task, clock: { readonly now: number }): void {
-    if (!this.#eagerness) return;
-    try {
-      this.#eagerness.add(task, clock);
-    } catch (error) {
-      this.#refusing(task.owner)(error);
-    }
+  /** A caller polls a task of its own. If it does so far too often, it is answered at the pace of the hint. */
+  polled(task: Task): void {
+    const { pollsPerHint } = this.limits;
+    const minute = this.#polls.add(task.id);
+    if (minute.times <= unremarkable) return;
+    const hintMs = pollHintMs(task, this.#clock.now());
+    if (minute.times <= (pollsPerHint * minuteMs) / hintMs) return;
+    const at = this.#clock.monotonic();
+    const { id, owner } = task;
+    if (minute.notBefore === undefined)
+      this.#report({
+        pattern: 'eagerPolls',
+        owner,
+        task: id,
+        count: minute.times,
+        at: this.#clock.now(),
+      });
+    else if (at < minute.notBefore)
+      this.#refuse(
+        owner,
+        'pollsPerHint',
+        `This task is looked at more than ${pollsPerHint} times as often as asked: once in ${hintMs} ms is enough.`,
+        minute.notBefore - at,
+      );
+    minute.notBefore = at + hintMs;
   }
 
-  /** Refuses one subscription more than an owner may have, or than there may be; gives how to say that it is over. */
+  /** Refuses one subscription more than an owner may have, or than there may be. Returns how to end it. */
   subscribe(owner: Owner): () => void {
     const { subscriptionsPerOwner, subscriptions } = this.limits;
     const open = this.#subscriptions.get(owner) ?? 0;
     if (open >= subscriptionsPerOwner)
-      this.#refusing(owner)(
-        new OverLimit(
-          'subscriptionsPerOwner',
-          `No more than ${subscriptionsPerOwner} subscriptions at a time: close one first.`,
-        ),
+      this.#refuse(
+        owner,
+        'subscriptionsPerOwner',
+        `No more than ${subscriptionsPerOwner} subscriptions at a time: close one first.`,
       );
     if (this.#subscriptionsInAll >= subscriptions)
-      this.#refusing(owner)(
-        new OverLimit(
-          'subscriptions',
-          `No more than ${subscriptions} subscriptions on this server: poll, or try again later.`,
-          comeBackMs,
-        ),
+      this.#refuse(
+        owner,
+        'subscriptions',
+        `No more than ${subscriptions} subscriptions on this server: poll, or try again later.`,
+        comeBackMs,
       );
     this.#subscriptions.set(owner, open + 1);
     this.#subscriptionsInAll++;
@@ -94,26 +161,70 @@ export class Limiter {
   /** Refuses one session more than an owner may have, all of whose sessions are in use. */
   refuseSession(owner: Owner): never {
     const { sessionsPerOwner } = this.limits;
-    return this.#refusing(owner)(
-      new OverLimit(
-        'sessionsPerOwner',
-        `No more than ${sessionsPerOwner} sessions at a time: end one first.`,
-      ),
+    return this.#refuse(
+      owner,
+      'sessionsPerOwner',
+      `No more than ${sessionsPerOwner} sessions at a time: end one first.`,
     );
   }
 
-  /** A session that nobody used went for another of its owner. */
+  /** An unused session was removed for another of its owner. */
   sessionWent(): void {
     quietly(() => this.#observer.refused('sessionsPerOwner'));
   }
 
-  #refusing(owner: Owner): (error: unknown) => never {
-    return (error) => {
-      if (error instanceof OverLimit) {
-        quietly(() => this.#observer.refused(error.limit));
-        noteLimited(this.#recorder, owner, error);
-      }
-      throw error;
-    };
+  #leftOf({ until }: Minute): number {
+    return until - this.#clock.monotonic();
+  }
+
+  #report(suspicion: Suspicion): void {
+    quietly(() => this.#observer.suspicious(suspicion));
+  }
+
+  #refuse(owner: Owner, limit: keyof Limits, message: string, retryAfterMs?: number): never {
+    const refusal = new OverLimit(limit, message, retryAfterMs);
+    this.#note(owner, refusal);
+    throw refusal;
+  }
+
+  #note(owner: Owner, refusal: OverLimit): void {
+    quietly(() => this.#observer.refused(refusal.limit));
+    noteLimited(this.#recorder, owner, refusal);
   }
 }
+
+/** What is counted of one key. Moments are on the monotonic clock. */
+interface Minute {
+  readonly until: number;
+  times: number;
+  /** Refuse until then. */
+  notBefore?: number;
+}
+
+/** Counts by key, each in minutes that begin with its first count. */
+class MinuteCounts<Key> {
+  readonly #clock: Clock;
+  /** The oldest first. */
+  readonly #minutes = new Map<Key, Minute>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(key: Key): Minute {
+    const now = this.#clock.monotonic();
+    const known = this.#minutes.get(key);
+    if (known && now < known.until) {
+      known.times++;
+      return known;
+    }
+    this.#minutes.delete(key);
+    const [oldest] = this.#minutes.size >= mostKeys ? this.#minutes.keys() : [];
+    if (oldest !== undefined) this.#minutes.delete(oldest);
+    const minute = { until: now + minuteMs, times: 1 };
+    this.#minutes.set(key, minute);
+    return minute;
+  }
+}
+
+const mostKeys = 10_000;

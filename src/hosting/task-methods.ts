@@ -3,10 +3,14 @@
  * dialect it speaks. Each asks who the caller is first; a task of another owner, one that was never published and one
  * that does not exist look the same.
  */
+
+import { keyedId, Sealer } from '../access/seal.ts';
 import type { Requests, TaskTree } from '../engine/requests.ts';
 import { BadAnswer } from '../model/errors.ts';
+import type { TaskEvent } from '../model/event.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
 import type { TaskMethodName } from '../protocol/dialect.ts';
@@ -14,11 +18,9 @@ import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { openQuestions } from '../protocol/dialects/drafts/dialect.ts';
 import { resultOf } from '../protocol/dialects/sep-1686/dialect.ts';
 import { CallFailed, InvalidParams, NotOffered } from '../protocol/errors.ts';
-import type { Caller } from './caller.ts';
-import type { Spending } from './rates.ts';
+import { anonymous, type Caller } from './caller.ts';
+import type { Spending } from './limiter.ts';
 import { actorOf, denied, noteRead, noteReadIn } from './recording.ts';
-import { taskList } from './task-list.ts';
-import { idOfName, isNamedElsewhere } from './task-names.ts';
 
 /** The params of a task method, as they came over the wire. */
 export interface TaskParams {
@@ -101,13 +103,13 @@ export async function answerTo(
   params: TaskParams,
 ): Promise<Answered> {
   if (!caller.dialect.methods.includes(method)) throw new NotOffered('Method not found');
-  await spendOn(method, caller);
+  spendOn(method, caller);
   return methods[method](requests, caller, params);
 }
 
 /** Refuses a method that its caller has asked for too often. */
-export function spendOn(method: TaskMethodName, { limiter, owner }: Caller): Promise<void> | undefined {
-  return limiter?.spend(owner, spendings[method] ?? 'looks');
+export function spendOn(method: TaskMethodName, { limiter, owner }: Caller): void {
+  limiter?.spend(owner, spendings[method] ?? 'looks');
 }
 
 const spendings: Partial<Record<TaskMethodName, Spending>> = {
@@ -122,19 +124,35 @@ function responsesIn({ inputResponses }: TaskParams, method: string): JsonObject
 
 /** What `tasks/get` shows. */
 async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
-  const { taskId } = params;
-  // A look before that would find it running, and nothing else.
-  const begun = typeof taskId === 'string' ? requests.headStart(taskId, caller.owner) : undefined;
-  if (begun) await begun;
   const tree = await known(requests, caller, params, 'tasks/get');
   requests.polled();
-  caller.limiter?.polled(tree.root, requests);
-  // Whoever has a name of its own for it may have to wait for the task under its id.
-  const named = tree.root.id === taskId ? undefined : requests.headStart(tree.root.id, caller.owner);
-  if (!named) return tree;
-  await named;
+  caller.limiter?.polled(tree.root);
+  const { phase, createdAt } = tree.root;
+  const leftMs = Math.min(firstPollMs, createdAt + firstPollMs - requests.now);
+  if (phase === 'done' || phase === 'waiting' || leftMs <= 0) return tree;
+  await settledWithin(requests, tree.root, leftMs);
   return known(requests, caller, params, 'tasks/get');
 }
+
+/** Clients poll right after the call, and then not for a second. A poll in the first moments of a task waits them out. */
+const firstPollMs = 20;
+
+/** Resolves when the task has ended or asks, at the latest after that time. */
+function settledWithin(requests: Requests, { id, rootId }: Task, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      runtime.clearTimeout(timer);
+      unwatch();
+      resolve();
+    };
+    const timer = runtime.setTimeout(end, ms);
+    const unwatch = requests.watch(rootId, ({ taskId, events }) => {
+      if (taskId === id && events.some(({ type }) => settling.has(type))) end();
+    });
+  });
+}
+
+const settling: ReadonlySet<TaskEvent['type']> = new Set(['finished', 'removed', 'asked']);
 
 function shownNow(tree: TaskTree, requests: Requests, caller: Caller): JsonObject {
   return noteReadIn(caller.dialect.shown(tree, requests.now), requests, tree, caller);
@@ -201,7 +219,7 @@ export async function known(
   // Polls come this way, a hundred thousand a minute: each function more that waits for another costs them dear.
   const found = await (dialect.requestorNamesTasks ? byName : view)(requests, caller, taskId);
   const tree = found && isVisible(found, caller) ? found : undefined;
-  if (!tree) await caller.limiter?.missed(caller, requests.now);
+  if (!tree) caller.limiter?.missed(caller);
   // Whoever knows only the older tasks may still come back to those, and to no others.
   if (isOlder && tree?.root.origin.dialect !== tasksOf2025.revision) throw dialect.tasksRequired(method);
   if (!tree) throw denied(requests, caller, taskId, method);
@@ -220,4 +238,122 @@ function olderView(tree: TaskTree, now: number): JsonObject {
   const { outcome } = root;
   if (outcome.kind === 'result') return { ...shown, result: outcome.value };
   return { ...shown, error: tasksOf2025.fault(new CallFailed(outcome)) as unknown as JsonObject };
+}
+
+// --- Names that requestors give their tasks (SEP-1686) -----------------------------------------------------
+
+/**
+ * The id of a task with a name is computed from the name, the session and the owner. So there is no index of names, and
+ * nobody else can compute the id.
+ */
+export async function idOfName(requests: Requests, caller: Caller, name: string): Promise<TaskId> {
+  const secret = await requests.secret('task names');
+  const scoped = JSON.stringify([caller.owner, caller.session ?? '', name]);
+  return keyedId(secret, scoped);
+}
+
+/** To those that name tasks themselves, the names of another session mean nothing. */
+function isNamedElsewhere({ origin }: Task, { dialect, session = '' }: Caller): boolean {
+  return dialect.requestorNamesTasks && origin.named !== undefined && origin.named.session !== session;
+}
+
+// --- tasks/list, in sessions -------------------------------------------------------------------------------
+
+const pageSize = 50;
+const cursorLifeMs = 24 * 3_600_000;
+
+async function taskList(
+  requests: Requests,
+  caller: Caller,
+  { cursor }: { readonly cursor?: unknown },
+): Promise<JsonObject> {
+  if (caller.owner === anonymous)
+    throw new NotOffered('tasks/list is not offered to callers that cannot be told apart: show a token.');
+  const { dialect, sender, owner } = caller;
+  const kind = sender.knowsSubtasks ? 'cursors with subtasks' : 'cursors';
+  const cursors = new Sealer(await requests.secret('cursors'), `${kind} of ${owner}`);
+  const from = opened(cursors, cursor, requests.now);
+  const page = sender.knowsSubtasks
+    ? await withSubtasks(requests, owner, from)
+    : await roots(requests, owner, from);
+  const { now } = requests;
+  return {
+    tasks: page.trees
+      .filter(({ root }) => !isNamedElsewhere(root, caller))
+      .map((tree) => dialect.listed(tree, now)),
+    ...(page.next !== undefined && { nextCursor: cursors.seal(page.next, now + cursorLifeMs) }),
+  };
+}
+
+interface Trees {
+  readonly trees: readonly TaskTree[];
+  /** Where the next page begins, if there is one. */
+  readonly next: string | undefined;
+}
+
+/** A task in a list is shown as tasks/get would show it, subtasks' questions included. */
+async function roots(requests: Requests, owner: string, from: string | undefined): Promise<Trees> {
+  const page = await requests.list(owner, pageSize, from);
+  const trees = await Promise.all(
+    page.tasks.map(async (root) => (await requests.tree(root.id)) ?? { root, descendants: [] }),
+  );
+  return { trees, next: page.nextCursor };
+}
+
+/** Where a page of trees begins: in the tree of a root, behind one of its tasks; before that root, or anywhere. */
+interface Place {
+  readonly rootId?: string;
+  readonly after?: Mark;
+  /** The store's own cursor, behind that root. */
+  readonly behind?: string;
+}
+
+/** A task's place in the list of its tree. It never changes, so nothing that is added later moves what was there. */
+type Mark = readonly [createdAt: number, depth: number, id: string];
+
+/** Tree after tree; of each what is new comes last, wherever in it that is. */
+async function withSubtasks(requests: Requests, owner: string, from: string | undefined): Promise<Trees> {
+  const trees: TaskTree[] = [];
+  let place: Place = from === undefined ? {} : JSON.parse(from);
+  while (true) {
+    if (place.rootId !== undefined) {
+      const { rootId, after, ...behind } = place;
+      const rest = inOrder(await requests.allLinked(rootId), after);
+      const room = pageSize - trees.length;
+      trees.push(...rest.slice(0, room));
+      if (rest.length > room)
+        return { trees, next: JSON.stringify({ rootId, after: markOf(trees.at(-1)!), ...behind }) };
+      if (behind.behind === undefined) return { trees, next: undefined };
+      place = behind;
+      if (trees.length === pageSize) return { trees, next: JSON.stringify(place) };
+    }
+    const { tasks, nextCursor } = await requests.list(owner, 1, place.behind);
+    const [root] = tasks;
+    if (!root) return { trees, next: undefined };
+    place = { rootId: root.id, ...(nextCursor !== undefined && { behind: nextCursor }) };
+  }
+}
+
+function inOrder(all: readonly TaskTree[], after: Mark | undefined): TaskTree[] {
+  const sorted = all.toSorted((a, b) => compared(markOf(a), markOf(b)));
+  return after ? sorted.filter((tree) => compared(markOf(tree), after) > 0) : sorted;
+}
+
+function markOf({ root: { createdAt, depth, id } }: TaskTree): Mark {
+  return [createdAt, depth, id];
+}
+
+function compared(a: Mark, b: Mark): number {
+  return a[0] - b[0] || a[1] - b[1] || (a[2] < b[2] ? -1 : Number(a[2] > b[2]));
+}
+
+function opened(cursors: Sealer, cursor: unknown, now: number): string | undefined {
+  if (cursor === undefined) return undefined;
+  const sealed = typeof cursor === 'string' ? cursors.open(cursor, now) : { problem: 'forged' as const };
+  if ('value' in sealed) return sealed.value as string;
+  throw new InvalidParams(
+    sealed.problem === 'expired'
+      ? 'This cursor has expired. Start again without one.'
+      : 'This cursor was not made by this server for this caller. Start again without one.',
+  );
 }

@@ -44,7 +44,10 @@ export class ClaimLost extends Refusal {
 
 /** There is nothing to claim: the task is done, parked, or in the hands of a living worker. */
 export class NotClaimable extends Refusal {
-  constructor(taskId: string, reason: 'done' | 'parked' | 'held by a living worker') {
+  constructor(
+    taskId: string,
+    reason: 'done' | 'parked' | 'held by a living worker' | 'still running in this process',
+  ) {
     super(`Task ${taskId} cannot be claimed now: it is ${reason}.`);
   }
 }

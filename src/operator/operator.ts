@@ -19,6 +19,7 @@ import * as rules from '../engine/transitions.ts';
 import { Refusal, TaskNotFound } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
+import { pagesOf } from '../model/pages.ts';
 import { redactTask, type SecretFields } from '../model/redaction.ts';
 import { runtime } from '../model/runtime.ts';
 import { openInputs, type Task, type TaskId } from '../model/task.ts';
@@ -286,12 +287,10 @@ export class Operator implements OperatorDesk {
 
   async #few(filter: SurveyFilter): Promise<TaskSummary[]> {
     const found: TaskSummary[] = [];
-    let cursor: string | undefined;
-    for (let page = 0; page < patience && found.length < few; page++) {
-      const { tasks, nextCursor } = await this.list({ ...filter, limit: few, ...(cursor && { cursor }) });
+    let pages = 0;
+    for await (const { tasks } of pagesOf((from) => this.list({ ...filter, limit: few, ...from }))) {
       found.push(...tasks);
-      if (nextCursor === undefined) break;
-      cursor = nextCursor;
+      if (++pages === patience || found.length >= few) break;
     }
     return found.slice(0, few);
   }

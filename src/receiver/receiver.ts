@@ -5,26 +5,28 @@
  *
  * Tasks belong to the server, by the name under which the host knows it; connections come and go.
  */
+
+import { ProtocolError } from '../engine/recorded-error.ts';
 import type { Requests, TaskTree } from '../engine/requests.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { CreateOptions } from '../engine/tasks-options.ts';
-import type { DurableTool } from '../engine/tool.ts';
+import { type DurableTool, durableTool } from '../engine/tool.ts';
 import type { Caller } from '../hosting/caller.ts';
-import { answerTo, isTaskMethod, known, topOf, view, visible } from '../hosting/task-methods.ts';
-import { idOfName } from '../hosting/task-names.ts';
+import { answerTo, idOfName, isTaskMethod, known, topOf, view, visible } from '../hosting/task-methods.ts';
 import { untilDone, waitFor } from '../hosting/waiting.ts';
 import { toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
+import { digestOf } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
+import { messageOf } from '../model/thrown.ts';
 import { dialectOf, type Opening, wishedTask } from '../protocol/detection.ts';
 import type { TaskMethodName, WireFault } from '../protocol/dialect.ts';
 import { payloadOf } from '../protocol/dialects/2025-11-25/dialect.ts';
-import { revision } from '../protocol/dialects/2025-11-25/names.ts';
+import { relatedTaskKey, revision } from '../protocol/dialects/2025-11-25/names.ts';
 import type { Drafts } from '../protocol/dialects/drafts/flags.ts';
 import { createdMessage, nameIn, originalTasks, wishOf } from '../protocol/dialects/sep-1686/dialect.ts';
 import { CallFailed } from '../protocol/errors.ts';
-import { Unheard } from './unheard.ts';
 
 export interface IncomingRequest {
   readonly id: string | number;
@@ -319,4 +321,71 @@ export class Receiver {
   async #requests(): Promise<Requests> {
     return (await this.#parts.engine).tasks.requests();
   }
+}
+
+// --- Unconfirmed tasks -------------------------------------------------------------------------------------
+
+/** More than a server has open at a time. */
+const most = 10_000;
+
+/**
+ * Questions whose tasks the server has not shown to know yet: it may have died, or our answer may not have reached it.
+ * If it asks the same question again, for the same task of its own, it gets the same task, and nobody is asked twice.
+ */
+class Unheard {
+  readonly #tasks = new Map<string, TaskId>();
+
+  /** What tells one question from another; undefined if it belongs to no task. */
+  async keyOf(method: string, { _meta, task: _, ...params }: JsonObject): Promise<string | undefined> {
+    const related = isJsonObject(_meta) ? _meta[relatedTaskKey] : undefined;
+    return isJsonObject(related) ? digestOf({ method, params, related }) : undefined;
+  }
+
+  get(key: string | undefined): TaskId | undefined {
+    return key === undefined ? undefined : this.#tasks.get(key);
+  }
+
+  /** Its id is on its way to the server. */
+  add(key: string | undefined, id: TaskId): void {
+    if (key !== undefined && this.#tasks.size < most) this.#tasks.set(key, id);
+  }
+
+  /** The server asks about it, and so has its id: the same question would be another one. */
+  heardOf(id: unknown): void {
+    for (const [key, unheard] of this.#tasks) if (unheard === id) this.#tasks.delete(key);
+  }
+}
+
+// --- Durable handlers of questions -------------------------------------------------------------------------
+
+interface AskedRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+type AnswerRequest = (request: AskedRequest, signal: AbortSignal) => Promise<JsonObject>;
+
+/** A host may be ended and started again many times before a person has made up their mind. */
+const deathsAllowed = 10_000;
+
+/**
+ * One for each method and server: somebody is asked once, and the answer is remembered. A host that is connected to
+ * another server leaves the question alone, because it would ask in the wrong server's name.
+ */
+export function answering(method: string, server: string, answer: AnswerRequest): DurableTool {
+  const options = { version: server, deadline: 'none', deathsAllowed } as const;
+  const durable = durableTool(method.replace('/', '.'), options, async (asked, task) => {
+    const { params } = asked as AskedRequest;
+    return task.step('answer', ({ signal }) => answer({ method, params }, signal));
+  });
+  return {
+    ...durable,
+    // What a person or a model said is the result, whatever it is.
+    outcome: async (returned) => ({ kind: 'result', isError: false, value: returned as JsonObject }),
+    failure: (error) => ({
+      kind: 'failure',
+      message: messageOf(error),
+      ...(error instanceof ProtocolError && { code: error.code }),
+    }),
+  };
 }

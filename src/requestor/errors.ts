@@ -52,56 +52,52 @@ export class MalformedAnswer extends HoldfastError {
   }
 }
 
-/** The task ended with an error of the protocol. */
-export class TaskFailed extends HoldfastError {
+/** Something that became of one task of the peer. */
+abstract class AboutTask extends HoldfastError {
   readonly taskId: string;
+
+  constructor(taskId: string, message: string) {
+    super(message);
+    this.taskId = taskId;
+  }
+}
+
+/** The task ended with an error of the protocol. */
+export class TaskFailed extends AboutTask {
   readonly code: number | undefined;
   readonly data: Json | undefined;
 
   constructor(taskId: string, { code, message, data }: { code?: number; message: string; data?: Json }) {
-    super(message);
-    this.taskId = taskId;
+    super(taskId, message);
     this.code = code;
     this.data = data;
   }
 }
 
-export class TaskCancelled extends HoldfastError {
-  readonly taskId: string;
-
+export class TaskCancelled extends AboutTask {
   constructor(taskId: string, reason: string | undefined) {
-    super(reason ?? `Task ${taskId} was cancelled.`);
-    this.taskId = taskId;
+    super(taskId, reason ?? `Task ${taskId} was cancelled.`);
   }
 }
 
 /** Nobody will ever know what became of it. */
-export class TaskLost extends HoldfastError {
-  readonly taskId: string;
-
+export class TaskLost extends AboutTask {
   constructor(taskId: string, why: string) {
-    super(`Task ${taskId} is lost: ${why}`);
-    this.taskId = taskId;
+    super(taskId, `Task ${taskId} is lost: ${why}`);
   }
 }
 
 /** It was kept as long as was agreed, and not longer. */
-export class TaskExpired extends HoldfastError {
-  readonly taskId: string;
-
+export class TaskExpired extends AboutTask {
   constructor(taskId: string, ttlMs: number) {
-    super(`Task ${taskId} has expired: the server kept it for ${ttlMs} ms, and that time is over.`);
-    this.taskId = taskId;
+    super(taskId, `Task ${taskId} has expired: the server kept it for ${ttlMs} ms, and that time is over.`);
   }
 }
 
 /** Waiting was given up: the server should have finished the task, or deleted it. It may still end; come back for it. */
-export class TaskOverdue extends HoldfastError {
-  readonly taskId: string;
-
+export class TaskOverdue extends AboutTask {
   constructor(taskId: string, why: string) {
-    super(`Task ${taskId} is overdue: ${why} Waiting was given up. Resume the call to try again.`);
-    this.taskId = taskId;
+    super(taskId, `Task ${taskId} is overdue: ${why} Waiting was given up. Resume the call to try again.`);
   }
 }
 

@@ -1,6 +1,5 @@
 /** `tasks.attach(mcp)`: the durable tools and the task methods on a server of the SDK, beside whatever else it has. */
 import type { McpServer, Server, ServerContext } from '@modelcontextprotocol/server';
-import type { Schema } from '../engine/schema.ts';
 import type { RequestMethod } from '../engine/tool.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -13,9 +12,15 @@ import { Attachment } from './attachment.ts';
 import type { Binding } from './binding.ts';
 import { type AttachOptions, handOverSettings } from './hand-over/options.ts';
 import { PlainClients } from './hand-over/plain-clients.ts';
-import * as prompt from './prompt-listing.ts';
-import * as resource from './resource-listing.ts';
-import * as tool from './tool-listing.ts';
+import {
+  promptDefinition,
+  registerPrompt,
+  registerResource,
+  registerTool,
+  resourceDefinition,
+  toolDefinition,
+} from './listings.ts';
+import { anything } from './streams.ts';
 
 export class AttachedTooLate extends HoldfastError {
   constructor(method: string) {
@@ -94,7 +99,7 @@ function servedBy({ tools, resources, prompts }: Binding, plainClients: PlainCli
       call: 'tools/call',
       lists: [
         list('tools/list', 'tools', () => [
-          ...[...tools].map(tool.definition),
+          ...[...tools].map(toolDefinition),
           ...(plainClients?.definitions ?? []),
         ]),
       ],
@@ -102,7 +107,7 @@ function servedBy({ tools, resources, prompts }: Binding, plainClients: PlainCli
   ];
   if (resources.length > 0) {
     const defined = (isTemplate: boolean) => () =>
-      resources.filter((one) => one.isTemplate === isTemplate).map(resource.definition);
+      resources.filter((one) => one.isTemplate === isTemplate).map(resourceDefinition);
     inLists.push({
       capability: 'resources',
       call: 'resources/read',
@@ -116,15 +121,15 @@ function servedBy({ tools, resources, prompts }: Binding, plainClients: PlainCli
     inLists.push({
       capability: 'prompts',
       call: 'prompts/get',
-      lists: [list('prompts/list', 'prompts', () => prompts.map(prompt.definition))],
+      lists: [list('prompts/list', 'prompts', () => prompts.map(promptDefinition))],
     });
   return inLists;
 }
 
 function registerAll({ tools, resources, prompts }: Binding, mcp: McpServer): void {
-  for (const one of tools) tool.register(mcp, one);
-  for (const one of resources) resource.register(mcp, one);
-  for (const one of prompts) prompt.register(mcp, one);
+  for (const one of tools) registerTool(mcp, one);
+  for (const one of resources) registerResource(mcp, one);
+  for (const one of prompts) registerPrompt(mcp, one);
 }
 
 function isFree(server: Server, method: string): boolean {
@@ -192,13 +197,6 @@ const named: Record<RequestMethod, string> = {
   'prompts/get': 'Prompt',
 };
 
-/** A schema that takes anything: what is wrong is said by the method itself. */
-const anything: Schema<unknown, unknown>['~standard'] = {
-  version: 1,
-  vendor: 'holdfast',
-  validate: (value) => ({ value }),
-};
-
 /** Which of them a request may use is a matter of its dialect; of some the SDK itself knows that they are not there. */
 const released: readonly TaskMethodName[] = [
   'tasks/get',
@@ -216,7 +214,7 @@ function addMethods(attachment: Attachment, server: Server): void {
     ...(drafts.has('sep-1686') ? (['tasks/delete'] as const) : []),
   ];
   for (const method of methods)
-    server.setRequestHandler(method, { params: { '~standard': anything } }, (params, context) =>
+    server.setRequestHandler(method, { params: anything }, (params, context) =>
       attachment.faulting(context, () =>
         attachment.answer(method, isJsonObject(params) ? params : {}, context),
       ),

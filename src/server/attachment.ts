@@ -11,37 +11,40 @@ import type { Server, ServerContext, Transport } from '@modelcontextprotocol/ser
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import { anonymous, type Bearer, type Caller } from '../hosting/caller.ts';
 import { actorOf } from '../hosting/recording.ts';
-import { answerTo, spendOn, topOf, visible } from '../hosting/task-methods.ts';
-import { idOfName } from '../hosting/task-names.ts';
+import { answerTo, idOfName, spendOn, topOf, visible } from '../hosting/task-methods.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
-import type { TaskMethodName } from '../protocol/dialect.ts';
+import { wishedTask } from '../protocol/detection.ts';
+import type { TaskMethodName, WireFault } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { immediateResponseKey } from '../protocol/dialects/2025-11-25/names.ts';
-import { clientCapabilitiesKey, revision, serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { clientCapabilitiesKey, serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
 import {
   createdMessage,
   nameIn,
   originalTasks,
   relatedToName,
+  wishOf,
 } from '../protocol/dialects/sep-1686/dialect.ts';
+import { taskKey } from '../protocol/dialects/sep-1686/names.ts';
 import { isFailure, NotOffered } from '../protocol/errors.ts';
-import { answeredElsewhere } from './answered-elsewhere.ts';
-import { BegunCall } from './begun-calls.ts';
+import { internalError, invalidParams } from '../protocol/json-rpc.ts';
 import type { Binding, Called } from './binding.ts';
 import { listeningOf } from './call-log.ts';
-import { responsesOf, withoutBadResponses } from './given-responses.ts';
+import { taskResult } from './connection.ts';
 import type { PlainClients } from './hand-over/plain-clients.ts';
-import { introduced, isIntroduction, type Opening } from './introduction.ts';
-import { addressOf } from './remote-address.ts';
-import { type QuestionPlace, RequestIds } from './request-ids.ts';
-import { Fault, withRightCode } from './sdk-errors.ts';
-import { ShortCalls } from './short-calls.ts';
-import { Streams } from './streams.ts';
-import { taskResult } from './task-result.ts';
-import { type OpenRequest, RequestAborted } from './tool-call.ts';
-import { immediateResponse, progressOf } from './tool-listing.ts';
-import { asksForTask, mustRefuse, type Wishes, wishesOf } from './wishes.ts';
+import { immediateResponse } from './listings.ts';
+import { answeredElsewhere, type QuestionPlace, RequestIds } from './request-ids.ts';
+import { peerOf, Streams } from './streams.ts';
+import {
+  type Naming,
+  type OpenRequest,
+  progressOf,
+  RequestAborted,
+  responsesOf,
+  takeBegun,
+  withoutBadResponses,
+} from './tool-call.ts';
 
 /** What a transport tells of the request that a message came with. */
 interface Extra {
@@ -54,28 +57,31 @@ function bearerOf(extra: Extra | undefined): Bearer {
   return extra?.request ? extra.authInfo : 'local';
 }
 
+interface Pending {
+  /** The answer, which leaves as it is. */
+  readonly exact?: JsonObject;
+  /** The state that a call came back with. */
+  readonly state?: { readonly requestState: unknown };
+  /** What the SDK takes out of params in which it does not know it. */
+  readonly taken?: JsonObject;
+  /** It asks what this server has. */
+  readonly opening?: Opening;
+}
+
 export class Attachment {
   readonly binding: Binding;
   readonly #server: Server;
   /** If calls of clients without tasks are handed over. */
   readonly plainClients: PlainClients | undefined;
-  /** Answers that leave as they are, by the id of their request. */
-  readonly #exact = new Map<unknown, JsonObject>();
-  /** States that calls came back with, by the id of their request. */
-  readonly #states = new Map<unknown, unknown>();
-  /** What the SDK takes out of params in which it does not know it, by the id of their request. */
-  readonly #taken = new Map<unknown, JsonObject>();
-  /** Requests for what this server has, by their id. */
-  readonly #openings = new Map<unknown, Opening>();
+  /** What has to be known of requests until they are answered, by their ids. */
+  readonly #pending = new Map<unknown, Pending>();
   readonly #closed = new AbortController();
-  readonly #short: ShortCalls;
   #streams: Streams | undefined;
 
   constructor(binding: Binding, server: Server, plainClients?: PlainClients) {
     this.binding = binding;
     this.#server = server;
     this.plainClients = plainClients;
-    this.#short = new ShortCalls(binding);
     const connect = server.connect.bind(server);
     server.connect = async (transport: Transport) => {
       const streams = new Streams(binding, server, transport, this.#closed.signal);
@@ -98,15 +104,10 @@ export class Attachment {
           void strangeAnswer(message, bearerOf(extra as Extra))?.catch(() => {});
           return;
         }
-        this.#short.answer(known, {
-          caller: () => this.#plainCaller(extra as Extra),
-          send: (answer) => transport.send(answer as never),
-          goOn: () => onmessage?.(this.#received(known, extra as Extra), extra),
-        });
+        onmessage?.(this.#received(known, extra as Extra), extra);
       };
       transport.onclose = () => {
         this.#closed.abort();
-        this.#short.close();
         streams.close();
         onclose?.();
       };
@@ -146,7 +147,7 @@ export class Attachment {
   ): Promise<JsonObject> {
     const { tool, input, head, calledAs } = called;
     const { mcpReq } = context;
-    const requestState = this.#states.has(mcpReq.id) ? this.#states.get(mcpReq.id) : mcpReq.requestState();
+    const { requestState } = this.#pending.get(mcpReq.id)?.state ?? { requestState: mcpReq.requestState() };
     // Of a request that is aborted the SDK sends no answer that would take these along.
     mcpReq.signal.addEventListener('abort', () => this.#forget(mcpReq.id), { once: true });
     const givenTo = task
@@ -166,7 +167,7 @@ export class Attachment {
         }),
         ...(named && { named }),
         head: listening ? undefined : head,
-        headed: this.#short.taken(mcpReq.id) ?? BegunCall.taken(context.http?.req),
+        begun: takeBegun(context.http?.req),
         header: (name) => context.http?.req?.headers.get(name),
       },
       givenTo,
@@ -182,7 +183,7 @@ export class Attachment {
     const reply = await calling.finally(() => listening?.end());
     if (isJsonObject(reply.task)) return this.#handedOver(tool, input, reply, caller, context);
     if (reply.resultType !== 'task') return reply;
-    this.#exact.set(mcpReq.id, reply);
+    this.#note(mcpReq.id, { exact: reply });
     return { content: [] };
   }
 
@@ -209,7 +210,7 @@ export class Attachment {
     const { mcpReq } = context;
     const immediately = await immediateResponse(tool, input);
     const _meta = immediately === undefined ? undefined : { [immediateResponseKey]: immediately };
-    this.#exact.set(mcpReq.id, { ...reply, ...(_meta && { _meta }) });
+    this.#note(mcpReq.id, { exact: { ...reply, ...(_meta && { _meta }) } });
     const { taskId } = reply.task as { taskId: string };
     const connection = await this.streams.connection();
     const follow = async () => {
@@ -228,7 +229,7 @@ export class Attachment {
   callerOf(context: ServerContext, method: string): Caller {
     const { mcpReq, http } = context;
     const bearer: Bearer = http ? http.authInfo : 'local';
-    const address = () => addressOf(http?.req);
+    const address = () => peerOf(http?.req)?.address;
     if (!mcpReq.envelope) return this.#sessionCaller(bearer, method, mcpReq._meta, address);
     const envelope = mcpReq.envelope as Readonly<Record<string, unknown>>;
     const caller = this.binding.caller(envelope[clientCapabilitiesKey], bearer, address);
@@ -244,14 +245,6 @@ export class Attachment {
     };
     const request = { opening, session: this.streams.session, method, meta };
     return this.binding.sessionCaller(request, bearer, address);
-  }
-
-  /** Whoever calls in an open session; later requests say themselves who they are from. */
-  #plainCaller(extra: Extra | undefined): Caller | undefined {
-    const version = this.#server.getNegotiatedProtocolVersion();
-    if (version === undefined || version === revision) return undefined;
-    const address = () => addressOf(extra?.request as object | undefined);
-    return this.#sessionCaller(bearerOf(extra), 'tools/call', undefined, address);
   }
 
   /** Runs a method; what goes wrong is said in the words of the caller's dialect. */
@@ -276,7 +269,7 @@ export class Attachment {
     const caller = this.callerOf(context, method);
     const isWaitedFor = method === 'tasks/result' && !caller.dialect.requestorNamesTasks;
     if (isWaitedFor && caller.dialect.methods.includes(method)) {
-      await spendOn(method, caller);
+      spendOn(method, caller);
       const waiting = {
         connection: await this.streams.connection(),
         channel: this.streams.of(context),
@@ -300,12 +293,12 @@ export class Attachment {
     const bearer = bearerOf(extra);
     if (!('method' in message)) return message;
     if (message.method === 'notifications/cancelled' && 'params' in message && isJsonObject(message.params)) {
-      this.#taken.delete(message.params.requestId);
-      this.#short.cancel(message.params.requestId);
+      this.#forget(message.params.requestId);
       void this.#cancelled(message.params, bearer).catch(() => {});
     }
     if (!('id' in message)) return message;
-    if (isIntroduction(message.method)) this.#openings.set(message.id, this.#opening(message.method, bearer));
+    if (isIntroduction(message.method))
+      this.#note(message.id, { opening: this.#opening(message.method, bearer) });
     this.#noteTaken(message);
     const sent = withoutBadResponses(message);
     return sent.method === 'tools/call' ? this.#withoutState(sent) : sent;
@@ -326,13 +319,12 @@ export class Attachment {
   #noteTaken({ id, method, params }: { id: unknown; method: unknown; params?: unknown }): void {
     const key = takenOut.get(method);
     if (key === undefined || !isJsonObject(params) || params[key] === undefined) return;
-    this.#taken.set(id, { [key]: params[key] });
+    this.#note(id, { taken: { [key]: params[key] } });
   }
 
   /** The params with what the SDK took out of them. */
   #asSent(params: JsonObject, { mcpReq }: ServerContext): JsonObject {
-    const taken = this.#taken.get(mcpReq.id);
-    this.#taken.delete(mcpReq.id);
+    const taken = this.#pending.get(mcpReq.id)?.taken;
     return taken ? { ...params, ...taken } : params;
   }
 
@@ -353,19 +345,20 @@ export class Attachment {
   /** Our states are none of the author's, whose own check the SDK would put them to first. */
   #withoutState<M extends { id: unknown }>(message: M): M {
     if (!('params' in message) || !isJsonObject(message.params)) return message;
+    if (message.params.requestState === undefined) return message;
     const { requestState, ...params } = message.params;
     const isOurs = this.binding.tool(params.name) ?? this.plainClients?.tool(params.name);
-    if (requestState === undefined || !isOurs) return message;
-    this.#states.set(message.id, requestState);
+    if (!isOurs) return message;
+    this.#note(message.id, { state: { requestState } });
     return { ...message, params };
   }
 
+  #note(id: unknown, part: Pending): void {
+    this.#pending.set(id, { ...this.#pending.get(id), ...part });
+  }
+
   #forget(id: unknown): void {
-    this.#short.giveUp(id);
-    this.#exact.delete(id);
-    this.#states.delete(id);
-    this.#taken.delete(id);
-    this.#openings.delete(id);
+    this.#pending.delete(id);
   }
 
   #corrected<M extends object>(message: M): M {
@@ -374,11 +367,10 @@ export class Attachment {
       return withRightCode(message);
     }
     if (!('id' in message) || !('result' in message) || !isJsonObject(message.result)) return message;
-    const opening = this.#openings.get(message.id);
+    const { opening, exact } = this.#pending.get(message.id) ?? {};
     const { _meta } = message.result;
     if (isJsonObject(_meta) && isJsonObject(_meta[serverInfoKey]))
       this.binding.serverInfo ??= _meta[serverInfoKey];
-    const exact = this.#exact.get(message.id);
     this.#forget(message.id);
     if (opening) return { ...message, result: introduced(message.result, opening) };
     if (!exact) return message;
@@ -400,3 +392,120 @@ const placeholders: Readonly<Record<RequestMethod, JsonObject>> = {
   'resources/read': { contents: [] },
   'prompts/get': { messages: [] },
 };
+
+// --- Errors ------------------------------------------------------------------------------------------------
+
+/**
+ * In sessions the SDK reports params that do not fit its schemas as an internal error, with the raw issues. This makes
+ * them invalid params, in a sentence.
+ */
+function withRightCode<M extends object>(answer: M): M {
+  if (!('error' in answer) || !isJsonObject(answer.error) || answer.error.code !== internalError)
+    return answer;
+  const issues = issuesIn(answer.error.message);
+  if (!issues) return answer;
+  const message = `Invalid params: ${issues.map(sentenceOf).join('; ')}.`;
+  return { ...answer, error: { ...answer.error, code: invalidParams, message } };
+}
+
+/** Issues of a request that was looked at as a whole. What a handler says of its own values does not begin so. */
+function issuesIn(message: unknown): JsonObject[] | undefined {
+  if (typeof message !== 'string' || !message.startsWith('[')) return undefined;
+  try {
+    const issues: unknown[] = JSON.parse(message);
+    return issues.length > 0 && issues.every(isIssueOfParams) ? issues : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isIssueOfParams(issue: unknown): issue is JsonObject {
+  return isJsonObject(issue) && Array.isArray(issue.path) && issue.path[0] === 'params';
+}
+
+function sentenceOf({ path, message }: JsonObject): string {
+  const place = (path as unknown[]).slice(1).join('.') || 'params';
+  return `${place}: ${String(message)}`;
+}
+
+/** An error as the SDK puts it on the wire. */
+export class Fault extends Error {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor({ code, message, data }: WireFault) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+// --- What a server says of itself --------------------------------------------------------------------------
+
+const limitsExtension = 'dev.holdfast/limits';
+
+/** A request for an introduction. */
+interface Opening {
+  readonly method: 'initialize' | 'server/discover';
+  readonly isAnonymous: boolean;
+  /** What its sender may ask for, if it is told. */
+  readonly limits: JsonObject | undefined;
+}
+
+function isIntroduction(method: unknown): method is Opening['method'] {
+  return method === 'initialize' || method === 'server/discover';
+}
+
+function introduced(result: JsonObject, { method, isAnonymous, limits }: Opening): JsonObject {
+  const { capabilities } = result;
+  if (!isJsonObject(capabilities)) return result;
+  const own = isAnonymous ? withoutList(capabilities) : capabilities;
+  if (!limits) return { ...result, capabilities: own };
+  // The older revision has no place for extensions.
+  const place = method === 'initialize' ? 'experimental' : 'extensions';
+  const others = isJsonObject(own[place]) ? own[place] : {};
+  return { ...result, capabilities: { ...own, [place]: { ...others, [limitsExtension]: limits } } };
+}
+
+/** Callers that cannot be told apart would see each other's tasks in a list. */
+function withoutList(capabilities: JsonObject): JsonObject {
+  if (!isJsonObject(capabilities.tasks)) return capabilities;
+  const { list: _, ...tasks } = capabilities.tasks;
+  return { ...capabilities, tasks };
+}
+
+// --- Requested tasks ---------------------------------------------------------------------------------------
+
+interface Wishes {
+  /** As a caller of 2025-11-25 asks for it. */
+  readonly task?: boolean;
+  readonly ttl?: { readonly ttl?: unknown };
+  /** As a caller of SEP-1686 does. */
+  readonly named?: Naming;
+}
+
+function asksForTask({ task }: JsonObject, { mcpReq }: ServerContext): boolean {
+  return !mcpReq.envelope && (task !== undefined || mcpReq._meta?.[taskKey] !== undefined);
+}
+
+/** In the words of its dialect. Later requests have no wishes: there the server decides. */
+function wishesOf(
+  { dialect, sender }: Caller,
+  method: string,
+  params: JsonObject,
+  { mcpReq }: ServerContext,
+): Wishes {
+  if (mcpReq.envelope) return {};
+  if (dialect.requestorNamesTasks)
+    return { named: { ...wishOf(mcpReq._meta as JsonObject, params), requestId: mcpReq.id } };
+  const ttl = dialect.methods.length === 0 ? undefined : wishedTask(params);
+  if (!ttl) return {};
+  if (sender.takesTasksUnasked) return { ttl };
+  return method === 'tools/call' ? { task: true, ttl } : {};
+}
+
+/** May a request for what is not durable not even be carried out as if it had no wishes? */
+function mustRefuse(caller: Caller, method: string, params: JsonObject, context: ServerContext): boolean {
+  if (caller.dialect.requestorNamesTasks) return params.task !== undefined;
+  return wishesOf(caller, method, params, context).task === true;
+}

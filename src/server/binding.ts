@@ -24,8 +24,8 @@ import { drafts as allDrafts, type Draft, type Drafts } from '../protocol/dialec
 import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import type { CallLog, Listening } from './call-log.ts';
 import type { Connection } from './connection.ts';
-import type { StandaloneStream } from './standalone-stream.ts';
-import type { Head, Headed, Naming } from './tool-call.ts';
+import type { StandaloneStream } from './streams.ts';
+import type { Begun, Head, MayJoin, Naming } from './tool-call.ts';
 import { ToolCalls } from './tool-calls.ts';
 
 export interface ServingOptions {
@@ -90,7 +90,7 @@ export interface CallParams {
   /** How a caller of SEP-1686 calls the task. */
   readonly named?: Naming;
   readonly head?: Head | undefined;
-  readonly headed?: Headed | Promise<Headed> | undefined;
+  readonly begun?: Begun | MayJoin | undefined;
   /** A header of the HTTP request that it came with. */
   readonly header?: (name: string) => string | null | undefined;
 }
@@ -134,7 +134,7 @@ export class Binding {
   constructor(tasks: Tasks, options: ServingOptions) {
     const { window = '200ms', owner = ownerOf, anonymousRetention = '1h', drafts = [], limits } = options;
     this.tasks = tasks;
-    this.limiter = new Limiter(limitsFrom(limits), tasks.observer, tasks.recorder);
+    this.limiter = new Limiter(limitsFrom(limits), tasks.clock, tasks.observer, tasks.recorder);
     const wanted = drafts === 'all' ? allDrafts : [drafts].flat();
     const unknown = wanted.find((draft) => !allDrafts.includes(draft));
     if (unknown !== undefined) throw new UnknownDraft(unknown);
@@ -275,7 +275,7 @@ export class Binding {
         ...wishesOf(params),
         ...(params.named && { named: params.named }),
         ...(params.head && { head: params.head }),
-        ...(params.headed && { headed: params.headed }),
+        ...(params.begun && { begun: params.begun }),
         ...(trace && { trace }),
         longestDeadlineMs: this.longestDeadlineMs,
         ...(caller.owner === anonymous && { longestRetentionMs: this.#anonymousRetentionMs }),

@@ -8,7 +8,7 @@ import { runtime } from '../model/runtime.ts';
 import type { TaskId } from '../model/task.ts';
 import { logLevelKey } from '../protocol/dialects/2026-07-28/names.ts';
 import type { Called } from './binding.ts';
-import { paceOf } from './reader-pace.ts';
+import { peerOf } from './streams.ts';
 
 /** From the least to the most important. */
 export const logLevels = [
@@ -48,31 +48,34 @@ export interface Listening {
   end(): void;
 }
 
-/** What is held for a reader that is behind: so many messages, of so many characters of JSON in all. */
+/** What is held for a slow reader at most; characters are those of JSON. */
 const most = { messages: 1_000, characters: 1_048_576 };
+/** Characters that are sent before the reader has to take them. The SDK's streams hold all that is not read. */
+const mostUnread = 65_536;
 
-/** One reader's log. What comes faster than it is read is held up to a limit; beyond that the reader is told how much was left out. */
+/** The log of one reader. Messages are held up to a limit; further ones are dropped, and the reader is told how many. */
 export class LogStream {
   readonly #send: (message: LogMessage) => Promise<void>;
-  readonly #room: () => Promise<void>;
+  readonly #drained: () => Promise<void>;
   #held: LogMessage[] = [];
   #characters = 0;
   #omitted = 0;
+  #unread = 0;
   #isWriting = false;
   #isClosed = false;
 
-  /** `send` puts a message on the stream; `room` resolves when the stream takes another. */
+  /** `send` puts a message on the stream; `drained` resolves when the reader has taken all of them. */
   constructor(
     send: (message: LogMessage) => Promise<void>,
-    room: () => Promise<void> = () => Promise.resolve(),
+    drained: () => Promise<void> = () => Promise.resolve(),
   ) {
     this.#send = send;
-    this.#room = room;
+    this.#drained = drained;
   }
 
   tell(message: LogMessage): void {
     if (this.#isClosed) return;
-    const size = JSON.stringify(message).length;
+    const size = sizeOf(message);
     const isFull = this.#held.length >= most.messages || this.#characters + size > most.characters;
     // Once something is left out everything is, until that has been said: so it is said where it belongs, and once.
     if (this.#omitted > 0 || isFull) this.#omitted++;
@@ -97,7 +100,10 @@ export class LogStream {
     try {
       for (let next = this.#next(); next && !this.#isClosed; next = this.#next()) {
         await this.#send(next);
-        await this.#room();
+        this.#unread += sizeOf(next);
+        if (this.#unread < mostUnread) continue;
+        await this.#drained();
+        this.#unread = 0;
       }
     } catch {
       // Nobody reads it any more, or nobody may be told.
@@ -110,7 +116,7 @@ export class LogStream {
   #next(): LogMessage | undefined {
     const next = this.#held.shift();
     if (!next) return this.#omission();
-    this.#characters -= JSON.stringify(next).length;
+    this.#characters -= sizeOf(next);
     return next;
   }
 
@@ -131,6 +137,10 @@ export class LogStream {
   }
 }
 
+function sizeOf(message: LogMessage): number {
+  return JSON.stringify(message).length;
+}
+
 /** Opens the log of a request that wants one, if what it calls has one. */
 export function listeningOf(
   { listen }: Called,
@@ -138,11 +148,9 @@ export function listeningOf(
 ): { readonly onTask: (making: Promise<TaskId>) => void; readonly end: () => Promise<void> } | undefined {
   const level = (mcpReq.envelope as JsonObject | undefined)?.[logLevelKey];
   if (!listen || !isLogLevel(level)) return undefined;
-  const request = http?.req;
-  const pace = request && paceOf(request);
   const stream = new LogStream(
     (params) => mcpReq.notify({ method: 'notifications/message', params } as never),
-    pace && (() => pace.room()),
+    peerOf(http?.req)?.drained,
   );
   const listening = listen({ level, tell: (message) => stream.tell(message) });
   return {

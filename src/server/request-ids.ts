@@ -6,8 +6,13 @@
  * whichever process a load balancer takes the answer to knows what to do with it.
  */
 import { createHash } from 'node:crypto';
+import type { Requests } from '../engine/requests.ts';
+import type { Caller } from '../hosting/caller.ts';
+import { answerQuestions, visible } from '../hosting/task-methods.ts';
 import { newId } from '../model/id.ts';
-import { isJsonObject } from '../model/json.ts';
+import type { InputRecord } from '../model/input.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { questionsOf } from '../protocol/collapse.ts';
 
 /** A question of a task, as its client sees it, and the stream that it was put on. */
 export interface QuestionPlace {
@@ -103,4 +108,36 @@ function listIn(text = ''): unknown[] {
 /** An answer counts only in the session in which it was asked for. */
 function markOf(session: string): string {
   return createHash('sha256').update(session).digest('base64url').slice(0, 16);
+}
+
+// --- Answers to questions of another process ---------------------------------------------------------------
+
+/**
+ * Applies an answer to a question that another process asked: a load balancer may send an answer to any process. The
+ * process that asked sees that the question is answered. An answer that does not fit, and one that is a task of the
+ * client, can only be handled by the process that asked.
+ */
+export async function answeredElsewhere(
+  requests: Requests,
+  caller: Caller,
+  place: QuestionPlace,
+  message: object,
+): Promise<void> {
+  const tree = await visible(requests, caller, place.taskId);
+  const question = tree && questionsOf(tree).find(({ key }) => key === place.key);
+  if (!question) return;
+  const { key, taskId, ownKey, request } = question;
+  const asker = [tree.root, ...tree.descendants].find((task) => task.id === taskId)!;
+  const input = (asker.inputs as readonly InputRecord[]).find((one) => one.key === ownKey);
+  if (input?.state !== 'open' || input.delivery?.stream !== place.stream) return;
+  const { result, error } = message as JsonObject;
+  if (isJsonObject(result)) {
+    const { _meta, ...answer } = result;
+    if (!isJsonObject(answer.task)) await answerQuestions(requests, tree, { [key]: answer }, caller);
+  } else if (isJsonObject(error)) {
+    // The client cannot ask anybody, or nobody wanted to be asked.
+    const isForm = request.kind === 'form' || request.kind === 'url';
+    if (isForm) await answerQuestions(requests, tree, { [key]: { action: 'cancel' } }, caller);
+    else await requests.withdraw(taskId, ownKey);
+  }
 }

@@ -15,8 +15,15 @@ import { isFailure } from '../protocol/errors.ts';
 import { invalidRequest } from '../protocol/json-rpc.ts';
 import type { Binding } from './binding.ts';
 import { deepest, isDeeperThan } from './http/body.ts';
-import { acknowledgement, acknowledging, asTaskListen, checkTaskListen } from './listen.ts';
-import { Subscription, type SubscriptionId, visibleTasks } from './subscription.ts';
+import {
+  acknowledgement,
+  acknowledging,
+  asTaskListen,
+  checkTaskListen,
+  Subscription,
+  type SubscriptionId,
+  visibleTasks,
+} from './subscription.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface ServeStdioOptions {

@@ -1,4 +1,4 @@
-/** The streams on which a server of the SDK can speak to the client of a session. */
+/** The streams on which a server of the SDK can send to its client, and the HTTP connections that carry them. */
 import type { Server, ServerContext, Transport } from '@modelcontextprotocol/server';
 import type { Schema } from '../engine/schema.ts';
 import { newId } from '../model/id.ts';
@@ -11,12 +11,10 @@ import { Deliveries } from './deliveries.ts';
 /** A person may take days to answer; what ends a question is its task. */
 const noTimeout = maxTimeoutMs;
 
-/** Answers that the SDK knows nothing of: what is wrong with them is said by whoever reads them. */
-const anything: { readonly '~standard': StandardProps } = {
+/** A schema that takes anything: whoever reads the value says what is wrong with it. */
+export const anything: Pick<Schema<unknown, unknown>, '~standard'> = {
   '~standard': { version: 1, vendor: 'holdfast', validate: (value) => ({ value }) },
 };
-
-type StandardProps = Schema<unknown, unknown>['~standard'];
 
 export class Streams {
   readonly #binding: Binding;
@@ -104,5 +102,53 @@ export class Streams {
       },
       onOpen: (listener) => stream?.onOpen(listener) ?? (() => {}),
     };
+  }
+}
+
+// --- HTTP -------------------------------------------------------------------------------------------------
+
+/** The connection of an HTTP request, as far as the request itself does not describe it. */
+export interface HttpPeer {
+  readonly address?: string | undefined;
+  /** Resolves when the client has read what was written to it, or is gone. */
+  readonly drained: () => Promise<void>;
+}
+
+const peers = new WeakMap<object, HttpPeer>();
+
+export function withPeer(request: Request, peer: HttpPeer): Request {
+  peers.set(request, peer);
+  return request;
+}
+
+export function peerOf(request: object | undefined): HttpPeer | undefined {
+  return request && peers.get(request);
+}
+
+/** The stream of an HTTP session that belongs to no request. It closes and opens again whenever its client wants. */
+export class StandaloneStream {
+  readonly #listeners = new Set<() => void>();
+  #closed: AbortSignal | undefined;
+  #peer: HttpPeer | undefined;
+
+  /** Fires when the open stream closes; undefined if none is open. */
+  get closed(): AbortSignal | undefined {
+    return this.#closed?.aborted ? undefined : this.#closed;
+  }
+
+  /** Resolves when its reader has taken everything; at once if there is none. */
+  async drained(): Promise<void> {
+    if (this.closed) await this.#peer?.drained();
+  }
+
+  opened(closed: AbortSignal, peer: HttpPeer | undefined): void {
+    this.#closed = closed;
+    this.#peer = peer;
+    for (const listener of this.#listeners) listener();
+  }
+
+  onOpen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 }

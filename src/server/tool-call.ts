@@ -1,7 +1,9 @@
 /** A call of a durable tool, and the open request that it came with. */
+
+import type { ServerContext } from '@modelcontextprotocol/server';
 import type { TaskTree } from '../engine/requests.ts';
 import type { DurableTool } from '../engine/tool.ts';
-import type { JsonObject } from '../model/json.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Join, Origin, Owner, Progress, TaskId } from '../model/task.ts';
 import type { HandOver } from './hand-over/waiting.ts';
@@ -23,8 +25,8 @@ export interface ToolCall {
   readonly longestDeadlineMs: number;
   readonly named?: Naming;
   readonly head?: Head;
-  /** Its head, if it has begun, and been paid for, already. */
-  readonly headed?: Headed | Promise<Headed>;
+  /** What the fast path has begun, and counted, already. */
+  readonly begun?: Begun | MayJoin;
   /** The caller's own trace, which the task's goes on with. */
   readonly trace?: Origin['trace'];
 }
@@ -37,13 +39,10 @@ export interface Naming {
 }
 
 /**
- * Begins work that can be carried on by whoever runs its task, before there is one: what is answered at once needs no
- * task at all. Gives how it ended, if it has, or else what the task that goes on with it is made with.
+ * Begins a call before there is a task of it: an answer that comes at once needs none. Returns the outcome, or the input
+ * of the task that continues the call.
  */
 export type Head = (owner: Owner, signal: AbortSignal) => Promise<Begun>;
-
-/** Nothing is begun if a lost call may be there to join. */
-export type Headed = Begun | { readonly mayJoin: true };
 
 export type Begun =
   | { readonly outcome: Outcome }
@@ -52,6 +51,35 @@ export type Begun =
       /** There will be no task. */
       abandon(): void;
     };
+
+/** Nothing was begun: there may be a lost call to join. */
+export interface MayJoin {
+  readonly mayJoin: true;
+}
+
+/** Calls that the fast path has begun, by the web request with which the SDK continues them. */
+const begunCalls = new WeakMap<object, Begun | MayJoin>();
+
+/** The SDK answers a request that has begun. A call that nobody takes up there is given up. */
+export async function continued<T>(
+  request: Request,
+  begun: Begun | MayJoin,
+  answer: (request: Request) => Promise<T>,
+): Promise<T> {
+  begunCalls.set(request, begun);
+  try {
+    return await answer(request);
+  } finally {
+    const left = takeBegun(request);
+    if (left && 'abandon' in left) left.abandon();
+  }
+}
+
+export function takeBegun(request: object | undefined): Begun | MayJoin | undefined {
+  const begun = request && begunCalls.get(request);
+  if (begun) begunCalls.delete(request);
+  return begun;
+}
 
 /** The open request that a call came with. */
 export interface OpenRequest {
@@ -71,3 +99,48 @@ export interface OpenRequest {
 
 /** The request is gone, and nobody waits for an answer. */
 export class RequestAborted extends Error {}
+
+// --- Input responses ---------------------------------------------------------------------------------------
+
+/** The SDK would make an empty object of them, and a caller be told that its answers were taken. */
+export function withoutBadResponses<M extends object>(message: M): M {
+  if (!('params' in message) || !isJsonObject(message.params)) return message;
+  const { inputResponses } = message.params;
+  if (inputResponses === undefined || isJsonObject(inputResponses)) return message;
+  const { inputResponses: _, ...params } = message.params;
+  return { ...message, params };
+}
+
+/** The SDK takes malformed answers out; they are put back, so that their sender hears what is wrong with them. */
+export function responsesOf({ mcpReq }: ServerContext): unknown {
+  const { inputResponses, droppedInputResponseKeys = [] } = mcpReq;
+  if (droppedInputResponseKeys.length === 0) return inputResponses;
+  return { ...inputResponses, ...Object.fromEntries(droppedInputResponseKeys.map((key) => [key, null])) };
+}
+
+// --- Progress ---------------------------------------------------------------------------------------------
+
+/** Sends progress to a caller that waits for the plain result and gave a token. */
+export function progressOf(
+  { mcpReq }: ServerContext,
+  _meta?: JsonObject,
+): { onProgress?: (progress: Progress) => void } {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return {};
+  let last = Number.NEGATIVE_INFINITY;
+  return {
+    onProgress: ({ done, total, message }) => {
+      // It must grow with each notification, whatever a handler reports.
+      if (done <= last) return;
+      last = done;
+      const params = {
+        progressToken,
+        progress: done,
+        ...(total !== undefined && { total }),
+        ...(message !== undefined && { message }),
+        ...(_meta && { _meta }),
+      };
+      void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+    },
+  };
+}

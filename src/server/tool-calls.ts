@@ -5,7 +5,10 @@
  * asks, or starts a subtask (`auto`). Everyone else waits for the result; the work is the same, but its task belongs
  * to the request until its id is sent, and nobody ever hears of it, unless the call is handed over (`hand-over/`).
  */
+
+import { Sealer } from '../access/seal.ts';
 import { NotJson, ValueTooLarge } from '../engine/carried.ts';
+import { inputRequest, type Question, readAnswer, type TaskContext } from '../engine/context.ts';
 import { InvalidInput } from '../engine/recorded-error.ts';
 import type { Requests, TaskTree } from '../engine/requests.ts';
 import { parse } from '../engine/schema.ts';
@@ -14,23 +17,38 @@ import type { CreateOptions } from '../engine/tasks-options.ts';
 import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import type { Caller } from '../hosting/caller.ts';
 import { actorOf, noteRead } from '../hosting/recording.ts';
-import { answerQuestions, view, visible } from '../hosting/task-methods.ts';
-import { idOfName } from '../hosting/task-names.ts';
+import { answerQuestions, idOfName, view, visible } from '../hosting/task-methods.ts';
 import { type Patience, untilDone, type Waited, waitFor } from '../hosting/waiting.ts';
+import { answerProblem } from '../model/answer.ts';
 import { BadAnswer, TaskExists } from '../model/errors.ts';
 import { digestOf } from '../model/id.ts';
-import type { InputRequest } from '../model/input.ts';
+import type { InputRequest, InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { Task, TaskId } from '../model/task.ts';
+import type { SecretFields } from '../model/redaction.ts';
+import { runtime } from '../model/runtime.ts';
+import type { Owner, Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
-import { CallFailed, InvalidParams, InvalidRequestState, MissingCapability } from '../protocol/errors.ts';
-import { gather } from './before.ts';
+import type { Sender } from '../protocol/dialect.ts';
+import {
+  CallFailed,
+  cannotBeAsked,
+  InvalidParams,
+  InvalidRequestState,
+  MissingCapability,
+} from '../protocol/errors.ts';
 import { joinOf } from './hand-over/joining.ts';
 import { type HandOver, waitPlainly } from './hand-over/waiting.ts';
 import { RequestEnds } from './request-ends.ts';
-import { type RequestState, RequestStates, type StatefulCall, stateLifeMs } from './request-state.ts';
-import { type Naming, type OpenRequest, RequestAborted, type ToolCall } from './tool-call.ts';
+import {
+  type Begun,
+  type Head,
+  type MayJoin,
+  type Naming,
+  type OpenRequest,
+  RequestAborted,
+  type ToolCall,
+} from './tool-call.ts';
 
 /** A wait that may end with a task in plain words. */
 type PlainPatience = Patience & OpenRequest;
@@ -123,14 +141,20 @@ export class ToolCalls {
 
   // --- With a task ----------------------------------------------------------------------------------------
 
-  /** Whether a call may find a lost one to join. Then it is not begun before the task is looked for. */
-  async mayJoin(tool: DurableTool, input: unknown, caller: Caller): Promise<boolean> {
+  /** Begins a call for the fast path, unless it becomes a task at once. An answer within 100 ms needs no task. */
+  async begin(
+    { tool, input, head }: Pick<ToolCall, 'tool' | 'input'> & { readonly head: Head },
+    caller: Caller,
+    signal: AbortSignal,
+  ): Promise<Begun | MayJoin> {
+    caller.limiter?.spend(caller.owner, 'calls');
     const join = await joinOf(this.#requests, tool, input, caller);
-    return join !== undefined && this.#requests.hasUndelivered(join);
+    if (join && (await this.#requests.hasUndelivered(join))) return { mayJoin: true };
+    return head(caller.owner, signal);
   }
 
   async #start(call: ToolCall, input: unknown, caller: Caller, request: OpenRequest): Promise<JsonObject> {
-    if (!call.headed) await caller.limiter?.spend(caller.owner, 'calls');
+    if (!call.begun) caller.limiter?.spend(caller.owner, 'calls');
     if (call.named) return this.#startNamed(call, call.named, input, caller, request);
     const { task: setting } = call.tool;
     const { takesTasks, wantsTask = false } = caller.sender;
@@ -161,22 +185,21 @@ export class ToolCalls {
     const join = handOver && (await joinOf(this.#requests, call.tool, input, caller));
     const request = join ? { ...patience, join } : patience;
     try {
-      const early = await call.headed;
-      const begun = early && !('mayJoin' in early) ? early : undefined;
-      const joined = join && !begun ? await this.#requests.join(join) : undefined;
+      const early = call.begun && !('mayJoin' in call.begun) ? call.begun : undefined;
+      const joined = join && !early ? await this.#requests.join(join) : undefined;
       if (joined !== undefined) {
         onTask?.(Promise.resolve(joined));
         return await this.#attend(joined, call, caller, request);
       }
-      const headed = begun ?? (await call.head?.(caller.owner, signal));
-      if (headed && 'outcome' in headed) return plain(headed.outcome);
+      const begun = early ?? (await call.head?.(caller.owner, signal));
+      if (begun && 'outcome' in begun) return plain(begun.outcome);
       const keepMs = handOver?.keepMs;
-      const creating = this.#create(call, headed ? headed.input : input, caller, {
+      const creating = this.#create(call, begun ? begun.input : input, caller, {
         unpublished: { ...(join && { join }), ...(keepMs !== undefined && { keepMs }) },
         // A model that continues with plain tools can be asked anything.
         ...(handOver && { answers: 'all' }),
       });
-      if (headed) creating.catch(() => headed.abandon());
+      if (begun) creating.catch(() => begun.abandon());
       onTask?.(creating.then(({ id }) => id));
       return await this.#attend((await creating).id, call, caller, request);
     } catch (error) {
@@ -410,4 +433,97 @@ function plain(outcome: Outcome): JsonObject {
 
 export function errorResult(text: string): JsonObject {
   return { content: [{ type: 'text', text }], isError: true };
+}
+
+// --- Questions before a task -------------------------------------------------------------------------------
+
+/** What it returned, if anything; or what has to be asked first. */
+type Gathered = { readonly returned: unknown } | { readonly open: ReadonlyMap<string, InputRequest> };
+
+/**
+ * `before(input, ask)` of a tool asks its caller before there is a task. It runs again with each round of answers; a
+ * question without an answer ends the run, and the caller is asked all questions that were open by then.
+ */
+async function gather(
+  {
+    before,
+    secrets,
+  }: { readonly before: NonNullable<DurableTool['before']>; readonly secrets: SecretFields },
+  input: unknown,
+  answers: JsonObject,
+  sender: Sender,
+): Promise<Gathered> {
+  const open = new Map<string, InputRequest>();
+  const { promise: stalled, resolve } = Promise.withResolvers<Gathered>();
+
+  const ask = async (key: string, question: Question): Promise<unknown> => {
+    const request = inputRequest(key, question);
+    if (!sender.answers.includes(request.kind)) throw cannotBeAsked(key, request.kind);
+    if (Object.hasOwn(answers, key)) {
+      const problem = answerProblem(request, answers[key] as InputResponse);
+      if (problem) throw new BadAnswer(key, problem);
+      return readAnswer(key, question, answers[key], secrets);
+    }
+    open.set(key, request);
+    // Whatever else is asked at the same time is asked in the same round.
+    runtime.setImmediate(() => resolve({ open }));
+    return new Promise(() => {});
+  };
+
+  const run = async (): Promise<Gathered> => ({
+    returned: await before(input as never, ask as TaskContext['ask']),
+  });
+  return Promise.race([run(), stalled]);
+}
+
+// --- Request states ----------------------------------------------------------------------------------------
+
+const stateLifeMs = 3_600_000;
+
+type RequestState =
+  | { readonly kind: 'parked'; readonly taskId: TaskId }
+  /** `asked` are the keys of the questions it goes with, `answers` those that are already there. */
+  | { readonly kind: 'before'; readonly asked: readonly string[]; readonly answers: JsonObject };
+
+/** The call that a state belongs to. */
+interface StatefulCall {
+  readonly owner: Owner;
+  readonly tool: string;
+  readonly argumentsDigest: string;
+}
+
+/**
+ * A caller that has to answer questions first gets a sealed state to bring back. The state is bound to the owner, the
+ * tool and the arguments, and expires after an hour. It names parked work, or contains the answers given so far.
+ */
+class RequestStates {
+  readonly #requests: Requests;
+
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  async seal(call: StatefulCall, state: RequestState): Promise<string> {
+    const { owner, ...issuedFor } = call;
+    const sealer = await this.#sealerOf(owner);
+    return sealer.seal({ ...issuedFor, state } as unknown as JsonObject, this.#requests.now + stateLifeMs);
+  }
+
+  async open(call: StatefulCall, sealed: string): Promise<RequestState> {
+    const sealer = await this.#sealerOf(call.owner);
+    const opened = sealer.open(sealed, this.#requests.now);
+    if ('problem' in opened)
+      throw new InvalidRequestState(
+        opened.problem === 'expired' ? 'it has expired' : 'this server did not issue it',
+      );
+    const { state, ...issuedFor } = opened.value as unknown as StatefulCall & { state: RequestState };
+    if (issuedFor.tool !== call.tool || issuedFor.argumentsDigest !== call.argumentsDigest)
+      throw new InvalidRequestState('it belongs to a call with another tool or other arguments');
+    return state;
+  }
+
+  /** A state of another owner cannot be told from one that was made up, not even by its age. */
+  async #sealerOf(owner: Owner): Promise<Sealer> {
+    return new Sealer(await this.#requests.secret('request-state'), `request-state of ${owner}`);
+  }
 }

@@ -28,62 +28,42 @@ interface Watched {
 }
 
 export class Metrics {
-  readonly #created = count('holdfast.tasks.created', 'Tasks made by this process, subtasks among them.');
-  readonly #finished = count('holdfast.tasks.finished', 'Tasks ended by this process, by outcome.');
-  readonly #passes = count('holdfast.passes', 'Passes of handlers, by how they ended.');
-  readonly #recoveries = count('holdfast.recoveries', 'Tasks taken over from a worker that was gone.');
-  readonly #retries = count('holdfast.retries', 'Attempts at steps after one that failed.');
-  readonly #stuck = count('holdfast.stuck', 'Times that a task was set aside: its handler has changed.');
-  readonly #asked = count('holdfast.questions.asked', 'Questions put to requestors.');
-  readonly #answered = count('holdfast.questions.answered', 'Questions that were answered.');
-  readonly #cancelled = count('holdfast.cancels', 'Tasks that were cancelled.');
-  readonly #polls = count('holdfast.polls', 'Looks of callers at their tasks.');
-  readonly #refused = count('holdfast.refusals', 'What callers asked for beyond a limit, by limit.');
-  readonly #suspicious = count(
-    'holdfast.suspicious',
-    'Minutes in which a caller did what honest ones do not, by pattern.',
-  );
-  readonly #warnings = count(
-    'holdfast.warnings',
-    'Troubles of workers that operators should know of, by code.',
-  );
-  readonly #storeFailures = count(
-    'holdfast.store.failures',
-    'What the store could not do for this process, by what was wrong with it.',
-  );
-  readonly #damaged = count('holdfast.tasks.damaged', 'Times that a damaged record of a task was met.');
-  readonly #counts = [
-    this.#created,
-    this.#finished,
-    this.#passes,
-    this.#recoveries,
-    this.#retries,
-    this.#stuck,
-    this.#asked,
-    this.#answered,
-    this.#cancelled,
-    this.#polls,
-    this.#refused,
-    this.#suspicious,
-    this.#warnings,
-    this.#storeFailures,
-    this.#damaged,
-  ];
-  readonly #lives = new Durations({
-    name: 'holdfast.task.duration',
-    help: 'From the call to the outcome.',
-    bounds: slow,
-  });
-  readonly #delays = new Durations({
-    name: 'holdfast.task.delay',
-    help: 'From the call to the first pass.',
-    bounds: quick,
-  });
-  readonly #steps = new Durations({
-    name: 'holdfast.step.duration',
-    help: 'Attempts at steps.',
-    bounds: quick,
-  });
+  readonly #counts = {
+    created: count('holdfast.tasks.created', 'Tasks made by this process, subtasks among them.'),
+    finished: count('holdfast.tasks.finished', 'Tasks ended by this process, by outcome.'),
+    passes: count('holdfast.passes', 'Passes of handlers, by how they ended.'),
+    recoveries: count('holdfast.recoveries', 'Tasks taken over from a worker that was gone.'),
+    retries: count('holdfast.retries', 'Attempts at steps after one that failed.'),
+    stuck: count('holdfast.stuck', 'Times that a task was set aside: its handler has changed.'),
+    asked: count('holdfast.questions.asked', 'Questions put to requestors.'),
+    answered: count('holdfast.questions.answered', 'Questions that were answered.'),
+    cancelled: count('holdfast.cancels', 'Tasks that were cancelled.'),
+    polls: count('holdfast.polls', 'Looks of callers at their tasks.'),
+    refused: count('holdfast.refusals', 'What callers asked for beyond a limit, by limit.'),
+    suspicious: count(
+      'holdfast.suspicious',
+      'Minutes in which a caller did what honest ones do not, by pattern.',
+    ),
+    warnings: count('holdfast.warnings', 'Troubles of workers that operators should know of, by code.'),
+    storeFailures: count(
+      'holdfast.store.failures',
+      'What the store could not do for this process, by what was wrong with it.',
+    ),
+    damaged: count('holdfast.tasks.damaged', 'Times that a damaged record of a task was met.'),
+  };
+  readonly #durations = {
+    lives: new Durations({
+      name: 'holdfast.task.duration',
+      help: 'From the call to the outcome.',
+      bounds: slow,
+    }),
+    delays: new Durations({
+      name: 'holdfast.task.delay',
+      help: 'From the call to the first pass.',
+      bounds: quick,
+    }),
+    steps: new Durations({ name: 'holdfast.step.duration', help: 'Attempts at steps.', bounds: quick }),
+  };
   readonly #watched = new Set<Watched>();
   readonly #histograms = new Map<Durations, Histogram>();
   readonly #meter: () => Meter;
@@ -111,68 +91,65 @@ export class Metrics {
       attempt: (call, run) => this.#attempt(call, { tool }, run),
       ended: (how) => {
         this.#running--;
-        this.#passes.add({ tool, end: how });
+        this.#counts.passes.add({ tool, end: how });
       },
     };
   }
 
   polled(): void {
-    this.#polls.add({});
+    this.#counts.polls.add({});
   }
 
   refused(limit: string): void {
-    this.#refused.add({ limit });
+    this.#counts.refused.add({ limit });
   }
 
   suspicious({ pattern }: Suspicion): void {
-    this.#suspicious.add({ pattern });
+    this.#counts.suspicious.add({ pattern });
   }
 
   warned({ code }: Warning): void {
-    this.#warnings.add({ code });
+    this.#counts.warnings.add({ code });
   }
 
   storeFailed(trouble: string): void {
-    this.#storeFailures.add({ trouble });
+    this.#counts.storeFailures.add({ trouble });
   }
 
   damaged(): void {
-    this.#damaged.add({});
+    this.#counts.damaged.add({});
   }
 
   async text(): Promise<string> {
-    return prometheusText(
-      this.#counts,
-      [this.#lives, this.#delays, this.#steps],
-      Object.values(await this.#standing()),
-    );
+    const gauges = Object.values(await this.#standing());
+    return prometheusText(Object.values(this.#counts), Object.values(this.#durations), gauges);
   }
 
   #happened(event: TaskWrite['events'][number], { task, at }: TaskWrite): void {
     const { tool } = task;
-    if (event.type === 'created') this.#created.add({ tool });
-    else if (event.type === 'rested') this.#recoveries.add({ tool });
+    if (event.type === 'created') this.#counts.created.add({ tool });
+    else if (event.type === 'rested') this.#counts.recoveries.add({ tool });
     else if (event.type === 'claimed') {
-      if (event.takenFrom !== undefined) this.#recoveries.add({ tool });
-      if (event.epoch === 1) this.#took(this.#delays, at - task.createdAt, { tool });
-    } else if (event.type === 'asked') this.#asked.add({ tool });
-    else if (event.type === 'answered') this.#answered.add({ tool });
-    else if (event.type === 'stuck') this.#stuck.add({ tool });
+      if (event.takenFrom !== undefined) this.#counts.recoveries.add({ tool });
+      if (event.epoch === 1) this.#took(this.#durations.delays, at - task.createdAt, { tool });
+    } else if (event.type === 'asked') this.#counts.asked.add({ tool });
+    else if (event.type === 'answered') this.#counts.answered.add({ tool });
+    else if (event.type === 'stuck') this.#counts.stuck.add({ tool });
     else if (event.type === 'finished' && task.phase === 'done') {
       const outcome = outcomeWord(task.outcome);
-      this.#finished.add({ tool, outcome });
-      if (outcome === 'cancelled') this.#cancelled.add({ tool });
-      this.#took(this.#lives, task.finishedAt - task.createdAt, { tool, outcome });
+      this.#counts.finished.add({ tool, outcome });
+      if (outcome === 'cancelled') this.#counts.cancelled.add({ tool });
+      this.#took(this.#durations.lives, task.finishedAt - task.createdAt, { tool, outcome });
     }
   }
 
   async #attempt({ attempt }: ObservedCall, labels: Labels, run: () => unknown): Promise<unknown> {
-    if (attempt > 1) this.#retries.add(labels);
+    if (attempt > 1) this.#counts.retries.add(labels);
     const from = runtime.monotonic();
     try {
       return await run();
     } finally {
-      this.#took(this.#steps, runtime.monotonic() - from, labels);
+      this.#took(this.#durations.steps, runtime.monotonic() - from, labels);
     }
   }
 
@@ -200,11 +177,11 @@ export class Metrics {
   }
 
   #register(meter: Meter): void {
-    for (const one of this.#counts)
+    for (const one of Object.values(this.#counts))
       meter.createObservableCounter(one.name, { description: one.help }).addCallback((result) => {
         for (const { labels, value } of one.values) result.observe(value, labels);
       });
-    for (const one of [this.#lives, this.#delays, this.#steps]) {
+    for (const one of Object.values(this.#durations)) {
       const advice = { explicitBucketBoundaries: [...one.bounds] };
       this.#histograms.set(
         one,

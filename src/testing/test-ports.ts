@@ -6,6 +6,7 @@ import type { Database } from '../engine/queue.ts';
 import type { SessionRecord } from '../engine/sessions.ts';
 import * as rules from '../engine/transitions.ts';
 import { TaskIsDone } from '../model/errors.ts';
+import { pagesOf } from '../model/pages.ts';
 import type { Join, TaskId } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
 import type { ManualClock } from './manual-clock.ts';
@@ -265,15 +266,13 @@ export function testAudit(options: SuiteOptions): void {
     await audit.append(written);
     const read: AuditEntry[] = [];
     let pages = 0;
-    for (let cursor: string | undefined; ; pages++) {
-      const page = await audit.read({ owner: 'alice', limit: 3, ...(cursor !== undefined && { cursor }) });
-      assert.ok(page.entries.length <= 3);
-      read.push(...page.entries);
-      if (page.nextCursor === undefined) break;
-      cursor = page.nextCursor;
+    for await (const { entries } of pagesOf((from) => audit.read({ owner: 'alice', limit: 3, ...from }))) {
+      assert.ok(entries.length <= 3);
+      read.push(...entries);
+      pages++;
     }
     assert.deepEqual(read, written);
-    assert.equal(pages, 2);
+    assert.equal(pages, 3);
     await assert.rejects(audit.read({ limit: 3, cursor: 'made up' }));
   });
 
@@ -282,12 +281,8 @@ export function testAudit(options: SuiteOptions): void {
     const needle = entry({ at: 20_000, action: 'denied' });
     await audit.append([...noise, needle]);
     const read: AuditEntry[] = [];
-    for (let cursor: string | undefined; ; ) {
-      const page = await audit.read({ action: 'denied', limit: 5, ...(cursor !== undefined && { cursor }) });
-      read.push(...page.entries);
-      if (page.nextCursor === undefined) break;
-      cursor = page.nextCursor;
-    }
+    for await (const { entries } of pagesOf((from) => audit.read({ action: 'denied', limit: 5, ...from })))
+      read.push(...entries);
     assert.deepEqual(read, [needle]);
   });
 

@@ -1,7 +1,7 @@
 /** The examination that every `Queue` takes, together with the store that it serves. */
 import assert from 'node:assert/strict';
 import { type ClaimRequest, claimTasks } from '../engine/claims.ts';
-import type { Claimed, Database, Offer } from '../engine/queue.ts';
+import type { Claimed, Database, FreedHolder } from '../engine/queue.ts';
 import * as rules from '../engine/transitions.ts';
 import { NotClaimable } from '../model/errors.ts';
 import { pause } from '../model/runtime.ts';
@@ -34,6 +34,30 @@ export function testQueue(options: SuiteOptions): void {
       made,
     );
     assert.deepEqual(await claim(database, clock), []);
+  });
+
+  check('what a claim changed is returned, whatever the rule made of each task', async (bench) => {
+    const { database, clock } = bench;
+    const [first, second, third] = [
+      await create(database, clock),
+      await create(database, clock),
+      await create(database, clock),
+    ];
+    const broken = new TypeError('This rule is broken.');
+    const { claimed, failed } = await database.store.claim(
+      { tools, limit: 9, except: new Set() },
+      (task, freed) => {
+        if (task.id === first) return new NotClaimable(task.id, 'parked');
+        if (task.id === second) throw broken;
+        return rules.claim(task, { name: database.queue.name, leaseMs }, clock.now(), freed);
+      },
+    );
+    assert.deepEqual(
+      claimed.map(({ change }) => change.task.id),
+      [third],
+    );
+    assert.deepEqual(failed, [{ taskId: second, error: broken }]);
+    assert.deepEqual(ids(await claim(database, clock)), [first, second]);
   });
 
   check('a claim begins a pass: the task runs under a new epoch', async ({ database, clock }) => {
@@ -126,14 +150,14 @@ export function testQueue(options: SuiteOptions): void {
     assert.deepEqual(ids(await claim(database, clock)), [id]);
   });
 
-  check('what this process is running is not offered to it, whatever became of its lease', async (bench) => {
+  check('what this process is running it does not claim, whatever became of its lease', async (bench) => {
     const { database, clock } = bench;
     const id = await create(database, clock);
     await claim(database, clock, { leaseMs: shortLeaseMs });
-    const running = new Set([id]);
+    const running = { ids: new Set([id]), hasStep: () => false };
     for (let passed = 0; passed < shortLeaseMs * 3; passed += stepMs) {
       await aMoment(clock);
-      assert.deepEqual(await database.queue.offers(tools, 9, running), []);
+      assert.deepEqual(await claim(database, clock, { running }), []);
     }
   });
 
@@ -141,10 +165,10 @@ export function testQueue(options: SuiteOptions): void {
     const other = await again();
     await create(database, clock);
     await claim(database, clock, { leaseMs: shortLeaseMs });
-    for (let offers: readonly Offer[] = []; offers.length === 0; ) {
+    for (let found: readonly FreedHolder[] = []; found.length === 0; ) {
       const stop = other.queue.onWork(() => {});
       await aMoment(clock);
-      offers = await other.queue.offers(tools, 1, new Set());
+      found = await freedHolders(other);
       stop();
     }
   });
@@ -154,15 +178,14 @@ export function testQueue(options: SuiteOptions): void {
     const other = await again();
     const id = await create(database, clock);
     const [held] = await claim(database, clock, { leaseMs: shortLeaseMs });
-    let offers: readonly Offer[] = [];
-    while (offers.length === 0) {
+    let freed: FreedHolder | undefined;
+    while (!freed) {
       await aMoment(clock);
-      offers = await other.queue.offers(tools, 1, new Set());
+      [freed] = await freedHolders(other);
     }
     assert.deepEqual(await database.queue.renew([held!.claim], leaseMs), []);
-    const { holder, freed } = offers[0]!;
     const take = other.store.update('task', id, (task) =>
-      rules.claim(task, { name: holder, leaseMs }, clock.now(), freed),
+      rules.claim(task, { name: other.queue.name, leaseMs }, clock.now(), freed),
     );
     await assert.rejects(take, NotClaimable);
     assert.deepEqual(await claim(await again(), clock), []);
@@ -349,6 +372,16 @@ function claim(
   request: Partial<ClaimRequest> = {},
 ): Promise<Claimed[]> {
   return claimTasks(database, { tools, limit: 10, leaseMs, now: () => clock.now(), ...request });
+}
+
+/** Holders that lost their right, as the rule is told; it refuses, so that nothing is claimed. */
+async function freedHolders({ store }: Database): Promise<FreedHolder[]> {
+  const found: FreedHolder[] = [];
+  await store.claim({ tools, limit: 1, except: new Set() }, (task, freed) => {
+    if (freed) found.push(freed);
+    return new NotClaimable(task.id, 'parked');
+  });
+  return found;
 }
 
 /** Lets time pass on every clock that a store may go by. */

@@ -223,9 +223,10 @@ export function testSurvey(options: SuiteOptions): void {
   check('a history of large commits comes in small pages', async ({ database, clock }) => {
     const { store, survey } = database;
     const { task, claim } = await claimed(store, clock);
-    const large = 'x'.repeat(700_000);
-    for (let n = 0; n < 3; n++)
+    for (const length of [700_000, 700_000, 700_000, 1_500_000]) {
+      const large = 'x'.repeat(length);
       await store.update('task', task.id, (now) => rules.record(now, claim, [large], clock.now()));
+    }
     const versions: number[] = [];
     let pages = 0;
     for (let afterVersion: number | undefined = 0; afterVersion !== undefined; pages++) {
@@ -236,8 +237,8 @@ export function testSurvey(options: SuiteOptions): void {
       versions.push(...page!.commits.map(({ version }) => version));
       afterVersion = page!.nextVersion;
     }
-    assert.deepEqual(versions, [1, 2, 3, 4, 5]);
-    assert.equal(pages, 3);
+    assert.deepEqual(versions, [1, 2, 3, 4, 5, 6]);
+    assert.equal(pages, 4);
   });
 
   check('a subtask has a history; what is not there has none', async ({ database, clock }) => {
@@ -247,6 +248,49 @@ export function testSurvey(options: SuiteOptions): void {
     const history = await survey.history(child.id, { afterVersion: 0, limit: 10 });
     assert.deepEqual(history!.commits[0]!.events, [{ type: 'created' }]);
     assert.equal(await survey.history(newId(), { afterVersion: 0, limit: 10 }), undefined);
+  });
+
+  check('what fits rarely is found wherever it is', async ({ database: { store, survey }, clock }) => {
+    const rare: TaskId[] = [];
+    const cancelled: TaskId[] = [];
+    for (let n = 0; n < 200; n++) {
+      const id = await standing(
+        store,
+        clock,
+        n % 10 ? 'queued' : 'cancelled',
+        n % 70 ? {} : { tool: 'rare tool' },
+      );
+      if (n % 70 === 0) rare.unshift(id);
+      if (n % 10 === 0) cancelled.unshift(id);
+      clock.advance(1_000);
+    }
+    for (const limit of [1, 2, 100]) {
+      assert.deepEqual(await found(survey, { text: 'RARE TOOL' }, limit), rare);
+      assert.deepEqual(await found(survey, { owner: 'alice', tool: 'rare tool' }, limit), rare);
+    }
+    await expectFound(survey, { tool: 'rare tool', standings: ['completed', 'cancelled'] }, rare);
+    await expectFound(survey, { standings: ['completed', 'cancelled'] }, cancelled);
+    await expectFound(
+      survey,
+      { standings: ['cancelled'], until: clock.now() - 100_000 },
+      cancelled.slice(10),
+    );
+    await expectFound(
+      survey,
+      { standings: ['cancelled'], since: clock.now() - 100_000 },
+      cancelled.slice(0, 10),
+    );
+  });
+
+  check('a page of long tasks is complete', async ({ database: { store, survey }, clock }) => {
+    const long: TaskId[] = [];
+    const outcome = { ...success, value: { content: [{ type: 'text', text: 'x'.repeat(100_000) }] } };
+    for (let n = 0; n < 10; n++) {
+      const { task, claim } = await claimed(store, clock);
+      await store.update('lineage', task.id, (one) => rules.complete(one, claim, outcome, clock.now()));
+      long.unshift(task.id);
+    }
+    for (const limit of [4, 20]) assert.deepEqual(await found(survey, {}, limit), long);
   });
 
   check('large results are left out of lists', async ({ database: { store, survey }, clock }) => {

@@ -1,11 +1,12 @@
-/** The server of these tests as a process that can be killed and started again, on the same port and store. */
+/** The fixture server with some tools more, as a process that can be killed and started again, on the same port and store. */
 import { join } from 'node:path';
 import { sources } from '../kit/process.ts';
 import { ServerProcess } from '../kit/server-process.ts';
 import { temporaryFolder } from './terminal.ts';
 
 export function serverIn(folder: string): string[] {
-  return sources(join(import.meta.dirname, 'server.ts'), '--store', `sqlite:${join(folder, 'tasks.db')}`);
+  const [main, tools] = ['../fixture/main.ts', 'tools.ts'].map((file) => join(import.meta.dirname, file));
+  return sources(main!, '--more', tools!, '--store', `sqlite:${join(folder, 'tasks.db')}`);
 }
 
 export class Fixture extends ServerProcess {

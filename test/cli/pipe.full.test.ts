@@ -254,7 +254,7 @@ test.concurrent('a server has a name in a config file, and is found there again 
 });
 
 test.concurrent('headers are sent, are not written down, and have to be given again', async () => {
-  const server = await new Fixture('--token', 'sesame').start();
+  const server = await new Fixture('--tokens', 'sesame=owner').start();
   try {
     const home = new Home();
     const closed = await home.run('call', server.url, 'nap', '{"ms": 1}');

@@ -4,7 +4,7 @@ import { createTasks, durableTool, type LogEntry } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import type { Database } from '../../src/engine/queue.ts';
+import { withCommands } from '../../src/engine/with-commands.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { kinds, open } from '../stores/kinds.ts';
 
@@ -91,15 +91,16 @@ test('a tool with a concurrency of one runs one at a time, also while others are
   expect(seen).toEqual({ most: 1, began: 200 });
 });
 
-test('owners take turns, however many tasks one of them has', async () => {
+test.each(kinds)('$name: owners take turns, however many tasks one of them has', async (kind) => {
+  const place = await kind.place();
   const order: string[] = [];
   const work = durableTool('work', {}, async (_, task) => {
     const { owner } = (await tasks.get(task.id))!;
     await task.step('note', () => void order.push(owner));
   });
-  const tasks = createTasks({ store: sqlite('memory:'), tools: [work] });
+  const tasks = createTasks({ store: () => open(place), tools: [work] });
   onTestFinished(() => tasks.close());
-  for (let n = 0; n < 100; n++) await tasks.create(work, undefined, { owner: 'greedy' });
+  await Promise.all(Array.from({ length: 100 }, () => tasks.create(work, undefined, { owner: 'greedy' })));
   const modest = await Promise.all(
     ['ann', 'zoe'].flatMap((owner) => [1, 2].map(() => tasks.create(work, undefined, { owner }))),
   );
@@ -206,26 +207,15 @@ test('steps of cancelled tasks that ignore their signal are reported when they h
   await tasks.outcome(next.id);
 });
 
-test('a queue that fails in a way that nobody expected is reported, and asked again', async () => {
+test('a claim that fails in a way that nobody expected is reported, and asked again', async () => {
   const database = await openSqlite('memory:');
   let failures = 1;
-  const { queue } = database;
-  const faulty: Database = {
-    ...database,
-    queue: {
-      name: queue.name,
-      isAlive: (name) => queue.isAlive(name),
-      offers: async (...args) => {
-        if (failures-- > 0) throw new TypeError('Not a store error.');
-        return queue.offers(...args);
-      },
-      orphans: (...args) => queue.orphans(...args),
-      renew: (...args) => queue.renew(...args),
-      isolate: (claim) => queue.isolate(claim),
-      backlog: (...args) => queue.backlog(...args),
-      onWork: (listener) => queue.onWork(listener),
+  const faulty = withCommands(database, {
+    claim: async (...args) => {
+      if (failures-- > 0) throw new TypeError('Not a store error.');
+      return database.store.claim(...args);
     },
-  };
+  });
   const entries: LogEntry[] = [];
   const quick = durableTool('quick', {}, async () => 'done');
   const tasks = createTasks({ store: faulty, tools: [quick], log: (entry) => entries.push(entry) });

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/engine/queue.ts';
+import type { Store } from '../../src/engine/store.ts';
 import { InvalidTool } from '../../src/engine/tool.ts';
 import * as rules from '../../src/engine/transitions.ts';
+import { withCommands } from '../../src/engine/with-commands.ts';
 import { Worker, workerDefaults } from '../../src/engine/worker.ts';
 import { createTasks, type DurableTool, durableTool, type Tasks } from '../../src/index.ts';
 import { IdempotencyKeyReused } from '../../src/model/errors.ts';
@@ -257,17 +259,19 @@ test('a task whose process dies again and again runs once more alone, and is the
   };
   // A worker that is abandoned without a word, and found dead by the next, which is another process.
   let processes = 0;
+  const { store } = database;
+  const claim: Store['claim'] = async (query, decide) => {
+    const task = await store.get(id);
+    const holder = task?.phase !== 'done' ? task?.holder?.name : undefined;
+    if (!holder) return store.claim(query, decide);
+    const change = await store.update('task', id, (now) => decide(now, { name: holder }));
+    return { claimed: [{ change }], failed: [] };
+  };
   const dying = (): Database => ({
-    ...database,
+    ...withCommands(database, { claim }),
     queue: {
       name: `${database.queue.name} ${++processes}`,
       isAlive: (...args) => database.queue.isAlive(...args),
-      offers: async (...args) => {
-        const task = await database.store.get(id);
-        const holder = task?.phase !== 'done' ? task?.holder?.name : undefined;
-        if (!holder) return database.queue.offers(...args);
-        return [{ taskId: id, holder: `${holder}'`, freed: { name: holder } }];
-      },
       renew: (...args) => database.queue.renew(...args),
       isolate: (claim) => database.queue.isolate(claim),
       orphans: async () => [],

@@ -1,7 +1,7 @@
 /** Which of several calls asks, where the upstream does not say. */
 import { expect, test } from 'vitest';
-import { Attribution, NotAttributed } from '../../src/gateway/attribution.ts';
 import { Drive } from '../../src/gateway/drive.ts';
+import { Attribution, NotAttributed } from '../../src/gateway/upstream.ts';
 import { anonymous } from '../../src/hosting/caller.ts';
 
 test('of several calls of one person the last is taken at once', async () => {

@@ -1,6 +1,10 @@
 /** Questions of work whose caller knows no tasks: put to its client while the call is open, told in words after that. */
 import type { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
-import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, test } from 'vitest';
 import { textOf } from '../kit/text.ts';
 import { accept } from '../serving/raw-client.ts';
@@ -200,10 +204,21 @@ describe('on 2026-07-28, a client that can be asked', () => {
   test('has a window of its own for the retry', async () => {
     const stage = await Stage.open();
     const client = stage.raw({ capabilities });
-    const input = { topic: 'tides', restMs: 20_000 };
-    const { requestState } = (await stage.passing(client.call('report', input))).result;
-    const retry = client.call('report', input, { requestState, inputResponses: { signature: ada } });
-    const { result } = await stage.passing(retry);
+    const restMs = 20_000;
+    let id = '';
+    await stage.tasks.subscribe(({ taskId }) => {
+      id = taskId;
+    });
+    const wakesAt = async () => ((await stage.tasks.get(id)) as { wakeAt?: number } | undefined)?.wakeAt;
+    /** A call whose task rests for most of the window. */
+    const rested = async (more: object = {}) => {
+      const reply = client.call('report', { topic: 'tides', restMs }, more);
+      await expect.poll(wakesAt).toBe(stage.clock.now() + restMs);
+      stage.clock.advance(restMs);
+      return (await reply).result;
+    };
+    const { requestState } = await rested();
+    const result = await rested({ requestState, inputResponses: { signature: ada } });
     expect(result.structuredContent).toEqual({ topic: 'tides', signedBy: 'Ada' });
   });
 
@@ -236,6 +251,12 @@ describe('on 2026-07-28, a client that can be asked', () => {
 });
 
 describe('on 2025-11-25, a client that can be asked', () => {
+  const rhyming = {
+    role: 'assistant' as const,
+    content: { type: 'text' as const, text: 'tide, wide' },
+    model: 'poet',
+  };
+
   interface Asked {
     readonly client: OlderClient;
     readonly question: Promise<{ readonly message: string; readonly signal: AbortSignal }>;
@@ -290,6 +311,37 @@ describe('on 2025-11-25, a client that can be asked', () => {
     expect((await question).message).toBe('What is your name?');
     answer(ada);
     expect(await waiting).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
+  });
+
+  test('is asked whatever it declared, of any kind', async () => {
+    const stage = await Stage.open();
+    const client = await stage.older({ elicitation: { form: {}, url: {} }, sampling: {}, roots: {} });
+    client.setRequestHandler(ElicitRequestSchema, ({ params }) =>
+      'url' in params ? { action: 'accept' as const } : ada,
+    );
+    client.setRequestHandler(CreateMessageRequestSchema, () => rhyming);
+    client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: 'file:///tides' }] }));
+    const result = await client.callTool({ name: 'asking_everything' });
+    const [{ text }] = result.content as [{ text: string }];
+    expect(JSON.parse(text)).toMatchObject([
+      ada,
+      { action: 'accept' },
+      { content: { text: 'tide, wide' } },
+      { roots: [{ uri: 'file:///tides' }] },
+    ]);
+  });
+
+  test('is asked for its model while it waits for the task, if that is all that it declared', async () => {
+    const stage = await Stage.open();
+    const client = await stage.older({ sampling: {} });
+    client.setRequestHandler(CreateMessageRequestSchema, () => rhyming);
+    const taskId = idIn(await stage.passing(client.callTool({ name: 'sampling_late' })));
+    const waiting = client.callTool({ name: 'task_wait', arguments: { taskId } });
+    await stage.release(taskId);
+    expect(await waiting).toMatchObject({ content: [{ text: 'tide, wide' }] });
+
+    const asking = await client.callTool({ name: 'asking' });
+    expect(asking.structuredContent).toMatchObject({ next: { tool: 'task_answer' } });
   });
 
   test('is asked by one of several waits, and all of them get the result', async () => {

@@ -117,6 +117,12 @@ const sampling = durableTool('sampling', {}, async (_, task) => {
   return (content as { text: string }).text;
 });
 
+const samplingLate = durableTool('sampling_late', {}, async (_, task) => {
+  await task.event('go');
+  const { content } = await task.ask('rhyme', rhyme);
+  return (content as { text: string }).text;
+});
+
 /** A question of each kind. */
 const askingEverything = durableTool('asking_everything', {}, async (_, task) => {
   const answers = await Promise.all([
@@ -204,5 +210,6 @@ export const handOverTools = [
   askingLate,
   familyOfAskers,
   sampling,
+  samplingLate,
   askingEverything,
 ] as readonly DurableTool[];

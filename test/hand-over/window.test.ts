@@ -1,4 +1,6 @@
 /** How long a call by a client without tasks is kept open, what it is told then, and what it gets in the end. */
+import type { Client } from '@modelcontextprotocol/client';
+import type { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { ResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { expect, onTestFinished, test } from 'vitest';
@@ -232,6 +234,37 @@ test('a call that goes away within the window takes its work with it', async () 
   call.cut();
   await expect.poll(() => stage.tasks.get(id)).toMatchObject({ outcome: { kind: 'cancelled' } });
 });
+
+test.each(['older', 'later'] as const)(
+  'a client of the SDK (%s) that gives a call up cancels its work, and one that gives task_wait up cancels nothing',
+  async (which) => {
+    const stage = await Stage.open();
+    const client = await stage[which]();
+    const call = (name: string, input: Record<string, unknown>, signal: AbortSignal): Promise<object> =>
+      which === 'older'
+        ? (client as OlderClient).callTool({ name, arguments: input }, undefined, { signal })
+        : (client as Client).callTool({ name, arguments: input }, { signal });
+    const never = new AbortController().signal;
+    const taskId = idIn(await stage.passing(call('held_auto', { word: 'tide' }, never)));
+    const { watchers } = await stage.tasks.requests();
+    const waited = new AbortController();
+    const wait = call('task_wait', { taskId }, waited.signal);
+    await expect.poll(async () => (await stage.tasks.requests()).watchers).toBe(watchers + 1);
+    waited.abort();
+    await expect(wait).rejects.toThrow();
+    await expect.poll(async () => (await stage.tasks.requests()).watchers).toBe(watchers);
+    await stage.release(taskId);
+    expect(await call('task_wait', { taskId }, never)).toMatchObject({ structuredContent: { word: 'tide' } });
+
+    const waiting = made(stage);
+    const given = new AbortController();
+    const open = call('held_auto', { word: 'ebb' }, given.signal);
+    const id = await waiting;
+    given.abort();
+    await expect(open).rejects.toThrow();
+    await expect.poll(() => stage.tasks.get(id)).toMatchObject({ outcome: { kind: 'cancelled' } });
+  },
+);
 
 test('a task that was handed over outlives the connection, and any session of its owner reads its result', async () => {
   const stage = await Stage.open();

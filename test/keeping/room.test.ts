@@ -159,7 +159,6 @@ test('roots that ended before there was such an order are found in it', async ()
   const older = new DatabaseSync(file);
   older.exec(`
     drop index tasks_live; drop index tasks_by_end; drop index tasks_ended_by_tool; drop index tasks_ended_badly;
-    drop index tasks_of_unknown_standing;
     alter table tasks drop column standing; alter table tasks drop column created_at;
     alter table tasks drop column ended_at;
     ${beforeTurns}

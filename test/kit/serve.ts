@@ -28,6 +28,7 @@ export interface ServeFixtureOptions
   extends Partial<Omit<TasksOptions, 'tools'>>,
     Pick<FixtureOptions, 'plainClients' | 'more'> {
   readonly works?: boolean;
+  readonly concurrency?: number;
   readonly port?: number;
   /** Owners by their tokens. */
   readonly tokens?: Readonly<Record<string, string>> | undefined;
@@ -35,11 +36,11 @@ export interface ServeFixtureOptions
 
 /** The fixture server, on a store in memory unless told otherwise. */
 export async function serveFixture(options: ServeFixtureOptions = {}) {
-  const { works = true, port = 0, tokens, plainClients, more = [], ...others } = options;
+  const { works = true, concurrency = 32, port = 0, tokens, plainClients, more = [], ...others } = options;
   const owner: TasksOptions['owner'] = (credentials) => `owner:${credentials?.clientId}`;
   const store = storeFrom('memory:');
   const tasks = fixtureTasks({ store, ...(tokens && { owner }), ...others }, { more });
-  if (works) await tasks.work({ concurrency: 32, grace: '100ms' });
+  if (works) await tasks.work({ concurrency, grace: '100ms' });
   const http = { port, ...(tokens && { auth: tokensOf(new Map(Object.entries(tokens))) }) };
   const { url, stop } = await serve(tasks, http, fixtureFactory(tasks, plainClients && { plainClients }));
   return { tasks, url, stop };

@@ -126,9 +126,10 @@ export async function crowdPostgres(database: Database, url: string, crowd: Crow
   const client = new pg.Client(url);
   await client.connect();
   for (let from = 0; from < crowd.tasks; from += portion) {
-    const rows = Array.from({ length: Math.min(portion, crowd.tasks - from) }, (_, n) =>
-      rowOf(taskAt(from + n, kinds, crowd)),
-    );
+    const rows = Array.from({ length: Math.min(portion, crowd.tasks - from) }, (_, n) => {
+      const row = rowOf(taskAt(from + n, kinds, crowd));
+      return { ...row, ready: row.ready === 1 };
+    });
     await client.query(
       `insert into holdfast.tasks (${columns})
       select ${columns} from json_populate_recordset(null::holdfast.tasks, $1::text::json)`,

@@ -133,6 +133,7 @@ export async function stage({ place, works = true, http, ...options }: StageOpti
     origin,
     api,
     ask,
+    stop: () => server.stop(),
     list: async (query = '', token = operatorToken) =>
       (await ask<TaskPage>(`/tasks${query}`, { token })).body,
     story: async (id: string, token = operatorToken) =>

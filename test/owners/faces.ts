@@ -3,12 +3,7 @@ import { opened } from '../dialects/drafts/peer.ts';
 import { related, taskKey } from '../dialects/sep-1686/requestor.ts';
 import { extension, headersOf, type Message, requestOf, subtasks } from '../kit/wire.ts';
 
-/** What came back, without what differs from one moment to the next. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly text: string;
-}
+export type Answer = Awaited<ReturnType<typeof read>>;
 
 export interface Face {
   /** Where there are sessions. */
@@ -74,9 +69,9 @@ async function later({ url, token }: Place, ...extensions: readonly string[]): P
   };
 }
 
-/** All of a response, or as much as comes before there is enough of it. */
-export async function read(response: Response, isEnough?: (text: string) => boolean): Promise<Answer> {
-  const { date: _, ...headers } = Object.fromEntries(response.headers);
+/** All of a response but its date, or as much as comes before there is enough of it. */
+export async function read(response: Response, isEnough?: (text: string) => boolean) {
+  const { date: _, ...headers }: Record<string, string> = Object.fromEntries(response.headers);
   let text = '';
   if (response.body)
     for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {

@@ -12,7 +12,6 @@ import { fixtureFactory, fixtureTasks } from '../fixture/server.ts';
 import { expectWithin } from '../kit/within.ts';
 import { freshDatabase } from './database.ts';
 import { type Replica, startReplica } from './replica.ts';
-import { query } from './server.ts';
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 
@@ -68,11 +67,6 @@ test('two versions of a handler work side by side, each on the tasks that were m
       ['1', '2'].map((version) => ({ content: [{ text: `published by version ${version}` }] })),
     );
   }
-  const queues = await query(database.url, 'select name from beside_jobs.queue order by name');
-  expect(queues.map(({ name }) => name).filter((name) => String(name).startsWith('hf/'))).toEqual([
-    'hf/report/1',
-    'hf/report/2',
-  ]);
 });
 
 test('a task waits for a worker that can replay it, and none that cannot lays a hand on it', async () => {

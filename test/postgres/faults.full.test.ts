@@ -55,7 +55,7 @@ test('processes that open a new database at the same time all can', async () => 
 
 test('names with characters that Postgres cannot store stay what they are, and stay apart', async () => {
   const database = await openPostgres(url);
-  const { store, queue, sessions, secrets } = database;
+  const { store, sessions, secrets } = database;
   const clock = new ManualClock();
   const odd = ['a\u0000b', 'a\\0000b', 'a\ud800', 'a\udc00', 'a\ufffd', '\\', '\\\\', '🌊'];
   for (const text of odd) {
@@ -79,33 +79,13 @@ test('names with characters that Postgres cannot store stay what they are, and s
     expect((await store.list({ owner: text, limit: 9 })).tasks.map(({ id }) => id)).toEqual([`id ${text}`]);
     expect(await store.journal(`id ${text}`)).toEqual([{ arguments: { [text]: text } }]);
     expect(await sessions.get(text)).toEqual({ id: text, owner: text, opening: { text }, seenAt: 1 });
-    const offers = await queue.offers([{ tool: text, version: text }], 9, new Set());
-    expect(offers.map(({ taskId }) => taskId)).toEqual([`id ${text}`]);
+    const claimed = await claimTasks(database, {
+      ...{ tools: [{ tool: text, version: text }], limit: 9 },
+      ...{ leaseMs: 15_000, now: () => clock.now() },
+    });
+    expect(claimed.map(({ task }) => task.id)).toEqual([`id ${text}`]);
   }
   await database.close();
-});
-
-test('a task whose job was deleted by somebody else is offered all the same', async () => {
-  const clock = new ManualClock();
-  const database = await openPostgres(url, { clock, schema: 'lost_jobs' });
-  const { task } = await create(database.store, clock, aTask());
-  await query(url, 'delete from lost_jobs_jobs.job');
-  expect(await claim(database, clock)).toEqual([]);
-  clock.advance(3_000);
-  expect((await claim(database, clock)).map((one) => one.task.id)).toEqual([task.id]);
-  await database.close();
-});
-
-test('a task whose job a process fetched and did not live to claim is offered to another', async () => {
-  const clock = new ManualClock();
-  const [one, other] = await Promise.all([1, 2].map(() => openPostgres(url, { clock, schema: 'fetched' })));
-  const { task } = await create(one!.store, clock, aTask());
-  expect(await one!.queue.offers(tools, 9, new Set())).toHaveLength(1);
-  expect(await claim(other!, clock)).toEqual([]);
-  await query(url, `update fetched_jobs.job set started_on = now() - interval '4 s'`);
-  clock.advance(3_000);
-  expect((await claim(other!, clock)).map(({ task }) => task.id)).toEqual([task.id]);
-  await Promise.all([one!.close(), other!.close()]);
 });
 
 test('a task that is ready by the clock of another machine is ready here too', async () => {

@@ -55,26 +55,3 @@ test('one that is the last of its task is found when the connection is back', as
   );
   await expect.poll(() => heard).toEqual([1, 2, 3, 4, 5]);
 });
-
-test('of more tasks than anybody remembers one by one, none is told twice when the connection is back', async () => {
-  const { url, heard, writeBehind } = await writerAndListener();
-  const many = 25_000;
-  await query(
-    url,
-    `with made as (
-      insert into holdfast.tasks (id, owner, tool, tool_version, ordinal, epoch, purge_at, standing, created_at, body)
-      select id || n, owner, tool, tool_version, ordinal, epoch, 1e15, standing, created_at, body
-      from holdfast.tasks, generate_series(1, ${many}) n returning seq)
-    insert into holdfast.commits (task, version, at, events) select seq, 1, 1, '[]' from made`,
-  );
-  await expect.poll(() => heard.length).toBe(4 + many);
-  // Behind where was looked: whoever has heard of it has gone back, and seen all the others again.
-  await writeBehind();
-  await query(
-    url,
-    `select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid()`,
-  );
-  await expect.poll(() => heard.at(-1)).toBe(5);
-  expect(heard.length).toBe(5 + many);
-});

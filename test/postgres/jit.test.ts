@@ -9,7 +9,7 @@ const note = (what: string) => `insert into public.noted values ('${what}', curr
 const noting = (what: string) => `
   create function public.note_${what}() returns trigger language plpgsql as $$ begin ${note(what)}; return null; end $$`;
 
-test('on every connection that writes, reads or fetches jobs, compilation is off, whatever the database says', async () => {
+test('on every connection that writes, reads or claims, compilation is off, whatever the database says', async () => {
   const { url, remove } = await freshDatabase();
   onTestFinished(remove);
   await (await openPostgres(url)).close();
@@ -18,10 +18,9 @@ test('on every connection that writes, reads or fetches jobs, compilation is off
     url,
     `alter database ${name} set jit = on; alter database ${name} set jit_above_cost = 0;
     create table public.noted (what text, jit text);
-    ${noting('writes')}; ${noting('jobs')};
+    ${noting('writes')};
     create trigger note after insert or update on holdfast.tasks execute function public.note_writes();
-    create trigger note after update on holdfast_jobs.job for each row execute function public.note_jobs();
-    create or replace function holdfast.leave_out(before double precision, most integer, counter text)
+    create or replace function holdfast.leave_out(before double precision, most integer)
       returns integer language plpgsql as $$ begin ${note('reads')}; return 0; end $$`,
   );
   const tool = durableTool('tool', { task: 'always' }, async (_, task) => {
@@ -29,7 +28,7 @@ test('on every connection that writes, reads or fetches jobs, compilation is off
   });
   const tasks = createTasks({ store: () => openPostgres(url), tools: [tool] });
   onTestFinished(() => tasks.close());
-  // Made before there is a worker, so that a job leads to it.
+  // Made before there is a worker, so that it is claimed.
   const { id } = await tasks.create(tool);
   await tasks.work();
   await tasks.outcome(id);
@@ -37,7 +36,6 @@ test('on every connection that writes, reads or fetches jobs, compilation is off
   await expect
     .poll(() => query(url, 'select distinct what, jit from public.noted order by what'))
     .toEqual([
-      { what: 'jobs', jit: 'off' },
       { what: 'reads', jit: 'off' },
       { what: 'writes', jit: 'off' },
     ]);

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { openPostgres } from '../../src/postgres.ts';
 import { clientConfig } from '../../src/stores/postgres/driver.ts';
-import { Line } from '../../src/stores/postgres/line.ts';
+import { Liveness } from '../../src/stores/postgres/liveness.ts';
 import { Connections } from '../../src/stores/postgres/pool.ts';
 import { migrate } from '../../src/stores/postgres/schema.ts';
 import { freshDatabase } from './database.ts';
@@ -85,7 +85,7 @@ async function aLine(admit: () => Promise<void> = async () => {}) {
     count.opened++;
     return client;
   };
-  const line = new Line({ connections, hints: connections, schema: 'holdfast', connect });
+  const line = new Liveness({ connections, schema: 'holdfast', connect });
   onTestFinished(() => line.close());
   return { url, line, count };
 }

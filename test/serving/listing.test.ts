@@ -4,8 +4,12 @@ import { InMemoryTransport, McpServer } from '@modelcontextprotocol/server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { durablePrompt, durableResource } from '../../src/index.ts';
-import * as promptListing from '../../src/server/prompt-listing.ts';
-import * as resourceListing from '../../src/server/resource-listing.ts';
+import {
+  promptDefinition,
+  registerPrompt,
+  registerResource,
+  resourceDefinition,
+} from '../../src/server/listings.ts';
 
 const daily = durableResource(
   'daily',
@@ -27,8 +31,8 @@ const client = new Client({ name: 'reader', version: '1' });
 
 beforeAll(async () => {
   const mcp = new McpServer({ name: 'lists', version: '1' });
-  for (const resource of [daily, byDay]) resourceListing.register(mcp, resource);
-  for (const prompt of [review, plain]) promptListing.register(mcp, prompt);
+  for (const resource of [daily, byDay]) registerResource(mcp, resource);
+  for (const prompt of [review, plain]) registerPrompt(mcp, prompt);
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   await mcp.connect(ours);
   await client.connect(theirs);
@@ -36,28 +40,24 @@ beforeAll(async () => {
 afterAll(() => client.close());
 
 test('an McpServer lists durable resources and prompts as a bare server does', async () => {
-  expect((await client.listResources()).resources).toEqual([resourceListing.definition(daily)]);
-  expect((await client.listResourceTemplates()).resourceTemplates).toEqual([
-    resourceListing.definition(byDay),
-  ]);
-  expect((await client.listPrompts()).prompts).toEqual(
-    [review, plain].map((one) => promptListing.definition(one)),
-  );
+  expect((await client.listResources()).resources).toEqual([resourceDefinition(daily)]);
+  expect((await client.listResourceTemplates()).resourceTemplates).toEqual([resourceDefinition(byDay)]);
+  expect((await client.listPrompts()).prompts).toEqual([review, plain].map((one) => promptDefinition(one)));
 });
 
 test('a definition says what the author said', () => {
-  expect(resourceListing.definition(daily)).toEqual({
+  expect(resourceDefinition(daily)).toEqual({
     uri: 'report://daily',
     name: 'daily',
     title: 'The daily',
     description: 'Wind and tide.',
     mimeType: 'text/plain',
   });
-  expect(resourceListing.definition(byDay)).toEqual({
+  expect(resourceDefinition(byDay)).toEqual({
     uriTemplate: 'report://{day}/{+path}',
     name: 'by_day',
   });
-  expect(promptListing.definition(review)).toEqual({
+  expect(promptDefinition(review)).toEqual({
     name: 'review',
     title: 'Review',
     arguments: [
@@ -65,11 +65,11 @@ test('a definition says what the author said', () => {
       { name: 'tone', required: false },
     ],
   });
-  expect(promptListing.definition(plain)).toEqual({ name: 'plain', description: 'No arguments.' });
+  expect(promptDefinition(plain)).toEqual({ name: 'plain', description: 'No arguments.' });
 });
 
 test('whoever gets past the tasks is told so', async () => {
-  const past = 'past its tasks';
+  const past = 'without going through tasks.attach()';
   await expect(client.readResource({ uri: 'report://daily' })).rejects.toThrow(past);
   await expect(client.readResource({ uri: 'report://monday/a/b' })).rejects.toThrow(past);
   await expect(client.getPrompt({ name: 'plain' })).rejects.toThrow(past);

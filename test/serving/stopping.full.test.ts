@@ -157,12 +157,9 @@ describe('the end of standard input', () => {
     expect(place.trace('question')).toEqual(['before', 'after Ada']);
   });
 
-  test.each([
-    ['in its window', { tasks: true }],
-    ['that is waited for', { tasks: false }],
-  ])('ends the work of a call %s, and the next process does not go on with it', async (_, caller) => {
+  test('ends the work of a call in its window, and the next process does not go on with it', async () => {
     const place = new Place();
-    const first = serveOnStdio({ file: place.database, window: '1h', workerGrace: '50ms' }, caller);
+    const first = serveOnStdio({ file: place.database, window: '1h', workerGrace: '50ms' });
     first.client.call('work_auto', place.work());
     await expect.poll(() => place.trace()).toContain('second');
     expect(await first.end()).toEqual(clean);
@@ -170,13 +167,17 @@ describe('the end of standard input', () => {
     expect(place.trace()).toEqual(['first', 'second', 'stopped']);
   });
 
-  test('ends the work of a call that sleeps in no worker', async () => {
+  test.each([
+    ['runs', 'work_auto', (place: Place) => () => place.trace().includes('second')],
+    ['sleeps in no worker', 'nap', (place: Place) => () => asleep(place)()[0] ?? false],
+  ])('leaves a plain call that %s in the store, for the same call to join', async (_, tool, hasBegun) => {
     const place = new Place();
-    const server = serveOnStdio({ file: place.database }, { tasks: false });
-    server.client.call('nap', { ...place.work(), ms: 60_000 });
-    await expect.poll(asleep(place)).toEqual([true]);
+    const settings = { file: place.database, workerGrace: '50ms' } as const;
+    const server = serveOnStdio(settings, { tasks: false });
+    server.client.call(tool, { ...place.work(), ms: 60_000 });
+    await expect.poll(hasBegun(place)).toBe(true);
     expect(await server.end()).toEqual(clean);
-    expect(standing(place.tasks())).toEqual(['cancelled']);
+    expect(standing(place.tasks())).toEqual(['running']);
   });
 });
 

@@ -1,11 +1,12 @@
 /** A process that closes a store in the middle of everything, and has nothing else to do: `crowded-life.ts <place>`. */
 import { setImmediate } from 'node:timers/promises';
 import { StoreClosed } from 'holdfast';
+import { claimTasks } from '../../src/engine/claims.ts';
 import { create } from '../../src/engine/transitions.ts';
 import { newId } from '../../src/model/id.ts';
 import { aTask } from '../../src/testing.ts';
 import { encryption } from '../encryption/keys.ts';
-import { open } from './kinds.ts';
+import { open } from './open.ts';
 
 const database = await open(process.argv[2]!, { encryption: encryption('first', 'second') });
 const { store, queue, survey, audit, sessions, secrets } = database;
@@ -21,7 +22,7 @@ const acts: Readonly<Record<string, () => Promise<unknown>>> = {
   count: () => store.count(undefined, 'live', 10),
   due: () => store.due('purge', now, 10),
   size: () => store.size(),
-  offers: () => queue.offers(tools, 10, new Set()),
+  claim: () => claimTasks(database, { tools, limit: 10, leaseMs: 15_000, now: Date.now }),
   orphans: () => queue.orphans(tools, now, 10),
   renew: () => queue.renew([{ taskId: id, epoch: 1 }], 15_000),
   backlog: () => queue.backlog(tools, 10),

@@ -4,21 +4,21 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks } from 'holdfast';
+import { sqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
-import { untilEnd } from '../kit/lifetime.ts';
+import { temporaryFile, untilEnd } from '../kit/lifetime.ts';
 import { Program, sources } from '../kit/process.ts';
-import { kinds, open } from './kinds.ts';
 import { began, sharedClock } from './working-life.ts';
 
 const tries = 3;
 const samples = 300;
 
 test('on SQLite a worker in another process begins within 6 ms and is seen to be done within 10 ms', async () => {
-  const place = await kinds[0]!.place();
-  await using tasks = createTasks({ tools: [began], store: () => open(place) });
+  const file = temporaryFile();
+  await using tasks = createTasks({ tools: [began], store: sqlite(file) });
   await tasks.opened();
   const script = new URL('./working-life.ts', import.meta.url).pathname;
-  const worker = untilEnd(new Program(sources(script, place)));
+  const worker = untilEnd(new Program(sources(script, file)));
   await worker.line();
   let isWithin = false;
   for (let n = 1; n <= tries && !isWithin; n++) {

@@ -1,7 +1,7 @@
 /** A process that makes a task for others to carry out, and has nothing to do but to wait for it: `waiting-life.ts <place>`. */
 import { createTasks, durableTool } from 'holdfast';
 import { z } from 'zod';
-import { open } from './kinds.ts';
+import { open } from './open.ts';
 
 export const wave = durableTool('wave', { inputSchema: z.object({}) }, async () => 'waved');
 

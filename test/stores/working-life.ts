@@ -1,7 +1,7 @@
-/** A process that carries out tasks that others create: `working-life.ts <place>`. It prints a line when it works. */
+/** A process that carries out tasks that others create: `working-life.ts <file>`. It prints a line when it works. */
 import { createTasks, durableTool } from 'holdfast';
+import { sqlite } from 'holdfast/sqlite';
 import { z } from 'zod';
-import { open } from './kinds.ts';
 
 /** A clock that all processes of a machine share, in milliseconds. */
 export function sharedClock(): number {
@@ -12,7 +12,7 @@ export function sharedClock(): number {
 export const began = durableTool('began', { inputSchema: z.object({}) }, async () => String(sharedClock()));
 
 if (import.meta.main) {
-  const tasks = createTasks({ tools: [began], store: () => open(process.argv[2]!) });
+  const tasks = createTasks({ tools: [began], store: sqlite(process.argv[2]!) });
   await tasks.work();
   console.log('works');
 }

@@ -15,12 +15,25 @@ export function sqlitePlace(file: string): Place {
   return { url: `sqlite:${file}`, remove: async () => {} };
 }
 
-/** A Postgres of its own, which goes with it. */
-export async function ownPostgres(): Promise<Place> {
+/** A Postgres of its own, which goes with it; its processes reach it through PgBouncer if they are to. */
+export async function ownPostgres({ pgbouncer = false } = {}): Promise<Place> {
   const { startPostgres } = await import('../../../test/postgres/server.ts');
   const server = await startPostgres();
-  const place = postgresPlace(await server.createDatabase());
-  return { ...place, restart: () => server.restart('immediate'), remove: () => server.stop() };
+  const direct = await server.createDatabase();
+  const place = { ...postgresPlace(direct), restart: () => server.restart('immediate') };
+  if (!pgbouncer) return { ...place, remove: () => server.stop() };
+  const { startBouncer } = await import('../../../test/postgres/bouncer.ts');
+  const bouncer = await startBouncer(direct).catch(async (error) => {
+    await server.stop();
+    throw error;
+  });
+  // All processes of the run inherit it.
+  process.env.HOLDFAST_DIRECT_URL = direct;
+  const remove = async () => {
+    await bouncer.stop();
+    await server.stop();
+  };
+  return { ...place, url: bouncer.url, remove };
 }
 
 /** A database on a server that others may use: it is not restarted. What the run makes stays there. */

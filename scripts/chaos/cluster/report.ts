@@ -23,6 +23,7 @@ export interface ClusterReport {
   readonly jumps: number;
   readonly takeOvers: number;
   readonly undisturbedTakeOvers: number;
+  readonly medianTakeOverMs: number;
   readonly longestTakeOverMs: number;
   readonly longestTakeOverFromStoppedMs: number;
   /** Whatever else befell the cluster in between. */
@@ -66,6 +67,7 @@ export function reportOf(parts: {
     jumps: faults.jumps,
     takeOvers: takeOvers.length,
     undisturbedTakeOvers: undisturbed('killed').length,
+    medianTakeOverMs: median(undisturbed('killed')),
     longestTakeOverMs: longest(undisturbed('killed')),
     longestTakeOverFromStoppedMs: longest(undisturbed('stopped')),
     longestDisturbedTakeOverMs: longest(takeOvers.map(({ ms }) => ms)),
@@ -76,6 +78,10 @@ export function reportOf(parts: {
     brokenInvariants: broken,
     problems: problems.map(told),
   };
+}
+
+function median(all: readonly number[]): number {
+  return Math.round(all.toSorted((one, other) => one - other)[all.length >> 1] ?? 0);
 }
 
 function longest(all: readonly number[]): number {

@@ -5,5 +5,6 @@ import { openSqlite } from '../../../src/sqlite.ts';
 export async function openStore(url: string): Promise<Database> {
   if (url.startsWith('sqlite:')) return openSqlite(url.slice('sqlite:'.length));
   const { openPostgres } = await import('../../../src/postgres.ts');
-  return openPostgres(url);
+  const directUrl = process.env.HOLDFAST_DIRECT_URL;
+  return openPostgres(url, directUrl ? { directUrl } : {});
 }

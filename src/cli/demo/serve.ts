@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join, relative } from 'node:path';
 import { McpServer } from '@modelcontextprotocol/server';
 import { anonymous } from '../../hosting/caller.ts';
+import { pagesOf } from '../../model/pages.ts';
 import { dashboardPath } from '../../operator/api.ts';
 import { serveHttp } from '../../server/http/serve.ts';
 import { createTasks, type Tasks } from '../../server/tasks.ts';
@@ -106,19 +107,15 @@ const owner = 'demo';
 /** Begins it, if nothing was ever done here. */
 async function beginFirstWork(tasks: Tasks): Promise<void> {
   const { survey } = await tasks.opened();
-  const { count } = await survey.count({}, 1);
-  if (count > 0) return;
+  const { count, isMore } = await survey.count({}, 1);
+  if (count > 0 || isMore) return;
   for (const [tool, input] of calls) await tasks.create(tool, input, { owner });
 }
 
 /** How many calls of clients are not done yet. What the demo began of itself nobody waits for. */
 async function unfinished(tasks: Tasks): Promise<number> {
   let count = 0;
-  let cursor: string | undefined;
-  do {
-    const page = await tasks.list({ owner: anonymous, limit: 500, ...(cursor !== undefined && { cursor }) });
+  for await (const page of pagesOf((from) => tasks.list({ owner: anonymous, limit: 500, ...from })))
     count += page.tasks.filter(({ phase }) => phase !== 'done').length;
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
   return count;
 }

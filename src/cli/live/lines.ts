@@ -2,7 +2,7 @@
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
 import { isOver, type RemoteProgress, type RemoteStatus } from '../../requestor/remote-task.ts';
 import { clock } from '../time.ts';
-import { type Colour, oneLine, type Paint, truncate, width } from './terminal-text.ts';
+import { type Colour, line, oneLine, type Paint, type Piece, truncate } from './terminal-text.ts';
 
 interface Shown {
   readonly label: string;
@@ -108,12 +108,12 @@ export class TaskLines {
     for (const child of this.#children.get(taskId) ?? []) yield* this.#below(child);
   }
 
-  /** Never as wide as the terminal: what fills its last column makes some of them go to the next line. */
-  #line(task: Shown, { columns, now, paint }: Frame): string {
+  #line(task: Shown, frame: Frame): string {
+    const { columns, now } = frame;
     const spin = spinner[Math.floor(now / frameMs) % spinner.length]!;
     const [mark, colour] = marks[task.status] ?? [spin, 'cyan'];
     const isAway = this.#isAway && !isOver(task) && task.depth === 0;
-    const parts: [string, Colour?][] = [
+    const parts: Piece[] = [
       ['  '.repeat(Math.min(task.depth, 6))],
       [isAway ? '!' : mark, isAway ? 'yellow' : colour],
       [' '],
@@ -123,15 +123,7 @@ export class TaskLines {
     ];
     const text = isAway ? 'The server is away; waiting.' : textOf(task);
     if (text !== '') parts.push([` ${text}`]);
-    let left = columns - 1;
-    let line = '';
-    for (const [text, colour] of parts) {
-      const kept = truncate(text, left);
-      left -= width(kept);
-      line += colour && kept !== '' ? paint(colour, kept) : kept;
-      if (kept !== text) break;
-    }
-    return line;
+    return line(parts, frame);
   }
 }
 
@@ -141,7 +133,7 @@ function textOf({ message, progress, status }: Shown): string {
 }
 
 /** Progress with a total is a bar, without one a number. */
-function barOf({ progress, status }: Shown, columns: number): [string, Colour?][] {
+function barOf({ progress, status }: Shown, columns: number): Piece[] {
   if (!progress || status === 'completed') return [];
   const { progress: done, total } = progress;
   if (total === undefined || !(total > 0)) return [[` ${number(done)}`]];

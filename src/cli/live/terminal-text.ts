@@ -108,3 +108,22 @@ export function paintWith(hasColours: boolean): Paint {
 export function wantsColours(isRefused: boolean): boolean {
   return !isRefused && !process.env.NO_COLOR;
 }
+
+/** Pieces of a line with their colours, cut where the line ends. */
+export type Piece = readonly [text: string, colour?: Colour | undefined];
+
+/** Never as wide as the terminal: what fills its last column makes some of them go to the next line. */
+export function line(
+  pieces: readonly Piece[],
+  { columns, paint }: { readonly columns: number; readonly paint: Paint },
+): string {
+  let left = columns - 1;
+  let text = '';
+  for (const [piece, colour] of pieces) {
+    const kept = truncate(piece, left);
+    left -= width(kept);
+    text += colour && kept !== '' ? paint(colour, kept) : kept;
+    if (kept !== piece) break;
+  }
+  return text;
+}

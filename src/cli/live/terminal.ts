@@ -73,52 +73,74 @@ function ends(): void {
 
 const hideCursor = '\x1b[?25l';
 const showCursor = '\x1b[?25h';
+const otherBuffer = '\x1b[?1049h';
+const firstBuffer = '\x1b[?1049l';
 
-/** Lines at the end of a terminal that are drawn again in place; messages go above them. */
-export class Screen {
-  readonly #terminal: WriteStream;
-  /** The lines that stand there, and the cursor below them. */
-  #drawn: readonly string[] = [];
-  #isHidden = false;
-  readonly #onExit = () => this.#terminal.write(showCursor);
+/** What is drawn in place hides the cursor, and shows it again however the process ends. */
+class Drawing {
+  protected readonly terminal: WriteStream;
+  readonly #begin: string;
+  readonly #end: string;
+  #isBegun = false;
+  readonly #onExit = () => this.terminal.write(this.#end);
 
-  constructor(terminal: WriteStream) {
-    this.#terminal = terminal;
+  constructor(terminal: WriteStream, begin: string, end: string) {
+    this.terminal = terminal;
+    this.#begin = begin;
+    this.#end = end;
   }
 
   get columns(): number {
-    return this.#terminal.columns || 80;
+    return this.terminal.columns || 80;
   }
 
   get rows(): number {
-    return this.#terminal.rows || 24;
+    return this.terminal.rows || 24;
+  }
+
+  protected begin(): void {
+    if (this.#isBegun) return;
+    this.#isBegun = true;
+    process.once('exit', this.#onExit);
+    this.terminal.write(this.#begin);
+  }
+
+  /** May be begun again by drawing. */
+  protected end(): void {
+    if (!this.#isBegun) return;
+    this.#isBegun = false;
+    process.off('exit', this.#onExit);
+    this.terminal.write(this.#end);
+  }
+}
+
+/** Lines at the end of a terminal that are drawn again in place; messages go above them. */
+export class Screen extends Drawing {
+  /** The lines that stand there, and the cursor below them. */
+  #drawn: readonly string[] = [];
+
+  constructor(terminal: WriteStream) {
+    super(terminal, hideCursor, showCursor);
   }
 
   draw(lines: readonly string[]): void {
-    if (!this.#isHidden) {
-      this.#isHidden = true;
-      this.#terminal.write(hideCursor);
-      process.once('exit', this.#onExit);
-    }
+    this.begin();
     const text = lines.map((line) => `${line}\x1b[K\n`).join('');
-    this.#terminal.write(`${this.#toTheTop()}${text}\x1b[J`);
+    this.terminal.write(`${this.#toTheTop()}${text}\x1b[J`);
     this.#drawn = lines;
   }
 
   /** Above the lines, which are drawn again when there is news. */
   say(text: string): void {
-    this.#terminal.write(`${this.#toTheTop()}\x1b[J${text}\n`);
+    this.terminal.write(`${this.#toTheTop()}\x1b[J${text}\n`);
     this.#drawn = [];
   }
 
   /** Leaves the lines where they are, or takes them away, and gives the cursor back. */
   release({ keep = false }: { readonly keep?: boolean } = {}): void {
-    if (!keep && this.#drawn.length > 0) this.#terminal.write(`${this.#toTheTop()}\x1b[J`);
+    if (!keep && this.#drawn.length > 0) this.terminal.write(`${this.#toTheTop()}\x1b[J`);
     this.#drawn = [];
-    if (!this.#isHidden) return;
-    this.#isHidden = false;
-    process.off('exit', this.#onExit);
-    this.#terminal.write(showCursor);
+    this.end();
   }
 
   /** A terminal that became narrower has broken lines in two. */
@@ -131,48 +153,26 @@ export class Screen {
   }
 }
 
-const enter = '\x1b[?1049h\x1b[?25l';
-const leave = '\x1b[?25h\x1b[?1049l';
-
 /** The whole of a terminal, drawn again in place; afterwards it shows what it showed before. */
-export class FullScreen {
-  readonly #terminal: WriteStream;
+export class FullScreen extends Drawing {
   readonly #spell: (line: string) => string;
-  #isEntered = false;
-  readonly #onExit = () => this.#terminal.write(leave);
 
   constructor(terminal: WriteStream, spell: (line: string) => string) {
-    this.#terminal = terminal;
+    super(terminal, `${otherBuffer}${hideCursor}`, `${showCursor}${firstBuffer}`);
     this.#spell = spell;
-  }
-
-  get columns(): number {
-    return this.#terminal.columns || 80;
-  }
-
-  get rows(): number {
-    return this.#terminal.rows || 24;
   }
 
   /** The last row stays empty: what ends there would move everything up. */
   draw(lines: readonly string[]): void {
-    if (!this.#isEntered) {
-      this.#isEntered = true;
-      process.once('exit', this.#onExit);
-      this.#terminal.write(enter);
-    }
+    this.begin();
     const text = lines
       .slice(0, this.rows - 1)
       .map((line) => `${this.#spell(line)}\x1b[K\n`)
       .join('');
-    this.#terminal.write(`\x1b[H${text}\x1b[J`);
+    this.terminal.write(`\x1b[H${text}\x1b[J`);
   }
 
-  /** May be entered again by drawing. */
   leave(): void {
-    if (!this.#isEntered) return;
-    this.#isEntered = false;
-    process.off('exit', this.#onExit);
-    this.#terminal.write(leave);
+    this.end();
   }
 }

@@ -5,11 +5,11 @@ import { isJsonObject, type Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { Question, StoryEvent, TaskStory, TaskSummary } from '../../operator/api.ts';
 import { exampleOf } from '../given-answers.ts';
-import { clean, oneLine, truncate } from '../live/terminal-text.ts';
+import { clean, line, oneLine, type Piece, truncate } from '../live/terminal-text.ts';
 import { textOf } from '../output.ts';
 import { age, dayAndTime, timeOfDay, took } from '../time.ts';
 import { command, quoted } from '../usage.ts';
-import { farOf, type Look, line, type Piece, paragraph, saying, signOf } from './look.ts';
+import { farOf, type Look, paragraph, saying, signOf } from './look.ts';
 import { resumed } from './timeline.ts';
 import { waterfall } from './waterfall.ts';
 

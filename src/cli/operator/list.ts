@@ -1,11 +1,11 @@
 /** `holdfast tasks list`: tasks of everybody, the newest first. */
 import { redacted } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
-import { oneLine, pad, truncate, width } from '../live/terminal-text.ts';
+import { line, oneLine, type Piece, pad, truncate, width } from '../live/terminal-text.ts';
 import { printJson } from '../output.ts';
 import { age } from '../time.ts';
 import type { At } from './desk.ts';
-import { type Look, line, type Piece, sayingAlone, signOf } from './look.ts';
+import { type Look, sayingAlone, signOf } from './look.ts';
 import { filterFrom, limitFrom } from './options.ts';
 
 const usual = 50;

@@ -6,10 +6,11 @@ import type { TaskSummary } from '../../operator/api.ts';
 import { number } from '../live/lines.ts';
 import {
   type Colour,
+  line,
   oneLine,
   type Paint,
+  type Piece,
   paintWith,
-  truncate,
   wantsColours,
   width,
   wrap,
@@ -22,22 +23,6 @@ export interface Look {
   readonly now: number;
   /** Nothing is left out. */
   readonly isFull: boolean;
-}
-
-/** Pieces of a line with their colours, cut where the line ends. */
-export type Piece = readonly [text: string, colour?: Colour | undefined];
-
-/** Never as wide as the terminal: what fills its last column makes some of them go to the next line. */
-export function line(pieces: readonly Piece[], { columns, paint }: Pick<Look, 'columns' | 'paint'>): string {
-  let left = columns - 1;
-  let text = '';
-  for (const [piece, colour] of pieces) {
-    const kept = truncate(piece, left);
-    left -= width(kept);
-    text += colour && kept !== '' ? paint(colour, kept) : kept;
-    if (kept !== piece) break;
-  }
-  return text;
 }
 
 /** A text as lines of the whole width, all of them indented. */

@@ -1,7 +1,7 @@
 /** `holdfast tasks watch`: everything at once, or one task until it is over, live. */
 import type { Standing } from '../../model/standing.ts';
 import type { OverviewReport, TaskStory, TaskSummary } from '../../operator/api.ts';
-import { pad, width } from '../live/terminal-text.ts';
+import { line, type Piece, pad, width } from '../live/terminal-text.ts';
 import { printJson } from '../output.ts';
 import { age, timeOfDay } from '../time.ts';
 import { CommandFailed } from '../usage.ts';
@@ -9,7 +9,7 @@ import type { At } from './desk.ts';
 import { drawLive, drawStory, eventLine, isNoise } from './draw-story.ts';
 import { shortIds, taskLine } from './list.ts';
 import { howToLeave, live } from './live.ts';
-import { type Look, line, type Piece, paragraph, standingSigns } from './look.ts';
+import { type Look, paragraph, standingSigns } from './look.ts';
 
 const windowMs = 3_600_000;
 const mostKept = 200;

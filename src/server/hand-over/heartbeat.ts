@@ -59,6 +59,7 @@ export class Heartbeat {
 
   /** One line for a person: what is waited for, and for how long. */
   async #message(): Promise<string | undefined> {
+    const { now } = this.#requests;
     const tree = await this.#requests.tree(this.#id);
     if (!tree || tree.root.phase === 'done') return undefined;
     const { tool, origin, statusMessage, progress, createdAt } = tree.root;
@@ -67,7 +68,7 @@ export class Heartbeat {
     const doing = question
       ? `Waiting for an answer${asked === undefined ? '' : `: ${asked}`}`
       : (progress?.message ?? statusMessage ?? `${origin.calledAs ?? tool} is running`);
-    return `${doing} (${elapsed(this.#requests.now - createdAt)})`;
+    return `${doing} (${elapsed(now - createdAt)})`;
   }
 }
 

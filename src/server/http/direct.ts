@@ -1,7 +1,7 @@
 /**
- * The short way: task methods, calls that become a task at once, and calls whose head is all there is to them, are
- * answered without a server of the SDK. Only requests that are right in every respect take it; whatever is missing, doubtful or wrong takes the long way, where
- * the SDK words the refusal. Both end in the same functions.
+ * The fast path: task methods, calls that become a task at once, and calls through the gateway that end in a moment are
+ * answered without a server of the SDK. Only requests that are right in every respect take it; the SDK answers all
+ * others, and words the refusals. Both ways end in the same functions.
  */
 import { classifyInboundRequest } from '@modelcontextprotocol/server';
 import { toJsonSchema } from '../../engine/schema.ts';
@@ -9,7 +9,8 @@ import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller, Credentials } from '../../hosting/caller.ts';
 import { answerTo, isTaskMethod } from '../../hosting/task-methods.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import type { Sender } from '../../protocol/dialect.ts';
+import type { Outcome } from '../../model/outcome.ts';
+import type { Dialect, Sender } from '../../protocol/dialect.ts';
 import {
   clientCapabilitiesKey,
   idempotencyKey,
@@ -19,10 +20,9 @@ import {
   serverInfoKey,
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import { isFailure, OverLimit } from '../../protocol/errors.ts';
-import { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
-import { headOf, isOfText } from '../short-calls.ts';
-import { RequestAborted } from '../tool-call.ts';
+import { type Begun, continued, type MayJoin, RequestAborted } from '../tool-call.ts';
+import type { ToolCalls } from '../tool-calls.ts';
 
 /** A POST as both faces see it, its body parsed. */
 export interface Posted {
@@ -30,6 +30,8 @@ export interface Posted {
   readonly header: (name: string) => string | null | undefined;
   readonly authInfo: Credentials | undefined;
   readonly signal: () => AbortSignal;
+  /** As the SDK takes it, its body left out. */
+  readonly request: () => globalThis.Request;
   /** Where it came from, if that is known. */
   readonly address?: (() => string | undefined) | undefined;
 }
@@ -53,6 +55,11 @@ interface Request {
 /** A result as JSON. */
 type Act = () => Promise<string>;
 
+/** The SDK's answer to a request. */
+type Sdk = (request: globalThis.Request) => Promise<Response>;
+
+type CalledWithHead = Parameters<ToolCalls['begin']>[0];
+
 /** Clients declare the same about themselves in every request: what was found valid need not be checked again. */
 const knownMetas = 1_000;
 /** What honest clients declare is shorter by far; the rest is not worth the room. */
@@ -71,64 +78,56 @@ export class DirectAnswers {
     this.#handsOver = new Set([...binding.tools].filter(handsOverAtOnce));
   }
 
-  /** Undefined if the request has to take the long way. */
-  answer<T>(
-    posted: Posted,
-    goOn: (begun: BegunCall) => Promise<T>,
-  ): DirectAnswer | Promise<DirectAnswer | T> | undefined {
+  /** Undefined if the SDK has to answer. */
+  answer(posted: Posted, sdk: Sdk): Promise<DirectAnswer | Response> | undefined {
     const request = this.#understood(posted);
     if (!request) return undefined;
     const caller = this.#binding.callerLike(request.sender, posted.authInfo, posted.address);
     const act = this.#actFor(request, caller, posted);
     if (act) return this.#worded(request.id, act);
-    const head = this.#headFor(request, caller);
-    return head && this.#headed(request.id, head, caller, posted.signal(), goOn);
+    const called = this.#calledWithHead(request, caller);
+    return called && this.#begin(request.id, called, caller, posted, sdk);
   }
 
-  /** A call that begins before there is a task of it, unless it is to become one at once. */
-  #headFor({ method, params, meta }: Request, caller: Caller): ReturnType<typeof headOf> {
-    // Nobody knows yet how the server introduces itself.
+  /** A call that begins before there is a task, unless it becomes one at once. */
+  #calledWithHead({ method, params, meta }: Request, { sender }: Caller): CalledWithHead | undefined {
+    // Until then the SDK has not said how the server introduces itself.
     if (method !== 'tools/call' || !this.#binding.serverInfo || !isPlainCall(params)) return undefined;
-    // What is told meanwhile, or begun elsewhere, takes the long way.
+    // The SDK sends what is told during a call; calls with a key become tasks.
     if ([meta.progressToken, meta[idempotencyKey], meta[logLevelKey]].some((it) => it !== undefined))
       return undefined;
-    const called = this.#binding.called(method, params);
-    return called && headOf(this.#binding, called, caller);
+    const { tool, input, head } = this.#binding.called(method, params) ?? {};
+    if (!tool || !head || tool.before || tool.task === 'required') return undefined;
+    return tool.task === 'always' && sender.takesTasks ? undefined : { tool, input, head };
   }
 
-  async #headed<T>(
+  /** The answer if it is a simple one that comes at once; otherwise the SDK continues with the call. */
+  async #begin(
     id: string | number,
-    head: NonNullable<ReturnType<typeof headOf>>,
-    { limiter, owner }: Caller,
-    signal: AbortSignal,
-    goOn: (begun: BegunCall) => Promise<T>,
-  ): Promise<DirectAnswer | T> {
+    called: CalledWithHead,
+    caller: Caller,
+    { signal, request }: Posted,
+    sdk: Sdk,
+  ): Promise<DirectAnswer | Response> {
+    let begun: Begun | MayJoin;
     try {
-      const allowed = limiter?.spend(owner, 'calls');
-      if (allowed) await allowed;
+      const { calls } = await this.#binding.served();
+      begun = await calls.begin(called, caller, signal());
     } catch (error) {
-      return this.#refused(id, error);
+      return refusedAnswer(this.#binding.dialect, id, error, this.#onError);
     }
-    const headed = await head(owner, signal);
-    if (!('outcome' in headed) || !isOfText(headed.outcome)) return goOn(new BegunCall(headed));
-    return { status: 200, text: answered(id, this.#text(headed.outcome.value)) };
+    if ('outcome' in begun && isOfText(begun.outcome))
+      return { status: 200, text: answered(id, this.#text(begun.outcome.value)) };
+    return continued(request(), begun, sdk);
   }
 
   async #worded(id: string | number, act: Act): Promise<DirectAnswer> {
     try {
       return { status: 200, text: answered(id, await act()) };
     } catch (error) {
-      return this.#refused(id, error);
+      if (error instanceof RequestAborted) throw error;
+      return refusedAnswer(this.#binding.dialect, id, error, this.#onError);
     }
-  }
-
-  #refused(id: string | number, error: unknown): DirectAnswer {
-    if (error instanceof RequestAborted) throw error;
-    if (isFailure(error)) this.#onError(error as Error);
-    const fault = this.#binding.dialect.fault(error);
-    const text = JSON.stringify({ jsonrpc: '2.0', id, error: fault });
-    if (error instanceof OverLimit) return overLimitAnswer(error, text);
-    return { status: fault.code === missingCapability ? 400 : 200, text };
   }
 
   #understood({ body, header }: Posted): Request | undefined {
@@ -206,9 +205,19 @@ function declaredIn(meta: JsonObject): JsonObject {
   return declared;
 }
 
-/** What passes is said in the way of HTTP too. */
-export function overLimitAnswer({ retryAfterMs }: OverLimit, text: string): DirectAnswer {
-  return retryAfterMs === undefined ? { status: 200, text } : { status: 429, text, retryAfterMs };
+/** An error in the words of a dialect. Temporary limits are also reported as HTTP 429 with `Retry-After`. */
+export function refusedAnswer(
+  dialect: Dialect,
+  id: unknown,
+  error: unknown,
+  onError: (error: Error) => void,
+): DirectAnswer {
+  if (isFailure(error)) onError(error as Error);
+  const fault = dialect.fault(error);
+  const text = JSON.stringify({ jsonrpc: '2.0', id, error: fault });
+  const retryAfterMs = error instanceof OverLimit ? error.retryAfterMs : undefined;
+  if (retryAfterMs !== undefined) return { status: 429, text, retryAfterMs };
+  return { status: fault.code === missingCapability ? 400 : 200, text };
 }
 
 function isWholeNumber(id: unknown): id is number {
@@ -220,4 +229,23 @@ function handsOverAtOnce({ name, task, before, inputSchema }: DurableTool): bool
   if ((task !== 'always' && task !== 'required') || before) return false;
   if (!inputSchema) return true;
   return !JSON.stringify(toJsonSchema(inputSchema, `The input of ${name}`)).includes('"x-mcp-header"');
+}
+
+/** A result in which nothing has to be checked. With all others the SDK is more careful. */
+function isOfText(outcome: Outcome): outcome is Outcome & { kind: 'result'; value: JsonObject } {
+  if (outcome.kind !== 'result' || !isJsonObject(outcome.value)) return false;
+  const { content, isError, structuredContent, ...rest } = outcome.value;
+  return (
+    Array.isArray(content) &&
+    content.every(isText) &&
+    (isError === undefined || typeof isError === 'boolean') &&
+    (structuredContent === undefined || isJsonObject(structuredContent)) &&
+    Object.keys(rest).length === 0
+  );
+}
+
+function isText(block: unknown): boolean {
+  if (!isJsonObject(block)) return false;
+  const { type, text, ...rest } = block;
+  return type === 'text' && typeof text === 'string' && Object.keys(rest).length === 0;
 }

@@ -19,28 +19,20 @@ import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';
 import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { runtime } from '../../model/runtime.ts';
-import {
-  clientCapabilitiesKey,
-  missingCapability,
-  revision,
-  serverInfoKey,
-} from '../../protocol/dialects/2026-07-28/names.ts';
-import { isFailure, OverLimit } from '../../protocol/errors.ts';
+import { clientCapabilitiesKey, revision, serverInfoKey } from '../../protocol/dialects/2026-07-28/names.ts';
+import { isFailure } from '../../protocol/errors.ts';
 import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
-import type { BegunCall } from '../begun-calls.ts';
 import type { Binding } from '../binding.ts';
 import { exchanged } from '../deliveries.ts';
-import { asTaskListen, checkTaskListen, type TaskListen } from '../listen.ts';
-import { mindedPace, paced } from '../reader-pace.ts';
-import { cameFrom } from '../remote-address.ts';
-import { visibleTasks } from '../subscription.ts';
+import { withPeer } from '../streams.ts';
+import { asTaskListen, checkTaskListen, type TaskListen, visibleTasks } from '../subscription.ts';
 import type { Tasks } from '../tasks.ts';
 import { RequestAborted } from '../tool-call.ts';
 import { BodyRefused, parseBody, readWebBody } from './body.ts';
-import { type DirectAnswer, DirectAnswers, overLimitAnswer } from './direct.ts';
+import { type DirectAnswer, DirectAnswers, refusedAnswer } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
 import { ListenStream } from './listen-stream.ts';
-import { readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
+import { drained, readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
 import { Reading } from './reading.ts';
 import { HttpSessions } from './sessions.ts';
 
@@ -113,6 +105,7 @@ export class McpHandler {
   fetch = async (request: Request, { authInfo }: { authInfo?: AuthInfo } = {}): Promise<Response> => {
     const { headers } = request;
     const reading = new Reading(request.signal);
+    withPeer(request, reading);
     exchanged(request, { arrivedAt: this.#binding.tasks.clock.monotonic(), fate: () => reading.fate });
     const signal = () => reading.signal;
     const header = (name: string) => headers.get(name);
@@ -174,7 +167,7 @@ export class McpHandler {
     const signal = whenClosed(res);
     const address = () => req.ip ?? req.socket.remoteAddress;
     const request = () =>
-      exchanged(cameFrom(toWebRequest(req, signal()), address()), {
+      exchanged(withPeer(toWebRequest(req, signal()), { address: address(), drained: () => drained(res) }), {
         arrivedAt,
         fate: () => whenFinished(res),
       });
@@ -187,9 +180,7 @@ export class McpHandler {
     try {
       const body = req.body ?? parseBody(await readNodeBody(req, this.#largestBody));
       const { authInfo } = admission;
-      const given = this.#answer({ body, signal, header, address, authInfo, request });
-      // What is known at once is not waited for.
-      const answer = given instanceof Promise ? await given : given;
+      const answer = await this.#answer({ body, signal, header, address, authInfo, request });
       if (answer instanceof Response) await writeResponse(res, answer);
       else writeDirect(res, answer);
     } catch (error) {
@@ -227,27 +218,22 @@ export class McpHandler {
     return answer instanceof Response ? answer : toResponse(answer);
   }
 
-  #answer(received: Received): DirectAnswer | Promise<Response | DirectAnswer> {
-    return (
-      this.#direct.answer(received, (begun) => this.#goOn(begun, received)) ??
-      this.#answerTheLongWay(received)
-    );
+  #answer(received: Received): Promise<Response | DirectAnswer> {
+    const sdk = (request: Request) =>
+      this.#sdk.fetch(request, { ...toSdk(received.authInfo), parsedBody: received.body });
+    return this.#direct.answer(received, sdk) ?? this.#answerWithSdk(received, sdk);
   }
 
-  #goOn(begun: BegunCall, { body, authInfo, request }: Received): Promise<Response> {
-    const sent = request();
-    return begun.goOn(sent, () => this.#sdk.fetch(sent, { ...toSdk(authInfo), parsedBody: body }));
-  }
-
-  async #answerTheLongWay(received: Received): Promise<Response | DirectAnswer> {
-    const { body, authInfo, request } = received;
+  async #answerWithSdk(
+    received: Received,
+    sdk: (request: Request) => Promise<Response>,
+  ): Promise<Response | DirectAnswer> {
+    const { body, request } = received;
     const listen = asTaskListen(body);
     if (listen) return this.#listen(listen, received);
     if (isOlder(received))
       return this.#sessions.answer({ ...received, signal: received.signal(), request: request() });
-    const sent = request();
-    const given = await this.#sdk.fetch(sent, { ...toSdk(authInfo), parsedBody: body });
-    const answer = paced(given, mindedPace(sent));
+    const answer = await sdk(request());
     return this.#isOfDraft(body) ? asNotFound(answer) : answer;
   }
 
@@ -275,7 +261,7 @@ export class McpHandler {
       inner = sdk.body;
       const meta = listen.params._meta as JsonObject;
       const caller = this.#binding.caller(meta[clientCapabilitiesKey], authInfo, address);
-      await spendOn('tasks/get', caller);
+      spendOn('tasks/get', caller);
       const { requests } = await this.#binding.served();
       const tasks = await visibleTasks(requests, caller, checkTaskListen(listen, caller));
       const { serverInfo } = this.#binding;
@@ -295,11 +281,7 @@ export class McpHandler {
     } catch (error) {
       unsubscribe();
       await inner?.cancel().catch(() => {});
-      if (isFailure(error)) this.#onError(error as Error);
-      const fault = this.#binding.dialect.fault(error);
-      const text = JSON.stringify({ jsonrpc: '2.0', id: listen.id, error: fault });
-      if (error instanceof OverLimit) return overLimitAnswer(error, text);
-      return { status: fault.code === missingCapability ? 400 : 200, text };
+      return refusedAnswer(this.#binding.dialect, listen.id, error, this.#onError);
     }
   }
 }
@@ -336,15 +318,11 @@ function toResponse({ status, text, retryAfterMs }: DirectAnswer): Response {
 }
 
 function writeDirect(res: ServerResponse, { status, text, retryAfterMs }: DirectAnswer): void {
-  const length = Buffer.byteLength(text);
-  if (retryAfterMs === undefined)
-    res.writeHead(status, { 'content-type': 'application/json', 'content-length': length });
-  else
-    res.writeHead(status, {
-      'content-type': 'application/json',
-      'content-length': length,
-      ...retryAfter(retryAfterMs),
-    });
+  res.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    ...retryAfter(retryAfterMs),
+  });
   res.end(text);
 }
 

@@ -7,8 +7,16 @@ import type { Caller } from '../../hosting/caller.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import { readEvents } from '../../protocol/event-stream.ts';
-import { acknowledgement, acknowledging, farewell } from '../listen.ts';
-import { type Heard, type Reader, Subscription, type SubscriptionId, slowReaderMs } from '../subscription.ts';
+import {
+  acknowledgement,
+  acknowledging,
+  farewell,
+  type Heard,
+  type Reader,
+  Subscription,
+  type SubscriptionId,
+  slowReaderMs,
+} from '../subscription.ts';
 
 const keepAliveMs = 15_000;
 

@@ -1,5 +1,6 @@
 /** Between Node's `http` and web requests and responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { runtime } from '../../model/runtime.ts';
 import type { Fate } from '../deliveries.ts';
 import { textOf, tooLarge } from './body.ts';
 
@@ -104,6 +105,13 @@ async function writeWhole(res: ServerResponse, response: Response): Promise<void
     // A body that breaks off must not look complete.
     res.destroy();
   }
+}
+
+/** Resolves when the connection has taken what was written to it, or is closed. */
+export async function drained(res: ServerResponse): Promise<void> {
+  // Until then `writeResponse` has written whatever is in the body.
+  await new Promise((resolve) => runtime.setImmediate(resolve));
+  if (res.writableNeedDrain && !res.closed) await drainedOrClosed(res);
 }
 
 function drainedOrClosed(res: ServerResponse): Promise<void> {

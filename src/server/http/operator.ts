@@ -175,7 +175,7 @@ export class OperatorHandler {
     const { limiter } = this.#tasks.binding;
     // Callers are held to the same limits here as when they speak MCP.
     if (owner !== undefined)
-      await limiter.spend(owner, route.kind === 'act' && route.makesTask ? 'calls' : 'looks');
+      limiter.spend(owner, route.kind === 'act' && route.makesTask ? 'calls' : 'looks');
     const desk = new Operator(this.#tasks, { viewer, version: this.#version, changes: this.#changes });
     if (route.kind === 'read') return json(await route.answer(desk));
     if (route.kind === 'changes') return this.#follow(desk, viewer, req);

@@ -1,13 +1,19 @@
+import { runtime } from '../../model/runtime.ts';
 import type { Fate } from '../deliveries.ts';
+import type { HttpPeer } from '../streams.ts';
 
 /**
  * A request of the web says when its sender is gone, but not when its answer has been read. Here both are the end of it,
  * as of Node's; otherwise a session would be in use for ever after its first answer.
  */
-export class Reading {
+export class Reading implements HttpPeer {
   readonly #gone: AbortSignal;
   #over: AbortController | undefined;
   readonly #fate = Promise.withResolvers<Fate>();
+  /** The reader waits for more: it has taken everything that was written. */
+  #isWaiting = false;
+  #pulled = Promise.withResolvers<void>();
+  #isOver = false;
 
   constructor(gone: AbortSignal) {
     this.#gone = gone;
@@ -32,11 +38,22 @@ export class Reading {
     return this.#fate.promise;
   }
 
+  readonly drained = async (): Promise<void> => {
+    for (;;) {
+      // Until then the reader is given what there is.
+      await new Promise((resolve) => runtime.setImmediate(resolve));
+      if (this.#isWaiting || this.#isOver) return;
+      await this.#pulled.promise;
+    }
+  };
+
   /** The answer, which ends the request once it was read. */
   of(response: Response): Response {
     if (!response.body) return response;
     // A stream may begin long before somebody asks for the signal or the fate.
     const end = (how: Fate = 'lost') => {
+      this.#isOver = true;
+      this.#pulled.resolve();
       this.#fate.resolve(how);
       this.#over?.abort(read);
     };
@@ -44,10 +61,14 @@ export class Reading {
     const body = new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
+          this.#isWaiting = true;
+          this.#pulled.resolve();
           const { done, value } = await reader.read().catch((error: unknown) => {
             end();
             throw error;
           });
+          this.#isWaiting = false;
+          this.#pulled = Promise.withResolvers();
           if (!done) return controller.enqueue(value);
           end('delivered');
           controller.close();

@@ -15,15 +15,13 @@ import { newId } from '../../model/id.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import type { Owner } from '../../model/task.ts';
-import { isFailure, OverLimit } from '../../protocol/errors.ts';
+import { OverLimit } from '../../protocol/errors.ts';
 import { invalidParams, notAdmitted } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { isLogLevel, type LogLevel } from '../call-log.ts';
-import { addressOf } from '../remote-address.ts';
-import { StandaloneStream } from '../standalone-stream.ts';
-import { type DirectAnswer, overLimitAnswer } from './direct.ts';
+import { peerOf, StandaloneStream } from '../streams.ts';
+import { type DirectAnswer, refusedAnswer } from './direct.ts';
 import { refusal } from './gate.ts';
-import { KnownSessions } from './known-sessions.ts';
 
 /** A session that is not used for so long leaves this process; its row stays. */
 const idleMs = 10 * 60_000;
@@ -106,9 +104,8 @@ export class HttpSessions {
       ...(body !== undefined && { parsedBody: body }),
       ...(authInfo && { authInfo }),
     });
-    const isStandalone = request.method === 'GET' && response.ok;
-    const read = isStandalone ? session.standalone.opened(response, received.signal) : response;
-    return this.#whileInUse(session, read, received.signal);
+    if (request.method === 'GET' && response.ok) session.standalone.opened(received.signal, peerOf(request));
+    return this.#whileInUse(session, response, received.signal);
   }
 
   /** The streams that belong to no request would otherwise stay open as long as their clients do. */
@@ -142,8 +139,7 @@ export class HttpSessions {
       if (!(error instanceof OverLimit)) throw error;
       const asked = { opening, session: id, method: 'initialize', meta: opening._meta };
       const { dialect } = this.#binding.sessionCaller(asked, authInfo);
-      const text = JSON.stringify({ jsonrpc: '2.0', id: body.id, error: dialect.fault(error) });
-      return overLimitAnswer(error, text);
+      return refusedAnswer(dialect, body.id, error, this.#onError);
     }
     let isOpen = false;
     try {
@@ -284,7 +280,7 @@ export class HttpSessions {
     const caller = this.#binding.sessionCaller(
       { opening, session: transport.sessionId, method, meta: said._meta },
       authInfo,
-      () => addressOf(request),
+      () => peerOf(request)?.address,
     );
     // What may have to wait, or is not there at all, is the SDK's to answer.
     const { dialect } = caller;
@@ -299,10 +295,7 @@ export class HttpSessions {
       }
       return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, result }) };
     } catch (error) {
-      if (isFailure(error)) this.#onError(error as Error);
-      const fault = dialect.fault(error);
-      const text = JSON.stringify({ jsonrpc: '2.0', id, error: fault });
-      return error instanceof OverLimit ? overLimitAnswer(error, text) : { status: 200, text };
+      return refusedAnswer(dialect, id, error, this.#onError);
     }
   }
 
@@ -375,4 +368,56 @@ function apart({ [levelKey]: level, ...opening }: JsonObject): [JsonObject, LogL
 
 function keyOf(id: string, owner: Owner): string {
   return JSON.stringify([owner, id]);
+}
+
+// --- Sessions of each owner --------------------------------------------------------------------------------
+
+interface Known {
+  seenAt: number;
+  /** Is one of its requests being answered? */
+  isInUse: () => boolean;
+}
+
+const isNotInUse = () => false;
+
+class KnownSessions {
+  readonly #byOwner = new Map<Owner, Map<string, Known>>();
+
+  /** The session was opened, or is used again. */
+  used(owner: Owner, id: string, isInUse: () => boolean, seenAt = runtime.now()): void {
+    const own = this.#byOwner.get(owner) ?? new Map<string, Known>();
+    this.#byOwner.set(owner, own);
+    own.delete(id);
+    own.set(id, { seenAt, isInUse });
+  }
+
+  /** It has left the memory of this process. */
+  left(owner: Owner, id: string): void {
+    const known = this.#byOwner.get(owner)?.get(id);
+    if (known) known.isInUse = isNotInUse;
+  }
+
+  /** It is over. */
+  ended(owner: Owner, id: string): void {
+    const own = this.#byOwner.get(owner);
+    own?.delete(id);
+    if (own?.size === 0) this.#byOwner.delete(owner);
+  }
+
+  countOf(owner: Owner): number {
+    return this.#byOwner.get(owner)?.size ?? 0;
+  }
+
+  /** Undefined if every session of the owner is in use. */
+  longestUnused(owner: Owner): string | undefined {
+    for (const [id, { isInUse }] of this.#byOwner.get(owner) ?? []) if (!isInUse()) return id;
+    return undefined;
+  }
+
+  /** Those that were not used since then are no longer counted. */
+  forget(seenBefore: number): void {
+    for (const [owner, own] of this.#byOwner)
+      for (const [id, { seenAt, isInUse }] of own)
+        if (seenAt < seenBefore && !isInUse()) this.ended(owner, id);
+  }
 }

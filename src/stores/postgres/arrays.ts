@@ -4,15 +4,7 @@
  * `names` are escaped one by one. `texts` are what JSON or encryption made, in which control characters never stand as
  * they are: they are only joined, and an empty one stands for none.
  */
-export type ColumnType =
-  | 'integer'
-  | 'bigint'
-  | 'double precision'
-  | 'boolean'
-  | 'uuid'
-  | 'xid'
-  | 'names'
-  | 'texts';
+export type ColumnType = 'integer' | 'bigint' | 'double precision' | 'boolean' | 'xid' | 'names' | 'texts';
 
 type Value = string | number | boolean | null;
 

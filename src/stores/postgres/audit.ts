@@ -4,7 +4,6 @@ import { entryOf, type SaidRow, saidOf } from '../values/said.ts';
 import { type Cells, named, name as stored } from './cells.ts';
 import { prepared, worded } from './driver.ts';
 import type { Connections } from './pool.ts';
-import { addToSize, bytesOf, rowBytes, type Sizes } from './sizes.ts';
 import type { Vault } from './vault.ts';
 
 /**
@@ -70,24 +69,17 @@ export function namedRow<R extends Pick<Row, 'owner' | 'task'>>(row: R): R {
 export class PostgresAudit implements Audit {
   readonly #connections: Connections;
   readonly #vault: Vault;
-  readonly #sizes: Sizes;
-  readonly #writer: string;
   readonly #place: string;
   readonly #sql: ReturnType<typeof statements>;
 
   constructor(parts: {
     readonly connections: Connections;
     readonly vault: Vault;
-    readonly sizes: Sizes;
     readonly schema: string;
-    /** Under which name this process adds to the size. */
-    readonly writer: string;
     readonly place: string;
   }) {
     this.#connections = parts.connections;
     this.#vault = parts.vault;
-    this.#sizes = parts.sizes;
-    this.#writer = parts.writer;
     this.#place = parts.place;
     this.#sql = statements(parts.schema);
   }
@@ -98,8 +90,6 @@ export class PostgresAudit implements Audit {
       await this.#vault.transact(async (transaction) => {
         const rows = some.map((entry) => auditRow(entry, this.#vault));
         await transaction.query(this.#sql.append, [JSON.stringify(rows)]);
-        const bytes = rows.reduce((sum, { said }) => sum + rowBytes.entry + bytesOf(said), 0);
-        await this.#sizes.add(transaction, this.#writer, bytes);
       });
     }
   }
@@ -117,7 +107,7 @@ export class PostgresAudit implements Audit {
       const [some] = await transaction.query(this.#sql.anyBefore, [before]);
       if (!some) return 0;
       await transaction.query(this.#sql.pruned, [before]);
-      const [row] = await transaction.query<{ n: number }>(this.#sql.prune, [before, limit, this.#writer]);
+      const [row] = await transaction.query<{ n: number }>(this.#sql.prune, [before, limit]);
       return row!.n;
     });
   }
@@ -167,9 +157,7 @@ function statements(schema: string) {
     prune: `
       with gone as (
         delete from ${audit} where seq in (select seq from ${audit} where at < $1 order by at limit $2)
-        returning octet_length(said) + ${rowBytes.entry} as bytes),
-      shrunk as (
-        insert into ${schema}.sizes (writer, bytes) select $3, -coalesce(sum(bytes), 0) from gone ${addToSize})
+        returning 1)
       select count(*) as n from gone`,
   });
 }

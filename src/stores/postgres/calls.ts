@@ -1,21 +1,10 @@
 import type { Calls } from '../../engine/calls.ts';
 import { named, name as stored } from './cells.ts';
 import { prepared, type Statement } from './driver.ts';
-import type { Known } from './known.ts';
 import type { Connections } from './pool.ts';
+import type { RowCache } from './row-cache.ts';
 
-/** Part of a migration. `answering` lives in its column alone: a task that is done does not change. */
-export const callColumns = `
-  alter table tasks add column join_key text collate "C";
-  alter table tasks add column answering text collate "C";
-  create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
-  drop index tasks_of_unknown_standing;
-  create index tasks_of_unknown_standing on tasks (seq) where standing = 0
-    or (standing < 4 and ended_at is not null)
-    or (standing = 8 and parent_id is null);
-`;
-
-export function postgresCalls(connections: Connections, known: Known, schema: string): Calls {
+export function postgresCalls(connections: Connections, cache: RowCache, schema: string): Calls {
   const sql = prepared({
     undelivered: `select id, answering from ${schema}.tasks where join_key = $1 order by seq`,
     take: `
@@ -30,7 +19,7 @@ export function postgresCalls(connections: Connections, known: Known, schema: st
   const updated = async (id: string, statement: Statement, values: readonly unknown[]) => {
     const rows = await connections.query(statement, [...values]);
     // The cached row is not the stored one any more.
-    known.delete(id);
+    cache.delete(id);
     return rows.length === 1;
   };
   return {
@@ -45,7 +34,7 @@ export function postgresCalls(connections: Connections, known: Known, schema: st
     leave: (id, by) => updated(id, sql.leave, [stored(id), stored(by)]),
     async delivered(id) {
       await connections.query(sql.delivered, [stored(id)]);
-      known.delete(id);
+      cache.delete(id);
     },
   };
 }

@@ -1,32 +1,37 @@
 /**
  * Commands on their way into the database. Those that wait at the same time share a transaction, and each sees what
- * those before it left. A few transactions run beside each other; commands on the same task never do, and keep their
+ * those before it left. A few transactions run at the same time; commands on the same task never do, and keep their
  * order.
  *
- * There are two ways. On the short one rules decide on what is known without asking (`known.ts`), and a single statement
- * writes it, if it is so. Where something is not known, or not so, or a rule refuses, it is the long one: lock and read,
- * decide, write, commit. Nothing is ever refused on the word of what was only remembered.
+ * There are two ways. On the short one rules decide on cached rows (`row-cache.ts`), and a single statement writes, if
+ * the rows are still the same. If a row is not cached or has changed, or a rule refuses, it is the long one: lock and
+ * read, decide, write, commit. Nothing is ever refused because of a cached row.
+ *
+ * A claim is a transaction of its own, in two round trips: select and lock ready tasks (`ready-tasks.ts`), decide, write
+ * and commit. It waits for no lock, so that it holds up nobody and cannot deadlock.
  */
 import type { Change, Verdict } from '../../engine/change.ts';
 import { crashPoint } from '../../engine/crash-point.ts';
-import type { IdempotencyScope, Reach } from '../../engine/store.ts';
+import type { ClaimQuery, ClaimRule, Claims, IdempotencyScope, Reach } from '../../engine/store.ts';
 import { StoreClosed, StoreCorrupt, StoreError } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import { runtime } from '../../model/runtime.ts';
 import type { Task, TaskId } from '../../model/task.ts';
+import { type DecidedClaims, decideClaims } from './claims.ts';
 import { isDisconnected, isMoved, worded } from './driver.ts';
 import type { Feed } from './feed.ts';
-import type { Jobs } from './jobs.ts';
-import type { Known } from './known.ts';
-import type { Connections, Transaction } from './pool.ts';
+import { Lane, type Turn } from './lanes.ts';
+import type { Urgency } from './liveness.ts';
+import type { Connections, Sent, Transaction } from './pool.ts';
+import type { Expected, ReadyTasks, Selected } from './ready-tasks.ts';
+import type { RowCache } from './row-cache.ts';
 import { type Closure, familyIn, lineageIn, type Rows, SubtasksMissing } from './rows.ts';
-import { Lane, type Turn } from './turns.ts';
 import type { Vault } from './vault.ts';
 import { WriteStatements, type WrittenRow } from './write-statement.ts';
 import { type Flush, removeStatement, Writes, type Written } from './writes.ts';
 
-/** Beside each other, each on a connection of its own. */
+/** At the same time, each on a connection of its own. */
 export const lanes = 3;
 const largestBatch = 256;
 /** Subtasks that were started meanwhile are looked for so often. */
@@ -56,6 +61,14 @@ interface Command {
   readonly reject: (error: unknown) => void;
 }
 
+/** What a claim must see, and what it then decides. */
+export interface ClaimOrder {
+  readonly query: ClaimQuery;
+  readonly decide: ClaimRule;
+  /** Whether tasks are selected whose holder may be gone. */
+  readonly looksAtHeld: boolean;
+}
+
 type Decided = { readonly change: Change } | { readonly error: unknown };
 
 /** A transaction that came about. */
@@ -68,21 +81,27 @@ interface Done {
   readonly written: Written | undefined;
 }
 
+/** A claim that came about; without a turn if there was nothing to write. */
+interface ClaimDone extends Selected, DecidedClaims {
+  readonly leftWork?: boolean;
+  readonly turn?: Turn;
+  readonly written?: Written | undefined;
+}
+
 interface Parts {
   readonly connections: Connections;
   /** As many as there are lanes. */
   readonly writers: Connections;
   readonly rows: Rows;
-  readonly known: Known;
+  readonly cache: RowCache;
   readonly vault: Vault;
-  readonly jobs: Jobs;
+  readonly ready: ReadyTasks;
   readonly feed: Feed;
   readonly clock: Clock;
   readonly schema: string;
-  readonly bossSchema: string;
   readonly place: string;
-  /** What this process is called among those who add to the size. */
-  readonly writer: string;
+  /** The name of this process. */
+  readonly process: string;
 }
 
 export class Commands {
@@ -92,6 +111,7 @@ export class Commands {
   readonly #underWay = new Set<string>();
   readonly #idle: (() => void)[] = [];
   #waiting: Command[] = [];
+  readonly #claims: ((lane: Lane) => Promise<void>)[] = [];
   /** Those that are free. */
   readonly #lanes: Lane[];
   #scheduled = false;
@@ -99,9 +119,9 @@ export class Commands {
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#statements = new WriteStatements(parts.schema, parts.bossSchema);
+    this.#statements = new WriteStatements(parts.schema);
     this.#remove = removeStatement(parts.schema);
-    this.#lanes = Array.from({ length: lanes }, (_, lane) => new Lane(`${parts.writer}/${lane}`, parts));
+    this.#lanes = Array.from({ length: lanes }, (_, lane) => new Lane(`${parts.process}/${lane}`, parts));
   }
 
   submit(order: Order): Promise<Change> {
@@ -112,10 +132,19 @@ export class Commands {
     });
   }
 
+  /** Selects ready tasks and claims those for which the rule decides so. */
+  claim(order: ClaimOrder): Promise<Claims & Expected> {
+    if (this.#closed) return Promise.reject(new StoreClosed(this.#parts.place));
+    return new Promise((resolve, reject) => {
+      this.#claims.push((lane) => this.#claim(order, lane).then(resolve, reject));
+      this.#schedule();
+    });
+  }
+
   /** Lets what was submitted finish, and takes nothing more. */
   async close(): Promise<void> {
     this.#closed = true;
-    while (this.#waiting.length > 0 || this.#lanes.length < lanes)
+    while (this.#waiting.length + this.#claims.length > 0 || this.#lanes.length < lanes)
       await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
@@ -124,17 +153,29 @@ export class Commands {
     this.#scheduled = true;
     runtime.setImmediate(() => {
       this.#scheduled = false;
+      const claim = this.#claims.shift();
+      if (claim) return this.#occupy(claim);
       const batch = this.#take();
       if (batch.length === 0) return;
-      const lane = this.#lanes.pop()!;
-      void this.#run(batch, lane).finally(() => {
-        this.#lanes.push(lane);
-        for (const { subject } of batch) if (subject !== undefined) this.#underWay.delete(subject);
-        if (this.#waiting.length > 0) this.#schedule();
-        for (const resolve of this.#idle.splice(0)) resolve();
-      });
-      if (this.#waiting.length > 0) this.#schedule();
+      this.#occupy((lane) =>
+        this.#run(batch, lane).finally(() => {
+          for (const { subject } of batch) if (subject !== undefined) this.#underWay.delete(subject);
+        }),
+      );
     });
+  }
+
+  #occupy(run: (lane: Lane) => Promise<void>): void {
+    const scheduleNext = () => {
+      if (this.#waiting.length + this.#claims.length > 0) this.#schedule();
+    };
+    const lane = this.#lanes.pop()!;
+    void run(lane).finally(() => {
+      this.#lanes.push(lane);
+      scheduleNext();
+      for (const resolve of this.#idle.splice(0)) resolve();
+    });
+    scheduleNext();
   }
 
   /** The next ones that go the same way, without those whose subject is in another transaction or must wait for one. */
@@ -146,9 +187,9 @@ export class Commands {
     for (const command of this.#waiting) {
       const { subject, order } = command;
       const isFree = subject === undefined || !(this.#underWay.has(subject) || passedOver.has(subject));
-      const isKnown = this.#isKnown(order);
-      if (isFree && batch.length < largestBatch && isKnown === (isShort ?? isKnown)) {
-        isShort = isKnown;
+      const isCached = this.#isCached(order);
+      if (isFree && batch.length < largestBatch && isCached === (isShort ?? isCached)) {
+        isShort = isCached;
         batch.push(command);
       } else {
         left.push(command);
@@ -160,10 +201,10 @@ export class Commands {
     return batch;
   }
 
-  /** Whether all that the rule must see is known without asking. */
-  #isKnown(order: Order): boolean {
+  /** Whether all that the rule must see is in the row cache. */
+  #isCached(order: Order): boolean {
     if (order.kind === 'create') return order.bearing === undefined;
-    const task = this.#parts.known.get(order.id)?.task;
+    const task = this.#parts.cache.get(order.id)?.task;
     if (!task) return false;
     return (
       order.reach === 'task' ||
@@ -172,8 +213,7 @@ export class Commands {
   }
 
   async #run(batch: readonly Command[], lane: Lane): Promise<void> {
-    const { feed, place } = this.#parts;
-    const ended = feed.committing();
+    const { place } = this.#parts;
     try {
       const done = (await this.#shortWay(batch, lane)) ?? (await this.#longWay(batch, lane));
       crashPoint('commit: durable');
@@ -187,52 +227,51 @@ export class Commands {
       if (batch.length > 1 && isOfOneCommand(error))
         for (const command of batch) await this.#run([command], lane);
       else for (const { reject } of batch) reject(error);
-    } finally {
-      ended();
     }
   }
 
-  async #keep({ writes, written, leftWork }: Done): Promise<void> {
-    const { feed, jobs, known } = this.#parts;
-    const kept = new Set(written?.known.map(({ task }) => task.id));
-    for (const id of writes.touched) if (!kept.has(id)) known.delete(id);
-    for (const one of written?.known ?? []) known.set(one);
-    for (const job of writes.deletedJobs) jobs.doneWith(job);
-    if (written) await feed.committed(written.notices, leftWork);
+  async #keep(
+    { writes, written, leftWork }: Pick<Done, 'writes' | 'written' | 'leftWork'>,
+    urgency?: Urgency,
+  ): Promise<void> {
+    const { feed, cache } = this.#parts;
+    const kept = new Set(written?.held.map(({ task }) => task.id));
+    for (const id of writes.touched) if (!kept.has(id)) cache.delete(id);
+    for (const one of written?.held ?? []) cache.set(one);
+    if (written) await feed.committed(written.notices, leftWork, urgency);
     else await feed.committedUnheard(leftWork);
   }
 
   /** Undefined if that did not do: then nothing was written. */
   async #shortWay(batch: readonly Command[], lane: Lane): Promise<Done | undefined> {
-    const { writers, jobs, known, vault } = this.#parts;
-    if (!batch.every(({ order }) => this.#isKnown(order))) return undefined;
+    const { writers, cache, vault } = this.#parts;
+    if (!batch.every(({ order }) => this.#isCached(order))) return undefined;
     const turn = await lane.next();
     // The key with which values are written from here on.
     const { revision } = vault.record;
-    const writes = new Writes(vault, jobs);
+    const writes = new Writes(vault);
     for (const { order } of batch) {
-      const found = order.kind === 'update' ? known.get(order.id) : undefined;
+      const found = order.kind === 'update' ? cache.get(order.id) : undefined;
       if (found) writes.add([found]);
     }
     const decided = this.#decideAll(batch, writes);
     if (!decided) return undefined;
-    const { lists, grown, leftWork } = writes.flush(this.#parts.clock.now());
-    const { statement, values } = this.#statements.of(lists, { revision, turn, grown });
+    const { lists, leftWork } = writes.flush();
+    const { statement, values } = this.#statements.of(lists, { revision, turn });
     try {
-      await jobs.prepare(lists.sent);
       crashPoint('commit: written');
       const [row] = await writers.send<WrittenRow>(statement, values);
       lane.ended(turn);
       return { decided, writes, leftWork, written: writes.written(row!) };
     } catch (error) {
-      for (const id of writes.touched) known.delete(id);
+      for (const id of writes.touched) cache.delete(id);
       if (isMoved(error)) lane.doubt();
       if (!isDisconnected(error) || !(await lane.settle(turn))) return undefined;
       return { decided, writes, leftWork, written: undefined };
     }
   }
 
-  /** Undefined unless every command changes its task: only then does the statement see to it that what was known is so. */
+  /** Undefined unless every command changes its task: only then does the statement check the cached rows. */
   #decideAll(batch: readonly Command[], writes: Writes): Decided[] | undefined {
     const decided: Decided[] = [];
     for (const { order } of batch) {
@@ -246,15 +285,19 @@ export class Commands {
     return decided;
   }
 
-  async #longWay(batch: readonly Command[], lane: Lane): Promise<Done> {
+  #longWay(batch: readonly Command[], lane: Lane): Promise<Done> {
+    return this.#transact(lane, (transaction) => this.#lockAndWrite(transaction, batch, lane));
+  }
+
+  async #transact<T extends { readonly turn?: Turn }>(
+    lane: Lane,
+    work: (transaction: Transaction) => Promise<T>,
+    first?: () => readonly Sent[],
+  ): Promise<T> {
     const { vault, writers } = this.#parts;
     for (let tries = 1; ; tries++) {
       try {
-        const done = await vault.transact(async (transaction) => {
-          const written = await this.#lockAndWrite(transaction, batch, lane);
-          crashPoint('commit: written');
-          return written;
-        }, writers);
+        const done = await vault.transact(work, writers, first);
         if (done.turn) lane.ended(done.turn);
         return done;
       } catch (error) {
@@ -266,23 +309,22 @@ export class Commands {
   }
 
   async #lockAndWrite(transaction: Transaction, batch: readonly Command[], lane: Lane): Promise<Done> {
-    const { rows, vault, jobs, clock } = this.#parts;
+    const { rows, vault, clock } = this.#parts;
     const orders = batch.map(({ order }) => order);
     const closure = closureOf(orders);
     const scopes = orders.flatMap((order) =>
       order.kind === 'create' && order.bearing && !('id' in order.bearing) ? [order.bearing] : [],
     );
     for (let look = 1; ; look++) {
-      const writes = new Writes(vault, jobs);
+      const writes = new Writes(vault);
       if (closure.tasks.length > 0) writes.add(await rows.lock(transaction, closure));
       if (scopes.length > 0) writes.add(await rows.lockBearers(transaction, scopes));
       try {
         const decided = orders.map((order) => decide(order, writes, clock.now()));
-        if (writes.isEmpty) return { decided, writes, leftWork: false, written: { notices: [], known: [] } };
-        // Later than any rule could have said, so that what is ready by a rule is ready.
-        const flush = writes.flush(clock.now());
+        if (writes.isEmpty) return { decided, writes, leftWork: false, written: { notices: [], held: [] } };
+        const flush = writes.flush();
         const turn = await lane.next();
-        const written = writes.written(await this.#write(transaction, flush, lane, turn));
+        const written = await this.#write(transaction, writes, flush, lane, turn);
         return { decided, writes, leftWork: flush.leftWork, turn, written };
       } catch (error) {
         if (!(error instanceof SubtasksMissing) || look === looks) throw error;
@@ -290,25 +332,69 @@ export class Commands {
     }
   }
 
-  async #write(transaction: Transaction, flush: Flush, lane: Lane, turn: Turn): Promise<WrittenRow> {
-    const { vault, jobs, clock } = this.#parts;
-    const { lists, grown, removed } = flush;
-    await jobs.prepare(lists.sent);
-    const { statement, values } = this.#statements.of(lists, {
-      revision: vault.record.revision,
-      turn,
-      grown,
-    });
-    const [row] = await transaction.query<WrittenRow>(statement, values);
-    transaction.settle = () => lane.settle(turn);
+  /** The last act of a transaction. Undefined if it was committed, and what it gave was lost with the connection. */
+  async #write(
+    transaction: Transaction,
+    writes: Writes,
+    { lists, removed }: Flush,
+    lane: Lane,
+    turn: Turn,
+  ): Promise<Written | undefined> {
+    const { vault, clock } = this.#parts;
     if (removed.length > 0)
       await transaction.query({ name: 'remove', text: this.#remove }, [
         removed,
         clock.now() - keepRemovalsMs,
         removed.length + 100,
-        lane.writer,
       ]);
-    return row!;
+    crashPoint('commit: written');
+    transaction.settle = () => lane.settle(turn);
+    try {
+      const [row] = await transaction.commitWith<WrittenRow>(
+        this.#statements.of(lists, { revision: vault.record.revision, turn }),
+      );
+      return writes.written(row!);
+    } catch (error) {
+      if (!isDisconnected(error) || !(await lane.settle(turn))) throw error;
+      transaction.settle = async () => true;
+      return undefined;
+    }
+  }
+
+  async #claim(order: ClaimOrder, lane: Lane): Promise<Claims & Expected> {
+    const { feed, ready, clock, place } = this.#parts;
+    const { query, decide, looksAtHeld } = order;
+    try {
+      // Asked for before rows are locked: nothing but the decision may take time between the two round trips.
+      await lane.next();
+      const first = () => ready.first(query, clock.now(), looksAtHeld);
+      const done = await this.#transact(
+        lane,
+        async (transaction): Promise<ClaimDone> => {
+          const selected = await ready.select(transaction, query, clock.now());
+          crashPoint('claim: chosen');
+          const decided = decideClaims(selected.rows, decide, this.#parts);
+          const { writes } = decided;
+          if (writes.isEmpty) return { ...selected, ...decided };
+          const flush = writes.flush();
+          const turn = await lane.next();
+          const written = await this.#write(transaction, writes, flush, lane, turn);
+          return { ...selected, ...decided, leftWork: flush.leftWork, turn, written };
+        },
+        first,
+      );
+      const { claimed, failed, timerAt, leaseMs, writes, leftWork, written } = done;
+      ready.served(done.rows);
+      if (leftWork !== undefined) {
+        crashPoint('commit: durable');
+        feed.found(done.firstCommits);
+        // That a task begins to run is no news that anybody waits for: it is told with what follows.
+        await this.#keep({ writes, leftWork, written }, leftWork ? 'now' : 'later');
+      }
+      return { claimed, failed, timerAt, leaseMs };
+    } catch (error) {
+      throw worded(error, place);
+    }
   }
 }
 

@@ -64,52 +64,76 @@ export function clientConfig(url: string, { statementMs, answerMs = 5_000 }: Lim
     keepAliveInitialDelayMillis: 5_000,
     ...(statementMs > 0 && { query_timeout: statementMs + answerMs }),
     connectionTimeoutMillis: 10_000,
-    statement_timeout: statementMs,
-    // A process that is stopped in the middle of a transaction must not keep its rows from the others.
-    idle_in_transaction_session_timeout: 5_000,
-    // A machine that vanishes says no goodbye: its locks must go all the same.
-    options: [
-      '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3',
-      // Whatever the server's default: a statement must see what was committed before it began.
-      '-c default_transaction_isolation=read\\ committed',
-    ].join(' '),
+    // Statements are sent at once, even if others are not answered yet: a transaction takes fewer round trips.
+    pipeline: true,
     types: { getTypeParser },
-  };
+  } as ClientConfig;
 }
 
 /**
- * For a pool: what each new connection begins with. Postgres takes recursive statements over thousands of subtasks for so
- * dear that it would compile them, each time, for a hundred times as long as they run. Told by a statement, because
- * poolers do not pass options on; once per connection, so that no command waits for it.
+ * Settings of a connection. They are sent as statements, because poolers do not pass startup options on: of direct
+ * connections once (`verified`), behind a pooler with each transaction.
  */
-export function withoutJit(client: Client, done: (error?: Error) => void): void {
-  client.query('set jit = off').then(
-    () => done(),
-    (error) => done(error),
-  );
+export function settingsOf({ statementMs }: Limits): string[] {
+  return [
+    // Postgres takes recursive statements over thousands of subtasks for so dear that it would compile them, each time,
+    // for a hundred times as long as they run.
+    'jit = off',
+    `statement_timeout = ${statementMs}`,
+    // A process that is stopped in the middle of a transaction must not keep its rows from the others.
+    'idle_in_transaction_session_timeout = 3000',
+  ];
 }
 
-/** For the connection that says who is alive, by statements that take no time. */
-export function lineConfig(config: ClientConfig): ClientConfig {
-  return { ...config, query_timeout: Math.min(config.query_timeout ?? lineMs, lineMs) };
+/** … that hold for a whole session. */
+export function sessionSettingsOf(limits: Limits): string[] {
+  return [
+    ...settingsOf(limits),
+    // A machine that vanishes says no goodbye: its locks must go all the same.
+    ...['tcp_keepalives_idle = 5', 'tcp_keepalives_interval = 2', 'tcp_keepalives_count = 3'],
+    // Whatever the server's default: a statement must see what was committed before it began.
+    "default_transaction_isolation = 'read committed'",
+  ];
 }
 
-const lineMs = 10_000;
+/** For the few statements that are sent all the time, with any number of rows: to plan them again costs what they do. */
+export const genericPlans = 'plan_cache_mode = force_generic_plan';
 
-/** For the few statements that are sent all the time, with any number of rows: to plan them anew costs what they do. */
-export function writerConfig(config: ClientConfig): ClientConfig {
-  return withSettings(config, 'plan_cache_mode=force_generic_plan');
+/** For a pool: what each new connection begins with. */
+export function verified(settings: readonly string[]) {
+  const text = settings.map((setting) => `set ${setting}`).join('; ');
+  return (client: Client, done: (error?: Error) => void): void => {
+    client.query(text).then(
+      () => done(),
+      (error) => done(error),
+    );
+  };
 }
 
-/** For what is only a hint: no commit waits for the disk, and plans are for a few rows, whatever tables hold. */
-export function hintConfig(config: ClientConfig): ClientConfig {
-  const plans = 'enable_seqscan=off enable_hashjoin=off enable_mergejoin=off';
-  return withSettings(writerConfig(config), `synchronous_commit=off ${plans}`);
+/** For the connection that shows that this process is alive, by statements that take no time. */
+export function livenessConfig(config: ClientConfig): ClientConfig {
+  return { ...config, query_timeout: Math.min(config.query_timeout ?? livenessMs, livenessMs) };
 }
 
-function withSettings(config: ClientConfig, settings: string): ClientConfig {
-  const options = settings.split(' ').map((setting) => `-c ${setting}`);
-  return { ...config, options: [config.options, ...options].join(' ') };
+const livenessMs = 10_000;
+
+/** A startup option of no meaning: poolers refuse it, or drop it. */
+const sessionMark = 'holdfast.session';
+
+/** Whether connections to this URL are sessions of their own on the server, and not a pooler's. */
+export async function hasSessions(pg: typeof import('pg').default, config: ClientConfig): Promise<boolean> {
+  const client = new pg.Client({ ...config, options: `-c ${sessionMark}=on` });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query('select current_setting($1, true) as mark', [sessionMark]);
+    return rows[0].mark === 'on';
+  } catch (error) {
+    if (/unsupported startup parameter/.test((error as Error).message)) return false;
+    throw error;
+  } finally {
+    await client.end().catch(() => {});
+  }
 }
 
 const int8 = 20;
@@ -121,20 +145,18 @@ function getTypeParser(oid: number, format?: string): unknown {
 
 let defaultParsers: (oid: number, format?: string) => unknown = () => String;
 
-/** Both packages are optional for those who do not use Postgres. */
-export async function loadDriver(
-  place: string,
-): Promise<{ pg: typeof import('pg').default; PgBoss: typeof import('pg-boss').PgBoss }> {
+/** The package is optional for those who do not use Postgres. */
+export async function loadDriver(place: string): Promise<typeof import('pg').default> {
   try {
-    const [{ default: pg }, { PgBoss }] = await Promise.all([import('pg'), import('pg-boss')]);
+    const { default: pg } = await import('pg');
     defaultParsers = pg.types.getTypeParser as typeof defaultParsers;
-    return { pg, PgBoss };
+    return pg;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new StoreNotOpened(
       place,
-      'the packages `pg` and `pg-boss` are not installed',
-      'Install them beside Holdfast: npm install pg pg-boss@12.',
+      'the package `pg` is not installed',
+      'Install it next to Holdfast: npm install pg.',
       error,
     );
   }
@@ -159,6 +181,8 @@ export function codeOf(error: unknown): string | undefined {
 const networkCodes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
   ...['57P01', '57P02', '57P03', '57P05', '25P03', '08000', '08003', '08006'],
+  // PgBouncer's word for a server that it lost or cannot reach.
+  '08P01',
 ]);
 
 /** The connection is gone, and with it whatever was not committed. Another may do better. */
@@ -171,7 +195,7 @@ export function isStarting(error: unknown): boolean {
   return codeOf(error) === '57P03';
 }
 
-/** Raised by `hold` (`turns.ts`): the statement was undone, because what was believed of rows is not so. */
+/** Raised by `hold` (`lanes.ts`): the statement was undone, because what was believed of rows is not so. */
 export function isMoved(error: unknown): boolean {
   return codeOf(error) === 'HF001';
 }
@@ -222,7 +246,7 @@ export function worded(error: unknown, place: string): unknown {
       return as(
         StoreNotOpened,
         `this user may not do what is needed (${message})`,
-        'Let it create schemas in the database (grant create on database NAME to USER), or create both for it (create schema holdfast authorization USER; create schema holdfast_jobs authorization USER).',
+        'Let it create schemas in the database (grant create on database NAME to USER), or create one for it (create schema holdfast authorization USER).',
       );
     case '25006':
       return as(

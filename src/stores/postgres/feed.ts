@@ -1,46 +1,44 @@
 /**
- * What was committed, by this process and by others. A snapshot of the server says exactly which transactions it has
- * seen end, so that what is new since the last look can be read without gaps and without repeats, in whatever order
- * transactions commit. Other processes say that there is something to read; what they say may get lost, so a look
- * every now and then, and one after each reconnection, makes up for it.
+ * What was committed, by this process and by others: every commit at least once, and those of a task in their order.
+ * Versions that were delivered already are dropped, for as long as they are remembered.
+ *
+ * A snapshot of the server says which transactions had ended, so that everything new since the last look can be read,
+ * in whatever order transactions commit. Other processes report that there is something to read; messages may get lost,
+ * so a look every now and then, and one after each reconnection, makes up for it.
  *
  * A server that crashes forgets numbers of transactions that it had given out, and gives them to others: what they
- * commit lies where we have looked already. So for a while after a reconnection each look steps back, and whatever is
- * told, versions of a task that were left out are told before.
- *
- * What this process commits itself is told before its callers hear of it, without being read again, if the version
- * before it was told already; otherwise a look comes first, which finds both in their order.
+ * commit lies before the position of the last look. So for a while after a reconnection, and when a version is missing,
+ * looks step back.
  */
 import type { CommitNotice } from '../../engine/store.ts';
-import type { TaskEvent } from '../../model/event.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import type { TaskId } from '../../model/task.ts';
 import { eventsOf } from '../values/sound.ts';
-import { name, named } from './cells.ts';
+import { named } from './cells.ts';
 import { prepared } from './driver.ts';
-import type { Line } from './line.ts';
-import { Meanwhile } from './meanwhile.ts';
+import type { Liveness, Urgency } from './liveness.ts';
 import type { Connections } from './pool.ts';
-import { RecentNumbers } from './recent-numbers.ts';
 import type { Vault } from './vault.ts';
-import type { NumberedNotice } from './writes.ts';
 
+/** How often is looked although nobody reported anything; the shorter one where nobody can. */
 const netMs = 2_000;
+const pollMs = 200;
 /** How far looks step back after a reconnection, in transactions, and for how long. */
 const stepBack = 10_000n;
 const steppingBackMs = 15_000;
-/** So many tasks at least are remembered with the version that was last told of them, and twice as many at most. */
+/** So many tasks at least are remembered with the version that was last delivered, and twice as many at most. */
 const remembered = 10_000;
 
 interface CommitRow {
   readonly snapshot: string;
-  readonly seq: number | null;
-  readonly id: string;
+  readonly id: string | null;
   readonly root_id: string;
   readonly version: number;
   readonly at: number;
   readonly events: string;
 }
+
+type FoundRow = CommitRow & { readonly id: string };
 
 /** Which transactions had ended, and which had not. */
 interface Position {
@@ -51,44 +49,38 @@ interface Position {
 export class Feed {
   readonly #connections: Connections;
   readonly #vault: Vault;
-  readonly #line: Line;
+  readonly #liveness: Liveness;
   readonly #sql: ReturnType<typeof statements>;
   readonly #listeners = new Set<(commit: CommitNotice) => void>();
-  readonly #stirred = new Set<() => void>();
-  /** Commits that were told before a look found them, by the numbers of their rows, until one has passed them. */
-  readonly #told = new Set<number>();
-  /** What looks have found while own transactions were under way of which the end had not been heard. */
-  readonly #found = new Meanwhile();
+  readonly #workListeners = new Set<() => void>();
   readonly #versions = new RecentVersions();
-  /** For looks that step back: of a task whose version is forgotten its commits may have been told all the same. */
-  readonly #numbers = new RecentNumbers();
   readonly #net: Timer;
   #position: Position | undefined;
-  /** What ended before it was never ours to tell. */
+  /** What ended before it was never ours to deliver. */
   #floor = 0n;
   #stepsBackUntil = 0;
   #looking: Promise<void> | undefined;
-  #asked: PromiseWithResolvers<boolean> | undefined;
+  #asked: PromiseWithResolvers<void> | undefined;
   #closed = false;
 
-  constructor(connections: Connections, vault: Vault, line: Line, schema: string) {
+  constructor(connections: Connections, vault: Vault, liveness: Liveness, schema: string) {
     this.#connections = connections;
     this.#vault = vault;
-    this.#line = line;
+    this.#liveness = liveness;
     this.#sql = statements(schema);
-    line.onNews(({ work }) => {
+    liveness.onNews(({ work }) => {
       if (this.#listeners.size > 0) void this.#lookSoon();
-      if (work) this.#stir();
+      if (work) this.#workCame();
     });
-    line.onMissed(() => {
+    liveness.onMissed(() => {
       this.#stepsBackUntil = runtime.monotonic() + steppingBackMs;
       void this.#lookSoon();
-      this.#stir();
+      this.#workCame();
     });
-    this.#net = runtime.setInterval(() => void this.#lookSoon(), netMs).unref();
+    this.#net = runtime.setInterval(() => this.#poll(), liveness.listens ? netMs : pollMs).unref();
   }
 
-  /** Takes the position from which on everything is told. */
+  /** Takes the position from which on everything is delivered. */
   async start(): Promise<void> {
     await this.#look();
   }
@@ -99,94 +91,75 @@ export class Feed {
   }
 
   /** Calls back when a commit has left work for someone, and whenever that may have been missed. */
-  onStir(listener: () => void): () => void {
-    this.#stirred.add(listener);
-    return () => this.#stirred.delete(listener);
+  onWork(listener: () => void): () => void {
+    this.#workListeners.add(listener);
+    return () => this.#workListeners.delete(listener);
   }
 
   /**
-   * Something may be about to be committed here: a look may find it before we hear of it. Returns how to say that it has
-   * ended, one way or another.
+   * Delivers what this process has committed. If a version before it has not been delivered, it is read from the
+   * database together with that one. Resolves once all listeners were called, or the server cannot be reached.
    */
-  committing(): () => void {
-    return this.#found.begin();
-  }
-
-  /** Resolves when everybody here has been told of what was just committed here. */
-  async committed(notices: readonly NumberedNotice[], leftWork: boolean): Promise<void> {
+  async committed(notices: readonly CommitNotice[], leftWork: boolean, urgency?: Urgency): Promise<void> {
     if (notices.length === 0) return;
-    if (this.#listeners.size === 0 || this.#areNext(notices) || (await this.#lookSoon())) {
-      const leftOut = this.#listeners.size === 0 ? [] : await this.#leftOutBefore(notices).catch(() => []);
-      for (const notice of leftOut) this.#find(notice);
-      for (const notice of notices) this.#tellOwn(notice);
-    } // Otherwise a later look will tell.
-    this.#tellOthers(leftWork);
+    if (this.#listeners.size === 0 || this.#areNext(notices))
+      for (const notice of notices) this.#deliver(notice);
+    else await this.#lookSoon();
+    this.#report(leftWork, urgency);
   }
 
-  /** The same of what was committed under numbers that were not heard. */
+  /** The same if what was committed is not known: it is read. */
   async committedUnheard(leftWork: boolean): Promise<void> {
     if (this.#listeners.size > 0) await this.#lookSoon();
-    this.#tellOthers(leftWork);
+    this.#report(leftWork);
   }
 
-  /**
-   * Commits of others that were read by the way are told at once, so that no look is needed before what is done about
-   * them here can be told. What a look has passed was told then.
-   */
-  seen(notices: readonly (NumberedNotice & { readonly xact: string })[]): void {
-    const position = this.#position;
-    if (!position || this.#listeners.size === 0 || runtime.monotonic() < this.#stepsBackUntil) return;
-    for (const { xact, ...notice } of notices) {
-      const isPassed = BigInt(xact) < BigInt(position.end) && !position.open.includes(xact);
-      const isTold = this.#told.has(notice.seq) || notice.version <= (this.#versions.get(notice.taskId) ?? 0);
-      if (isPassed || isTold) continue;
-      this.#found.add(notice.seq);
-      this.#told.add(notice.seq);
-      this.#tell(notice);
-    }
-  }
-
-  #tellOthers(leftWork: boolean): void {
-    this.#line.tell({ work: leftWork });
-    if (leftWork) this.#stir();
+  /** Delivers the first commits of tasks, which were read in another way. */
+  found(notices: readonly CommitNotice[]): void {
+    if (this.#listeners.size > 0) for (const notice of notices) this.#deliver(notice);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     runtime.clearInterval(this.#net);
     this.#listeners.clear();
-    this.#stirred.clear();
+    this.#workListeners.clear();
     await this.#looking;
   }
 
-  #areNext(notices: readonly NumberedNotice[]): boolean {
+  #poll(): void {
+    void this.#lookSoon();
+    if (!this.#liveness.listens) this.#workCame();
+  }
+
+  #report(leftWork: boolean, urgency?: Urgency): void {
+    this.#liveness.tell({ work: leftWork }, urgency);
+    if (leftWork) this.#workCame();
+  }
+
+  #workCame(): void {
+    for (const listener of [...this.#workListeners]) quietly(listener);
+  }
+
+  /** Whether no version is missing before these. */
+  #areNext(notices: readonly Pick<CommitNotice, 'taskId' | 'version'>[]): boolean {
     const last = new Map<TaskId, number>();
     return notices.every(({ taskId, version }) => {
       const before = last.get(taskId) ?? this.#versions.get(taskId) ?? 0;
-      last.set(taskId, version);
+      last.set(taskId, Math.max(version, before));
       return version <= before + 1;
     });
   }
 
-  #tellOwn(notice: NumberedNotice): void {
-    if (this.#found.delete(notice.seq)) return;
-    this.#told.add(notice.seq);
-    this.#tell(notice);
-  }
-
-  #tell({ seq, taskId, rootId, version, at, events }: NumberedNotice): void {
+  #deliver(notice: CommitNotice): void {
+    const { taskId, version } = notice;
+    if (version <= (this.#versions.get(taskId) ?? 0)) return;
     this.#versions.set(taskId, version);
-    this.#numbers.add(seq);
-    for (const listener of [...this.#listeners])
-      quietly(() => listener({ taskId, rootId, version, at, events }));
+    for (const listener of [...this.#listeners]) quietly(() => listener(notice));
   }
 
-  #stir(): void {
-    for (const listener of [...this.#stirred]) quietly(listener);
-  }
-
-  /** A look that begins after this call; those who ask meanwhile share it. False if it came to nothing. */
-  #lookSoon(): Promise<boolean> {
+  /** A look that begins after this call; those who ask meanwhile share it. */
+  #lookSoon(): Promise<void> {
     this.#asked ??= Promise.withResolvers();
     const { promise } = this.#asked;
     this.#looking ??= this.#looks().finally(() => {
@@ -200,12 +173,8 @@ export class Feed {
       const { resolve } = this.#asked;
       this.#asked = undefined;
       // If the server is away for longer than anybody waits, the next look makes up for it.
-      resolve(
-        !this.#closed &&
-          (await this.#look()
-            .then(() => true)
-            .catch(() => false)),
-      );
+      if (!this.#closed) await this.#look().catch(() => {});
+      resolve();
     }
   }
 
@@ -213,81 +182,47 @@ export class Feed {
     const from = this.#position;
     if (from === undefined || this.#listeners.size === 0) return this.#pass();
     const stepsBack = runtime.monotonic() < this.#stepsBackUntil;
-    const end = stepsBack ? this.#before(from.end) : from.end;
-    const told = [...this.#told];
-    const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, from.open]);
-    const found = this.#noticesIn(stepsBack ? rows.filter((row) => this.#isNew(row)) : rows);
-    const leftOut = await this.#leftOutBefore(found);
-    this.#position = positionOf(rows[0]!.snapshot);
-    for (const notice of leftOut) this.#find(notice);
-    for (const notice of found) this.#find(notice);
-    // Commits go with their task, so that what was told need not be there to be found.
-    for (const seq of told) this.#told.delete(seq);
+    let { snapshot, found } = await this.#since(stepsBack ? this.#before(from) : from);
+    if (!stepsBack && this.#hasGap(found)) ({ snapshot, found } = await this.#since(this.#before(from)));
+    const notices = this.#noticesIn(found);
+    this.#position = positionOf(snapshot);
+    for (const notice of notices) this.#deliver(notice);
   }
 
-  /** How many commits are remembered, for tests that none is left behind. */
-  get remembered(): number {
-    return this.#told.size + this.#found.size;
+  /** Commits after that position that were not delivered. */
+  async #since({ end, open }: Position): Promise<{ snapshot: string; found: FoundRow[] }> {
+    const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, open]);
+    const isNew = (row: CommitRow): row is FoundRow =>
+      row.id !== null && row.version > (this.#versions.get(named(row.id)) ?? 0);
+    return { snapshot: rows[0]!.snapshot, found: rows.filter(isNew) };
   }
 
-  #isNew({ seq, id, version }: CommitRow): boolean {
-    if (seq === null) return false;
-    const told = this.#versions.get(named(id));
-    return told === undefined ? !this.#numbers.has(seq) : version > told;
+  #hasGap(found: readonly FoundRow[]): boolean {
+    const seen = found.map(({ id, version }) => ({ taskId: named(id), version }));
+    return !this.#areNext(seen.filter(({ taskId }) => this.#versions.get(taskId) !== undefined));
   }
 
-  #before(end: string): string {
+  #before({ end, open }: Position): Position {
     const back = BigInt(end) - stepBack;
-    return String(back > this.#floor ? back : this.#floor);
+    return { end: String(back > this.#floor ? back : this.#floor), open };
   }
 
-  /** A commit that cannot be read is told without its events. */
-  #noticesIn(rows: readonly CommitRow[]): NumberedNotice[] {
-    const eventsIn = ({ id, version, events }: CommitRow) =>
-      eventsOf(named(id), () => this.#vault.read(events, 'commits.events', named(id), version));
-    return rows.flatMap((row) => (row.seq === null ? [] : [this.#noticeOf(row, row.seq, eventsIn)]));
-  }
-
-  /** Commits of which nobody was told, though a later one of the same task is to be. */
-  async #leftOutBefore(notices: readonly NumberedNotice[]): Promise<NumberedNotice[]> {
-    const last = new Map<TaskId, number>();
-    const gaps = new Map<TaskId, { readonly after: number; readonly before: number }>();
-    for (const { taskId, version } of notices) {
-      const before = last.get(taskId) ?? this.#versions.get(taskId);
-      last.set(taskId, Math.max(version, before ?? 0));
-      if (before !== undefined && version > before + 1 && !gaps.has(taskId))
-        gaps.set(taskId, { after: before, before: version });
-    }
-    if (gaps.size === 0) return [];
-    const rows = await this.#connections.query<CommitRow>(this.#sql.between, [
-      [...gaps.keys()].map(name),
-      [...gaps.values()].map(({ after }) => after),
-      [...gaps.values()].map(({ before }) => before),
-    ]);
-    return this.#noticesIn(rows);
+  /** A commit that cannot be read is delivered without its events. */
+  #noticesIn(rows: readonly FoundRow[]): CommitNotice[] {
+    return rows.map(({ id, root_id, version, at, events }) => {
+      const taskId = named(id);
+      const read = () => this.#vault.read(events, 'commits.events', taskId, version);
+      return { taskId, rootId: named(root_id), version, at, events: eventsOf(taskId, read) };
+    });
   }
 
   /** While nobody listens it is enough to know where we are. */
   async #pass(): Promise<void> {
-    const told = [...this.#told];
     const [row] = await this.#connections.query<{ snapshot: string }>(this.#sql.position);
-    // Whoever came meanwhile is to hear of everything since then.
+    // A listener that came meanwhile is to hear of everything since then.
     if (this.#position !== undefined && this.#listeners.size > 0) return;
     this.#position = positionOf(row!.snapshot);
     this.#floor = BigInt(this.#position.end);
-    for (const seq of told) this.#told.delete(seq);
-  }
-
-  #find(notice: NumberedNotice): void {
-    if (this.#told.delete(notice.seq)) return;
-    this.#found.add(notice.seq);
-    this.#tell(notice);
-  }
-
-  #noticeOf(row: CommitRow, seq: number, eventsIn: (row: CommitRow) => readonly TaskEvent[]): NumberedNotice {
-    const { id, root_id, version, at } = row;
-    const events = this.#told.has(seq) ? [] : eventsIn(row);
-    return { seq, taskId: named(id), rootId: named(root_id), version, at, events };
   }
 }
 
@@ -339,13 +274,5 @@ function statements(schema: string) {
           and coalesce(t.id, c.removed_id) is not null
       ) news on true
       order by news.seq`,
-    between: `
-      select c.seq, t.id, coalesce(t.root_id, t.id) as root_id, c.version, c.at, c.events
-      from unnest($1::text[], $2::integer[], $3::integer[]) as v (id, after, before)
-      cross join lateral (select seq, id, root_id from ${schema}.tasks where id = v.id offset 0) t
-      cross join lateral (
-        select seq, version, at, events from ${schema}.commits
-        where task = t.seq and version > v.after and version < v.before offset 0) c
-      order by t.seq, c.version`,
   });
 }

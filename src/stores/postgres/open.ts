@@ -1,41 +1,40 @@
-import type { PgBoss } from 'pg-boss';
 import type { Database } from '../../engine/queue.ts';
 import { StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
-import { pause, runtime, type Timer } from '../../model/runtime.ts';
+import { pause, runtime } from '../../model/runtime.ts';
 import { type Encryption, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
 import { PostgresAudit } from './audit.ts';
 import { postgresCalls } from './calls.ts';
 import { Commands, lanes } from './commands.ts';
-import { Dispatch } from './dispatch.ts';
 import {
   clientConfig,
-  hintConfig,
+  genericPlans,
+  hasSessions,
   isStarting,
-  lineConfig,
+  livenessConfig,
   loadDriver,
   placeOf,
-  withoutJit,
+  sessionSettingsOf,
+  settingsOf,
+  verified,
   worded,
-  writerConfig,
 } from './driver.ts';
 import { Feed } from './feed.ts';
-import { bossDatabase, Jobs } from './jobs.ts';
-import { Known } from './known.ts';
-import { learnFrom } from './learning.ts';
-import { Line } from './line.ts';
+import { forgetOldLanes } from './lanes.ts';
+import { type DirectClient, Liveness } from './liveness.ts';
 import { Connections } from './pool.ts';
 import { PostgresQueue } from './queue.ts';
+import { ReadyTasks } from './ready-tasks.ts';
 import { rekeyPostgres } from './rekey.ts';
+import { RowCache } from './row-cache.ts';
 import { Rows } from './rows.ts';
-import { checkServer, forgetForeignTransactions, hasSchema, migrate } from './schema.ts';
+import { checkServer, forgetForeignTransactions, migrate } from './schema.ts';
 import { postgresSecrets } from './secrets.ts';
 import { postgresSessions } from './sessions.ts';
-import { Sizes } from './sizes.ts';
+import { estimatedSize } from './size.ts';
 import { PostgresStore } from './store.ts';
 import { postgresSurvey } from './survey.ts';
-import { SurveyBackfill } from './survey-backfill.ts';
 import { Vault } from './vault.ts';
 
 export interface PostgresDatabase extends Database {
@@ -48,10 +47,16 @@ export interface PostgresDatabase extends Database {
 
 export interface PostgresOptions {
   readonly clock?: Clock;
-  /** The schema in which the tables are; those of pg-boss are in `SCHEMA_jobs`. Default `'holdfast'`. */
+  /** The schema in which the tables are. Default `'holdfast'`. */
   readonly schema?: string;
   /** Connections of this process, and one more on which it listens. Default 10. */
   readonly connections?: number;
+  /**
+   * Where the server itself can be reached, if the URL leads to a connection pooler: for the connection on which this
+   * process listens and shows that it is alive. Behind a pooler without it, tasks of a killed process are taken over
+   * when their leases expire, and changes of other processes are found by polling.
+   */
+  readonly directUrl?: string;
   /** The longest that one statement may take, in milliseconds. Default 30,000. */
   readonly statementTimeout?: number;
   /** Encrypts what callers, handlers and peers say. A database that is encrypted cannot be opened without. */
@@ -63,59 +68,67 @@ const startingMs = 30_000;
 /** Opens a database of tasks on a Postgres server. Its tables are made if they are not there. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresDatabase> {
   const place = placeOf(url);
-  const { schema = 'holdfast', clock = systemClock, connections: max = 10 } = options;
+  const { schema = 'holdfast', clock = systemClock, connections: max = 10, directUrl } = options;
   checkOptions(place, schema, max);
   const keys = options.encryption && readKeys(options.encryption, place);
-  const { pg, PgBoss } = await loadDriver(place);
-  const config = clientConfig(url, { statementMs: options.statementTimeout ?? 30_000 });
-  const poolOf = (settings: typeof config, size: number) =>
-    // An open store alone keeps no process alive.
-    new Connections(
-      new pg.Pool({
-        ...{ ...settings, max: size, verify: withoutJit },
-        ...{ allowExitOnIdle: true, idleTimeoutMillis: 30_000 },
-      }),
-      place,
-    );
-  const connections = poolOf(config, max - lanes);
-  const writers = poolOf(writerConfig(config), lanes);
-  const hints = poolOf(hintConfig(config), 1);
-  const pools = [hints, writers, connections];
-  const line = new Line({
-    connections,
-    hints,
-    schema,
-    connect: async () => {
-      const client = new pg.Client(lineConfig(config));
+  const pg = await loadDriver(place);
+  const limits = { statementMs: options.statementTimeout ?? 30_000 };
+  const config = clientConfig(url, limits);
+  const letGo = keepAlive();
+  const opened: { close(): Promise<void> }[] = [];
+  try {
+    const isDirect = await whenStarted(() => hasSessions(pg, config));
+    const poolOf = (size: number, ...settings: readonly string[]) => {
+      const verify = isDirect ? verified([...sessionSettingsOf(limits), ...settings]) : undefined;
+      // An open store alone keeps no process alive.
+      const shared = { max: size, allowExitOnIdle: true, idleTimeoutMillis: 30_000 };
+      const pool = new pg.Pool({ ...config, ...shared, ...(verify && { verify }) });
+      const connections = new Connections(
+        pool,
+        place,
+        isDirect ? undefined : { settings: settingsOf(limits) },
+      );
+      opened.push(connections);
+      return connections;
+    };
+    const connections = poolOf(max - lanes);
+    const writers = poolOf(lanes, genericPlans);
+    const directConfig = directUrl === undefined ? config : clientConfig(directUrl, limits);
+    const connect = async (): Promise<DirectClient> => {
+      const client = new pg.Client(livenessConfig(directConfig));
       client.on('error', () => {});
       await client.connect();
       (client as unknown as { connection: { stream: { unref(): void } } }).connection.stream.unref();
+      // What is sent here is lost with a crash anyway: no commit waits for the disk.
+      const settings = [...sessionSettingsOf(limits), 'synchronous_commit = off'];
+      await client.query(settings.map((setting) => `set ${setting}`).join('; '));
       return client;
-    },
-  });
-  let boss: PgBoss | undefined;
-  const letGo = keepAlive();
-  try {
-    await whenStarted(() => connections.raw('select 1'));
+    };
+    if (directUrl !== undefined && !(await whenStarted(() => hasSessions(pg, directConfig))))
+      throw new StoreNotOpened(
+        placeOf(directUrl),
+        'the direct URL leads to a connection pooler too',
+        'Give the address of the Postgres server itself, or leave it out.',
+      );
+    const isListening = isDirect || directUrl !== undefined;
+    const liveness = new Liveness({ connections, schema, connect: isListening ? connect : undefined });
+    opened.unshift(liveness);
     await checkServer(connections, place);
     await migrate(connections, schema, place);
     await forgetForeignTransactions(connections, schema);
     const vault = new Vault({ connections, schema, keys, place });
     await vault.open();
-    boss = await startBoss(PgBoss, connections, `${schema}_jobs`);
-    await line.start();
-    return await assemble({ connections, writers, hints, vault, line, boss, schema, clock, place });
+    await liveness.start();
+    return await assemble({ connections, writers, vault, liveness, schema, clock, place });
   } catch (error) {
-    await boss?.stop({ graceful: false, close: false }).catch(() => {});
-    await line.close().catch(() => {});
-    for (const pool of pools) await pool.close().catch(() => {});
+    for (const one of opened) await one.close().catch(() => {});
     throw worded(error, place);
   } finally {
     letGo();
   }
 }
 
-/** While something is waited for: connections that do nothing, and what pg-boss waits with, keep no process alive. */
+/** While something is waited for: connections that do nothing keep no process alive. */
 function keepAlive(): () => void {
   const timer = runtime.setInterval(() => {}, 60_000);
   return () => runtime.clearInterval(timer);
@@ -124,110 +137,63 @@ function keepAlive(): () => void {
 async function assemble(parts: {
   readonly connections: Connections;
   readonly writers: Connections;
-  readonly hints: Connections;
   readonly vault: Vault;
-  readonly line: Line;
-  readonly boss: PgBoss;
+  readonly liveness: Liveness;
   readonly schema: string;
   readonly clock: Clock;
   readonly place: string;
 }): Promise<PostgresDatabase> {
-  const { connections, writers, hints, vault, line, boss, schema, clock, place } = parts;
-  const writer = line.name;
-  const bossSchema = `${schema}_jobs`;
-  const known = new Known();
-  for (const pool of [connections, writers, hints]) pool.onBroken(() => known.clear());
-  line.onMissed(() => known.clear());
-  const rows = new Rows(connections, vault, known, schema);
-  const sizes = new Sizes(connections, schema);
-  await sizes.fold();
-  const jobs = new Jobs({ boss, hints, schema, bossSchema });
-  const feed = new Feed(connections, vault, line, schema);
+  const { connections, writers, vault, liveness, schema, clock, place } = parts;
+  const cache = new RowCache();
+  for (const pool of [connections, writers]) pool.onBroken(() => cache.clear());
+  liveness.onMissed(() => cache.clear());
+  const rows = new Rows(connections, vault, schema);
+  await forgetOldLanes(connections, schema);
+  const feed = new Feed(connections, vault, liveness, schema);
   await feed.start();
+  const ready = new ReadyTasks(schema, () => liveness.dead);
   const commands = new Commands({
-    ...{ connections, writers, rows, known, vault, jobs, feed, clock },
-    ...{ schema, bossSchema, place, writer },
+    ...{ connections, writers, rows, cache, vault, ready, feed, clock },
+    ...{ schema, place, process: liveness.name },
   });
-  const queue = new PostgresQueue({
-    ...{ connections, feed, line, clock, known, schema },
-    dispatch: new Dispatch({ connections, jobs, line, schema, bossSchema }),
-    offered: (found) => learnFrom(found, { rows, vault, known, feed }),
-  });
+  const queue = new PostgresQueue({ connections, feed, liveness, clock, cache, schema });
   let rekeying: Promise<RekeyReport> | undefined;
-  const backfill = new SurveyBackfill({ connections, vault, rows, schema, place });
-  backfill.start();
   const close = async () => {
     const letGo = keepAlive();
     try {
-      await backfill.stop();
       await commands.close();
       queue.close();
       await feed.close();
-      await boss.stop({ graceful: false, close: false }).catch(() => {});
-      await line.close();
-      for (const pool of [hints, writers, connections]) await pool.close();
+      await liveness.close();
+      for (const pool of [writers, connections]) await pool.close();
     } finally {
       letGo();
     }
   };
-  const store = new PostgresStore({
-    ...{ rows, commands, feed, sizes, place, close },
-    writer: `${writer}/history`,
-  });
+  const size = () => estimatedSize(connections, schema);
+  const store = new PostgresStore({ rows, commands, feed, queue, size, place, close });
   return {
     store,
     queue,
     secrets: postgresSecrets(vault, schema),
     sessions: postgresSessions(connections, vault, { schema, place }),
-    calls: postgresCalls(connections, known, schema),
-    audit: new PostgresAudit({ connections, vault, sizes, schema, place, writer: `${writer}/audit` }),
+    calls: postgresCalls(connections, cache, schema),
+    audit: new PostgresAudit({ connections, vault, schema, place }),
     survey: postgresSurvey({ connections, vault, schema, clock, place }),
     onDisconnected(listener) {
       const lost = () =>
         new StoreNotOpened(place, 'a connection was lost', 'Check that Postgres runs, and its own log.');
-      for (const pool of [connections, writers, hints]) pool.onBroken(() => listener(lost()));
+      for (const pool of [connections, writers]) pool.onBroken(() => listener(lost()));
     },
     close: () => store.close(),
     rekey: async () => {
-      rekeying ??= rekeyPostgres({
-        ...{ connections, vault, sizes, schema, place },
-        writer: `${writer}/rekey`,
-      }).finally(() => {
+      rekeying ??= rekeyPostgres({ connections, vault, schema, place }).finally(() => {
         rekeying = undefined;
       });
       return rekeying;
     },
   };
 }
-
-async function startBoss(Boss: typeof PgBoss, connections: Connections, schema: string): Promise<PgBoss> {
-  const boss = new Boss({
-    db: bossDatabase(connections),
-    schema,
-    createSchema: !(await hasSchema(connections, schema)),
-    schedule: false,
-    persistWarnings: false,
-    clock: quietClock,
-  });
-  // It tries again by itself, and no task depends on it.
-  boss.on('error', () => {});
-  // Two that install it at once stand in each other's way.
-  await connections.transact(async (transaction) => {
-    await transaction.query('set local idle_in_transaction_session_timeout = 0');
-    await transaction.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`pg-boss ${schema}`]);
-    await boss.start();
-  });
-  return boss;
-}
-
-/** Its timers keep no process alive. */
-const quietClock = {
-  now: () => runtime.now(),
-  setTimeout: (act: () => void, ms: number) => runtime.setTimeout(act, ms).unref(),
-  clearTimeout: (timer: unknown) => runtime.clearTimeout(timer as Timer),
-  setInterval: (act: () => void, ms: number) => runtime.setInterval(act, ms).unref(),
-  clearInterval: (timer: unknown) => runtime.clearInterval(timer as Timer),
-};
 
 function checkOptions(place: string, schema: string, connections: number): void {
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
@@ -245,11 +211,10 @@ function checkOptions(place: string, schema: string, connections: number): void 
 }
 
 /** A server that has just been started says so for a while. */
-async function whenStarted(act: () => Promise<unknown>): Promise<void> {
+async function whenStarted<T>(act: () => Promise<T>): Promise<T> {
   for (const started = runtime.monotonic(); ; ) {
     try {
-      await act();
-      return;
+      return await act();
     } catch (error) {
       if (!isStarting(error) || runtime.monotonic() - started > startingMs) throw error;
       await pause(100);

@@ -27,8 +27,26 @@ const justBegin = 'begin isolation level read committed';
 
 export type Row = Record<string, unknown>;
 
+/** A statement with its values. */
+export interface Sent {
+  readonly statement: Statement;
+  readonly values: readonly unknown[];
+}
+
+/** What poolers in transaction mode need: settings that end with the transaction, and no named statements. */
+export interface Pooling {
+  readonly settings: readonly string[];
+}
+
 export interface Transaction {
   query<R = Row>(statement: Statement | Unhurried | string, values?: readonly unknown[]): Promise<R[]>;
+  /** What the statements gave with which it began. */
+  found: readonly Row[][];
+  /**
+   * Sends the last statement and the commit together. If the statement fails, nothing is committed; if the connection
+   * breaks, it may have been.
+   */
+  commitWith<R = Row>(sent: Sent): Promise<R[]>;
   /** That of the record of the encryption, if it began by reading it. */
   revision?: string;
   /** Once it has written something: whether it was committed, asked in a way after which it never will be if it was not. */
@@ -38,14 +56,16 @@ export interface Transaction {
 export class Connections {
   readonly #pool: ClientPool;
   readonly #place: string;
+  readonly #pooling: Pooling | undefined;
   readonly #broken = new Set<() => void>();
   #underWay = 0;
   #idle = Promise.withResolvers<void>();
   #closed = false;
 
-  constructor(pool: ClientPool, place: string) {
+  constructor(pool: ClientPool, place: string, pooling?: Pooling) {
     this.#pool = pool;
     this.#place = place;
+    this.#pooling = pooling;
     // Without listeners a restart of the server would end this process.
     pool.on('error', () => this.#tellBroken());
     pool.on('connect', (client) => void client.on('error', () => this.#tellBroken()));
@@ -62,7 +82,7 @@ export class Connections {
 
   /** A statement of its own that may be run twice: it reads, or writes what it would write again. */
   query<R = Row>(statement: Statement | string, values: readonly unknown[] = []): Promise<R[]> {
-    return this.#persist(async () => (await this.#pool.query(queryOf(statement, values))).rows as R[]);
+    return this.#persist(async () => (await this.#pool.query(this.#queryOf(statement, values))).rows as R[]);
   }
 
   /** A statement that is sent once, whatever becomes of it, and answered as `pg` does. */
@@ -73,7 +93,7 @@ export class Connections {
   /** A statement that is a transaction by itself, sent once; its error is as `pg` has it. */
   async send<R = Row>(statement: Statement, values: readonly unknown[]): Promise<R[]> {
     try {
-      const sent = await this.#counted(() => this.#pool.query(queryOf(statement, values)));
+      const sent = await this.#counted(() => this.#pool.query(this.#queryOf(statement, values)));
       return sent.rows as R[];
     } catch (error) {
       if (isDisconnected(error)) this.#tellBroken();
@@ -81,14 +101,16 @@ export class Connections {
     }
   }
 
-  /** Runs what sends statements of its own by `raw`; it may run more than once. */
-  repeat<T>(act: () => Promise<T>): Promise<T> {
-    return this.#persist(act);
-  }
-
-  /** Runs `work`, all of it or nothing; it may run more than once. It begins with `opening`. */
-  transact<T>(work: (transaction: Transaction) => Promise<T>, opening = justBegin): Promise<T> {
-    return this.#persist(() => this.#attempt(work, opening));
+  /**
+   * Runs `work`, all of it or nothing; it may run more than once. The transaction begins with `opening` and the `first`
+   * statements, in one round trip.
+   */
+  transact<T>(
+    work: (transaction: Transaction) => Promise<T>,
+    opening = justBegin,
+    first: () => readonly Sent[] = () => [],
+  ): Promise<T> {
+    return this.#persist(() => this.#attempt(work, opening, first));
   }
 
   /** Lets what is under way end: whoever waits for a connection of a pool that was ended is never answered by it. */
@@ -107,21 +129,43 @@ export class Connections {
     }
   }
 
-  async #attempt<T>(work: (transaction: Transaction) => Promise<T>, opening: string): Promise<T> {
+  async #attempt<T>(
+    work: (transaction: Transaction) => Promise<T>,
+    opening: string,
+    first: () => readonly Sent[],
+  ): Promise<T> {
     const client = await this.#pool.connect();
-    const transaction = transactionOn(client);
+    let committing: Promise<unknown> | undefined;
+    const query = async <R>(statement: Statement | Unhurried | string, values: readonly unknown[] = []) =>
+      (await client.query(this.#queryOf(statement, values))).rows as R[];
+    const transaction: Transaction = {
+      found: [],
+      query,
+      commitWith: <R>({ statement, values }: Sent) => {
+        const written = query<R>(statement, values);
+        committing = client.query('commit');
+        committing.catch(() => {});
+        return written;
+      },
+    };
     let value: T;
     try {
-      const opened: unknown = await client.query(opening);
+      const sent = [
+        client.query(this.#withSettings(opening)),
+        ...first().map(({ statement, values }) => client.query(this.#queryOf(statement, values))),
+      ];
+      const [opened, ...found] = (await allOf<unknown>(sent)) as [unknown, ...{ rows: Row[] }[]];
       // Several statements have several results.
-      if (Array.isArray(opened)) transaction.revision = opened.at(-1).rows[0].revision;
+      const revision = Array.isArray(opened) ? opened.at(-1).rows[0]?.revision : undefined;
+      if (revision !== undefined) transaction.revision = revision;
+      transaction.found = found.map(({ rows }) => rows);
       value = await work(transaction);
     } catch (error) {
       await giveBack(client, isDisconnected(error) ? undefined : 'rollback');
       throw error;
     }
     try {
-      await client.query('commit');
+      await (committing ?? client.query('commit'));
     } catch (error) {
       client.release(true);
       if (!isDisconnected(error) || !(await transaction.settle?.())) throw error;
@@ -129,6 +173,19 @@ export class Connections {
     }
     client.release();
     return value;
+  }
+
+  #withSettings(opening: string): string {
+    const settings = this.#pooling?.settings.map((setting) => `; set local ${setting}`) ?? [];
+    return opening.replace(justBegin, [justBegin, ...settings].join(''));
+  }
+
+  #queryOf(statement: Statement | Unhurried | string, values: readonly unknown[]) {
+    const { name, ...written } = {
+      name: undefined,
+      ...(typeof statement === 'string' ? { text: statement } : statement),
+    };
+    return { ...written, ...(name && !this.#pooling && { name }), values: values as unknown[] };
   }
 
   #persist<T>(act: () => Promise<T>): Promise<T> {
@@ -155,16 +212,12 @@ export class Connections {
   }
 }
 
-function transactionOn(client: Client): Transaction {
-  return {
-    query: async <R>(statement: Statement | Unhurried | string, values: readonly unknown[] = []) =>
-      (await client.query(queryOf(statement, values))).rows as R[],
-  };
-}
-
-function queryOf(statement: Statement | Unhurried | string, values: readonly unknown[]) {
-  const written = typeof statement === 'string' ? { text: statement } : statement;
-  return { ...written, values: values as unknown[] };
+/** Waits for all, and fails with the first that failed. */
+async function allOf<T>(some: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(some);
+  const failed = settled.find((one) => one.status === 'rejected');
+  if (failed) throw failed.reason;
+  return settled.map((one) => (one as PromiseFulfilledResult<T>).value);
 }
 
 async function giveBack(

@@ -1,79 +1,77 @@
-/**
- * The `Queue` on Postgres. Rows say which tasks have work; jobs of pg-boss see to it that each of them is offered to
- * one worker at a time (`dispatch.ts`). What became ready without a command (a timer came due, a lease ran out, a holder
- * died, a job went missing) gets its job from whoever looks first.
- */
-import type { Backlog, Claim, Offer, Queue, ToolVersion } from '../../engine/queue.ts';
+/** The `Queue` on Postgres: when there is work, how long claims last, and which processes are gone. */
+import type { Backlog, Claim, Queue, ToolVersion } from '../../engine/queue.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
 import { named, name as stored } from './cells.ts';
-import { byReadiness, type Dispatch, isFreed, isReady, type ReadyRow, readyColumns } from './dispatch.ts';
-import { serverNow } from './dispatch-schema.ts';
 import { prepared } from './driver.ts';
 import type { Feed } from './feed.ts';
-import type { FetchedRow } from './jobs.ts';
-import type { Known } from './known.ts';
-import type { Line } from './line.ts';
+import type { Liveness } from './liveness.ts';
 import type { Connections } from './pool.ts';
+import { columnsOf, type Expected, serverNow } from './ready-tasks.ts';
+import type { RowCache } from './row-cache.ts';
 
-/** Leases that ran out, and anything that was missed. */
+/** Leases that expired, and anything that was missed. */
 const netMs = 1_000;
+/** So many owners are asked for their longest ready task. */
+const maxOwners = 1_000;
 
 interface Parts {
   readonly connections: Connections;
-  readonly dispatch: Dispatch;
   readonly feed: Feed;
-  readonly line: Line;
+  readonly liveness: Liveness;
   readonly clock: Clock;
   readonly schema: string;
-  /** Hears of tasks that were just read, and are about to be claimed. */
-  readonly offered: (rows: readonly FetchedRow[]) => void;
-  readonly known: Known;
+  readonly cache: RowCache;
 }
 
 export class PostgresQueue implements Queue {
-  /** Shorter than on one machine: where a lock cannot tell that a worker is gone, others go on within 15 s. */
+  /** Shorter than on one machine: where a lock cannot tell that a worker is gone, its lease must. */
   readonly usualLeaseMs = 10_000;
   readonly #parts: Parts;
-  readonly #dispatch: Dispatch;
   readonly #sql: ReturnType<typeof statements>;
   readonly #listeners = new Set<() => void>();
   #stopListening: (() => void)[] = [];
   #cancelTimer: (() => void) | undefined;
-  /** When those who hold tasks were last looked at, and when the first of their leases then ends: monotonic. */
+  /** When held tasks were last looked at, and when the first of their leases ends: monotonic. */
   #heldAt = Number.NEGATIVE_INFINITY;
   #leaseAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#dispatch = parts.dispatch;
     this.#sql = statements(parts.schema);
+    parts.liveness.onMissed(() => this.#lookAtHeld());
   }
 
   get name(): string {
-    return this.#parts.line.name;
+    return this.#parts.liveness.name;
   }
 
   isAlive(name: string, certainty?: 'certain'): Promise<boolean> {
-    return this.#parts.line.isAlive(name, certainty);
+    return this.#parts.liveness.isAlive(name, certainty);
   }
 
-  async offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]> {
-    const now = this.#parts.clock.now();
-    const found: FetchedRow[] = [];
-    const mine: FetchedRow[] = [];
-    const add = (rows: readonly FetchedRow[]) => {
-      for (const row of rows) (running.has(named(row.id)) ? mine : found).push(row);
-    };
-    add(await this.#dispatch.fetchBusy(tools, limit, now));
-    // Jobs of tasks that run here may come first: they are given back once others were fetched.
-    for (let before = -1; found.length < limit && mine.length > before; ) {
-      before = mine.length;
-      add(await this.#look(tools, limit, limit - found.length, now, running));
-    }
-    this.#dispatch.giveBack(mine);
-    this.#parts.offered(found);
-    return found.map((row) => this.#offer(row));
+  /** Whether a claim should look at held tasks: a lease may have expired, or a process died. */
+  looksAtHeld(): boolean {
+    const now = this.#parts.clock.monotonic();
+    const isTime = now >= this.#heldAt + netMs || now >= this.#leaseAt;
+    if (this.#listeners.size > 0 && !isTime) return false;
+    this.#heldAt = now;
+    return true;
+  }
+
+  /** Calls back when the next timer comes due, or the next lease expires. */
+  expect({ timerAt, leaseMs }: Expected): void {
+    const { clock } = this.#parts;
+    if (this.#listeners.size === 0) return;
+    if (leaseMs !== undefined) this.#leaseAt = clock.monotonic() + leaseMs;
+    this.#cancelTimer?.();
+    const now = clock.now();
+    const next = Math.min(
+      timerAt > now ? timerAt : Number.POSITIVE_INFINITY,
+      now + this.#leaseAt - clock.monotonic(),
+    );
+    this.#cancelTimer =
+      next === Number.POSITIVE_INFINITY ? undefined : clock.schedule(next, () => this.#tell());
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
@@ -94,16 +92,16 @@ export class PostgresQueue implements Queue {
     ]);
     const kept = new Map(rows.map(({ id, epoch }) => [named(id), epoch]));
     // Their rows are others now, on top of whatever somebody else may have written there.
-    for (const { taskId } of claims) this.#parts.known.delete(taskId);
+    for (const { taskId } of claims) this.#parts.cache.delete(taskId);
     return claims.filter(({ taskId, epoch }) => kept.get(taskId) !== epoch);
   }
 
   async isolate({ taskId, epoch }: Claim): Promise<boolean> {
-    const { connections, line } = this.#parts;
-    await connections.query(this.#sql.forgetAlone, [line.dead.map(stored)]);
+    const { connections, liveness } = this.#parts;
+    await connections.query(this.#sql.forgetAlone, [liveness.dead.map(stored)]);
     const rows = await connections.query(this.#sql.isolate, [stored(taskId), epoch]);
     // Its row is another now.
-    this.#parts.known.delete(taskId);
+    this.#parts.cache.delete(taskId);
     return rows.length === 1;
   }
 
@@ -120,7 +118,7 @@ export class PostgresQueue implements Queue {
   onWork(listener: () => void): () => void {
     this.#listeners.add(listener);
     if (this.#listeners.size === 1)
-      this.#stopListening = [this.#parts.feed.onStir(() => this.#tell()), this.#everySoOften()];
+      this.#stopListening = [this.#parts.feed.onWork(() => this.#tell()), this.#everySoOften()];
     return () => {
       this.#listeners.delete(listener);
       if (this.#listeners.size === 0) this.close();
@@ -134,77 +132,9 @@ export class PostgresQueue implements Queue {
     this.#cancelTimer = undefined;
   }
 
-  /** Whose lease has run out need not be known earlier than that, nor who died earlier than the next round. */
-  #looksAtHeld(): boolean {
-    const now = this.#parts.clock.monotonic();
-    const isTime = now >= this.#heldAt + netMs || now >= this.#leaseAt;
-    if (this.#listeners.size > 0 && !isTime) return false;
-    this.#heldAt = now;
-    return true;
-  }
-
-  async #ready(
-    tools: readonly ToolVersion[],
-    now: number,
-    limit: number,
-    looksAtHeld: boolean,
-    running: ReadonlySet<TaskId>,
-  ): Promise<ReadyRow[]> {
-    const { connections, line } = this.#parts;
-    const own = [...running].map(stored);
-    const [free, freed] = await Promise.all([
-      connections.query<ReadyRow>(this.#sql.free, [...columnsOf(tools), now, limit, own]),
-      looksAtHeld
-        ? connections.query<ReadyRow>(this.#sql.freed, [
-            ...columnsOf(tools),
-            now,
-            line.dead.map(stored),
-            limit,
-            own,
-          ])
-        : [],
-    ]);
-    return [...free, ...freed].sort(byReadiness).slice(0, limit);
-  }
-
-  /** Looks at so many of those that are ready, and fetches no more than there are places left. */
-  async #look(
-    tools: readonly ToolVersion[],
-    limit: number,
-    places: number,
-    now: number,
-    running: ReadonlySet<TaskId>,
-  ): Promise<FetchedRow[]> {
-    const looksAtHeld = this.#looksAtHeld();
-    const ready = await this.#ready(tools, now, limit, looksAtHeld, running);
-    const [found] = await Promise.all([
-      ready.length > 0 ? this.#dispatch.fetchFor(ready, tools, places, now) : [],
-      ready.length < limit ? this.#expectTimers(tools, now, looksAtHeld) : undefined,
-    ]);
-    return found;
-  }
-
-  #offer({ id, holder, lease_until: leaseUntil, deserted }: FetchedRow): Offer {
-    const offer = { taskId: named(id), holder: this.name };
-    if (holder === null) return offer;
-    const name = named(holder);
-    const isDead = deserted || this.#parts.line.dead.includes(name);
-    return { ...offer, freed: isDead ? { name } : { name, leaseUntil: leaseUntil! } };
-  }
-
-  async #expectTimers(tools: readonly ToolVersion[], now: number, looksAtHeld: boolean): Promise<void> {
-    if (this.#listeners.size === 0) return;
-    const { connections, clock } = this.#parts;
-    const [[row], leases] = await Promise.all([
-      connections.query<{ next: number | null }>(this.#sql.nextTimer, [...columnsOf(tools), now]),
-      looksAtHeld ? connections.query<{ left: number | null }>(this.#sql.nextLease, []) : undefined,
-    ]);
-    if (leases) this.#leaseAt = clock.monotonic() + (leases[0]?.left ?? Number.POSITIVE_INFINITY);
-    this.#cancelTimer?.();
-    const leaseAt = clock.now() + this.#leaseAt - clock.monotonic();
-    const next = Math.min(row?.next ?? Number.POSITIVE_INFINITY, leaseAt);
-    const isNone = next === Number.POSITIVE_INFINITY || this.#listeners.size === 0;
-    this.#cancelTimer = isNone ? undefined : clock.schedule(next, () => this.#tell());
+  #lookAtHeld(): void {
+    this.#heldAt = Number.NEGATIVE_INFINITY;
+    this.#tell();
   }
 
   #everySoOften(): () => void {
@@ -225,42 +155,23 @@ export class PostgresQueue implements Queue {
   }
 }
 
-function columnsOf(tools: readonly ToolVersion[]): [string[], string[]] {
-  return [tools.map(({ tool }) => stored(tool)), tools.map(({ version }) => stored(version))];
-}
-
 function statements(schema: string) {
   const tasks = `${schema}.tasks`;
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
-  const free = (which: string) => `
-    select r.* from ${kinds} cross join lateral (
-      select ${readyColumns} from ${tasks} t
-      where ${ofKind} and ${which} and t.holder is null and t.id <> all($5::text[])
-      order by t.wake_at, t.seq limit $4) r`;
-  const ready = 't.ready';
-  const due = 'not t.ready and t.wake_at <= $3';
-  const freeTimes = (which: string) => `
-    select r.wake_at from ${kinds} cross join lateral (
-      select t.wake_at from ${tasks} t where ${ofKind} and ${which} and t.holder is null
-      order by t.wake_at limit $4) r`;
+  const isReady = 't.ready and t.holder is null';
+  const isDue = 'not t.ready and t.wake_at is not null and t.wake_at <= $3 and t.holder is null';
+  const orphans = (which: string) => `
+    select t.id from ${tasks} t where ${which} and t.wake_at <= $3
+      and not exists (select 1 from ${kinds} where ${ofKind})`;
   return prepared({
-    free: `
-      select r.* from (${free(ready)} union all ${free(due)}) r order by r.wake_at, r.seq limit $4`,
-    freed: `
-      select ${readyColumns} from ${tasks} t join ${kinds} on ${ofKind}
-      where t.holder is not null and ${isReady('$3')} and ${isFreed('$4')} and t.id <> all($6::text[])
-      order by t.wake_at, t.seq limit $5`,
-    orphans: `
-      select t.id from ${tasks} t where t.wake_at <= $3 and t.holder is null
-        and not exists (select 1 from ${kinds} where ${ofKind})
-      limit $4`,
+    orphans: `(${orphans(isReady)} limit $4) union all (${orphans(isDue)} limit $4) limit $4`,
     renew: `
       with held as (
         select t.seq from unnest($1::text[], $2::integer[]) as claims (id, epoch)
         join ${tasks} t on t.id = claims.id and t.epoch = claims.epoch
         where t.holder is not null order by t.seq for update of t)
-      update ${tasks} t set lease_until = ${serverNow} + $3, job = null, deserted = false
+      update ${tasks} t set lease_until = ${serverNow} + $3, deserted = false
       from held where t.seq = held.seq
       returning t.id, t.epoch`,
     // A dead holder must not keep other suspects waiting, even if no worker can take over its task.
@@ -271,20 +182,33 @@ function statements(schema: string) {
       where t.id = $1 and t.epoch = $2 and t.holder is not null
         and not exists (select 1 from ${tasks} other where other.alone and other.seq <> t.seq)
       returning 1`,
+    // Ready tasks are in order for each owner only: one look-up finds the next owner, another its longest ready task.
     backlog: `
-      select count(r.wake_at) as ready, min(r.wake_at) as since,
-        (select count(*) from (select 1 from ${tasks} where waiting limit $4) w) as waiting
-      from (
-        ${freeTimes(ready)} union all ${freeTimes(due)}
+      with recursive owners as (
+        select kind.tool, kind.version, o.owner, 1 as n from ${kinds} cross join lateral (
+          select min(t.owner) as owner from ${tasks} t where ${ofKind} and ${isReady}) o
+        where o.owner is not null
         union all
-        select t.wake_at from ${tasks} t join ${kinds} on ${ofKind}
-        where t.holder is not null and t.lease_until <= ${serverNow}) r`,
-    nextTimer: `
-      select min(r.wake_at) as next from ${kinds} cross join lateral (
-        select t.wake_at from ${tasks} t where ${ofKind} and not t.ready and t.wake_at > $3 and t.holder is null
-        order by t.wake_at limit 1) r`,
-    nextLease: `
-      select min(t.lease_until) - ${serverNow} as "left" from ${tasks} t
-      where t.holder is not null and t.lease_until > ${serverNow}`,
+        select o.tool, o.version, n.owner, o.n + 1 from owners o cross join lateral (
+          select min(t.owner) as owner from ${tasks} t
+          where t.tool = o.tool and t.tool_version = o.version and t.owner > o.owner and ${isReady}) n
+        where o.n < ${maxOwners} and n.owner is not null),
+      moments as (
+        select (select min(t.wake_at) from ${tasks} t
+          where t.tool = o.tool and t.tool_version = o.version and t.owner = o.owner and ${isReady}) as since
+        from owners o
+        union all
+        select min(t.wake_at) from ${tasks} t join ${kinds} on ${ofKind} where ${isDue}
+        union all
+        select min(t.wake_at) from ${tasks} t join ${kinds} on ${ofKind}
+        where t.holder is not null and t.lease_until <= ${serverNow})
+      select (select min(since) from moments) as since,
+        (select count(*) from (
+          select r.one from ${kinds} cross join lateral (
+            (select 1 as one from ${tasks} t where ${ofKind} and ${isReady} limit $4)
+            union all (select 1 from ${tasks} t where ${ofKind} and ${isDue} limit $4)
+            union all (select 1 from ${tasks} t where ${ofKind} and t.holder is not null and t.lease_until <= ${serverNow} limit $4)) r
+          limit $4) counted) as ready,
+        (select count(*) from (select 1 from ${tasks} where waiting limit $4) w) as waiting`,
   });
 }

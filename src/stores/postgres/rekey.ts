@@ -12,7 +12,6 @@ import { namedRow } from './audit.ts';
 import { named } from './cells.ts';
 import { worded } from './driver.ts';
 import type { Connections } from './pool.ts';
-import { bytesOf, type Sizes } from './sizes.ts';
 import type { Vault } from './vault.ts';
 
 /** Results are large, so fewer of them are read at once. */
@@ -34,19 +33,13 @@ const sources: Readonly<Record<Table, { readonly seq: string; readonly bound: st
   audit: { seq: 'seq', bound: 'at, action, owner, task' },
 };
 
-/** Sessions and secrets are no part of the size. */
-const isCounted = (table: Table) => table !== 'sessions' && table !== 'secrets';
-
 export async function rekeyPostgres(parts: {
   readonly connections: Connections;
   readonly vault: Vault;
-  readonly sizes: Sizes;
   readonly schema: string;
   readonly place: string;
-  /** The name under which this process adds to the size. */
-  readonly writer: string;
 }): Promise<RekeyReport> {
-  const { connections, vault, sizes, schema, place, writer } = parts;
+  const { connections, vault, schema, place } = parts;
   const select = (table: Table, limit: number, value: (column: string) => string) => {
     const { seq, bound } = sources[table];
     return `
@@ -68,7 +61,6 @@ export async function rekeyPostgres(parts: {
         from unnest($1::bigint[], ${arrays}) as v (seq, ${names}) where r.${sources[table].seq} = v.seq`,
         [changed.map(({ seq }) => seq), ...names.map((name) => changed.map((values) => values[name]))],
       );
-      if (isCounted(table)) await sizes.add(transaction, writer, grownBy(table, rows, changed));
       return { rows, changed };
     });
   try {
@@ -85,12 +77,6 @@ export async function rekeyPostgres(parts: {
   } catch (error) {
     throw worded(error, place);
   }
-}
-
-function grownBy(table: Table, rows: readonly Row[], changed: readonly Row[]): number {
-  const before = new Map(rows.map((row) => [row.seq, row]));
-  const sizeOf = (row: Row) => valueColumns[table].reduce((sum, name) => sum + bytesOf(row[name]), 0);
-  return changed.reduce((sum, row) => sum + sizeOf(row) - sizeOf(before.get(row.seq)!), 0);
 }
 
 /** The names that a value is bound to, before they were escaped for Postgres. */

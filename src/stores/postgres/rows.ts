@@ -11,16 +11,14 @@ import { soundOnly } from '../values/sound.ts';
 import { type Cells, name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import { Gathering } from './gathering.ts';
-import type { Known, KnownTask } from './known.ts';
 import type { Connections, Transaction } from './pool.ts';
-import { bytesOf } from './sizes.ts';
+import type { CachedRow } from './row-cache.ts';
 
 export interface TaskRow {
   readonly seq: number;
   readonly id: string;
   readonly body: string;
   readonly lease_until: number | null;
-  readonly job: string | null;
   readonly xmin: string;
 }
 
@@ -44,15 +42,13 @@ type Asked = Pick<Transaction, 'query'>;
 export class Rows {
   readonly #connections: Connections;
   readonly #cells: Cells;
-  readonly #known: Known;
   readonly #sql: ReturnType<typeof statements>;
   readonly #gets = new Gathering<LookUp, TaskRow | undefined>((some) => this.#find(some));
   readonly #journals = new Gathering<string, JournalRow[]>((some) => this.#findJournals(some));
 
-  constructor(connections: Connections, cells: Cells, known: Known, schema: string) {
+  constructor(connections: Connections, cells: Cells, schema: string) {
     this.#connections = connections;
     this.#cells = cells;
-    this.#known = known;
     this.#sql = statements(schema);
   }
 
@@ -103,8 +99,6 @@ export class Rows {
   }
 
   async journal(id: TaskId): Promise<Json[]> {
-    const known = this.#known.takeJournal(id);
-    if (known) return [...known];
     const commits = await this.#journals.get(name(id));
     if (commits.length === 0) return [];
     // An older Holdfast adds to journals without counting: there may be more, but never fewer.
@@ -132,12 +126,8 @@ export class Rows {
     );
   }
 
-  async leaveOut(before: number, limit: number, writer: string): Promise<number> {
-    const [row] = await this.#connections.query<{ passes: number }>(this.#sql.leaveOut, [
-      before,
-      limit,
-      writer,
-    ]);
+  async leaveOut(before: number, limit: number): Promise<number> {
+    const [row] = await this.#connections.query<{ passes: number }>(this.#sql.leaveOut, [before, limit]);
     return row!.passes;
   }
 
@@ -149,7 +139,7 @@ export class Rows {
   // --- For commands, inside a transaction -----------------------------------------------------------------
 
   /** Locks tasks, in the one order in which everybody does. Those that are not there are left out. */
-  async lock(transaction: Asked, { tasks, lineages, families }: Closure): Promise<KnownTask[]> {
+  async lock(transaction: Asked, { tasks, lineages, families }: Closure): Promise<CachedRow[]> {
     const rows =
       lineages.length + families.length === 0
         ? await transaction.query<TaskRow>(this.#sql.lock, [tasks.map(name)])
@@ -157,23 +147,23 @@ export class Rows {
             this.#sql.lockAround,
             [tasks, lineages, families].map((ids) => ids.map(name)),
           );
-    return rows.map((row) => this.known(row));
+    return rows.map((row) => this.cached(row));
   }
 
   /** Locks the tasks that bear these keys. */
-  async lockBearers(transaction: Asked, scopes: readonly IdempotencyScope[]): Promise<KnownTask[]> {
+  async lockBearers(transaction: Asked, scopes: readonly IdempotencyScope[]): Promise<CachedRow[]> {
     const borne = scopes.flatMap((scope) => this.#cells.keysOf(scope).map((key) => ({ ...scope, key })));
     const rows = await transaction.query<TaskRow>(this.#sql.lockBearers, [
       borne.map(({ owner }) => name(owner)),
       borne.map(({ tool }) => name(tool)),
       borne.map(({ key }) => key),
     ]);
-    return rows.map((row) => this.known(row));
+    return rows.map((row) => this.cached(row));
   }
 
-  known(row: TaskRow): KnownTask {
-    const { seq, xmin, job, body } = row;
-    return { task: this.task(row), held: { seq, xmin, job, bytes: bytesOf(body) } };
+  cached(row: TaskRow): CachedRow {
+    const { seq, xmin, body } = row;
+    return { task: this.task(row), held: { seq, xmin, length: body.length } };
   }
 
   task(row: Pick<TaskRow, 'id' | 'body' | 'lease_until'>): Task {
@@ -256,7 +246,7 @@ const own = { live: 'countLive', kept: 'countKept' } as const;
 const all = { live: 'countAllLive', kept: 'countAllKept' } as const;
 
 function statements(schema: string) {
-  const columns = 't.seq, t.id, t.body, t.lease_until, t.job, t.xmin::text as xmin';
+  const columns = 't.seq, t.id, t.body, t.lease_until, t.xmin::text as xmin';
   const tasks = `${schema}.tasks`;
   const counted = (condition: string) =>
     `select count(*) as n from (select 1 from ${tasks} where ${condition} limit $1) counted`;
@@ -302,7 +292,7 @@ function statements(schema: string) {
       cross join lateral (
         select version, events from ${schema}.commits where task = t.seq and version > $2 order by version limit $3) c
       order by c.version`,
-    leaveOut: `select ${schema}.leave_out($1, $2, $3) as passes`,
+    leaveOut: `select ${schema}.leave_out($1, $2) as passes`,
     asking: `
       with recursive way as (
         select seq, parent_id from ${tasks} where root_id = $1 and waiting

@@ -2,23 +2,20 @@
  * The tables, as a list of forward migrations; an entry, once released, never changes. In it, SCHEMA stands for the
  * schema, where it must be named because no search path leads there: in functions.
  *
- * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare. `lease_until`,
- * `answering`, and `alone`, which at most one row has, live in their columns alone. `job` names the job of pg-boss that leads a worker to a task which nobody
- * holds; `deserted` says that the holder was found dead though its lease still runs. `commits` has one row for each
- * commit of each task: what happened and what its journal gained. `commits.xact` is the transaction that wrote it:
- * numbers of rows say nothing about the order of commits, and with a snapshot it says exactly what is new.
- * Moments are double precision: a number as JavaScript has it comes back the same.
+ * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare. `lease_until`, `answering`,
+ * `deserted` (the holder was found dead though its lease still runs) and `alone`, which at most one row has, live in
+ * their columns alone. `commits` has one row for each commit of each task: what happened and what its journal gained.
+ * `commits.xact` is the transaction that wrote it: numbers of rows say nothing about the order of commits, and with a
+ * snapshot it says exactly what is new. Rows of tasks change with every commit: pages keep room for the next versions,
+ * and dead ones are vacuumed often. Moments are double precision: a number as JavaScript has it comes back the same.
  */
 import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
 import { auditTables } from './audit.ts';
-import { callColumns } from './calls.ts';
-import { dispatchColumns } from './dispatch-schema.ts';
 import { unhurried } from './driver.ts';
-import { historyTables } from './history.ts';
+import { historyFunctions } from './history.ts';
+import { laneTables } from './lanes.ts';
 import type { Connections, Transaction } from './pool.ts';
-import { sizeTable } from './sizes.ts';
 import { surveyColumns } from './survey-schema.ts';
-import { turnTables } from './turns.ts';
 import { encryptionTable } from './vault.ts';
 
 const migrations: readonly string[] = [
@@ -33,41 +30,57 @@ const migrations: readonly string[] = [
     root_id text collate "C",
     ordinal integer not null,
     epoch integer not null,
+    journals integer not null default 0,
     holder text collate "C",
     lease_until double precision,
+    lease_ms double precision,
     deserted boolean not null default false,
+    alone boolean,
+    ready boolean not null default false,
     wake_at double precision,
-    job uuid,
     deadline_at double precision,
     purge_at double precision,
+    ended_at double precision,
     unpublished boolean,
     waiting boolean,
     idempotency_key text collate "C",
+    join_key text collate "C",
+    answering text collate "C",
     body text not null
-  ) with (fillfactor = 80);
+  ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
   create index tasks_by_owner on tasks (owner, seq) where parent_id is null;
   create index tasks_by_parent on tasks (parent_id, ordinal) where parent_id is not null;
-  create index tasks_ready on tasks (tool, tool_version, wake_at, seq)
-    where wake_at is not null and holder is null;
+  create index tasks_in_turn on tasks (tool, tool_version, owner, wake_at, seq) where ready and holder is null;
+  create index tasks_sleeping on tasks (tool, tool_version, wake_at)
+    where not ready and wake_at is not null and holder is null;
   create index tasks_held on tasks (holder) where holder is not null;
+  create unique index tasks_alone on tasks (alone) where alone;
   create index tasks_by_deadline on tasks (deadline_at) where deadline_at is not null;
   create index tasks_by_purge on tasks (purge_at) where purge_at is not null;
+  create index tasks_by_end on tasks (ended_at, seq) where ended_at is not null;
+  create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
   create index tasks_waiting on tasks (seq) where waiting;
+  create index tasks_asking on tasks (root_id) where waiting and root_id is not null;
+  create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
   create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
     where idempotency_key is not null;
+  ${surveyColumns}
 
   create table commits (
     seq bigint generated always as identity primary key,
     task bigint,
     removed_id text collate "C",
     version integer not null,
+    left_out integer not null default 0,
     at double precision not null,
+    xact xid8 not null default pg_current_xact_id(),
+    idle boolean,
     events text not null,
-    journal text,
-    xact xid8 not null default pg_current_xact_id()
+    journal text
   );
   create index commits_by_task on commits (task, version) where task is not null;
   create index commits_of_removals on commits (at) where task is null;
+  create index commits_idle on commits (at) where idle;
   create index commits_by_xact on commits (xact);
 
   create table results (
@@ -77,11 +90,13 @@ const migrations: readonly string[] = [
 
   create table secrets (
     name text collate "C" primary key,
+    seq bigint generated always as identity unique,
     value bytea not null
   );
 
   create table sessions (
     id text collate "C" primary key,
+    seq bigint generated always as identity unique,
     owner text not null collate "C",
     opening text not null,
     seen_at double precision not null
@@ -90,31 +105,17 @@ const migrations: readonly string[] = [
 
   create table processes (
     name text collate "C" primary key,
-    key bigint not null
+    key bigint,
+    seen_at timestamptz not null default now()
   );
-  `,
-  `
-  alter table tasks add column ended_at double precision;
-  update tasks set ended_at = (body::json ->> 'finishedAt')::double precision
-    where body::json ->> 'phase' = 'done' and parent_id is null and unpublished is null;
-  create index tasks_by_end on tasks (ended_at, seq) where ended_at is not null;
-  create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
-  alter table secrets add column seq bigint generated always as identity;
-  alter table sessions add column seq bigint generated always as identity;
-  create unique index secrets_by_seq on secrets (seq);
-  create unique index sessions_by_seq on sessions (seq);
   ${auditTables}
   ${encryptionTable}
-  ${sizeTable}
+  ${laneTables}
+  ${historyFunctions}
   `,
-  turnTables,
-  surveyColumns,
-  dispatchColumns,
-  historyTables,
-  callColumns,
 ];
 
-/** The oldest that has all we use, and that pg-boss runs on. */
+/** The oldest that has all we use. */
 const oldestServer = 13;
 
 export async function checkServer(connections: Connections, place: string): Promise<void> {
@@ -138,6 +139,12 @@ export async function checkServer(connections: Connections, place: string): Prom
 
 /** Brings the tables up to date. Of several processes one migrates, and the others wait for it. */
 export async function migrate(connections: Connections, schema: string, place: string): Promise<void> {
+  if (await isThere(connections, `${schema}.holdfast_schema`))
+    throw new StoreNotOpened(
+      place,
+      `the tables in the schema ${schema} were made by a Holdfast before its first release, which this one cannot read`,
+      `Use another schema or database, or remove this one: drop schema ${schema}, ${schema}_jobs cascade.`,
+    );
   if ((await versionOf(connections, schema)) === migrations.length) return;
   await connections.transact(async (transaction) => {
     // Large tables take long, for who migrates and for who waits for that.
@@ -146,11 +153,9 @@ export async function migrate(connections: Connections, schema: string, place: s
     await transaction.query(lock, [`holdfast ${schema}`]);
     if (!(await hasSchema(transaction, schema))) await transaction.query(`create schema ${schema}`);
     await transaction.query(`
-      create table if not exists ${schema}.holdfast_schema (
+      create table if not exists ${schema}.schema_version (
         version integer primary key, applied_at timestamptz not null default now())`);
-    const rows = await transaction.query<{ version: number }>(
-      `select version from ${schema}.holdfast_schema`,
-    );
+    const rows = await transaction.query<{ version: number }>(`select version from ${schema}.schema_version`);
     const version = Math.max(0, ...rows.map((row) => row.version));
     if (version > migrations.length)
       throw new StoreTooNew(
@@ -162,27 +167,31 @@ export async function migrate(connections: Connections, schema: string, place: s
     for (const [index, sql] of migrations.entries()) {
       if (index < version) continue;
       await transaction.query(unhurried(sql.replaceAll('SCHEMA', schema)));
-      await transaction.query('insert into holdfast_schema (version) values ($1)', [index + 1]);
+      await transaction.query('insert into schema_version (version) values ($1)', [index + 1]);
     }
   });
   await forgetForeignTransactions(connections, schema);
 }
 
 /** `create schema if not exists` asks for the right to create one even where it exists. */
-export async function hasSchema(on: Pick<Transaction, 'query'>, schema: string): Promise<boolean> {
+async function hasSchema(on: Pick<Transaction, 'query'>, schema: string): Promise<boolean> {
   const [row] = await on.query<{ found: boolean }>('select to_regnamespace($1) is not null as found', [
     schema,
   ]);
   return row!.found;
 }
 
-async function versionOf(connections: Connections, schema: string): Promise<number> {
-  const [found] = await connections.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
-    `${schema}.holdfast_schema`,
+async function isThere(connections: Connections, table: string): Promise<boolean> {
+  const [row] = await connections.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
+    table,
   ]);
-  if (!found!.found) return 0;
+  return row!.found;
+}
+
+async function versionOf(connections: Connections, schema: string): Promise<number> {
+  if (!(await isThere(connections, `${schema}.schema_version`))) return 0;
   const [row] = await connections.query<{ version: number | null }>(
-    `select max(version) as version from ${schema}.holdfast_schema`,
+    `select max(version) as version from ${schema}.schema_version`,
   );
   return row?.version ?? 0;
 }

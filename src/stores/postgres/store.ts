@@ -1,5 +1,8 @@
 import type { Change, Family, Verdict } from '../../engine/change.ts';
 import type {
+  ClaimQuery,
+  ClaimRule,
+  Claims,
   CommitNotice,
   CommitOfTask,
   Due,
@@ -15,17 +18,17 @@ import type { Owner, Task, TaskId } from '../../model/task.ts';
 import type { Commands } from './commands.ts';
 import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
+import type { PostgresQueue } from './queue.ts';
 import type { Rows } from './rows.ts';
-import type { Sizes } from './sizes.ts';
 
 /** The `Store` on Postgres: look-ups read at once, commands share transactions. */
 export class PostgresStore implements Store {
   readonly #rows: Rows;
   readonly #commands: Commands;
   readonly #feed: Feed;
-  readonly #sizes: Sizes;
+  readonly #queue: PostgresQueue;
+  readonly #size: () => Promise<number>;
   readonly #place: string;
-  readonly #writer: string;
   readonly #close: () => Promise<void>;
   #closed: Promise<void> | undefined;
 
@@ -33,18 +36,17 @@ export class PostgresStore implements Store {
     readonly rows: Rows;
     readonly commands: Commands;
     readonly feed: Feed;
-    readonly sizes: Sizes;
+    readonly queue: PostgresQueue;
+    readonly size: () => Promise<number>;
     readonly place: string;
-    /** What this process is called among those who add to the size. */
-    readonly writer: string;
     readonly close: () => Promise<void>;
   }) {
     this.#rows = parts.rows;
     this.#commands = parts.commands;
     this.#feed = parts.feed;
-    this.#sizes = parts.sizes;
+    this.#queue = parts.queue;
+    this.#size = parts.size;
     this.#place = parts.place;
-    this.#writer = parts.writer;
     this.#close = parts.close;
   }
 
@@ -66,6 +68,13 @@ export class PostgresStore implements Store {
       id,
       decide: decide as (subject: Reach[keyof Reach]) => Verdict,
     });
+  }
+
+  async claim(query: ClaimQuery, decide: ClaimRule): Promise<Claims> {
+    const looksAtHeld = this.#queue.looksAtHeld();
+    const { claimed, failed, ...expected } = await this.#commands.claim({ query, decide, looksAtHeld });
+    this.#queue.expect(expected);
+    return { claimed, failed };
   }
 
   get(id: TaskId, owner?: Owner): Promise<Task | undefined> {
@@ -105,11 +114,11 @@ export class PostgresStore implements Store {
   }
 
   leaveOut(before: number, limit: number): Promise<number> {
-    return this.#look(() => this.#rows.leaveOut(before, limit, this.#writer));
+    return this.#look(() => this.#rows.leaveOut(before, limit));
   }
 
   size(): Promise<number> {
-    return this.#look(() => this.#sizes.total());
+    return this.#look(() => this.#size());
   }
 
   subscribe(listener: (commit: CommitNotice) => void): () => void {

@@ -1,10 +1,11 @@
-/** The `Survey` on Postgres: the server does the work, and what it gives comes in portions. */
+/** The `Survey` on Postgres: the server does the work, and what it returns comes in portions. */
 import type { Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
-import { Surveyor } from '../values/surveyor.ts';
+import type { Sql } from '../values/survey-sql.ts';
+import { Surveyor, type SurveySource } from '../values/surveyor.ts';
+import { named, name as stored } from './cells.ts';
 import { worded } from './driver.ts';
 import type { Connections } from './pool.ts';
-import { PostgresSurveySource } from './survey-source.ts';
 import type { Vault } from './vault.ts';
 
 export function postgresSurvey(parts: {
@@ -15,18 +16,36 @@ export function postgresSurvey(parts: {
   readonly place: string;
 }): Survey {
   const { connections, vault, schema, clock, place } = parts;
-  const surveyor = new Surveyor(new PostgresSurveySource(connections, vault, schema, 'shown'), { clock });
-  const look = async <T>(read: (surveyor: Surveyor) => Promise<T>): Promise<T> => {
+  const all = async <Row>({ text, values }: Sql): Promise<Row[]> => {
+    let count = 0;
+    const numbered = text.replaceAll('?', () => `$${++count}`);
+    const names = values.map((value) => (typeof value === 'string' ? stored(value) : value));
+    const rows = await connections.query<Record<string, unknown>>(numbered, names);
+    for (const row of rows)
+      for (const column of ['id', 'owner', 'tool'])
+        if (column in row) row[column] = named(row[column] as string);
+    return rows as Row[];
+  };
+  const source: SurveySource<string> = {
+    tasks: `${schema}.tasks`,
+    commits: `${schema}.commits`,
+    by: () => '',
+    isAsleep: 'not ready',
+    read: (text, column, id, version) => vault.read(text, column, id, version),
+    all,
+  };
+  const surveyor = new Surveyor(source, { clock });
+  const reading = async <T>(read: () => Promise<T>): Promise<T> => {
     try {
-      return await read(surveyor);
+      return await read();
     } catch (error) {
       throw worded(error, place);
     }
   };
   return {
-    list: (query) => look((surveyor) => surveyor.list(query)),
-    count: (filter, upTo) => look((surveyor) => surveyor.count(filter, upTo)),
-    overview: (query) => look((surveyor) => surveyor.overview(query)),
-    history: (id, query) => look((surveyor) => surveyor.history(id, query)),
+    list: (query) => reading(() => surveyor.list(query)),
+    count: (filter, upTo) => reading(() => surveyor.count(filter, upTo)),
+    overview: (query) => reading(() => surveyor.overview(query)),
+    history: (id, query) => reading(() => surveyor.history(id, query)),
   };
 }

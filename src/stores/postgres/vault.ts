@@ -11,7 +11,7 @@ import { type EncryptionRecord, introduced, notEncrypted } from '../values/encry
 import { type Keys, keyBytes } from '../values/keys.ts';
 import { lookupSecret, SealedCells, secretColumn } from '../values/sealed-cells.ts';
 import { marked, name } from './cells.ts';
-import type { Connections, Transaction } from './pool.ts';
+import type { Connections, Sent, Transaction } from './pool.ts';
 
 /** Part of a migration. */
 export const encryptionTable = `
@@ -54,11 +54,16 @@ export class Vault extends SealedCells<string> {
   transact<T>(
     work: (transaction: Transaction) => Promise<T>,
     connections = this.#parts.connections,
+    first?: () => readonly Sent[],
   ): Promise<T> {
-    return connections.transact(async (transaction) => {
-      if (transaction.revision !== this.record.revision) await this.#refresh(transaction);
-      return work(transaction);
-    }, this.#opening('row exclusive'));
+    return connections.transact(
+      async (transaction) => {
+        if (transaction.revision !== this.record.revision) await this.#refresh(transaction);
+        return work(transaction);
+      },
+      this.#opening('row exclusive'),
+      first,
+    );
   }
 
   /** A transaction next to which nobody writes values. */

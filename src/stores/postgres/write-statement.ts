@@ -7,10 +7,9 @@
 import type { SaidRow } from '../values/said.ts';
 import { arrayIn, arrayOf, type ColumnType } from './arrays.ts';
 import { insertEntries } from './audit.ts';
-import { serverNow } from './dispatch-schema.ts';
 import type { Statement } from './driver.ts';
-import { deleteJobs, insertJobs } from './jobs.ts';
-import type { Turn } from './turns.ts';
+import type { Turn } from './lanes.ts';
+import { serverNow } from './ready-tasks.ts';
 import { revisionIn } from './vault.ts';
 
 type Columns = Readonly<Record<string, ColumnType>>;
@@ -36,7 +35,6 @@ const state = {
   lease_ms: 'double precision',
   ready: 'boolean',
   wake_at: 'double precision',
-  job: 'uuid',
   deadline_at: 'double precision',
   purge_at: 'double precision',
   ended_at: 'double precision',
@@ -63,8 +61,6 @@ const lists = {
     idle: 'boolean',
   },
   results: { seq: 'bigint', nth: 'integer', value: 'texts' },
-  sent: { id: 'uuid', queue: 'names', data: 'texts' },
-  deleted: { id: 'uuid', queue: 'names' },
 } as const satisfies Record<string, Columns>;
 
 type Row = Record<string, string | number | boolean | null>;
@@ -87,28 +83,23 @@ export interface Terms {
   /** That of the encryption's record as values were written. */
   readonly revision: string;
   readonly turn: Turn;
-  /** By how much the size grows. */
-  readonly grown: number;
 }
 
-/** What the statement gives: the numbers of the commits, in their order, and of the tasks that were made, with commas. */
+/** What the statement gives: its transaction, and the numbers of the tasks that it made, with commas. */
 export interface WrittenRow {
   readonly xact: string | null;
-  readonly commits: string | null;
   readonly made: string | null;
 }
 
 export class WriteStatements {
   readonly #schema: string;
-  readonly #bossSchema: string;
   readonly #shapes = new Map<string, Statement>();
 
-  constructor(schema: string, bossSchema: string) {
+  constructor(schema: string) {
     this.#schema = schema;
-    this.#bossSchema = bossSchema;
   }
 
-  of(written: Lists, { revision, turn, grown }: Terms): { statement: Statement; values: unknown[] } {
+  of(written: Lists, { revision, turn }: Terms): { statement: Statement; values: unknown[] } {
     const used = (Object.keys(lists) as List[]).filter((list) => written[list].length > 0);
     const isSaid = written.audit.length > 0;
     const name = `write ${used.join(' ')}${isSaid ? ' audit' : ''}`;
@@ -118,7 +109,7 @@ export class WriteStatements {
       this.#shapes.set(name, statement);
     }
     const values: unknown[] = [
-      ...[turn.writer, turn.before, turn.after, grown, revision, written.changed.length],
+      ...[turn.lane, turn.before, turn.after, revision, written.changed.length],
       ...(isSaid ? [JSON.stringify(written.audit)] : []),
     ];
     for (const list of used)
@@ -128,8 +119,8 @@ export class WriteStatements {
   }
 
   #text(used: ReadonlySet<List>, isSaid: boolean): string {
-    const [schema, boss] = [this.#schema, this.#bossSchema];
-    let parameters = isSaid ? 7 : 6;
+    const schema = this.#schema;
+    let parameters = isSaid ? 6 : 5;
     const rows = new Map(
       [...used].map((list) => {
         const columns: Columns = lists[list];
@@ -158,27 +149,23 @@ export class WriteStatements {
       results: `
         insert into ${schema}.results (task, value) select ${one('seq')}, v.value from ${rows.get('results')}
         on conflict (task) do update set value = excluded.value`,
-      sent: insertJobs(boss, rows.get('sent')!),
-      deleted: deleteJobs(boss, rows.get('deleted')!),
       commits: `
         insert into ${schema}.commits (task, removed_id, version, at, events, journal, idle)
         select ${one('task')}, v.removed_id, v.version, v.at, v.events, v.journal, v.idle
-        from ${rows.get('commits')} order by v.place returning seq, xact`,
+        from ${rows.get('commits')} order by v.place returning xact`,
     };
     const ctes = [...used].map((list) => `${list} as (${parts[list]})`);
-    if (isSaid) ctes.push(`said as (${insertEntries(schema, '$7::text::json')})`);
-    const numbers = (list: List) =>
-      used.has(list) ? `(select string_agg(seq::text, ',' order by seq) from ${list})` : 'null';
-    const areAll = used.has('changed') ? '(select count(*) from changed) = $6' : '$6 = 0';
+    if (isSaid) ctes.push(`said as (${insertEntries(schema, '$6::text::json')})`);
+    const made = used.has('made') ? `(select string_agg(seq::text, ',' order by seq) from made)` : 'null';
+    const areAll = used.has('changed') ? '(select count(*) from changed) = $5' : '$5 = 0';
     return `
       with ${ctes.join(', ')},
-      grown as (
-        update ${schema}.sizes set bytes = bytes + $4, turn = $3 where writer = $1 and turn = $2 returning 1),
+      turned as (update ${schema}.lanes set turn = $3 where name = $1 and turn = $2 returning 1),
       held as materialized (
         select ${schema}.hold(
-          ${areAll} and (select count(*) from grown) = 1 and ${revisionIn(schema)} = $5) as is_so)
+          ${areAll} and (select count(*) from turned) = 1 and ${revisionIn(schema)} = $4) as is_so)
       select ${used.has('commits') ? '(select max(xact::text) from commits)' : 'null'} as xact,
-        ${numbers('commits')} as commits, ${numbers('made')} as made
+        ${made} as made
       from held where is_so`;
   }
 }

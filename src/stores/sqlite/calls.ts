@@ -7,10 +7,6 @@ export const callColumns = `
   alter table tasks add column join_key text;
   alter table tasks add column answering text;
   create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
-  drop index tasks_of_unknown_standing;
-  create index tasks_of_unknown_standing on tasks (seq) where standing = 0
-    or (standing < 4 and ended_at is not null)
-    or (standing = 8 and parent_id is null);
 `;
 
 export function sqliteCalls(db: Connection, commands: GroupCommit, file: string): Calls {

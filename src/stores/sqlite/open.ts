@@ -36,7 +36,6 @@ import { sqliteSessions } from './sessions.ts';
 import { Shrinking } from './shrinking.ts';
 import { SqliteStore } from './store.ts';
 import { sqliteSurvey } from './survey.ts';
-import { SurveyBackfill } from './survey-backfill.ts';
 import { readEncryption, Vault } from './vault.ts';
 
 export interface SqliteDatabase extends Database {
@@ -143,16 +142,13 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
   });
   const shrinking = new Shrinking({ db, commands, file, place });
   const queue = new SqliteQueue({ db, commands, feed, instance, clock, file: place });
-  const backfill = new SurveyBackfill({ db, cells, commands, place });
-  backfill.start();
-  const survey = sqliteSurvey({ db, file, cells, keys, clock, place });
+  const survey = sqliteSurvey({ db, file, cells, clock, place });
   let rekeying: Promise<RekeyReport> | undefined;
   let isClosing = false;
   let closed = false;
   const close = async () => {
     isClosing = true;
     await survey.close();
-    await backfill.stop();
     await shrinking.stop();
     await commands.close();
     await rekeying?.catch(() => {});
@@ -166,7 +162,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     instance.leave({ keepMark: !allInFile });
   };
   const audit = new SqliteAudit(db, commands, cells, place);
-  const store = new SqliteStore({ rows, audit, commands, feed, clock, file: place, close });
+  const store = new SqliteStore({ rows, audit, commands, feed, queue, clock, file: place, close });
   shrinking.expect();
   return {
     store,

@@ -1,5 +1,6 @@
 /** The `Queue` on SQLite: ready tasks are an index on their rows, and locks tell whether their holders are alive. */
-import type { Backlog, Claim, FreedHolder, Offer, Queue, ToolVersion } from '../../engine/queue.ts';
+import type { Backlog, Claim, FreedHolder, Queue, ToolVersion } from '../../engine/queue.ts';
+import type { ClaimQuery } from '../../engine/store.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
 import { type Connection, worded } from './driver.ts';
@@ -15,6 +16,12 @@ const lookForDeadMs = 300;
 const netMs = 1_000;
 /** So many owners are asked for their longest ready task. */
 const mostOwners = 1_000;
+
+/** A task that looks claimable, with the evidence against its previous holder. */
+export interface ReadyTask {
+  readonly taskId: TaskId;
+  readonly freed?: FreedHolder;
+}
 
 interface HolderRow extends HeldRow {
   readonly holder: string;
@@ -45,7 +52,7 @@ export class SqliteQueue implements Queue {
   #alive = new Set<string>();
   /** Leases may have expired, or a holder died, since held tasks were last looked at. */
   #looksAtHeld = true;
-  /** Tasks whose holder was found freed then, and that were not offered since. */
+  /** Tasks whose holder was found freed then, and that were not selected since. */
   #freed: (HolderRow & { readonly freed: FreedHolder })[] = [];
   #stopListening: (() => void)[] = [];
   #cancelTimer: (() => void) | undefined;
@@ -116,24 +123,33 @@ export class SqliteQueue implements Queue {
     return this.#instance.isAlive(name);
   }
 
-  async offers(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Promise<Offer[]> {
+  /** Tasks to claim, owners taking turns. The rule decides again in the transaction that claims them. */
+  async select({ tools, limit, except }: ClaimQuery): Promise<ReadyTask[]> {
     try {
-      const now = this.#clock.now();
-      const freed = this.#takeFreed(tools, limit, running);
-      const places = limit - freed.length;
-      const due = places > 0 ? this.#turns.due(tools, now, places) : [];
-      let ready = places > 0 ? this.#turns.next(tools, places) : [];
-      if (due.length + ready.length < places) this.#expectTimers(tools, now);
-      // Where there is more to do than can be done, whoever slept waits in line with the others.
-      if (due.length > 0 && due.length + ready.length > places) {
-        await this.#commands.submit(() => this.#turns.enqueueDue(tools, now));
-        ready = this.#turns.next(tools, places);
-      } else ready = [...due, ...ready].sort((a, b) => a.wake_at - b.wake_at);
-      const free = ready.map(({ id }) => ({ taskId: id, holder: this.#instance.name }));
-      return [...freed, ...free];
+      const freed = this.#takeFreed(tools, limit, except);
+      const slots = limit - freed.length;
+      if (slots <= 0) return freed;
+      const isFree = ({ taskId }: ReadyTask) => !except.has(taskId);
+      let ready = await this.#selectReady(tools, slots);
+      // Tasks that are not to be claimed stay ready, and may come before all others.
+      if (!ready.every(isFree)) ready = await this.#selectReady(tools, slots + except.size);
+      return [...freed, ...ready.filter(isFree).slice(0, slots)];
     } catch (error) {
       throw worded(error, this.#file);
     }
+  }
+
+  async #selectReady(tools: readonly ToolVersion[], limit: number): Promise<ReadyTask[]> {
+    const now = this.#clock.now();
+    const due = this.#turns.due(tools, now, limit);
+    let ready = this.#turns.next(tools, limit);
+    if (due.length + ready.length < limit) this.#expectTimers(tools, now);
+    // Where there is more work than slots, tasks that slept wait in line with the others.
+    if (due.length > 0 && due.length + ready.length > limit) {
+      await this.#commands.submit(() => this.#turns.enqueueDue(tools, now));
+      ready = this.#turns.next(tools, limit);
+    } else ready = [...due, ...ready].sort((a, b) => a.wake_at - b.wake_at);
+    return ready.map(({ id }) => ({ taskId: id }));
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
@@ -205,16 +221,16 @@ export class SqliteQueue implements Queue {
     this.#cancelTimer = undefined;
   }
 
-  #takeFreed(tools: readonly ToolVersion[], limit: number, running: ReadonlySet<TaskId>): Offer[] {
+  #takeFreed(tools: readonly ToolVersion[], limit: number, except: ReadonlySet<TaskId>): ReadyTask[] {
     // While nobody listens nothing tells when to look.
     if (this.#looksAtHeld || this.#listeners.size === 0) this.#freed = this.#findFreed();
     if (this.#freed.length === 0) return [];
     const known = new Set(tools.map(({ tool, version }) => `${tool} ${version}`));
     const isTaken = ({ id, tool, tool_version }: HolderRow) =>
-      !running.has(id) && known.has(`${tool} ${tool_version}`);
+      !except.has(id) && known.has(`${tool} ${tool_version}`);
     const taken = this.#freed.filter(isTaken).slice(0, limit);
     this.#freed = this.#freed.filter((row) => !taken.includes(row));
-    return taken.map(({ id, freed }) => ({ taskId: id, holder: this.#instance.name, freed }));
+    return taken.map(({ id, freed }) => ({ taskId: id, freed }));
   }
 
   /** Tasks whose holder is dead, or let its lease expire. Held tasks are few, and looked at one by one. */

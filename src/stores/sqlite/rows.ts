@@ -207,8 +207,13 @@ export class Rows {
     this.#found.clear();
   }
 
+  /** False once an error of the database has undone the whole transaction. */
+  get isInTransaction(): boolean {
+    return this.#db.isTransaction;
+  }
+
   /** What this throws is undone, and then nobody may hear of it. */
-  apply(change: Change, now: number): void {
+  apply(change: Pick<Change, 'writes' | 'removed'>, now: number): void {
     const before = this.#own.length;
     try {
       this.#apply(change, now);
@@ -218,7 +223,7 @@ export class Rows {
     }
   }
 
-  #apply({ writes, removed }: Change, now: number): void {
+  #apply({ writes, removed }: Pick<Change, 'writes' | 'removed'>, now: number): void {
     for (const write of writes) this.#write(write);
     // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
     for (const id of removed) this.#remove(id, now);

@@ -1,5 +1,10 @@
 import type { Change, Family, Verdict } from '../../engine/change.ts';
+import { crashPoint } from '../../engine/crash-point.ts';
 import type {
+  ClaimedChange,
+  ClaimQuery,
+  ClaimRule,
+  Claims,
   CommitNotice,
   CommitOfTask,
   Due,
@@ -18,6 +23,7 @@ import type { SqliteAudit } from './audit.ts';
 import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
+import type { ReadyTask, SqliteQueue } from './queue.ts';
 import type { Rows } from './rows.ts';
 
 /** The `Store` on SQLite: look-ups read at once, commands wait for their place in a group commit. */
@@ -26,6 +32,7 @@ export class SqliteStore implements Store {
   readonly #audit: SqliteAudit;
   readonly #commands: GroupCommit;
   readonly #feed: Feed;
+  readonly #queue: SqliteQueue;
   readonly #clock: Clock;
   readonly #file: string;
   readonly #close: () => Promise<void>;
@@ -36,6 +43,7 @@ export class SqliteStore implements Store {
     readonly audit: SqliteAudit;
     readonly commands: GroupCommit;
     readonly feed: Feed;
+    readonly queue: SqliteQueue;
     readonly clock: Clock;
     readonly file: string;
     readonly close: () => Promise<void>;
@@ -44,6 +52,7 @@ export class SqliteStore implements Store {
     this.#audit = parts.audit;
     this.#commands = parts.commands;
     this.#feed = parts.feed;
+    this.#queue = parts.queue;
     this.#clock = parts.clock;
     this.#file = parts.file;
     this.#close = parts.close;
@@ -66,6 +75,13 @@ export class SqliteStore implements Store {
       if (!around) return new TaskNotFound(id);
       return decide((reach === 'task' ? around.task : around) as Reach[R]);
     });
+  }
+
+  async claim(query: ClaimQuery, decide: ClaimRule): Promise<Claims> {
+    const ready = await this.#look(() => this.#queue.select(query));
+    crashPoint('claim: chosen');
+    if (ready.length === 0) return { claimed: [], failed: [] };
+    return this.#commands.submit(() => this.#claimAll(ready, decide));
   }
 
   async get(id: TaskId, owner?: Owner): Promise<Task | undefined> {
@@ -135,6 +151,27 @@ export class SqliteStore implements Store {
       this.#rows.apply(verdict, this.#clock.now());
       return verdict;
     });
+  }
+
+  /** Inside a transaction. A task that cannot be read affects no other. */
+  #claimAll(ready: readonly ReadyTask[], decide: ClaimRule): Claims {
+    const claimed: ClaimedChange[] = [];
+    const failed: { taskId: TaskId; error: unknown }[] = [];
+    this.#rows.begin();
+    for (const { taskId, freed } of ready) {
+      try {
+        const task = this.#rows.lineage(taskId, false)?.task;
+        const verdict = task && decide(task, freed);
+        if (verdict && !(verdict instanceof Refusal)) claimed.push({ change: verdict });
+      } catch (error) {
+        if (!this.#rows.isInTransaction) throw error;
+        failed.push({ taskId, error: worded(error, this.#file) });
+      }
+    }
+    const changes = claimed.map(({ change }) => change);
+    for (const { audit } of changes) if (audit) this.#audit.write(audit);
+    this.#rows.apply({ writes: changes.flatMap(({ writes }) => writes), removed: [] }, this.#clock.now());
+    return { claimed, failed };
   }
 
   #look<T>(read: () => T): T {

@@ -1,126 +1,159 @@
 /**
- * What an overview tells, summed up of live tasks by their index and of ended ones, bucket by bucket, by the moment of
- * their end. A bucket that is over for good is remembered: whoever asks for the same ones again, as those do whose
- * buckets lie on a grid, reads only what is new.
+ * Overviews: live tasks from their index, and ended ones from the index of ends, bucket by bucket. A bucket that is over
+ * does not change any more and is cached: a query for the same buckets, which operators' are because theirs are on a
+ * grid, reads only what is new.
  */
-import type { EndedCounts, LiveCounts, Overview, OverviewQuery } from '../../engine/survey.ts';
+import type { Durations, EndedCounts, LiveCounts, Overview, OverviewQuery } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
+import { runtime } from '../../model/runtime.ts';
 import type { Owner } from '../../model/task.ts';
 import { standingAt } from './standing-codes.ts';
-import type { EndedSums, Stretch, SurveySource } from './survey-source.ts';
-import { Tally } from './tally.ts';
+import { classGrowth, type Range, type Sql, type SurveySql } from './survey-sql.ts';
 
-/** A commit may be that late, and clocks that different: younger buckets are read anew. */
+/** A commit may be this late, and clocks this different: buckets that ended later are not cached. */
 const settledAfterMs = 60_000;
-/** For how many owners, and lengths of buckets, sums are remembered, and how many buckets of each. */
-const memories = 8;
-const mostCells = 512;
-const cellsPerTurn = 8;
+/** For how many owners and lengths of buckets, and how many buckets of each. */
+const maxCaches = 8;
+const maxCached = 512;
+/** How many buckets are read at the same time, where the database can. */
+const atOnce = 2;
+/** The last class of durations begins after more than a hundred years. */
+const classes = 600;
 
-/** What ended in one bucket. */
-type Cell = readonly EndedSums[];
+/** How many tasks ended in a bucket: for each tool a standing, a class of durations and a count, again and again. */
+type Bucket = ReadonlyMap<string, readonly number[]>;
+
+interface Group {
+  readonly tool: string;
+  readonly standing: number;
+  readonly count: number;
+}
+
+interface Source {
+  all<Row>(sql: Sql): Promise<Row[]>;
+}
 
 export class Overviews {
-  readonly #source: SurveySource;
+  readonly #source: Source;
+  readonly #sql: SurveySql;
   readonly #clock: Clock;
-  /** Cells by the moment at which they begin, for each owner and length; the least recently used first. */
-  readonly #memories = new Map<string, Map<number, Cell>>();
+  /** Buckets by the moment at which they begin, for each owner and length; the least recently used first. */
+  readonly #caches = new Map<string, Map<number, Bucket>>();
 
-  constructor(source: SurveySource, clock: Clock) {
+  constructor(source: Source, sql: SurveySql, clock: Clock) {
     this.#source = source;
+    this.#sql = sql;
     this.#clock = clock;
   }
 
-  async look(query: OverviewQuery): Promise<Overview> {
+  async get(query: OverviewQuery): Promise<Overview> {
     const { owner } = query;
     const now = this.#clock.now();
-    const [ended, live, readySince] = await Promise.all([
-      this.#ended(query, now),
-      this.#live(owner),
-      this.#source.readySince(owner, now),
-    ]);
-    const tools = [...new Set([...ended.tools.keys(), ...live.tools.keys()])].map((tool) => ({
-      tool,
-      ...(live.tools.get(tool) ?? noneLive()),
-      ...(ended.tools.get(tool) ?? new Tally()).told,
-    }));
-    tools.sort((a, b) => weightOf(b) - weightOf(a) || (a.tool < b.tool ? -1 : 1));
-    return {
-      live: live.whole,
-      readySince,
-      ended: ended.whole.told,
-      buckets: ended.buckets.map((tally) => tally.told),
-      tools,
-    };
-  }
-
-  async #live(owner: Owner | undefined): Promise<{ whole: LiveCounts; tools: Map<string, LiveCounts> }> {
-    const whole = noneLive();
-    const tools = new Map<string, ReturnType<typeof noneLive>>();
-    const groups = [...(await this.#source.liveGroups(owner)), ...(await this.#source.askingGroups(owner))];
-    for (const { tool, standing: code, count } of groups) {
-      const standing = standingAt(code);
-      if (standing === undefined || !(standing in whole)) continue;
-      const own = tools.get(tool) ?? noneLive();
-      tools.set(tool, own);
-      for (const counts of [whole, own]) counts[standing as keyof LiveCounts] += count;
-    }
-    return { whole, tools };
-  }
-
-  async #ended(query: OverviewQuery, now: number) {
+    const groups = await this.#source.all<Group>(this.#sql.liveGroups(owner));
+    const [ready] = await this.#source.all<{ since: number | null }>(this.#sql.readySince(owner, now));
+    const buckets = await this.#buckets(query, now);
     const whole = new Tally();
-    const tools = new Map<string, Tally>();
-    const buckets: Tally[] = [];
-    for (const cell of await this.#cells(query, now)) {
-      const bucket = new Tally();
-      for (const sums of cell) {
-        const ofTool = tools.get(sums.tool) ?? new Tally();
-        tools.set(sums.tool, ofTool);
-        for (const tally of [whole, bucket, ofTool]) tally.add(sums);
-      }
-      if (buckets.push(bucket) % cellsPerTurn === 0) await this.#source.turn();
+    const byTool = new Map<string, Tally>();
+    const toolOf = (tool: string) => {
+      const known = byTool.get(tool) ?? new Tally();
+      byTool.set(tool, known);
+      return known;
+    };
+    for (const { tool, standing, count } of groups)
+      for (const tally of [whole, toolOf(tool)]) tally.add(standing, 0, count);
+    const sums = [];
+    for (const bucket of buckets) {
+      const own = new Tally();
+      for (const [tool, counts] of bucket)
+        for (const tally of [whole, own, toolOf(tool)])
+          for (let n = 0; n < counts.length; n += 3) tally.add(counts[n]!, counts[n + 1]!, counts[n + 2]!);
+      sums.push(own.ended);
+      await turn();
     }
-    return { whole, buckets, tools };
+    const tools = [...byTool].map(([tool, tally]) => ({ tool, ...tally.live, ...tally.ended }));
+    tools.sort((a, b) => weightOf(b) - weightOf(a) || (a.tool < b.tool ? -1 : 1));
+    return { live: whole.live, readySince: ready!.since, ended: whole.ended, buckets: sums, tools };
   }
 
-  /** One of each bucket. */
-  async #cells({ owner, since, until, buckets }: OverviewQuery, now: number): Promise<readonly Cell[]> {
+  async #buckets({ owner, since, until, buckets }: OverviewQuery, now: number): Promise<readonly Bucket[]> {
     const length = (until - since) / buckets;
-    const stretches = Array.from({ length: buckets }, (_, n): Stretch => {
-      return { from: since + n * length, until: n === buckets - 1 ? until : since + (n + 1) * length };
+    const ranges = Array.from({ length: buckets }, (_, n): Range => {
+      return { from: since + n * length, before: n === buckets - 1 ? until : since + (n + 1) * length };
     });
-    const memory = this.#memoryOf(owner, length);
-    const found = new Map(memory);
-    const missing = stretches.filter(({ from }) => !found.has(from));
-    const fresh = missing.map((): EndedSums[] => []);
-    await this.#source.ended({ owner, stretches: missing, take: (place, sums) => fresh[place]!.push(sums) });
-    for (const [place, stretch] of missing.entries()) {
-      found.set(stretch.from, fresh[place]!);
-      if (stretch.until <= now - settledAfterMs) memory.set(stretch.from, fresh[place]!);
-    }
-    for (const from of memory.keys()) {
-      if (memory.size <= mostCells) break;
-      memory.delete(from);
-    }
-    return stretches.map(({ from }) => found.get(from)!);
+    const cache = this.#cacheOf(owner, length);
+    const found = new Map(cache);
+    const missing = ranges.filter(({ from }) => !found.has(from)).values();
+    const read = async () => {
+      for (const range of missing) {
+        const bucket = await this.#read(range, owner);
+        found.set(range.from, bucket);
+        if (range.before <= now - settledAfterMs) cache.set(range.from, bucket);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, read));
+    dropFirst(cache, maxCached);
+    return ranges.map(({ from }) => found.get(from)!);
   }
 
-  #memoryOf(owner: Owner | undefined, length: number): Map<number, Cell> {
-    const key = JSON.stringify([length, owner ?? null]);
-    const memory = this.#memories.get(key) ?? new Map<number, Cell>();
-    this.#memories.delete(key);
-    this.#memories.set(key, memory);
-    for (const oldest of this.#memories.keys()) {
-      if (this.#memories.size <= memories) break;
-      this.#memories.delete(oldest);
+  async #read(range: Range, owner: Owner | undefined): Promise<Bucket> {
+    const bucket = new Map<string, number[]>();
+    const groups = await this.#source.all<Group & { class: number }>(this.#sql.endedGroups(range, owner));
+    for (const { tool, standing, class: duration, count } of groups) {
+      const counts = bucket.get(tool) ?? [];
+      bucket.set(tool, counts);
+      counts.push(standing, duration, count);
     }
-    return memory;
+    return bucket;
+  }
+
+  #cacheOf(owner: Owner | undefined, length: number): Map<number, Bucket> {
+    const key = JSON.stringify([length, owner ?? null]);
+    const cache = this.#caches.get(key) ?? new Map<number, Bucket>();
+    this.#caches.delete(key);
+    this.#caches.set(key, cache);
+    dropFirst(this.#caches, maxCaches);
+    return cache;
   }
 }
 
-function noneLive() {
-  return { queued: 0, running: 0, waiting: 0 };
+/** How many tasks have which standing, and how long those took that completed or failed. */
+class Tally {
+  readonly #counts = {
+    ...{ queued: 0, running: 0, waiting: 0 },
+    ...{ completed: 0, failed: 0, cancelled: 0, lost: 0 },
+  };
+  readonly #durations = new Float64Array(classes);
+
+  add(code: number, duration: number, count: number): void {
+    const standing = standingAt(code);
+    if (!standing) return;
+    this.#counts[standing] += count;
+    if (standing === 'completed' || standing === 'failed')
+      this.#durations[Math.min(duration, classes - 1)]! += count;
+  }
+
+  get live(): LiveCounts {
+    const { queued, running, waiting } = this.#counts;
+    return { queued, running, waiting };
+  }
+
+  get ended(): EndedCounts & Durations {
+    const { completed, failed, cancelled, lost } = this.#counts;
+    return {
+      ...{ completed, failed, cancelled, lost },
+      ...{ medianMs: this.#quantile(0.5), p95Ms: this.#quantile(0.95) },
+    };
+  }
+
+  /** Null if there is nothing. */
+  #quantile(share: number): number | null {
+    const all = this.#counts.completed + this.#counts.failed;
+    if (all === 0) return null;
+    let left = Math.max(1, Math.ceil(all * share));
+    let at = 0;
+    for (; at < classes - 1 && left > this.#durations[at]!; at++) left -= this.#durations[at]!;
+    return Math.round(Math.expm1(at * classGrowth));
+  }
 }
 
 function weightOf({
@@ -133,4 +166,15 @@ function weightOf({
   lost,
 }: LiveCounts & EndedCounts) {
   return queued + running + waiting + completed + failed + cancelled + lost;
+}
+
+function dropFirst(map: Map<unknown, unknown>, max: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= max) return;
+    map.delete(key);
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => runtime.setImmediate(resolve));
 }

@@ -1,57 +1,253 @@
-/** The SQL that surveys of both databases have in common. */
+/**
+ * The SQL of operators' queries, one text for both databases. A query reads one index, or a few that have no task in
+ * common, from the highest number down, a portion at a time, and compares each row with the whole filter. So a
+ * statement is short even where few rows fit.
+ */
 import type { SurveyFilter } from '../../engine/survey.ts';
-import { codeOf, unknown } from './standing-codes.ts';
-import type { Wanted } from './survey-source.ts';
+import { standings as allStandings } from '../../model/standing.ts';
+import type { Owner } from '../../model/task.ts';
+import { asking, codeOf, isLive } from './standing-codes.ts';
 
-/** Rows of which only the body tells how they stand: older than the column, or written by an older Holdfast since. */
-export const isUnknown = `(standing = 0
-  or (standing < 4 and ended_at is not null)
-  or (standing = 8 and parent_id is null))`;
+export type Value = string | number;
 
-/** Adds a value to those of a statement, and gives what stands for it. */
-export type Bind = (value: string | number) => string;
-
-/** What columns alone can say of a filter; true of everything if it asks for nothing of the kind. */
-export function conditionOf({ owner, tool, standings, since, until }: SurveyFilter, bind: Bind): string {
-  const conditions = ['true'];
-  if (owner !== undefined) conditions.push(`owner = ${bind(owner)}`);
-  if (tool !== undefined) conditions.push(`tool = ${bind(tool)}`);
-  if (standings) conditions.push(`standing in (${standings.map(codeOf).join(', ') || 'null'})`);
-  if (since !== undefined) conditions.push(`created_at >= ${bind(since)}`);
-  if (until !== undefined) conditions.push(`created_at < ${bind(until)}`);
-  return conditions.join(' and ');
+/** A text, and a value for each of its question marks. */
+export interface Sql {
+  readonly text: string;
+  readonly values: readonly Value[];
 }
 
-/**
- * A row as surveys pass it: of one that they do not see little more than its number, and a body only of those that fit
- * as far as columns tell, or of which columns do not tell enough. A code that is not to be believed is not given.
- */
-export function passedColumns({ filter, bodies }: Wanted, bind: Bind): string {
-  const fitting = bodies ? conditionOf(filter, bind) : 'false';
-  const isTold = `${isUnknown} or created_at is null or (${fitting})`;
-  return columnsWith(`case when parent_id is null and (${isTold}) then body end`);
+/** What differs between the databases. */
+export interface Dialect {
+  /** The tables. */
+  readonly tasks: string;
+  readonly commits: string;
+  /** Goes after a table and names the index to use, where the planner needs that. */
+  by(index: string): string;
+  /** Is true for a task that a timer will make ready. */
+  readonly isAsleep: string;
 }
 
-/**
- * The same among tasks with an open question, where surveys see subtasks and roots are those that they do not: roots
- * are in other lanes. Their standing has no code of its own, and needs none here.
- */
-export function askingColumns({ filter, bodies }: Wanted, bind: Bind): string {
-  const { standings: _, ...others } = filter;
-  const isTold = `created_at is null or (${bodies ? conditionOf(others, bind) : 'false'})`;
-  return `seq, id, owner, tool, ${codeOf('waiting')} as standing, created_at, lease_until,
-    parent_id is null as hidden, case when parent_id is not null and (${isTold}) then body end as body`;
+/** Tasks of one index: what follows `from tasks`. */
+export interface Lane extends Sql {
+  /** `seq` where the index is in the order of numbers; `+seq` sorts. */
+  readonly order: 'seq' | '+seq';
 }
 
-export function columnsWith(body: string): string {
-  return `seq, id, owner, tool, case when ${isUnknown} then ${unknown} else standing end as standing, created_at,
-    lease_until, parent_id is not null as hidden, ${body} as body`;
+export interface Range {
+  readonly from: number;
+  readonly before: number;
 }
 
-/** By how much clocks of different machines may differ: tasks are numbered nearly in the order of their making. */
+/** How much text one statement returns: what is parsed at once blocks the event loop. */
+const portionLength = 256 * 1024;
+/** How much text a page of a history may hold. */
+const historyLength = 1024 * 1024;
+/** Clocks of different machines may differ by this much: numbers are nearly in the order of creation. */
 export const clockSlackMs = 60_000;
+/** Durations are counted in classes that grow by a twentieth each; zero is a class of its own. */
+export const classGrowth = Math.log(1.05);
 
-/** No task that fits ended earlier. */
-export function firstEnd({ since }: SurveyFilter): number {
-  return since === undefined ? Number.MIN_SAFE_INTEGER : since - clockSlackMs;
+export class SurveySql {
+  readonly #dialect: Dialect;
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+  }
+
+  // --- Where tasks are ------------------------------------------------------------------------------------
+
+  all(): Lane {
+    return { text: 'where true', values: [], order: 'seq' };
+  }
+
+  ofOwner(owner: Owner): Lane {
+    const text = `${this.#by('tasks_by_owner')} where parent_id is null and owner = ?`;
+    return { text, values: [owner], order: 'seq' };
+  }
+
+  /** Roots that have ended. */
+  endedOfTool(tool: string): Lane {
+    const text = `${this.#by('tasks_ended_by_tool')} where ended_at is not null and tool = ?`;
+    return { text, values: [tool], order: 'seq' };
+  }
+
+  /** Roots that have ended, but did not complete. */
+  ended(code: number): Lane {
+    const text = `${this.#by('tasks_ended_badly')} where standing > 4 and ended_at is not null and standing = ${code}`;
+    return { text, values: [], order: 'seq' };
+  }
+
+  /** Live roots. Their index is not in the order of numbers, because it changes with every standing. */
+  live({ owner, tool, standings = allStandings }: SurveyFilter): Lane {
+    const codes = standings.filter(isLive).map(codeOf);
+    const text = `${this.#by('tasks_live')} where parent_id is null and purge_at is null
+      and standing in (${codes})${owner === undefined ? '' : ' and owner = ?'}${tool === undefined ? '' : ' and tool = ?'}`;
+    return { text, values: [owner, tool].filter((one) => one !== undefined), order: '+seq' };
+  }
+
+  /** Subtasks with an open question. */
+  asking(): Lane {
+    const text = `${this.#by('tasks_waiting')} where waiting = true and parent_id is not null`;
+    return { text, values: [], order: 'seq' };
+  }
+
+  /** How many tasks a lane has, up to a limit. */
+  size({ text, values }: Lane, upTo: number): Sql {
+    const some = `select 1 from ${this.#dialect.tasks} ${text} limit ${upTo}`;
+    return { text: `select count(*) as count from (${some}) as portion`, values };
+  }
+
+  /** `seq`: all tasks from that number on were created at this moment or later. Halves the range of numbers. */
+  firstSince(at: number): Sql {
+    const { tasks } = this.#dialect;
+    const isEarlier = `coalesce((
+      select created_at from ${tasks} where seq <= (low + high) / 2 order by seq desc limit 1) < ?, true)`;
+    const text = `
+      with recursive half (low, high) as (
+        select cast(0 as bigint), cast((select coalesce(max(seq), 0) + 1 from ${tasks}) as bigint)
+        union all
+        select case when ${isEarlier} then (low + high) / 2 + 1 else low end,
+          case when ${isEarlier} then high else (low + high) / 2 end
+        from half where low < high)
+      select low as seq from half where low >= high`;
+    return { text, values: [at, at] };
+  }
+
+  // --- Reading them ---------------------------------------------------------------------------------------
+
+  /**
+   * A portion of the tasks in these lanes. Returns the rows that fit and the last of the portion; fewer if they are
+   * long. `passed` is how many tasks the portion has, `lowest` the number of the last.
+   */
+  portion(lanes: readonly Lane[], range: Range, limit: number, filter: SurveyFilter): Sql {
+    const portion = this.#portion(lanes, range, limit, `${compared}, octet_length(body) as size`);
+    const fits = conditionOf(filter);
+    const text = `
+      with portion as (${portion.text})
+      select ${columns}, sized.fits, case when sized.fits then t.body end as body, passed, lowest
+      from (
+        select seq, fits, size, sum(case when fits then size else 0 end) over (order by seq desc) as total
+        from (select seq, size, ${fits.text} as fits from portion) as compared) as sized
+      join ${this.#dialect.tasks} as t on t.seq = sized.seq
+      cross join (select count(*) as passed, min(seq) as lowest from portion) as whole
+      where (sized.fits or sized.seq = lowest)
+        and total - case when sized.fits then size else 0 end <= ${portionLength}
+      order by sized.seq desc`;
+    return { text, values: [...portion.values, ...fits.values] };
+  }
+
+  /** How many of a portion fit: `count`, with `passed` and `lowest` as above. */
+  count(lanes: readonly Lane[], range: Range, limit: number, filter: SurveyFilter): Sql {
+    const portion = this.#portion(lanes, range, limit, compared);
+    const fits = conditionOf(filter);
+    const text = `
+      select count(*) filter (where ${fits.text}) as count, count(*) as passed, min(seq) as lowest
+      from (${portion.text}) as portion`;
+    return { text, values: [...fits.values, ...portion.values] };
+  }
+
+  find(id: string): Sql {
+    const text = `select ${columns}, t.body from ${this.#dialect.tasks} as t where t.id = ?`;
+    return { text, values: [id] };
+  }
+
+  /** Commits of a task after a version. Rows are compared with their index by the caller. */
+  history(task: number, afterVersion: number, limit: number): Sql {
+    const { commits } = this.#dialect;
+    const text = `
+      select own.version, own.at, own.events, own.journal, own.left_out
+      from (
+        select seq, version, size, sum(size) over (order by version) as total
+        from (
+          select seq, version, octet_length(events) + coalesce(octet_length(journal), 0) as size
+          from ${commits} where task = ? and version > ? order by version limit ${limit}) as portion) as sized
+      join ${commits} as own on own.seq = sized.seq
+      where total = size or total <= ${historyLength} order by sized.version`;
+    return { text, values: [task, afterVersion] };
+  }
+
+  // --- Summing them up ------------------------------------------------------------------------------------
+
+  /** How many tasks live: `tool`, `standing`, `count`. Grouped in the order of the index first, which needs no sorting. */
+  liveGroups(owner: Owner | undefined): Sql {
+    const { tasks } = this.#dialect;
+    const live = this.live(owner === undefined ? {} : { owner });
+    const own = owner === undefined ? '' : 'and owner = ?';
+    const asking = this.asking();
+    const text = `
+      select tool, standing, cast(sum(count) as bigint) as count from (
+        select owner, standing, tool, count(*) as count from ${tasks} ${live.text} group by owner, standing, tool) as live
+      group by tool, standing
+      union all
+      select tool, standing, count(*) from ${tasks} ${asking.text} ${own} group by tool, standing`;
+    return { text, values: owner === undefined ? [] : [owner, owner] };
+  }
+
+  /** How many roots ended from one moment to another: `tool`, `standing`, `class` of durations, `count`. */
+  endedGroups({ from, before }: Range, owner: Owner | undefined): Sql {
+    const ms = 'case when ended_at > created_at then ended_at - created_at else 0 end';
+    const text = `
+      select tool, standing, cast(round(ln(1 + ${ms}) / ${classGrowth}) as integer) as class, count(*) as count
+      from ${this.#dialect.tasks} ${this.#by('tasks_by_end')}
+      where ended_at is not null and ended_at >= ? and ended_at < ? ${owner === undefined ? '' : 'and owner = ?'}
+      group by 1, 2, 3`;
+    return { text, values: [from, before, ...(owner === undefined ? [] : [owner])] };
+  }
+
+  /** `since` when the task that has been ready for longest could have run; null if there is none. */
+  readySince(owner: Owner | undefined, now: number): Sql {
+    const { tasks, isAsleep } = this.#dialect;
+    const own = owner === undefined ? '' : 'and owner = ?';
+    const owners = owner === undefined ? [] : [owner];
+    const text = `
+      select min(since) as since from (
+        select min(wake_at) as since from ${tasks} ${this.#by('tasks_in_turn')}
+        where ready = true and holder is null ${own}
+        union all
+        select min(wake_at) from ${tasks} ${this.#by('tasks_sleeping')}
+        where ${isAsleep} and holder is null and wake_at is not null and wake_at <= ? ${own}) as moments`;
+    return { text, values: [...owners, now, ...owners] };
+  }
+
+  #by(index: string): string {
+    return this.#dialect.by(index);
+  }
+
+  /** The next tasks of these lanes, the highest number first. */
+  #portion(lanes: readonly Lane[], { from, before }: Range, limit: number, columns: string): Sql {
+    const { tasks } = this.#dialect;
+    const parts = lanes.map(({ text, order }, n) => {
+      const next = (what: string) =>
+        `select ${what} from ${tasks} ${text} and seq >= ? and seq < ? order by ${order} desc limit ${limit}`;
+      // What must be sorted is sorted before its rows are read.
+      return order === 'seq'
+        ? `select * from (${next(columns)}) as lane_${n}`
+        : `select ${columns} from ${tasks} where seq in (${next('seq')})`;
+    });
+    return {
+      text: `${parts.join(' union all ')} order by seq desc limit ${limit}`,
+      values: lanes.flatMap(({ values }) => [...values, from, before]),
+    };
+  }
+}
+
+/** What a filter is compared with. */
+const compared = 'seq, standing, owner, tool, created_at';
+const columns = 't.seq, t.id, t.owner, t.tool, t.standing, t.created_at, t.lease_until';
+
+/** What columns can tell of a filter. Subtasks fit only if what is waiting is asked for. */
+function conditionOf({ owner, tool, standings, since, until }: SurveyFilter): Sql {
+  const codes = (standings ?? allStandings).map(codeOf);
+  if (standings?.includes('waiting')) codes.push(asking);
+  const conditions: (readonly [string, Value | undefined])[] = [
+    ['owner = ?', owner],
+    ['tool = ?', tool],
+    ['created_at >= ?', since],
+    ['created_at < ?', until],
+  ];
+  const given = conditions.filter(([, value]) => value !== undefined);
+  return {
+    text: `(${[`standing in (${codes})`, ...given.map(([text]) => text)].join(' and ')})`,
+    values: given.map(([, value]) => value!),
+  };
 }

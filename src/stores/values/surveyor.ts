@@ -1,10 +1,7 @@
-/**
- * The `Survey` of any database. Tasks are passed the newest first, in one lane or in several at once; which ones depends
- * on the filter, so that what is rare is found by an index and what is common simply by going back. Whatever a lane
- * gives is compared with the whole filter again. A look that takes too long ends, and its cursor goes on.
- */
+/** The `Survey` of any database: pages and counts by number, histories, and overviews. */
 import {
   type DamagedTask,
+  type HistoryCommit,
   type HistoryPage,
   isDamaged,
   type Overview,
@@ -16,47 +13,74 @@ import {
 } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
 import { runtime } from '../../model/runtime.ts';
+import { standings as allStandings, standingOf } from '../../model/standing.ts';
 import type { Task, TaskId } from '../../model/task.ts';
+import { withLease } from './body.ts';
+import { DamagedRecord, readingTask } from './damaged.ts';
 import { InvalidCursor } from './invalid-cursor.ts';
 import { Overviews } from './overview.ts';
-import { codeOf, isLive, standingAt, unknown } from './standing-codes.ts';
-import { type Asked, asked, fits, lanesFor } from './survey-filter.ts';
-import { merged } from './survey-lanes.ts';
-import type { PassedRow, SurveyedCount, SurveySource } from './survey-source.ts';
-import { clockSlackMs } from './survey-sql.ts';
+import { codeOf, isLive, standingAt } from './standing-codes.ts';
+import { clockSlackMs, type Dialect, type Lane, type Range, type Sql, SurveySql } from './survey-sql.ts';
 
-/** How long one page, or one count, may take. */
-const usualBudgetMs = 150;
+/** After this time a page or a count ends with the portion that it has read. */
+const budgetMs = 40;
+/** The first portion of a page is small, because it often needs no more. */
+const minPortion = 64;
+const maxPortion = 4_096;
+/** How many rows are counted at once, if as many are wanted. */
+const minCounted = 1_024;
+const maxCounted = 16_384;
+/** All tasks of an owner with fewer than these are compared with a filter. */
+const few = 10_000;
 /** Results of longer tasks are left out of lists. */
 const longBody = 8 * 1024;
 /** How much text a page may hold before it ends early. */
 const pageLength = 1024 * 1024;
-const mostCommits = 1_000;
-/** How many portions are gone through to count what may be rare. */
-const fewPortions = 8;
-/** How many rows are compared before others have their turn. */
-const rowsPerTurn = 64;
+const maxCommits = 1_000;
+
+/** A database as queries need it. `Text` is what a column of text may hold. */
+export interface SurveySource<Text> extends Dialect {
+  /** Runs one statement that only reads. */
+  all<Row>(sql: Sql): Promise<Row[]>;
+  /** The text in a column that may be encrypted. */
+  read(stored: Text, column: string, id: TaskId, version?: number): string;
+}
 
 export interface SurveyorOptions {
   readonly clock: Clock;
-  /** Gives what tells whether a look that begins now has taken too long. */
+  /** Called when a query begins; returns what tells whether it has taken too long. */
   readonly budget?: () => () => boolean;
 }
 
-export function timeBudget(ms = usualBudgetMs): () => boolean {
-  const started = runtime.monotonic();
-  return () => runtime.monotonic() - started > ms;
+interface Row<Text> {
+  readonly seq: number;
+  readonly id: TaskId;
+  readonly owner: string;
+  readonly tool: string;
+  readonly standing: number;
+  readonly created_at: number;
+  readonly lease_until: number | null;
+  readonly body: Text;
 }
 
-export class Surveyor implements Survey {
-  readonly #source: SurveySource;
+/** A row of a portion; its body is there if it fits. */
+interface PassedRow<Text> extends Row<Text> {
+  readonly fits: boolean | number;
+  readonly passed: number;
+  readonly lowest: number;
+}
+
+export class Surveyor<Text extends { readonly length: number }> implements Survey {
+  readonly #source: SurveySource<Text>;
+  readonly #sql: SurveySql;
   readonly #budget: () => () => boolean;
   readonly #overviews: Overviews;
 
-  constructor(source: SurveySource, { clock, budget = timeBudget }: SurveyorOptions) {
+  constructor(source: SurveySource<Text>, { clock, budget = timeBudget }: SurveyorOptions) {
     this.#source = source;
+    this.#sql = new SurveySql(source);
     this.#budget = budget;
-    this.#overviews = new Overviews(source, clock);
+    this.#overviews = new Overviews(source, this.#sql, clock);
   }
 
   async list({
@@ -64,195 +88,218 @@ export class Surveyor implements Survey {
     cursor,
     ...filter
   }: SurveyFilter & { readonly limit: number; readonly cursor?: string }): Promise<SurveyPage> {
-    const query = asked(filter);
-    const whole = await this.#withWholeId(query);
-    if (whole) return { tasks: cursor === undefined ? [...whole] : [] };
+    let reached = numberOf(cursor);
+    const isOver = this.#budget();
+    const known = await this.#withoutSearch(filter);
+    if (known) return { tasks: cursor === undefined ? known.map((row) => this.#listed(row)) : [] };
     const tasks: (Task | DamagedTask)[] = [];
     let length = 0;
-    const end = await this.#pass(
-      query,
-      { before: numberOf(cursor), bodies: true, isOver: this.#budget() },
-      (row) => {
-        if (tasks.length === limit) return 'stop';
-        const task = slim(row);
-        tasks.push(task);
-        length += Math.min(row.length, longBody);
-        return length > pageLength ? 'last' : 'on';
-      },
-    );
-    return end === undefined ? { tasks } : { tasks, nextCursor: String(end) };
+    for await (const { rows, isLast } of this.#portions(filter, reached, limit + 1)) {
+      for (const row of rows) {
+        if (this.#isFound(row, filter)) {
+          if (tasks.length === limit || length > pageLength) return { tasks, nextCursor: String(reached) };
+          tasks.push(this.#listed(row));
+          length += Math.min(row.body.length, longBody);
+        }
+        reached = row.seq;
+      }
+      if (!isLast && isOver()) return { tasks, nextCursor: String(reached) };
+    }
+    return { tasks };
   }
 
   async count(filter: SurveyFilter, upTo: number): Promise<SurveyCount> {
-    const query = asked(filter);
-    const whole = await this.#withWholeId(query);
-    if (whole) return { count: whole.length, isMore: false };
-    const isByIndex = query.text === undefined && !(await this.#source.hasUnknown());
     const isOver = this.#budget();
-    if (!isByIndex) return this.#countRows(query, upTo, isOver);
-    // What is rare is counted by going through it, if it turns out to be.
-    if (isNarrow(query)) {
-      let portions = 0;
-      const counted = await this.#countRows(query, upTo, () => ++portions > fewPortions || isOver());
-      if (!counted.isMore || counted.count === upTo) return counted;
+    const known = await this.#withoutSearch(filter);
+    if (known) return { count: known.length, isMore: false };
+    let total = 0;
+    for await (const { count, isLast } of this.#counts(filter, upTo + 1)) {
+      total += count;
+      if (total > upTo || (!isLast && isOver())) return { count: Math.min(total, upTo), isMore: true };
     }
-    return this.#countByIndex(query, upTo, isOver);
-  }
-
-  async #countRows(query: Asked, upTo: number, isOver: () => boolean): Promise<SurveyCount> {
-    let count = 0;
-    const take = () => {
-      if (count === upTo) return 'stop';
-      count++;
-      return 'on';
-    };
-    const how = { before: Number.MAX_SAFE_INTEGER, bodies: query.text !== undefined, isOver };
-    const end = await this.#pass(query, how, take);
-    return { count, isMore: end !== undefined };
-  }
-
-  /** No row of an ended task is read: the index of ends says all that a filter without a text asks for. */
-  async #countByIndex(query: Asked, upTo: number, isOver: () => boolean): Promise<SurveyCount> {
-    const live = await this.#countLive(query, isOver);
-    const canHaveEnded = query.standings?.some((one) => !isLive(one)) ?? true;
-    const ended = canHaveEnded
-      ? await this.#source.countEnded(query, (count) => live.count + count > upTo || isOver())
-      : { count: 0, isAll: true };
-    const count = live.count + ended.count;
-    return { count: Math.min(count, upTo), isMore: !live.isAll || !ended.isAll || count > upTo };
-  }
-
-  async #countLive(query: Asked, isOver: () => boolean): Promise<SurveyedCount> {
-    const { owner, tool, standings, since, until } = query;
-    const codes = (standings ?? (['queued', 'running', 'waiting'] as const)).filter(isLive).map(codeOf);
-    if (codes.length === 0) return { count: 0, isAll: true };
-    if (since === undefined && until === undefined) {
-      const groups = [
-        ...(await this.#source.liveGroups(owner)),
-        ...(query.withAsking ? await this.#source.askingGroups(owner) : []),
-      ];
-      const fitting = groups.filter((one) => codes.includes(one.standing) && (tool ?? one.tool) === one.tool);
-      return { count: fitting.reduce((sum, one) => sum + one.count, 0), isAll: true };
-    }
-    let count = 0;
-    const visit = (row: PassedRow) => {
-      if (codes.includes(row.standing)) count++;
-      return 'on' as const;
-    };
-    const alive = codes.map((code) => standingAt(code)!);
-    const how = { before: Number.MAX_SAFE_INTEGER, bodies: false, isOver };
-    const end = await this.#pass({ ...query, standings: alive }, how, visit);
-    return { count, isAll: end === undefined };
+    return { count: total, isMore: false };
   }
 
   overview(query: OverviewQuery): Promise<Overview> {
-    return this.#overviews.look(query);
+    return this.#overviews.get(query);
   }
 
   async history(
     id: TaskId,
     { afterVersion, limit }: { readonly afterVersion: number; readonly limit: number },
   ): Promise<HistoryPage | undefined> {
-    const found = await this.#source.history(id, afterVersion, Math.min(limit, mostCommits));
-    if (!found) return undefined;
-    const last = found.commits.at(-1)?.version ?? found.version;
-    return last < found.version ? { commits: found.commits, nextVersion: last } : { commits: found.commits };
+    const [row] = await this.#source.all<Row<Text>>(this.#sql.find(id));
+    if (!row) return undefined;
+    const rows = await this.#source.all<{
+      version: number;
+      at: number;
+      events: Text;
+      journal: Text | null;
+      left_out: number;
+    }>(this.#sql.history(row.seq, afterVersion, Math.min(limit, maxCommits)));
+    const commits = rows.map(({ version, at, events, journal, left_out }, n): HistoryCommit => {
+      // Every commit is one version. What was left out since the previous page was read may reach back into it.
+      const known = rows[n - 1]?.version ?? afterVersion;
+      const isGap = version - 1 - left_out > known || (n > 0 && version - 1 - left_out < known);
+      if (isGap) throw new DamagedRecord(id, 'some of its commits are missing');
+      const read = (stored: Text, column: string) =>
+        readingTask(id, () => JSON.parse(this.#source.read(stored, column, id, version)));
+      return {
+        version,
+        at,
+        events: read(events, 'commits.events'),
+        journal: journal === null ? [] : read(journal, 'commits.journal'),
+      };
+    });
+    // Only the task itself tells whether its history is complete.
+    const task = this.#taskIn(row);
+    if (isDamaged(task)) throw new DamagedRecord(id, 'a stored value is not readable');
+    const last = commits.at(-1)?.version ?? task.version;
+    return last < task.version ? { commits, nextVersion: last } : { commits };
   }
 
-  /** A text that is the whole id of a task asks for that task, a subtask too, and for nothing else. */
-  async #withWholeId(query: Asked): Promise<(Task | DamagedTask)[] | undefined> {
-    if (query.text === undefined) return undefined;
-    const found = await this.#source.find(query.text);
-    if (!found) return undefined;
-    const isRoot = isDamaged(found) || found.parentId === undefined;
-    const root = isRoot ? found : await this.#source.find(found.rootId);
-    if (!root) return undefined;
-    const statusMessage = () => (isDamaged(found) ? undefined : found.statusMessage);
-    const row = { ...found, standing: unknown, read: () => found, statusMessage };
-    return fits(query, row) ? [slimTask(found)] : [];
+  // --- Searching ------------------------------------------------------------------------------------------
+
+  /** A text that is the whole id of a task finds that task, a subtask too, and nothing else. */
+  async #withoutSearch(filter: SurveyFilter): Promise<Row<Text>[] | undefined> {
+    const { owner, tool, standings, since, until } = filter;
+    if (standings?.length === 0) return [];
+    const id = filter.text?.trim();
+    const [row] = id ? await this.#source.all<Row<Text>>(this.#sql.find(id)) : [];
+    if (!row) return undefined;
+    const task = this.#taskIn(row);
+    const standing = isDamaged(task) ? (task.standing ?? 'lost') : standingOf(task);
+    const fits =
+      (owner ?? task.owner) === task.owner &&
+      (tool ?? task.tool) === task.tool &&
+      (standings ?? allStandings).includes(standing) &&
+      (since ?? task.createdAt) <= task.createdAt &&
+      (until === undefined || task.createdAt < until);
+    return fits ? [row] : [];
   }
 
-  /**
-   * Goes through what fits, the newest first, until `take` stops it or time is up. Gives the number below which to go
-   * on; none if everything was passed.
-   */
-  async #pass(
-    query: Asked,
-    { before, bodies, isOver }: Passing,
-    take: (row: PassedRow) => 'on' | 'last' | 'stop',
-  ): Promise<number | undefined> {
-    const { since, until } = query;
-    const start = until === undefined ? before : Math.min(before, await this.#boundary(until + clockSlackMs));
-    const lanes = await lanesFor(query, this.#source, { before: start, bodies });
-    let reached = start;
-    let passed = 0;
-    for await (const portion of merged(lanes, start)) {
-      for (const row of portion.rows) {
-        if (row.isSeen) {
-          if (since !== undefined && createdAt(row) < since - clockSlackMs) return undefined;
-          if (fits(query, row)) {
-            const next = take(row);
-            if (next === 'stop') return reached;
-            if (next === 'last') return row.seq;
-          }
-        }
-        reached = row.seq;
-        if (++passed % rowsPerTurn === 0) await this.#source.turn();
-      }
-      if (portion.isLast) return undefined;
-      reached = Math.min(reached, portion.passedTo);
-      if (isOver()) return reached;
+  /** Rows that fit as far as columns tell, the newest first, and the last row of each portion. */
+  async *#portions(filter: SurveyFilter, below: number, wanted: number) {
+    const lanes = await this.#lanes(filter);
+    let range = await this.#range(filter, below);
+    for (let size = Math.max(wanted, minPortion); ; ) {
+      const rows = await this.#source.all<PassedRow<Text>>(this.#sql.portion(lanes, range, size, filter));
+      const last = rows.at(-1);
+      const isCut = last !== undefined && last.seq !== last.lowest;
+      const isLast = !isCut && (last?.passed ?? 0) < size;
+      yield { rows, isLast };
+      if (isLast) return;
+      range = { ...range, before: last!.seq };
+      // Where bodies are long, larger portions would be read for nothing.
+      size = isCut ? rows.length : Math.min(size * 4, maxPortion);
     }
-    return undefined;
   }
 
-  /** All tasks from this number on were made at that moment or later. */
-  async #boundary(at: number): Promise<number> {
-    const newest = await this.#source.youngestUpTo(Number.MAX_SAFE_INTEGER);
-    if (!newest || newest.createdAt < at) return Number.MAX_SAFE_INTEGER;
-    let low = 0;
-    let high = newest.seq;
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      const found = await this.#source.youngestUpTo(middle);
-      if (!found || found.createdAt < at) low = middle + 1;
-      else high = found.seq;
+  async *#counts(filter: SurveyFilter, wanted: number): AsyncGenerator<{ count: number; isLast: boolean }> {
+    if (filter.text?.trim()) {
+      for await (const { rows, isLast } of this.#portions(filter, Number.MAX_SAFE_INTEGER, minPortion))
+        yield { count: rows.filter((row) => this.#isFound(row, filter)).length, isLast };
+      return;
     }
-    return low;
+    const lanes = await this.#lanes(filter);
+    let range = await this.#range(filter, Number.MAX_SAFE_INTEGER);
+    const size = Math.min(Math.max(wanted, minCounted), maxCounted);
+    for (let isLast = false; !isLast; ) {
+      const sql = this.#sql.count(lanes, range, size, filter);
+      const [row] = await this.#source.all<{ count: number; passed: number; lowest: number }>(sql);
+      isLast = row!.passed < size;
+      yield { count: row!.count, isLast };
+      range = { ...range, before: row!.lowest };
+    }
+  }
+
+  /** The narrowest lanes that together have everything that fits, and no task twice. */
+  async #lanes(filter: SurveyFilter): Promise<Lane[]> {
+    const { owner, tool, standings = allStandings } = filter;
+    const asking = filter.standings?.includes('waiting') ? [this.#sql.asking()] : [];
+    const widest = owner === undefined ? [this.#sql.all()] : [this.#sql.ofOwner(owner), ...asking];
+    const isRare = !standings.includes('completed');
+    if (!isRare && tool === undefined) return widest;
+    if (owner !== undefined && (await this.#isShorter(widest[0]!, few))) return widest;
+    const live = standings.some(isLive) ? [this.#sql.live(filter)] : [];
+    const ended = isRare
+      ? standings.filter((one) => !isLive(one)).map((one) => this.#sql.ended(codeOf(one)))
+      : [this.#sql.endedOfTool(tool!)];
+    return [...live, ...asking, ...ended];
+  }
+
+  async #isShorter(lane: Lane, than: number): Promise<boolean> {
+    const [row] = await this.#source.all<{ count: number }>(this.#sql.size(lane, than));
+    return row!.count < than;
+  }
+
+  /** The numbers of tasks that were created in the time that a filter names. */
+  async #range({ since, until }: SurveyFilter, below: number): Promise<Range> {
+    const firstSince = async (at: number) =>
+      (await this.#source.all<{ seq: number }>(this.#sql.firstSince(at)))[0]!.seq;
+    return {
+      from: since === undefined ? 0 : await firstSince(since - clockSlackMs),
+      before: until === undefined ? below : Math.min(below, await firstSince(until + clockSlackMs)),
+    };
+  }
+
+  #isFound(row: PassedRow<Text>, { text }: SurveyFilter): boolean {
+    if (!row.fits) return false;
+    const needle = text?.trim().toLowerCase();
+    if (!needle) return true;
+    return (
+      [row.id, row.tool, row.owner].some((one) => one.toLowerCase().includes(needle)) ||
+      (this.#statusMessageIn(row)?.toLowerCase().includes(needle) ?? false)
+    );
+  }
+
+  // --- Reading rows ---------------------------------------------------------------------------------------
+
+  #listed(row: Row<Text>): Task | DamagedTask {
+    const task = this.#taskIn(row);
+    if (row.body.length <= longBody || isDamaged(task)) return task;
+    if (task.phase !== 'done' || task.outcome.kind !== 'result') return task;
+    return { ...task, outcome: { ...task.outcome, value: null } };
+  }
+
+  #taskIn(row: Row<Text>): Task | DamagedTask {
+    const { id, owner, tool, created_at: createdAt } = row;
+    const task = this.#unlessDamaged(row, (text) => {
+      const found = JSON.parse(text) as Task | null;
+      // A column of SQLite cannot hold half a character, a body can.
+      if (found?.id !== id || (found.owner !== owner && found.owner.toWellFormed() !== owner))
+        throw new DamagedRecord(id, 'the stored value is another task');
+      return withLease(found, row.lease_until);
+    });
+    if (task) return task;
+    const standing = standingAt(row.standing);
+    return { isDamaged: true, id, owner, tool, ...(standing && { standing }), createdAt };
+  }
+
+  #statusMessageIn(row: Row<Text>): string | undefined {
+    // Most tasks have none, and finding that out takes no parsing.
+    if (!this.#unlessDamaged(row, (text) => text.includes('"statusMessage":'))) return undefined;
+    const task = this.#taskIn(row);
+    return isDamaged(task) ? undefined : task.statusMessage;
+  }
+
+  #unlessDamaged<T>({ id, body }: Row<Text>, use: (text: string) => T): T | undefined {
+    try {
+      return readingTask(id, () => use(this.#source.read(body, 'tasks.body', id)));
+    } catch (error) {
+      if (!(error instanceof DamagedRecord)) throw error;
+      return undefined;
+    }
   }
 }
 
-interface Passing {
-  readonly before: number;
-  /** Whether the bodies of what fits are needed. */
-  readonly bodies: boolean;
-  /** Asked after each portion. */
-  readonly isOver: () => boolean;
-}
-
-/** Whether there is an index that may lead to all of it. */
-function isNarrow({ owner, tool, standings }: Asked): boolean {
-  return (
-    owner !== undefined || tool !== undefined || (standings !== undefined && !standings.includes('completed'))
-  );
-}
-
-function createdAt(row: PassedRow): number {
-  return row.createdAt ?? row.read().createdAt;
+function timeBudget(): () => boolean {
+  const started = runtime.monotonic();
+  return () => runtime.monotonic() - started > budgetMs;
 }
 
 function numberOf(cursor: string | undefined): number {
   if (cursor === undefined) return Number.MAX_SAFE_INTEGER;
   if (!/^\d{1,16}$/.test(cursor) || !Number.isSafeInteger(Number(cursor))) throw new InvalidCursor();
   return Number(cursor);
-}
-
-function slim(row: PassedRow): Task | DamagedTask {
-  const task = row.read();
-  return row.length > longBody ? slimTask(task) : task;
-}
-
-function slimTask(task: Task | DamagedTask): Task | DamagedTask {
-  if (isDamaged(task) || task.phase !== 'done' || task.outcome.kind !== 'result') return task;
-  return { ...task, outcome: { ...task.outcome, value: null } };
 }

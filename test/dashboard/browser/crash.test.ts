@@ -1,32 +1,29 @@
 /** A process dies in the middle of a task and another goes on: whoever looks at the page sees both. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { untilEnd } from '../../kit/lifetime.ts';
+import { Program, sources } from '../../kit/process.ts';
+import { linesOf } from '../../kit/text.ts';
+import { voyage } from '../../kit/voyage.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { startDesk } from './desk.ts';
-import { voyage } from './voyage.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
 
-function startWorker(file: string): ChildProcess {
-  const program = join(import.meta.dirname, 'voyage.ts');
-  const worker = spawn(process.execPath, ['--conditions=holdfast-source', program, file], {
-    stdio: 'inherit',
-  });
-  onTestFinished(() => void worker.kill('SIGKILL'));
-  return worker;
+function startWorker(file: string): Program {
+  return untilEnd(new Program(sources(join(import.meta.dirname, '../../kit/voyage.ts'), file)));
 }
 
 test('a crash and its resume show on the timeline, and no step that was done is done again', async () => {
   const desk = await startDesk({ tools: [voyage], works: false });
   const folder = dirname(desk.file);
   const input = { log: join(folder, 'log'), gate: join(folder, 'gate') };
-  const logged = () => (existsSync(input.log) ? readFileSync(input.log, 'utf8').trim().split('\n') : []);
+  const logged = () => linesOf(input.log);
   const { id } = await desk.tasks.create(voyage, input);
   const context = await chromium.context();
   onTestFinished(() => context.close());
@@ -36,7 +33,7 @@ test('a crash and its resume show on the timeline, and no step that was done is 
   const doomed = startWorker(desk.file);
   await expect.poll(() => logged().at(-1)).toBe('wait for wind');
   await page.getByRole('button', { name: /^Step round the cape, done/ }).waitFor();
-  doomed.kill('SIGKILL');
+  await doomed.kill();
   startWorker(desk.file);
 
   await page.locator('.flag-died', { hasText: 'process died' }).waitFor();

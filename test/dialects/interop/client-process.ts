@@ -7,20 +7,13 @@ import { promisify } from 'node:util';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Message } from '../../kit/wire.ts';
 import { connectSdkClient } from './2025-11-25/sdk-client.ts';
 import { connectTasksClient, type Revision } from './tasks-client.ts';
 
 type Kind = Revision | 'SDK 1';
 
-interface Resumed {
-  readonly content: unknown;
-  readonly structuredContent?: unknown;
-  /** When it came, and what it was asked: of the SDK's first generation. */
-  readonly status?: string;
-  readonly asked?: readonly string[];
-}
-
-export async function resumeElsewhere(url: URL, kind: Kind, reference: string): Promise<Resumed> {
+export async function resumeElsewhere(url: URL, kind: Kind, reference: string): Promise<Message> {
   const words = [import.meta.filename, url.href, kind, reference];
   const { stdout } = await promisify(execFile)(process.execPath, words);
   return JSON.parse(stdout);

@@ -1,8 +1,7 @@
 /** A requestor of SEP-1686 that sends exactly what it is told, over HTTP or a pipe, and remembers what it heard. */
-import { createTasks, type DurableTool, type Tasks } from 'holdfast';
-import { openSqlite } from 'holdfast/sqlite';
+import type { DurableTool, Tasks } from 'holdfast';
 import { onTestFinished } from 'vitest';
-import { serve } from '../../kit/serve.ts';
+import { serveFixture } from '../../kit/serve.ts';
 import { until, untilStatus } from '../../kit/until.ts';
 import { nextId } from '../../serving/raw-client.ts';
 import {
@@ -174,10 +173,8 @@ export async function unasked(peer: HttpPeer): Promise<Message[]> {
   return ear.heard;
 }
 
-/** A server with these tools alone, and a requestor in a session of its own. */
-export async function servingTools(tools: readonly DurableTool[]) {
-  const tasks = createTasks({ store: () => openSqlite('memory:'), drafts, tools });
-  await tasks.work({ grace: '100ms' });
-  const { url } = await serve(tasks);
+/** A server with these tools too, and a requestor in a session of its own. */
+export async function servingTools(more: readonly DurableTool[]) {
+  const { tasks, url } = await serveFixture({ drafts, more });
   return { tasks, url, requestor: await sessionOn(url) };
 }

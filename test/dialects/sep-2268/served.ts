@@ -1,9 +1,6 @@
 /** A server with the drafts on, and its clients: those that know subtasks and those that do not, of both revisions. */
-import { createTasks, type TasksOptions } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
-import { withoutLimits } from '../../fixture/server.ts';
-import { tokensOf } from '../../fixture/tokens.ts';
-import { serve } from '../../kit/serve.ts';
+import { type ServeFixtureOptions, serveFixture } from '../../kit/serve.ts';
 import { extension, subtasks } from '../../kit/wire.ts';
 import { RawClient } from '../../serving/raw-client.ts';
 import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
@@ -11,28 +8,20 @@ import { grownTools, type Plan } from './grown-tools.ts';
 
 export type Served = Awaited<ReturnType<typeof served>>;
 
-type ServedOptions = Partial<TasksOptions> & {
-  readonly port?: number;
-  readonly concurrency?: number;
-  /** Tokens are owners; `alice` and `bob` by default. */
-  readonly tokens?: readonly string[];
-};
+/** Tokens are owners. */
+type ServedOptions = Omit<ServeFixtureOptions, 'tokens'> & { readonly tokens?: readonly string[] };
 
-export async function served(options: ServedOptions = {}) {
-  const { port = 0, concurrency = 64, tokens = ['alice', 'bob'], ...more } = options;
+export async function served({ tokens = ['alice', 'bob'], ...more }: ServedOptions = {}) {
   const { clock } = more;
-  const tasks = createTasks({
+  const { tasks, url, stop } = await serveFixture({
     store: () => openSqlite('memory:', clock ? { clock } : {}),
-    tools: grownTools,
-    limits: withoutLimits,
+    more: grownTools,
     drafts: ['sep-2268'],
     shortestRetention: '300ms',
-    owner: (credentials) => `owner:${credentials?.clientId}`,
+    concurrency: 64,
+    tokens: Object.fromEntries(tokens.map((token) => [token, token])),
     ...more,
   });
-  await tasks.work({ concurrency, grace: '100ms' });
-  const auth = tokensOf(new Map(tokens.map((token) => [token, token])));
-  const { url, stop } = await serve(tasks, { port, auth });
   const [first = ''] = tokens;
   const session =
     (experimental: object) =>
@@ -54,7 +43,7 @@ export async function served(options: ServedOptions = {}) {
     /** Clients of 2026-07-28 that list the extension for subtasks, and those that do not. */
     later: raw({ [extension]: {}, [subtasks]: {} }),
     laterUnaware: raw({ [extension]: {} }),
-    stop: () => stop(),
+    stop,
   };
 }
 

@@ -22,7 +22,6 @@ export async function killAtRandom(options: {
 }) {
   const ledger = new Ledger();
   let kills = 0;
-  let notices = 0;
   // An observer that outlives them all, for the first half. It keeps the file open, so later there is none: then a
   // worker may be the first to open what nobody else has open, and has to recover it.
   const observing = await openSqlite(options.file);
@@ -41,7 +40,6 @@ export async function killAtRandom(options: {
     const acknowledged = [...ledger.writes];
     await until(() => acknowledged.every(({ id, version }) => observer.has(id, version)));
     refute('heard by the observer', observer.problems);
-    notices = observer.notices;
     await observing.close();
     await killSome(options.kills);
   } finally {
@@ -56,10 +54,6 @@ export async function killAtRandom(options: {
     tasks: tasks.size + removals.size,
     purged: removals.size,
     acknowledged: ledger.writes.length,
-    creates: ledger.count('created'),
-    answers: ledger.count('answered'),
-    finishes: ledger.count('finished'),
-    notices,
     refusals: Object.fromEntries(ledger.refusals),
   };
 }

@@ -26,10 +26,6 @@ export class Ledger {
     }
   };
 
-  count(type: string): number {
-    return this.writes.filter(({ events }) => events.some((event) => event.type === type)).length;
-  }
-
   /** What was acknowledged and is not there, in sentences; empty if all is well. */
   missingFrom(snapshot: Snapshot): string[] {
     const missing = this.writes.flatMap((write) => problemsOfWrite(write, snapshot));

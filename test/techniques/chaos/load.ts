@@ -98,9 +98,7 @@ export async function work(database: Database, random: Random, say: (line: Line)
 
   async function createPlain(): Promise<void> {
     const request = someRequest();
-    // The name under which to claim a task at its creation is what the queue puts into its offers.
-    const offers = random.chance(0.2) ? await queue.offers(tools, 1, new Set()) : [];
-    const holder = offers[0] && { name: offers[0].holder, leaseMs: longLeaseMs };
+    const holder = random.chance(0.2) ? { name: queue.name, leaseMs: longLeaseMs } : undefined;
     const task = await commit(
       store.create(undefined, () => rules.create(undefined, request, Date.now(), holder)),
     );

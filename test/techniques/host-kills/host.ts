@@ -33,7 +33,6 @@ function telling(handles: Handles, say: (line: Line) => void): Handles {
     for (const question of added) say({ type: 'recording', question });
     saved(record);
     for (const question of added) say({ type: 'recorded', question });
-    if (record.isDelivered && !before?.isDelivered) say({ type: 'marked', handle: record.id });
   };
   return Object.assign(handles, { save });
 }
@@ -57,11 +56,11 @@ async function main(options: HostOptions): Promise<void> {
   });
   process.stdout.write('ready\n');
   const waiting: Promise<void>[] = [];
-  const wait = (handle: TaskHandle, late?: true) => {
+  const wait = (handle: TaskHandle) => {
     const delivered = handle.result().then(
       ({ content }) => {
         const text = (content as { text: string }[])[0]!.text;
-        say({ type: 'delivered', handle: handle.id, text, ...(late && { late }) });
+        say({ type: 'delivered', handle: handle.id, text });
       },
       (error: Error) => say({ type: 'failed', handle: handle.id, why: `${error.name}: ${error.message}` }),
     );
@@ -71,7 +70,6 @@ async function main(options: HostOptions): Promise<void> {
   const begun = Array.from({ length: options.calls }, async () => {
     await pause(random.between(0, 100));
     const { name, input } = random.oneOf(tools);
-    say({ type: 'calling', tool: name });
     const handle = await tasks.call(name, input);
     say({ type: 'called', handle: handle.id });
     wait(handle);
@@ -80,7 +78,7 @@ async function main(options: HostOptions): Promise<void> {
   await Promise.all(waiting);
   // A life may have ended between the mark in the registry and the line in the log.
   const written = new Set(readLines(log).flatMap((line) => (line.type === 'delivered' ? [line.handle] : [])));
-  for (const { id } of handles.list()) if (!written.has(id)) wait(await tasks.resume(id), true);
+  for (const { id } of handles.list()) if (!written.has(id)) wait(await tasks.resume(id));
   await Promise.all(waiting);
   await tasks.close();
 }

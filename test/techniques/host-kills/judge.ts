@@ -62,11 +62,5 @@ export function reportOf({ way, kills, lines, records }: Case) {
     calls: records.length,
     delivered: new Set(ofType(lines, 'delivered').map(({ handle }) => handle)).size,
     questions: new Set(asked).size,
-    // Put again because the host was killed before the answer was in the registry.
-    askedAgain: asked.length - new Set(asked).size,
-    // Calls that a host was killed before it could send.
-    neverSent: ofType(lines, 'calling').length - records.length,
-    // Outcomes that the host was killed over, and came back for.
-    late: ofType(lines, 'delivered').filter(({ late }) => late).length,
   };
 }

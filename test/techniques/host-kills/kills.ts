@@ -19,10 +19,8 @@ export const ways = [
 ];
 type Way = (typeof ways)[number];
 
-/** Most of a host's short life would be spent reading its sources. */
-function start(program: string, args: readonly string[], cache: string): Program {
-  const env = { ...process.env, NODE_COMPILE_CACHE: cache };
-  return new Program(sources(join(import.meta.dirname, program), ...args), { env });
+function start(program: string, ...args: readonly string[]): Program {
+  return new Program(sources(join(import.meta.dirname, program), ...args));
 }
 
 /** Kills hosts that talk to one server, each way at the same time as the others. */
@@ -33,7 +31,7 @@ export async function killHosts(
   const folder = temporaryFolder();
   const store = join(folder, 'tasks.db');
   const serving = ['--port', '0', '--store', `sqlite:${store}`, '--drafts'];
-  const server = start('../../fixture/main.ts', serving, join(folder, 'cache'));
+  const server = start('../../fixture/main.ts', ...serving);
   try {
     const url = await server.readyUrl();
     const enough = Math.ceil(kills / some.length);
@@ -63,7 +61,7 @@ async function livesOf(way: Way, url: string, folder: string, random: Random, en
     const calls = !isLast && (life === 1 || random.chance(0.6)) ? random.between(2, 4) : 0;
     const seed = random.between(0, 2 ** 31);
     const options: HostOptions = { url, registry, log, seed, life, isModern, drafts, calls };
-    const host = start('./host.ts', [JSON.stringify(options)], join(folder, 'cache'));
+    const host = start('./host.ts', JSON.stringify(options));
     if (!isLast) {
       await Promise.race([once(host.lines, 'line'), host.exit]);
       // Soon after it began, or some time later: most of what is delicate happens early.

@@ -3,17 +3,14 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { whole } from '../../kit/child.ts';
 
 export type Line =
-  | { readonly type: 'calling'; readonly tool: string }
   | { readonly type: 'called'; readonly handle: string }
   | { readonly type: 'asked'; readonly question: string }
   /** Its answer goes into the registry, … */
   | { readonly type: 'recording'; readonly question: string }
   /** … and is there. */
   | { readonly type: 'recorded'; readonly question: string }
-  /** The registry says that the host has the outcome. */
-  | { readonly type: 'marked'; readonly handle: string }
   /** The host has the outcome. */
-  | { readonly type: 'delivered'; readonly handle: string; readonly text: string; readonly late?: true }
+  | { readonly type: 'delivered'; readonly handle: string; readonly text: string }
   | { readonly type: 'failed'; readonly handle: string; readonly why: string };
 
 export type Written = Line & { readonly life: number };

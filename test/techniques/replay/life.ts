@@ -1,7 +1,6 @@
 /** The life of one task: pass after pass, with deaths and parking in between, until its handler ends. */
 
-import type { Pass } from '../../../src/engine/pass.ts';
-import type { PassEnd } from '../../../src/engine/pass-host.ts';
+import type { Pass, PassEnd } from '../../../src/engine/pass.ts';
 import type { Claim, StepContext } from '../../../src/index.ts';
 import { Counts } from '../../kit/counts.ts';
 import { hostIn, type Manners, run } from './host.ts';

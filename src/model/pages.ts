@@ -1,0 +1,16 @@
+/** What any list that comes in pages gives: a cursor that leads to the next page, if there is one. */
+interface Paged {
+  readonly nextCursor?: string;
+}
+
+/** All pages of a list, one after the other. `read` is given the cursor of each, and none for the first. */
+export async function* pagesOf<Page extends Paged>(
+  read: (from: { readonly cursor?: string }) => Promise<Page>,
+): AsyncGenerator<Page> {
+  for (let from: { readonly cursor?: string } = {}; ; ) {
+    const page = await read(from);
+    yield page;
+    if (page.nextCursor === undefined) return;
+    from = { cursor: page.nextCursor };
+  }
+}

@@ -1,0 +1,334 @@
+/**
+ * Which processes are alive, and messages between them. A process holds an advisory lock on a connection of its own,
+ * which the server drops with the connection, and listens on it for what the others report. If that connection breaks
+ * it is opened again, with a back-off; a process that is away for only a moment counts as alive.
+ *
+ * Behind a pooler, without a direct URL, a process has no such connection: it reports in a row that it is alive, its
+ * tasks are taken over when their leases expire, and changes are found by polling.
+ */
+import { createHash } from 'node:crypto';
+import { backoffMs } from '../../model/backoff.ts';
+import { newId } from '../../model/id.ts';
+import { pause, runtime, type Timer, unrefPause } from '../../model/runtime.ts';
+import { name as stored } from './cells.ts';
+import { type Client, isDisconnected } from './driver.ts';
+import type { Connections } from './pool.ts';
+
+const lookMs = 250;
+/** A process is dead if its lock has been missing for so long. */
+const missingMs = 900;
+/** After a restart of the server all are about to reconnect: for so long nobody is taken for dead. */
+const afterRestartMs = 3_000;
+const forgottenMs = 60_000;
+const backoff = { minMs: 20, maxMs: 200 };
+/** Others are told at once for a few times, and then no more often than that. */
+const tellMs = 10;
+const tellAtOnce = 5;
+/** What nobody waits for is told after this, or with what follows it. */
+const laterMs = 20;
+/** A process without a lock reports so often that it is alive, and counts as alive for so long. */
+const reportMs = 5_000;
+const reportedSeconds = 20;
+
+export interface News {
+  /** Tasks may be there to be claimed. */
+  readonly work: boolean;
+}
+
+export type Urgency = 'now' | 'later';
+
+export type DirectClient = Client & { end(): Promise<void> };
+
+interface Parts {
+  /** Undefined if there is no direct connection. */
+  readonly connect: (() => Promise<DirectClient>) | undefined;
+  readonly connections: Connections;
+  readonly schema: string;
+}
+
+export class Liveness {
+  /** This process, as the others know it. */
+  readonly name = newId();
+  readonly #key = keyOf(this.name);
+  readonly #parts: Parts;
+  readonly #onNews = new Set<(news: News) => void>();
+  readonly #onMissed = new Set<() => void>();
+  readonly #missing = new Map<string, number>();
+  readonly #tokens = new Tokens();
+  readonly #timers: Timer[] = [];
+  #client: DirectClient | undefined;
+  /** Before that nobody is taken for dead, on the monotonic clock. */
+  #trustedAt = Number.POSITIVE_INFINITY;
+  /** When the server was started. */
+  #serverStart: string | undefined;
+  #pending: News | undefined;
+  #telling: Promise<void> | undefined;
+  #later: Timer | undefined;
+  #looking = false;
+  /** How many there were at the last look. */
+  #dead = 0;
+  #closed = false;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    if (!parts.connect) parts.connections.onBroken(() => this.#distrust(afterRestartMs));
+  }
+
+  /** False if changes must be found by polling. */
+  get listens(): boolean {
+    return this.#parts.connect !== undefined;
+  }
+
+  async start(): Promise<void> {
+    if (this.listens) this.#serverStart = await this.#connect();
+    else {
+      await this.#report();
+      this.#timers.push(runtime.setInterval(() => void this.#report().catch(() => {}), reportMs).unref());
+    }
+    this.#distrust(missingMs);
+    this.#timers.push(runtime.setInterval(() => void this.#look(), lookMs).unref());
+  }
+
+  onNews(listener: (news: News) => void): void {
+    this.#onNews.add(listener);
+  }
+
+  /** Calls back after a reconnection, since messages were lost meanwhile, and when a process was found dead. */
+  onMissed(listener: () => void): void {
+    this.#onMissed.add(listener);
+  }
+
+  /** Tells the other processes: what comes while one message is under way shares the next. */
+  tell(news: News, urgency: Urgency = 'now'): void {
+    this.#pending = { work: news.work || this.#pending?.work === true };
+    if (urgency === 'now') this.#tellNow();
+    else this.#later ??= runtime.setTimeout(() => this.#tellNow(), laterMs).unref();
+  }
+
+  #tellNow(): void {
+    runtime.clearTimeout(this.#later);
+    this.#later = undefined;
+    this.#telling ??= this.#tellAll().finally(() => {
+      this.#telling = undefined;
+    });
+  }
+
+  /** The names of those who were found dead, and not yet forgotten. */
+  get dead(): string[] {
+    const now = runtime.monotonic();
+    if (now < this.#trustedAt || (this.listens && !this.#client)) return [];
+    return [...this.#missing].filter(([, since]) => now - since >= missingMs).map(([name]) => name);
+  }
+
+  async isAlive(name: string, certainty?: 'certain'): Promise<boolean> {
+    if (name === this.name) return true;
+    for (;;) {
+      const isAlive = await this.#isAlive(name);
+      if (certainty === undefined || !isAlive || !this.#missing.has(name)) return isAlive;
+      await pause(lookMs / 5);
+    }
+  }
+
+  async #isAlive(name: string): Promise<boolean> {
+    const { schema, connections } = this.#parts;
+    const [row] = await connections.query<{ locked: boolean; reported: boolean | null }>(
+      `${processes(schema)} where p.name = $1`,
+      [stored(name)],
+    );
+    if (!row) return false;
+    if (row.reported !== null) return row.reported;
+    if (row.locked) this.#missing.delete(name);
+    else if (!this.#missing.has(name)) this.#missing.set(name, runtime.monotonic());
+    return row.locked || !this.dead.includes(name);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const timer of this.#timers) runtime.clearInterval(timer);
+    runtime.clearTimeout(this.#later);
+    await this.#telling;
+    const { schema, connections } = this.#parts;
+    const client = this.#client;
+    if (this.listens && !client) return;
+    // A process that leaves in order is known to be gone at once, and what it still holds is free.
+    await connections
+      .raw(
+        `with gone as (delete from ${schema}.processes where name = $1)
+        update ${schema}.tasks set deserted = true where holder = $1`,
+        [this.name],
+      )
+      .then(() => this.#say({ work: true }))
+      .catch(() => {});
+    this.#client = undefined;
+    await client?.end().catch(() => {});
+  }
+
+  /** Returns when the server was started. */
+  async #connect(): Promise<string> {
+    const { connect, schema } = this.#parts;
+    const client = await connect!();
+    client.on('error', () => void this.#reconnect(client));
+    client.on('end', () => void this.#reconnect(client));
+    client.on('notification', ({ payload }) => this.#hear(payload));
+    try {
+      await client.query(`listen ${channelOf(schema)}`);
+      await client.query(
+        `insert into ${schema}.processes (name, key) values ($1, $2) on conflict (name) do nothing`,
+        [this.name, this.#key],
+      );
+      const { rows } = await client.query(
+        'select pg_try_advisory_lock($1), pg_postmaster_start_time()::text as start',
+        [this.#key],
+      );
+      if (this.#closed) throw new Error('Closed meanwhile.');
+      this.#client = client;
+      return rows[0].start;
+    } catch (error) {
+      // It would be open for as long as this process lives, and perhaps show that it works here.
+      client.end().catch(() => {});
+      throw error;
+    }
+  }
+
+  async #reconnect(broken: DirectClient): Promise<void> {
+    if (this.#client !== broken) return;
+    this.#client = undefined;
+    broken.end().catch(() => {});
+    for (let retries = 0; !this.#closed; retries++) {
+      try {
+        const start = await this.#connect();
+        this.#distrust(start === this.#serverStart ? missingMs : afterRestartMs);
+        this.#serverStart = start;
+        for (const listener of this.#onMissed) listener();
+        return;
+      } catch {
+        await unrefPause(backoffMs(backoff, retries) * (0.5 + runtime.random()));
+      }
+    }
+  }
+
+  #distrust(ms: number): void {
+    this.#missing.clear();
+    this.#trustedAt = runtime.monotonic() + ms;
+  }
+
+  async #report(): Promise<void> {
+    const { schema, connections } = this.#parts;
+    await connections.query(
+      `with old as (
+        delete from ${schema}.processes where key is null and seen_at < now() - interval '1 hour' and name <> $1)
+      insert into ${schema}.processes (name) values ($1) on conflict (name) do update set seen_at = now()`,
+      [this.name],
+    );
+  }
+
+  #hear(payload: string | undefined): void {
+    const { from, ...news } = JSON.parse(payload ?? '{}') as News & { from?: string };
+    if (from !== this.name) for (const listener of this.#onNews) listener(news);
+  }
+
+  async #tellAll(): Promise<void> {
+    while (this.#pending) {
+      const waitMs = this.#tokens.take();
+      if (waitMs > 0 && !this.#closed) await pause(waitMs);
+      const news = this.#pending;
+      this.#pending = undefined;
+      // What does not arrive is found by polling.
+      await this.#say(news).catch(() => {});
+    }
+  }
+
+  async #say(news: News): Promise<void> {
+    const { schema, connections } = this.#parts;
+    const payload = JSON.stringify({ from: this.name, ...news });
+    const text = 'select pg_notify($1, $2)';
+    // On the own connection no commit waits for the disk.
+    if (this.#client)
+      await this.#client.query({ name: 'notify', text, values: [channelOf(schema), payload] });
+    else await connections.query(text, [channelOf(schema), payload]);
+  }
+
+  /** Who has no lock, and whether we have ours: after a cut the server may have kept it for the old connection. */
+  async #look(): Promise<void> {
+    const client = this.#client;
+    if (this.#looking || (this.listens && !client)) return;
+    this.#looking = true;
+    try {
+      const rows = await this.#ask<{ name: string; locked: boolean; reported: boolean | null }>(
+        processes(this.#parts.schema),
+      );
+      if (client !== this.#client) return;
+      const now = runtime.monotonic();
+      const missing = new Set<string>();
+      for (const { name, locked, reported } of rows) if (!locked && !reported) missing.add(name);
+      if (missing.delete(this.name) && client)
+        await client.query('select pg_try_advisory_lock($1)', [this.#key]);
+      for (const name of this.#missing.keys()) if (!missing.has(name)) this.#missing.delete(name);
+      // Without a lock nobody can tell a dead process from a silent one: its leases decide.
+      for (const { name, reported } of rows)
+        if (reported === null && missing.has(name) && !this.#missing.has(name)) this.#missing.set(name, now);
+      const { dead } = this;
+      if (dead.length > this.#dead) for (const listener of this.#onMissed) listener();
+      this.#dead = dead.length;
+      await this.#forgetLongDead(now);
+    } catch (error) {
+      // It broke, and is being opened again; or it is silent, of which nobody else is told.
+      if (client && isDisconnected(error)) void this.#reconnect(client);
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  /** Those of whom there is nothing left to take over. */
+  async #forgetLongDead(now: number): Promise<void> {
+    const { schema } = this.#parts;
+    const long = [...this.#missing].filter(([, since]) => now - since > forgottenMs).map(([name]) => name);
+    if (long.length === 0) return;
+    await this.#ask(
+      `delete from ${schema}.processes p where name = any($1)
+        and not exists (select 1 from ${schema}.tasks t where t.holder = p.name)`,
+      [long],
+    );
+  }
+
+  async #ask<R>(text: string, values: unknown[] = []): Promise<R[]> {
+    if (!this.#client) return this.#parts.connections.query<R>(text, values);
+    return (await this.#client.query(text, values)).rows as R[];
+  }
+}
+
+/** A token bucket: a few at once, and then one after each pause. */
+class Tokens {
+  #left = tellAtOnce;
+  #at = 0;
+
+  /** Takes a token; returns how long to wait for it. */
+  take(): number {
+    const now = runtime.monotonic();
+    this.#left = Math.min(tellAtOnce, this.#left + (now - this.#at) / tellMs) - 1;
+    this.#at = now;
+    return this.#left >= 0 ? 0 : -this.#left * tellMs;
+  }
+}
+
+/** All processes: whether each has its lock and, of those that have none, whether they have reported lately. */
+function processes(schema: string): string {
+  return `
+    select p.name, l.key is not null as locked,
+      case when p.key is null then p.seen_at > now() - interval '${reportedSeconds} s' end as reported
+    from ${schema}.processes p left join (${locks}) l on l.key = p.key`;
+}
+
+/** The advisory locks that are held in this database, by their keys. */
+const locks = `
+  select distinct (classid::bigint << 32) | objid::bigint as key from pg_locks
+  where locktype = 'advisory' and objsubid = 1 and granted
+    and database = (select oid from pg_database where datname = current_database())`;
+
+function keyOf(name: string): string {
+  return String(createHash('sha256').update(name).digest().readBigInt64BE());
+}
+
+function channelOf(schema: string): string {
+  return `${schema}_news`;
+}
