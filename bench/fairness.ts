@@ -16,6 +16,8 @@ export interface FairnessPlan {
 }
 
 const few = 10;
+/** Few, so that owners compete for slots and not for the CPU. */
+const concurrency = 8;
 
 export async function measureFairness(
   stores: readonly Store[],
@@ -50,7 +52,7 @@ class Side {
   readonly #location: string;
   readonly #tasks: Tasks;
   readonly #others: number;
-  #readyOthers = 0;
+  #ready = 0;
 
   private constructor(location: string, tasks: Tasks, others: number) {
     this.#location = location;
@@ -63,20 +65,22 @@ class Side {
     const tasks = createTasks({ store: () => openDatabase(location), tools });
     const side = new Side(location, tasks, others);
     await tasks.subscribe(({ events }) => {
-      if (events.some(({ type }) => type === 'finished')) side.#readyOthers--;
+      if (events.some(({ type }) => type === 'finished')) side.#ready--;
     });
     return side;
   }
 
   async run(): Promise<void> {
     await this.#refill();
-    const worker = await WorkerProcess.start(this.#location);
+    const worker = await WorkerProcess.start(this.#location, concurrency);
     try {
       await this.#few();
       await pause(200 + Math.random() * 100);
       const started = performance.now();
       await this.#few();
       this.samplesUs.push((performance.now() - started) * 1_000);
+      if (this.#others > 0 && this.#ready <= 0)
+        throw new Error('The crowd was gone before the measurement ended.');
     } finally {
       await worker.stop();
     }
@@ -87,18 +91,18 @@ class Side {
   }
 
   async #few(): Promise<void> {
-    this.#readyOthers += few;
+    this.#ready += few;
     const run = async () => this.#tasks.outcome((await this.#tasks.create(brief, {}, { owner: 'few' })).id);
     await Promise.all(Array.from({ length: few }, run));
   }
 
   async #refill(): Promise<void> {
-    while (this.#readyOthers < this.#others) {
-      const missing = Math.min(500, this.#others - this.#readyOthers);
+    while (this.#ready < this.#others) {
+      const missing = Math.min(500, this.#others - this.#ready);
       await Promise.all(
         Array.from({ length: missing }, () => this.#tasks.create(brief, {}, { owner: 'many' })),
       );
-      this.#readyOthers += missing;
+      this.#ready += missing;
     }
   }
 }

@@ -32,8 +32,9 @@ export class WorkerProcess {
   }
 
   /** Resolves when the worker is ready for tasks. */
-  static async start(location: string): Promise<WorkerProcess> {
-    const child = fork(join(import.meta.dirname, 'worker.ts'), [location]);
+  static async start(location: string, concurrency?: number): Promise<WorkerProcess> {
+    const args = concurrency === undefined ? [location] : [location, String(concurrency)];
+    const child = fork(join(import.meta.dirname, 'worker.ts'), args);
     await new Promise<void>((resolve, reject) => {
       child.once('message', () => resolve());
       child.once('exit', (code) =>

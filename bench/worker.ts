@@ -1,4 +1,4 @@
-/** `worker.ts LOCATION`: a worker with default settings on a database. It reports when handlers and steps begin. */
+/** `worker.ts LOCATION [CONCURRENCY]`: a worker on a database. It reports when handlers and steps begin. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks, durableTool } from '../src/index.ts';
 import { monotonicMs } from './measure.ts';
@@ -11,9 +11,9 @@ export const stamp = durableTool('stamp', {}, async (_, task) => {
   report({ taskId: task.id, step: 0, atMs: monotonicMs() });
 });
 
-/** One step of 20 ms, as a call of a fast service takes. */
+/** One step of 50 ms. */
 export const brief = durableTool('brief', {}, async (_, task) => {
-  await task.step('work', () => pause(20));
+  await task.step('work', () => pause(50));
 });
 
 /** Twenty steps of 50 ms. */
@@ -28,8 +28,9 @@ export const long = durableTool('long', {}, async (_, task) => {
 export const tools = [stamp, brief, long];
 
 if (import.meta.main) {
-  const tasks = createTasks({ store: () => openDatabase(process.argv[2]!), tools });
-  await tasks.work();
+  const [, , location, concurrency] = process.argv;
+  const tasks = createTasks({ store: () => openDatabase(location!), tools });
+  await tasks.work(concurrency === undefined ? {} : { concurrency: Number(concurrency) });
   process.once('disconnect', () => void tasks.close());
   process.send!('ready');
 }

@@ -31,9 +31,9 @@ export interface Adapter {
   open(setting: Setting): Promise<Peer>;
 }
 
-/** About 80 characters of JSON. */
+/** 80 characters of JSON. */
 export function stepValue(step: number) {
-  return { step, url: 'https://example.org/reports/tides', found: 12, note: 'checked and kept' };
+  return { step, url: 'https://example.org/reports/tides', found: 12, note: 'checked' };
 }
 
 export const steps = [1, 2, 3, 4, 5];
