@@ -7,7 +7,7 @@ import { openPostgres } from '../src/postgres.ts';
 import { type PostgresServer, query, startPostgres } from '../test/postgres/server.ts';
 import { CpuMeter, childrenOf } from './cpu.ts';
 import { interleave, type Operation, type Side, type Turns } from './measure.ts';
-import { type Life, PlainLoop, recordLife } from './plain-loop.ts';
+import { createPlainTables, type Life, PlainLoop, recordLife } from './plain-loop.ts';
 import { WorkerGroup } from './postgres-child.ts';
 import { measureNews } from './postgres-news.ts';
 import { comparePolls } from './postgres-polls.ts';
@@ -120,8 +120,7 @@ async function compareWholeTasks(
   const { name, burst, places, loops, workers, atLeast } = batching;
   const url = await server.createDatabase();
   const holdfast = await openMaker(url, 'holdfast');
-  // The same tables and indexes.
-  await (await openPostgres(url, { schema: 'plain' })).close();
+  await createPlainTables(url, 'plain');
   const plain = new PlainLoop(url, 'plain', life, connections);
   const groups = await Promise.all([
     WorkerGroup.start({ url, schema: 'holdfast', places }, workers),
