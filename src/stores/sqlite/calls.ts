@@ -2,13 +2,6 @@ import type { Calls } from '../../engine/calls.ts';
 import { type Connection, worded } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
 
-/** Part of a migration. `answering` lives in its column alone: a task that is done does not change. */
-export const callColumns = `
-  alter table tasks add column join_key text;
-  alter table tasks add column answering text;
-  create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
-`;
-
 export function sqliteCalls(db: Connection, commands: GroupCommit, file: string): Calls {
   const undelivered = db.prepare('select id, answering from tasks where join_key = ? order by seq');
   const take = db.prepare(`
