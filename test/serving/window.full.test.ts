@@ -49,7 +49,9 @@ test('the window is what the server was told: the same call is a task, or is ans
 test('a window longer than any timer is a long one', async () => {
   const place = new Place();
   const client = (await serve({ file: place.database, window: '30d' })).client();
-  expect((await client.call('nap', { ...place.work(), ms: 100 })).result).toMatchObject({ resultType: 'complete' });
+  expect((await client.call('nap', { ...place.work(), ms: 100 })).result).toMatchObject({
+    resultType: 'complete',
+  });
 });
 
 test('unless told otherwise, the window lasts some 200 ms', async () => {
