@@ -61,11 +61,13 @@ export class StoredTasks {
     return this.#id(1 + Math.floor(Math.random() * this.size));
   }
 
-  /** Different ones, anywhere in the file. */
-  someIds(count: number): TaskId[] {
-    const ids = new Set<TaskId>();
-    while (ids.size < count) ids.add(this.anyId());
-    return [...ids];
+  /** Each call returns another task of these kinds, in random order. After the last one they start over. */
+  inTurn(kinds: readonly Kind[]): () => TaskId {
+    const seqs = shuffled(
+      Array.from({ length: this.size }, (_, index) => index + 1).filter((seq) => kinds.includes(kindOf(seq))),
+    );
+    let next = 0;
+    return () => this.#id(seqs[next++ % seqs.length]!);
   }
 
   /** Different tasks, each in the hands of a worker. */
@@ -124,4 +126,13 @@ export class StoredTasks {
   #id(seq: number): TaskId {
     return (this.#idAt.get(seq) as { id: TaskId }).id;
   }
+}
+
+/** Fisher-Yates, in place. */
+export function shuffled<T>(items: T[]): T[] {
+  for (let last = items.length - 1; last > 0; last--) {
+    const other = Math.floor(Math.random() * (last + 1));
+    [items[last], items[other]] = [items[other]!, items[last]!];
+  }
+  return items;
 }

@@ -50,8 +50,22 @@ async function timeEach(operations: readonly Operation[], into: number[]): Promi
   }
 }
 
-function timing(samples: number[]): Timing {
+export function timing(samples: readonly number[]): Timing {
   const sorted = Float64Array.from(samples).sort();
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
   return { p50: at(0.5), p99: at(0.99), samples: sorted.length };
+}
+
+export function median(values: readonly number[]): number {
+  return timing(values).p50;
+}
+
+/** By a clock that all processes of a machine share. */
+export function monotonicMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+/** Exponentially distributed around 50 ms, as independent arrivals are. */
+export function randomGapMs(): number {
+  return Math.min(500, -50 * Math.log(1 - Math.random()));
 }

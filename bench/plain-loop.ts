@@ -1,8 +1,8 @@
 /**
  * The baseline of the Postgres suite: a plain loop on `for update skip locked`. What it writes is a copy of what the
- * store wrote when it made, claimed and completed one task, in tables of the same form with the same indexes; so it
- * cannot write less. It sends no job, keeps no line to other processes and reads no journal: how it finds its work is
- * all that it leaves out.
+ * store wrote when it made, claimed and completed one task, in tables of the same form with as many indexes; so it
+ * cannot write less. It notifies no other process, reads no journal and takes the oldest task of any owner: how it
+ * finds its work is all that it leaves out.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
@@ -50,7 +50,7 @@ export async function recordLife(url: string, tool: DurableTool): Promise<Life> 
       const [task] = (await reader.query(`select * from ${schema}.tasks where id = $1`, [id])).rows;
       const commits = `select * from ${schema}.commits where task = $1 order by version desc limit 1`;
       const [commit] = (await reader.query(commits, [task.seq])).rows;
-      return { task: { ...task, job: null }, commit };
+      return { task, commit };
     };
     const created = await moment();
     const now = Date.now();
@@ -81,6 +81,21 @@ export async function recordLife(url: string, tool: DurableTool): Promise<Life> 
   } finally {
     await reader.end();
     await database.close();
+  }
+}
+
+/** The tables of the store. The index of ready tasks is by age instead of by owner, as the loop takes them. */
+export async function createPlainTables(url: string, schema: string): Promise<void> {
+  await (await openPostgres(url, { schema })).close();
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    await client.query(`
+      drop index ${schema}.tasks_in_turn;
+      create index tasks_by_age on ${schema}.tasks (tool, tool_version, wake_at, seq)
+        where ready and holder is null`);
+  } finally {
+    await client.end();
   }
 }
 
@@ -129,13 +144,17 @@ export class PlainLoop {
     }
   }
 
-  async advanceAll(total: number, { loops, limit }: { loops: number; limit: number }): Promise<void> {
-    let left = total;
+  /** Reports after each transaction how many tasks it completed. */
+  async advanceWhile(
+    isActive: () => boolean,
+    { loops, limit }: { readonly loops: number; readonly limit: number },
+    report: (completed: number) => void,
+  ): Promise<void> {
     const loop = async () => {
-      while (left > 0) {
+      while (isActive()) {
         const count = await this.advance(limit);
-        left -= count;
-        if (count === 0) await pause(1);
+        if (count > 0) report(count);
+        else await pause(1);
       }
     };
     await Promise.all(Array.from({ length: loops }, loop));

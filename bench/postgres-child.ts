@@ -1,58 +1,73 @@
-/** The workers of the Postgres suite, from the side of whoever started them. */
+/** The worker processes of the Postgres suite, seen from their parent. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Said, WorkerPlan } from './postgres-worker.ts';
+import type { FromWorker, ToWorker, WorkerPlan } from './postgres-worker.ts';
 
-export class WorkerProcess {
-  readonly #child: ChildProcess;
+/** Workers that share the same tasks. */
+export class WorkerGroup {
+  readonly #children: readonly ChildProcess[];
 
-  private constructor(child: ChildProcess) {
-    this.#child = child;
+  private constructor(children: readonly ChildProcess[]) {
+    this.#children = children;
   }
 
-  static async start(plan: WorkerPlan): Promise<WorkerProcess> {
-    const worker = new WorkerProcess(fork(join(import.meta.dirname, 'postgres-worker.ts')));
-    worker.#child.send(plan);
-    await worker.#until(({ said }) => said === 'ready');
-    return worker;
+  static async start(plan: WorkerPlan, count: number): Promise<WorkerGroup> {
+    const file = join(import.meta.dirname, 'postgres-worker.ts');
+    const group = new WorkerGroup(Array.from({ length: count }, () => fork(file)));
+    await Promise.all(
+      group.#children.map(async (child) => {
+        child.send(plan);
+        await group.#failing(once(child, 'message'));
+      }),
+    );
+    return group;
   }
 
-  get pid(): number {
-    return this.#child.pid!;
+  get pids(): readonly number[] {
+    return this.#children.map(({ pid }) => pid!);
   }
 
-  /** Resolves when so many tasks more are done. */
-  async done(total: number): Promise<void> {
-    this.#child.send({ total });
-    await this.#until(({ said }) => said === 'done');
-  }
-
-  /** When the handlers of tasks begin. */
-  onBegan(listener: (id: string, atMs: number) => void): void {
-    this.#child.on('message', (message: Said) => {
-      if (message.said === 'began') listener(message.id, message.atMs);
-    });
+  /** Lets them work until they have completed so many tasks together. */
+  async complete(total: number): Promise<void> {
+    let left = total;
+    const all = Promise.withResolvers<void>();
+    const count = ({ completed }: FromWorker) => {
+      left -= completed;
+      if (left <= 0) all.resolve();
+    };
+    for (const child of this.#children) child.on('message', count);
+    this.#tell({ isActive: true });
+    await this.#failing(all.promise);
+    this.#tell({ isActive: false });
+    for (const child of this.#children) child.off('message', count);
   }
 
   async stop(): Promise<void> {
-    if (!this.#child.connected) return;
-    const ended = once(this.#child, 'exit');
-    this.#child.disconnect();
-    await ended;
+    await Promise.all(
+      this.#children.map(async (child) => {
+        if (!child.connected) return;
+        const ended = once(child, 'exit');
+        child.disconnect();
+        await ended;
+      }),
+    );
   }
 
-  async #until(isIt: (said: Said) => boolean): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      const hear = (message: Said) => {
-        if (!isIt(message)) return;
-        this.#child.off('message', hear);
-        this.#child.off('exit', fail);
-        resolve();
-      };
-      const fail = (code: number) => reject(new Error(`A worker of the benchmark ended with ${code}.`));
-      this.#child.on('message', hear);
-      this.#child.on('exit', fail);
-    });
+  #tell(message: ToWorker): void {
+    for (const child of this.#children) child.send(message);
+  }
+
+  /** Rejects if a worker ends first. */
+  async #failing<T>(result: Promise<T>): Promise<T> {
+    const ended = Promise.withResolvers<never>();
+    const fail = (code: number | null) =>
+      ended.reject(new Error(`A worker of the benchmark ended with ${code}.`));
+    for (const child of this.#children) child.once('exit', fail);
+    try {
+      return await Promise.race([result, ended.promise]);
+    } finally {
+      for (const child of this.#children) child.off('exit', fail);
+    }
   }
 }

@@ -5,7 +5,8 @@ import { createTasks } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
 import { readEvents } from '../src/protocol/event-stream.ts';
 import type { PostgresServer } from '../test/postgres/server.ts';
-import { monotonicMs, nothing } from './postgres-worker.ts';
+import { monotonicMs } from './measure.ts';
+import { nothing } from './postgres-worker.ts';
 import type { Target } from './report.ts';
 import { ServerProcess } from './server-process.ts';
 

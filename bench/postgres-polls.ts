@@ -1,36 +1,52 @@
-/** `tasks/get` over HTTP on one and on two servers that share a Postgres, and who used the CPU meanwhile. */
-
+/**
+ * Polls of distinct live and distinct finished tasks over HTTP, on one and on two servers that share a Postgres, next
+ * to an echo of the same answer; and the CPU that each part used.
+ */
 import { anonymous } from '../src/hosting/caller.ts';
 import { createTasks } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
 import type { PostgresServer } from '../test/postgres/server.ts';
 import { bursts } from './bursts.ts';
 import { CpuMeter, childrenOf } from './cpu.ts';
-import { interleave, type Turns } from './measure.ts';
+import { shuffled } from './fixture.ts';
+import { interleave, type Timing, type Turns } from './measure.ts';
 import { nothing } from './postgres-worker.ts';
-import type { Rate, Share } from './report.ts';
+import type { Comparison, Rate, Share } from './report.ts';
 import type { Connection } from './server-connection.ts';
 import { holdfastPeer, look } from './server-peers.ts';
 import { ServerProcess } from './server-process.ts';
 
-const stored = 1_000;
 const clients = 32;
 const inABurst = 1_024;
 
 export async function comparePolls(
   postgres: PostgresServer,
+  ofEach: number,
   turns: Turns,
-): Promise<{ rates: Rate[]; shares: Share[] }> {
+): Promise<{ comparisons: Comparison[]; rates: Rate[]; shares: Share[] }> {
   const url = await postgres.createDatabase();
   const schema = 'holdfast';
-  const ids = await fill(url, schema);
+  const { live, finished } = await fill(url, schema, ofEach);
   const start = () => ServerProcess.start('postgres-server.ts', url, schema);
   const servers = [await start(), await start()];
+  const started = [...servers];
   try {
     const peer = holdfastPeer();
-    const asking = () => {
-      const get = peer.get(ids[Math.floor(Math.random() * ids.length)]!);
-      return (one: Connection) => look(one, get);
+    const polls = async (ids: readonly string[], to: readonly ServerProcess[]) => {
+      let next = 0;
+      const asking = () => {
+        const get = peer.get(ids[next++ % ids.length]!);
+        return (one: Connection) => look(one, get);
+      };
+      const opened = await Promise.all(to.map((server) => server.connect(clients / to.length)));
+      return bursts(opened.flat(), inABurst, asking);
+    };
+    const echoOf = async (ids: readonly string[]) => {
+      const [connection] = await servers[0]!.connect(1);
+      const answer = await look(connection!, peer.get(ids[0]!));
+      const echo = await ServerProcess.start('server-echo.ts', answer.slice(answer.indexOf('\r\n\r\n')));
+      started.push(echo);
+      return polls(ids, [echo]);
     };
     const meters = [1, 2].map(
       (count) =>
@@ -40,34 +56,69 @@ export async function comparePolls(
           'load generator': () => [process.pid],
         }),
     );
-    const side = async (count: number) => {
-      const some = servers.slice(0, count);
-      const opened = await Promise.all(some.map((server) => server.connect(clients / count)));
-      return meters[count - 1]!.metered(bursts(opened.flat(), inABurst, asking));
-    };
-    const timings = await interleave({ one: await side(1), two: await side(2) }, turns);
-    const perSecond = (us: number) => (inABurst / us) * 1e6;
-    const what = (count: number) => `tasks/get over HTTP, ${count} server${count > 1 ? 's' : ''}`;
+    const timings = await interleave(
+      {
+        live: meters[0]!.metered(await polls(live, servers.slice(0, 1))),
+        liveOnTwo: meters[1]!.metered(await polls(live, servers)),
+        finished: await polls(finished, servers.slice(0, 1)),
+        liveEcho: await echoOf(live),
+        finishedEcho: await echoOf(finished),
+      },
+      turns,
+    );
+    const what = (kind: string, count = 1) =>
+      `polls of distinct ${kind} tasks, ${count} server${count > 1 ? 's' : ''}`;
+    const rate = (name: string, { p50 }: Timing): Rate => ({
+      what: name,
+      stored: 2 * ofEach,
+      perSecond: (inABurst / p50) * 1e6,
+    });
+    const compared = (name: string, holdfast: Timing, baseline: Timing): Comparison => ({
+      what: `${inABurst} ${name}, next to a bare echo`,
+      stored: 2 * ofEach,
+      holdfast,
+      baseline,
+    });
     return {
+      comparisons: [
+        compared(what('live'), timings.live, timings.liveEcho),
+        compared(what('finished'), timings.finished, timings.finishedEcho),
+      ],
       rates: [
-        { what: what(1), stored, perSecond: perSecond(timings.one.p50) },
-        { what: what(2), stored, perSecond: perSecond(timings.two.p50) },
+        rate(what('live'), timings.live),
+        rate(what('live', 2), timings.liveOnTwo),
+        rate(what('finished'), timings.finished),
+        rate('… live, as a bare echo', timings.liveEcho),
+        rate('… finished, as a bare echo', timings.finishedEcho),
       ],
       shares: meters.flatMap((meter, index) =>
-        meter.shares().map((share) => ({ what: what(index + 1), ...share })),
+        meter.shares().map((share) => ({ what: what('live', index + 1), ...share })),
       ),
     };
   } finally {
-    for (const server of servers) await server.stop();
+    for (const server of started) await server.stop();
   }
 }
 
-/** Tasks that nobody runs: what is polled most is not over. */
-async function fill(url: string, schema: string): Promise<string[]> {
+/** As many finished tasks as live ones, which nobody runs. Both in random order. */
+async function fill(
+  url: string,
+  schema: string,
+  ofEach: number,
+): Promise<{ live: string[]; finished: string[] }> {
   const tasks = createTasks({ store: await openPostgres(url, { schema }), tools: [nothing] });
+  const create = async () => {
+    const ids: string[] = [];
+    const one = async () => ids.push((await tasks.create(nothing, {}, { owner: anonymous })).id);
+    while (ids.length < ofEach) await Promise.all(Array.from({ length: Math.min(1_000, ofEach) }, one));
+    return shuffled(ids);
+  };
   try {
-    const made = Array.from({ length: stored }, () => tasks.create(nothing, {}, { owner: anonymous }));
-    return (await Promise.all(made)).map(({ id }) => id);
+    const worker = await tasks.work({ concurrency: 64 });
+    const finished = await create();
+    await Promise.all(finished.map((id) => tasks.outcome(id)));
+    await worker.stop();
+    return { live: await create(), finished };
   } finally {
     await tasks.close();
   }

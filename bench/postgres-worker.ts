@@ -1,4 +1,4 @@
-/** A worker of the Postgres suite in a process of its own: Holdfast's, or as many plain loops as Holdfast has lanes. */
+/** A worker of the Postgres suite in its own process: Holdfast's, or plain loops. */
 import { createTasks, durableTool } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
 import { type Life, PlainLoop } from './plain-loop.ts';
@@ -12,61 +12,57 @@ export interface WorkerPlan {
   readonly plain?: { readonly life: Life; readonly loops: number };
 }
 
-/** What the worker is told: to say when so many tasks more are done. */
-export interface Wanted {
-  readonly total: number;
+/** Plain loops run while they are active. Holdfast's worker always runs. */
+export interface ToWorker {
+  readonly isActive: boolean;
 }
 
-export type Said =
-  | { readonly said: 'ready' | 'done' }
-  /** By a clock that all processes of a machine share. */
-  | { readonly said: 'began'; readonly id: string; readonly atMs: number };
+export interface FromWorker {
+  /** Tasks that this worker has completed since its last message. */
+  readonly completed: number;
+}
 
 export const connections = 10;
-export const nothing = durableTool('nothing', { task: 'always' }, async () => undefined);
-export const stamp = durableTool('stamp', {}, async (_, task) => {
-  say({ said: 'began', id: task.id, atMs: monotonicMs() });
+const ranHere = new Set<string>();
+export const nothing = durableTool('nothing', { task: 'always' }, async (_, task) => {
+  ranHere.add(task.id);
 });
 
-export function monotonicMs(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
+function report(completed: number): void {
+  process.send!({ completed } satisfies FromWorker);
 }
 
-function say(said: Said): void {
-  process.send!(said);
+async function work({ url, schema, places, plain }: WorkerPlan): Promise<void> {
+  if (plain) workPlainly(new PlainLoop(url, schema, plain.life, connections), places, plain.loops);
+  else await workWithHoldfast(url, schema, places);
 }
 
-async function work(plan: WorkerPlan): Promise<void> {
-  const { url, schema, places, plain } = plan;
-  if (plain) {
-    const { loops, life } = plain;
-    const loop = new PlainLoop(url, schema, life, connections);
-    process.on('message', async ({ total }: Wanted) => {
-      await loop.advanceAll(total, { loops, limit: Math.ceil(places / loops) });
-      say({ said: 'done' });
-    });
-    process.once('disconnect', () => void loop.close());
-    return;
-  }
+function workPlainly(loop: PlainLoop, places: number, loops: number): void {
+  let isActive = false;
+  let running: Promise<unknown> = Promise.resolve();
+  process.on('message', (message: ToWorker) => {
+    isActive = message.isActive;
+    if (!isActive) return;
+    running = running.then(() =>
+      loop.advanceWhile(() => isActive, { loops, limit: Math.ceil(places / loops) }, report),
+    );
+  });
+  process.once('disconnect', () => void running.then(() => loop.close()));
+}
+
+async function workWithHoldfast(url: string, schema: string, places: number): Promise<void> {
   const database = await openPostgres(url, { schema, connections });
-  let left = Number.POSITIVE_INFINITY;
-  let done = 0;
-  const tell = () => {
-    if (done < left) return;
-    done -= left;
-    left = Number.POSITIVE_INFINITY;
-    say({ said: 'done' });
+  let completed = 0;
+  const flush = () => {
+    report(completed);
+    completed = 0;
   };
-  database.store.subscribe(({ events }) => {
-    if (!events.some(({ type }) => type === 'finished')) return;
-    done++;
-    tell();
+  // Every worker is told of all tasks, also of those that other workers completed.
+  database.store.subscribe(({ taskId, events }) => {
+    if (!events.some(({ type }) => type === 'finished') || !ranHere.delete(taskId)) return;
+    if (completed++ === 0) setImmediate(flush);
   });
-  process.on('message', ({ total }: Wanted) => {
-    left = total;
-    tell();
-  });
-  const tasks = createTasks({ store: database, tools: [nothing, stamp] });
+  const tasks = createTasks({ store: database, tools: [nothing] });
   await tasks.work({ concurrency: places });
   process.once('disconnect', () => void tasks.close());
 }
@@ -74,5 +70,5 @@ async function work(plan: WorkerPlan): Promise<void> {
 if (import.meta.main)
   process.once('message', async (plan: WorkerPlan) => {
     await work(plan);
-    say({ said: 'ready' });
+    report(0);
   });

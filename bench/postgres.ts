@@ -1,23 +1,26 @@
 /**
- * The Postgres store: tasks from create to completed next to a plain `for update skip locked` loop, how soon a worker
- * in another process begins, polls on one and on two servers, and news of one replica at another.
+ * The Postgres store: tasks from create to completed next to a plain `for update skip locked` loop, the size of a
+ * finished task, polls on one and on two servers, and news of one replica at another.
  */
 import { createTasks, type Tasks } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
 import { type PostgresServer, query, startPostgres } from '../test/postgres/server.ts';
 import { CpuMeter, childrenOf } from './cpu.ts';
 import { interleave, type Operation, type Side, type Turns } from './measure.ts';
-import { type Life, PlainLoop, recordLife } from './plain-loop.ts';
-import { WorkerProcess } from './postgres-child.ts';
+import { createPlainTables, type Life, PlainLoop, recordLife } from './plain-loop.ts';
+import { WorkerGroup } from './postgres-child.ts';
 import { measureNews } from './postgres-news.ts';
 import { comparePolls } from './postgres-polls.ts';
-import { connections, monotonicMs, nothing, stamp } from './postgres-worker.ts';
+import { measureStorage } from './postgres-storage.ts';
+import { connections, nothing } from './postgres-worker.ts';
 import type { Comparison, Findings, Rate, Share, Suite, Target } from './report.ts';
 
 interface Plan {
   readonly batched: Turns;
   readonly unbatched: Turns;
-  readonly starts: number;
+  readonly storage: { readonly rounds: number; readonly tasks: number };
+  /** Live tasks, and as many finished ones: more than a process keeps in memory. */
+  readonly polled: number;
   readonly polls: Turns;
   /** Tasks that change in each of three tries, at most 1,000. */
   readonly changes: number;
@@ -26,14 +29,16 @@ interface Plan {
 const full: Plan = {
   batched: { rounds: 30, chunk: 1 },
   unbatched: { rounds: 30, chunk: 1 },
-  starts: 300,
+  storage: { rounds: 5, tasks: 2_000 },
+  polled: 20_000,
   polls: { rounds: 60, chunk: 1 },
   changes: 1_000,
 };
 const quick: Plan = {
   batched: { rounds: 4, chunk: 1 },
   unbatched: { rounds: 4, chunk: 1 },
-  starts: 40,
+  storage: { rounds: 1, tasks: 200 },
+  polled: 1_000,
   polls: { rounds: 6, chunk: 1 },
   changes: 200,
 };
@@ -45,10 +50,31 @@ interface Batching {
   readonly perTransaction: number;
   readonly places: number;
   readonly loops: number;
+  /** Processes that run tasks. */
+  readonly workers: number;
+  /** The least share of the plain loop's throughput. */
+  readonly atLeast: number;
 }
 
-const batched: Batching = { name: 'batched', burst: 1_024, perTransaction: 256, places: 192, loops: 3 };
-const unbatched: Batching = { name: 'one by one', burst: 64, perTransaction: 1, places: 1, loops: 1 };
+const batched: Batching = {
+  name: 'batched',
+  burst: 1_024,
+  perTransaction: 256,
+  places: 192,
+  loops: 3,
+  workers: 1,
+  atLeast: 0.5,
+};
+const twoWorkers: Batching = { ...batched, name: 'batched, two workers', workers: 2 };
+const unbatched: Batching = {
+  name: 'one by one',
+  burst: 64,
+  perTransaction: 1,
+  places: 1,
+  loops: 1,
+  workers: 1,
+  atLeast: 0.6,
+};
 
 export const postgresSuite: Suite = {
   name: 'postgres',
@@ -59,16 +85,17 @@ export const postgresSuite: Suite = {
       const life = await recordLife(await server.createDatabase(), nothing);
       const whole = [
         await compareWholeTasks(server, life, batched, plan.batched),
+        await compareWholeTasks(server, life, twoWorkers, plan.batched),
         await compareWholeTasks(server, life, unbatched, plan.unbatched),
       ];
-      const start = await measureStarts(server, plan.starts);
-      const polls = await comparePolls(server, plan.polls);
+      const storage = await measureStorage(server, plan.storage);
+      const polls = await comparePolls(server, plan.polled, plan.polls);
       const news = await measureNews(server, plan.changes);
       return {
-        comparisons: whole.map(({ comparison }) => comparison),
+        comparisons: [...whole.map(({ comparison }) => comparison), ...polls.comparisons],
         rates: [...whole.flatMap(({ rates }) => rates), ...polls.rates],
         shares: [...whole.flatMap(({ shares }) => shares), ...polls.shares],
-        targets: [...whole.map(({ target }) => target), start, news],
+        targets: [...whole.map(({ target }) => target), ...storage, news],
       } satisfies Findings;
     } finally {
       await server.stop();
@@ -90,28 +117,27 @@ async function compareWholeTasks(
   batching: Batching,
   turns: Turns,
 ): Promise<Whole> {
-  const { name, burst, places, loops } = batching;
+  const { name, burst, places, loops, workers, atLeast } = batching;
   const url = await server.createDatabase();
   const holdfast = await openMaker(url, 'holdfast');
-  // The same tables and indexes.
-  await (await openPostgres(url, { schema: 'plain' })).close();
+  await createPlainTables(url, 'plain');
   const plain = new PlainLoop(url, 'plain', life, connections);
-  const workers = await Promise.all([
-    WorkerProcess.start({ url, schema: 'holdfast', places }),
-    WorkerProcess.start({ url, schema: 'plain', places, plain: { life, loops } }),
+  const groups = await Promise.all([
+    WorkerGroup.start({ url, schema: 'holdfast', places }, workers),
+    WorkerGroup.start({ url, schema: 'plain', places, plain: { life, loops } }, workers),
   ]);
-  const meters = workers.map(
-    ({ pid }) =>
+  const meters = groups.map(
+    ({ pids }) =>
       new CpuMeter({
         'maker of tasks': () => [process.pid],
-        worker: () => [pid],
+        workers: () => pids,
         Postgres: () => [server.pid, ...childrenOf(server.pid)],
       }),
   );
   try {
     const makers = [() => makeWithHoldfast(holdfast, batching), () => makePlainly(plain, batching)];
     const [ours, theirs] = makers.map((make, index) =>
-      meters[index]!.metered(burstOf(workers[index]!, burst, make)),
+      meters[index]!.metered(burstOf(groups[index]!, burst, make)),
     );
     const timings = await interleave({ holdfast: ours!, baseline: theirs! }, turns);
     const perSecond = (us: number) => (burst / us) * 1e6;
@@ -134,11 +160,11 @@ async function compareWholeTasks(
       target: {
         what: `${what}, next to a plain loop`,
         measured: timings.baseline.p50 / timings.holdfast.p50,
-        atLeast: 0.5,
+        atLeast,
       },
     };
   } finally {
-    await Promise.all(workers.map((worker) => worker.stop()));
+    await Promise.all(groups.map((group) => group.stop()));
     await holdfast.close();
     await plain.close();
   }
@@ -147,13 +173,13 @@ async function compareWholeTasks(
 async function openMaker(url: string, schema: string): Promise<Tasks> {
   const tasks = createTasks({
     store: await openPostgres(url, { schema, connections }),
-    tools: [nothing, stamp],
+    tools: [nothing],
   });
   return tasks;
 }
 
-function burstOf(worker: WorkerProcess, burst: number, make: () => Promise<void>): Side {
-  const operation: Operation = () => Promise.all([worker.done(burst), make()]);
+function burstOf(group: WorkerGroup, burst: number, make: () => Promise<void>): Side {
+  const operation: Operation = () => Promise.all([group.complete(burst), make()]);
   return { prepare: (count) => Array.from({ length: count }, () => operation) };
 }
 
@@ -181,35 +207,4 @@ async function transactions(url: string, schema: string): Promise<number> {
     `select count(distinct xact) * 1000.0 / count(distinct task) as n from ${schema}.commits`,
   );
   return Math.round(Number(row!.n));
-}
-
-async function measureStarts(server: PostgresServer, count: number): Promise<Target> {
-  const url = await server.createDatabase();
-  const tasks = await openMaker(url, 'holdfast');
-  const worker = await WorkerProcess.start({ url, schema: 'holdfast', places: 8 });
-  const began = new Map<string, PromiseWithResolvers<number>>();
-  const beginning = (id: string) => {
-    const known = began.get(id) ?? Promise.withResolvers<number>();
-    began.set(id, known);
-    return known;
-  };
-  worker.onBegan((id, atMs) => beginning(id).resolve(atMs));
-  try {
-    const samples: number[] = [];
-    for (let n = 0; n < count; n++) {
-      const { id } = await tasks.create(stamp);
-      const committedMs = monotonicMs();
-      samples.push((await beginning(id).promise) - committedMs);
-    }
-    samples.sort((a, b) => a - b);
-    return {
-      what: `a worker in another process begins after the commit (p50 of ${count})`,
-      measured: samples[Math.floor(count / 2)]!,
-      unit: 'ms',
-      atMost: 40,
-    };
-  } finally {
-    await worker.stop();
-    await tasks.close();
-  }
 }

@@ -12,6 +12,7 @@ export interface Findings {
   readonly comparisons: readonly Comparison[];
   readonly rates: readonly Rate[];
   readonly shares?: readonly Share[];
+  readonly tables?: readonly Table[];
   readonly targets: readonly Target[];
 }
 
@@ -37,6 +38,12 @@ export interface Share {
   readonly percent: number;
 }
 
+/** Figures of a form of their own. The first column names the row. */
+export interface Table {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | number | undefined)[])[];
+}
+
 export interface Target {
   readonly what: string;
   readonly measured: number;
@@ -58,10 +65,10 @@ export function holds({ measured, atMost = Infinity, atLeast = -Infinity }: Targ
   return measured <= atMost && measured >= atLeast;
 }
 
-export function printed(name: string, { comparisons, rates, shares, targets }: Findings): string {
+export function printed(name: string, { comparisons, rates, shares, tables, targets }: Findings): string {
   return [
     `${name} (${availableParallelism()} CPUs, Node ${process.versions.node})`,
-    aligned([
+    ...section([
       ['µs', 'stored', 'holdfast p50', 'p99', 'baseline p50', 'p99', 'ratio of p50'],
       ...comparisons.map((one) => [
         one.what,
@@ -73,19 +80,16 @@ export function printed(name: string, { comparisons, rates, shares, targets }: F
         `${ratio(one).toFixed(2)}×`,
       ]),
     ]),
-    aligned([
+    ...section([
       ['rates', 'stored', 'per second'],
       ...rates.map(({ what, stored, perSecond }) => [what, count(stored), count(Math.round(perSecond))]),
     ]),
-    ...(shares
-      ? [
-          aligned([
-            ['CPU', 'part', '% of one'],
-            ...shares.map(({ what, part, percent }) => [what, part, percent.toFixed(0)]),
-          ]),
-        ]
-      : []),
-    aligned([
+    ...section([
+      ['CPU', 'part', '% of one'],
+      ...(shares ?? []).map(({ what, part, percent }) => [what, part, percent.toFixed(0)]),
+    ]),
+    ...(tables ?? []).flatMap(({ columns, rows }) => section([columns, ...rows.map((row) => row.map(cell))])),
+    ...section([
       ['targets', 'limit', 'measured', ''],
       ...targets.map((target) => [
         target.what,
@@ -103,7 +107,18 @@ function unitOf({ unit }: Target): string {
   return unit === undefined ? '×' : ` ${unit}`;
 }
 
-function aligned(rows: readonly string[][]): string {
+/** Nothing if there are no rows under the headings. */
+function section(rows: readonly (readonly string[])[]): string[] {
+  return rows.length > 1 ? [aligned(rows)] : [];
+}
+
+function cell(value: string | number | undefined): string {
+  if (value === undefined) return '–';
+  if (typeof value === 'string') return value;
+  return value.toLocaleString('en', { maximumFractionDigits: value < 100 ? 2 : 0 });
+}
+
+function aligned(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows
     .map((row) =>
@@ -116,7 +131,11 @@ function aligned(rows: readonly string[][]): string {
 }
 
 /** Keeps the results of the suites that did not run this time. */
-export function save(file: string, name: string, { comparisons, rates, shares, targets }: Findings): void {
+export function save(
+  file: string,
+  name: string,
+  { comparisons, rates, shares, tables, targets }: Findings,
+): void {
   const results = {
     ...readResults(file),
     [name]: {
@@ -127,6 +146,7 @@ export function save(file: string, name: string, { comparisons, rates, shares, t
       comparisons: comparisons.map((one) => ({ ...one, ratioOfP50: ratio(one) })),
       rates,
       ...(shares && { shares }),
+      ...(tables && { tables }),
       targets: targets.map((target) => ({ ...target, holds: holds(target) })),
     },
   };

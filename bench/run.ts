@@ -1,17 +1,20 @@
 /**
- * `npm run bench -- [suite …] [--quick]`: runs the suites, all or those named, and tells which targets hold.
- * A quick run only shows that the benchmarks work: its numbers are not kept, and no target can fail it.
+ * `npm run bench -- [suite …] [--quick]`: runs the suites that are named, or all that need no installation, and
+ * prints which targets hold. A quick run only shows that the benchmarks work: its numbers are not kept, and no target
+ * can fail it.
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { encryption } from './encryption.ts';
 import { gateway } from './gateway.ts';
 import { handlers } from './handlers.ts';
+import { peers } from './peers.ts';
 import { plainCalls } from './plain-calls.ts';
 import { postgresSuite } from './postgres.ts';
 import { holds, printed, type Suite, save } from './report.ts';
 import { server } from './server.ts';
 import { sqliteStore } from './sqlite-store.ts';
+import { workers } from './workers.ts';
 
 const suites: readonly Suite[] = [
   sqliteStore,
@@ -21,16 +24,20 @@ const suites: readonly Suite[] = [
   plainCalls,
   gateway,
   postgresSuite,
+  workers,
 ];
+/** They install what they need, so they run only if they are named. */
+const onRequest: readonly Suite[] = [peers];
+const known = [...suites, ...onRequest];
 
 const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const unknown = positionals.filter((name) => !suites.some((suite) => suite.name === name));
+const unknown = positionals.filter((name) => !known.some((suite) => suite.name === name));
 if (unknown.length > 0) {
   console.error(
-    `There is no suite ${unknown.join(', ')}. There is: ${suites.map(({ name }) => name).join(', ')}.`,
+    `There is no suite ${unknown.join(', ')}. There is: ${known.map(({ name }) => name).join(', ')}.`,
   );
   process.exit(2);
 }
@@ -38,8 +45,8 @@ if (unknown.length > 0) {
 // Without this an interrupted run would leave its databases behind.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-for (const suite of suites) {
-  if (positionals.length > 0 && !positionals.includes(suite.name)) continue;
+const chosen = positionals.length > 0 ? known.filter(({ name }) => positionals.includes(name)) : suites;
+for (const suite of chosen) {
   const findings = await suite.run({ quick: values.quick });
   console.log(`${printed(suite.name, findings)}\n`);
   if (values.quick) continue;

@@ -58,9 +58,10 @@ const none: Claims = { claimed: [], failed: [] };
 function claimSome({ store, queue }: Database, request: ClaimRequest): Promise<Claims> {
   const { tools, limit, leaseMs, now, running = nothing, damaged } = request;
   const holder = { name: queue.name, leaseMs };
-  const except = new Set([...running.ids, ...(damaged?.leftAlone(now()) ?? [])]);
-  return store.claim({ tools, limit, except }, (task, freed) =>
-    // A task that was given back while a step of it still runs here is for other processes.
+  // A task that was given back while a step of it still runs here is for other processes.
+  const withSteps = [...running.ids].filter((id) => running.hasStep(id));
+  const except = new Set([...withSteps, ...(damaged?.leftAlone(now()) ?? [])]);
+  return store.claim({ tools, limit, running: running.ids, except }, (task, freed) =>
     running.hasStep(task.id)
       ? new NotClaimable(task.id, 'still running in this process')
       : claim(task, holder, now(), freed),

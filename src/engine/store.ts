@@ -103,6 +103,8 @@ export type ClaimRule = (task: Task, freed: FreedHolder | undefined) => Verdict;
 export interface ClaimQuery {
   readonly tools: readonly ToolVersion[];
   readonly limit: number;
+  /** Tasks that this process runs: it does not take them from itself, whatever their leases say. Free ones it claims. */
+  readonly running: ReadonlySet<TaskId>;
   /** Tasks that this process must not claim, for instance because it still runs a step of them. */
   readonly except: ReadonlySet<TaskId>;
 }

@@ -45,7 +45,7 @@ export function testQueue(options: SuiteOptions): void {
     ];
     const broken = new TypeError('This rule is broken.');
     const { claimed, failed } = await database.store.claim(
-      { tools, limit: 9, except: new Set() },
+      { tools, limit: 9, running: new Set(), except: new Set() },
       (task, freed) => {
         if (task.id === first) return new NotClaimable(task.id, 'parked');
         if (task.id === second) throw broken;
@@ -149,6 +149,16 @@ export function testQueue(options: SuiteOptions): void {
     clock.set(-86_400_000);
     assert.deepEqual(ids(await claim(database, clock)), [id]);
   });
+
+  check(
+    'a task that is free again is claimed, although its last run has not quite ended here',
+    async (bench) => {
+      const { database, clock } = bench;
+      const id = await create(database, clock);
+      const running = { ids: new Set([id]), hasStep: () => false };
+      assert.deepEqual(ids(await claim(database, clock, { running })), [id]);
+    },
+  );
 
   check('what this process is running it does not claim, whatever became of its lease', async (bench) => {
     const { database, clock } = bench;
@@ -377,7 +387,7 @@ function claim(
 /** Holders that lost their right, as the rule is told; it refuses, so that nothing is claimed. */
 async function freedHolders({ store }: Database): Promise<FreedHolder[]> {
   const found: FreedHolder[] = [];
-  await store.claim({ tools, limit: 1, except: new Set() }, (task, freed) => {
+  await store.claim({ tools, limit: 1, running: new Set(), except: new Set() }, (task, freed) => {
     if (freed) found.push(freed);
     return new NotClaimable(task.id, 'parked');
   });

@@ -356,6 +356,17 @@ test('a task_wait that goes away ends nothing', async () => {
   expect((await client.call('task_wait', { taskId })).result.structuredContent).toEqual({ word: 'tide' });
 });
 
+test('a model that cancels a task too late is told that it had finished, and is not sent for the result', async () => {
+  const stage = await Stage.open();
+  const client = stage.raw();
+  const taskId = await stage.handedOver(client, 'held_auto', { word: 'tide' });
+  await stage.release(taskId);
+  await client.call('task_wait', { taskId });
+  expect(textOf((await client.call('task_cancel', { taskId })).result)).toBe(
+    `The task had already finished, so nothing was cancelled. If the user still wants its result, call task_wait with {"taskId":"${taskId}"}.`,
+  );
+});
+
 test('task_status says at once how a task stands, and task_cancel ends it', async () => {
   const stage = await Stage.open();
   const client = stage.raw();

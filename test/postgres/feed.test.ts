@@ -3,6 +3,7 @@
  * where the others have looked already; here such numbers are given out by hand.
  */
 import { expect, onTestFinished, test } from 'vitest';
+import * as rules from '../../src/engine/transitions.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
@@ -54,4 +55,24 @@ test('one that is the last of its task is found when the connection is back', as
     where datname = current_database() and pid <> pg_backend_pid()`,
   );
   await expect.poll(() => heard).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('a task that is made again under the id of one that was removed is told from its first version on', async () => {
+  const { url, remove } = await freshDatabase();
+  onTestFinished(remove);
+  const [writer, listener] = [await openPostgres(url), await openPostgres(url)];
+  onTestFinished(() => writer.close());
+  onTestFinished(() => listener.close());
+  const clock = new ManualClock();
+  const heard: string[] = [];
+  listener.store.subscribe(({ version, events }) => void heard.push(`${version} ${events[0]?.type}`));
+  const request = aTask();
+  await create(writer.store, clock, request);
+  await writer.store.update('family', request.id, (family) => rules.cancel(family, clock.now()));
+  await expect.poll(() => heard).toEqual(['1 created', '2 finished']);
+  await writer.store.update('family', request.id, (family) =>
+    rules.crowdOut(family, clock.now(), clock.now()),
+  );
+  await create(writer.store, clock, request);
+  await expect.poll(() => heard).toEqual(['1 created', '2 finished', '3 removed', '1 created']);
 });

@@ -52,14 +52,14 @@ export function plainToolsOf(names: PlainToolNames): PlainTool[] {
     },
     status: {
       title: 'Check a background task',
-      description: `Returns the status, progress and open questions of a background task at once. It does not return the result: call ${names.wait} for that, and do not poll.`,
+      description: `Returns the status, progress and open questions of a background task at once. It does not return the result. Do not call it again and again: ${names.wait} waits for you.`,
       annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
       inputSchema: justTheTask,
       run: async (call) => (await answerTo('tasks/get', call.requests, call.caller, call.input)).result,
     },
     answer: {
       title: 'Answer a background task',
-      description: `Passes the user's answers to open questions of a background task on, so that it continues. Ask the user first, unless they already told you the answer; never decide for them. Then call ${names.wait}.`,
+      description: `Sends the user's answers to the open questions of a background task, so that it continues. Ask the user first, unless they already told you the answer; never decide for them. Then call ${names.wait}.`,
       annotations: {
         readOnlyHint: false,
         destructiveHint: false,
@@ -73,7 +73,7 @@ export function plainToolsOf(names: PlainToolNames): PlainTool[] {
           answers: {
             type: 'object',
             description:
-              'One answer per question key. For a form: {"action": "accept", "content": {…}} where content fits the schema of the question, or {"action": "decline"}, or {"action": "cancel"}. Other questions show the form of their answer.',
+              'One answer per question key. For a form: {"action": "accept", "content": {…}} where content fits the schema of the question, {"action": "decline"} if the user refuses to answer, or {"action": "cancel"} if they dismiss the question. Other questions show the form of their answer, or that only a person can answer them.',
             additionalProperties: { type: 'object' },
           },
         },
@@ -87,7 +87,7 @@ export function plainToolsOf(names: PlainToolNames): PlainTool[] {
         'Stops a background task for good. What it has already done is not undone. Use it only if the user no longer wants the result: a task that waits for an answer can be left waiting.',
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
       inputSchema: justTheTask,
-      run: async (call) => (await answerTo('tasks/cancel', call.requests, call.caller, call.input)).result,
+      run: (call) => cancel(call, names),
     },
   };
   return Object.entries(described).map(([name, tool]) => ({
@@ -145,6 +145,14 @@ async function answer({ requests, caller, input }: PlainCall, names: PlainToolNa
   const shown = caller.dialect.shown(await known(requests, caller, input, names.answer), requests.now);
   const text = given.length === 1 ? 'The answer was passed on.' : 'The answers were passed on.';
   return { ...shown, content: [{ type: 'text', text }, ...(shown.content as JsonObject[])] };
+}
+
+async function cancel({ requests, caller, input }: PlainCall, names: PlainToolNames): Promise<JsonObject> {
+  const { result } = await answerTo('tasks/cancel', requests, caller, input);
+  const { status, taskId } = result.structuredContent as { status: string; taskId: string };
+  if (status === 'cancelled') return result;
+  const text = `The task had already finished, so nothing was cancelled. If the user still wants its result, call ${names.wait} with ${JSON.stringify({ taskId })}.`;
+  return { ...result, content: [{ type: 'text', text }] };
 }
 
 /** Refuses a model's answer to a question for a person. */

@@ -341,18 +341,21 @@ export class Commands {
     turn: Turn,
   ): Promise<Written | undefined> {
     const { vault, clock } = this.#parts;
-    if (removed.length > 0)
+    const write = this.#statements.of(lists, { revision: vault.record.revision, turn });
+    transaction.settle = () => lane.settle(turn);
+    if (removed.length > 0) {
+      const [row] = await transaction.query<WrittenRow>(write.statement, write.values);
       await transaction.query({ name: 'remove', text: this.#remove }, [
         removed,
         clock.now() - keepRemovalsMs,
         removed.length + 100,
       ]);
+      crashPoint('commit: written');
+      return writes.written(row!);
+    }
     crashPoint('commit: written');
-    transaction.settle = () => lane.settle(turn);
     try {
-      const [row] = await transaction.commitWith<WrittenRow>(
-        this.#statements.of(lists, { revision: vault.record.revision, turn }),
-      );
+      const [row] = await transaction.commitWith<WrittenRow>(write);
       return writes.written(row!);
     } catch (error) {
       if (!isDisconnected(error) || !(await lane.settle(turn))) throw error;

@@ -145,16 +145,23 @@ export class Feed {
   #areNext(notices: readonly Pick<CommitNotice, 'taskId' | 'version'>[]): boolean {
     const last = new Map<TaskId, number>();
     return notices.every(({ taskId, version }) => {
-      const before = last.get(taskId) ?? this.#versions.get(taskId) ?? 0;
+      const before = last.get(taskId) ?? Math.max(0, this.#versions.get(taskId) ?? 0);
       last.set(taskId, Math.max(version, before));
       return version <= before + 1;
     });
   }
 
+  #isDelivered(taskId: TaskId, version: number): boolean {
+    const last = this.#versions.get(taskId) ?? 0;
+    // After its removal a task of the same id may be made: it begins with version 1 again.
+    return last < 0 ? version !== 1 && version <= -last : version <= last;
+  }
+
   #deliver(notice: CommitNotice): void {
-    const { taskId, version } = notice;
-    if (version <= (this.#versions.get(taskId) ?? 0)) return;
-    this.#versions.set(taskId, version);
+    const { taskId, version, events } = notice;
+    if (this.#isDelivered(taskId, version)) return;
+    const isRemoved = events.some(({ type }) => type === 'removed');
+    this.#versions.set(taskId, isRemoved ? -version : version);
     for (const listener of [...this.#listeners]) quietly(() => listener(notice));
   }
 
@@ -189,17 +196,17 @@ export class Feed {
     for (const notice of notices) this.#deliver(notice);
   }
 
-  /** Commits after that position that were not delivered. */
+  /** Commits after that position that were not delivered; of first ones the removal of a task before may decide. */
   async #since({ end, open }: Position): Promise<{ snapshot: string; found: FoundRow[] }> {
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, open]);
     const isNew = (row: CommitRow): row is FoundRow =>
-      row.id !== null && row.version > (this.#versions.get(named(row.id)) ?? 0);
+      row.id !== null && (row.version === 1 || !this.#isDelivered(named(row.id), row.version));
     return { snapshot: rows[0]!.snapshot, found: rows.filter(isNew) };
   }
 
   #hasGap(found: readonly FoundRow[]): boolean {
     const seen = found.map(({ id, version }) => ({ taskId: named(id), version }));
-    return !this.#areNext(seen.filter(({ taskId }) => this.#versions.get(taskId) !== undefined));
+    return !this.#areNext(seen.filter(({ taskId }) => (this.#versions.get(taskId) ?? 0) > 0));
   }
 
   #before({ end, open }: Position): Position {
@@ -226,7 +233,7 @@ export class Feed {
   }
 }
 
-/** Forgets in bulk: to look for the oldest one each time would take longer than all the rest. */
+/** The version of each task that was delivered last, negative if that was its removal. Forgets in bulk: to look for the oldest one each time would take longer than all the rest. */
 class RecentVersions {
   #recent = new Map<TaskId, number>();
   #older = new Map<TaskId, number>();

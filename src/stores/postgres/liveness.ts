@@ -15,8 +15,12 @@ import { type Client, isDisconnected } from './driver.ts';
 import type { Connections } from './pool.ts';
 
 const lookMs = 250;
-/** A process is dead if its lock has been missing for so long. */
+/**
+ * A process is dead if its lock has been missing for so long and it has no other connection to the server, or for longer:
+ * if only some connections were cut, the others show that it is alive.
+ */
 const missingMs = 900;
+const connectedMs = 5_000;
 /** After a restart of the server all are about to reconnect: for so long nobody is taken for dead. */
 const afterRestartMs = 3_000;
 const forgottenMs = 60_000;
@@ -40,6 +44,8 @@ export type Urgency = 'now' | 'later';
 export type DirectClient = Client & { end(): Promise<void> };
 
 interface Parts {
+  /** Of this process. */
+  readonly name?: string;
   /** Undefined if there is no direct connection. */
   readonly connect: (() => Promise<DirectClient>) | undefined;
   readonly connections: Connections;
@@ -48,12 +54,12 @@ interface Parts {
 
 export class Liveness {
   /** This process, as the others know it. */
-  readonly name = newId();
-  readonly #key = keyOf(this.name);
+  readonly name: string;
+  readonly #key: string;
   readonly #parts: Parts;
   readonly #onNews = new Set<(news: News) => void>();
   readonly #onMissed = new Set<() => void>();
-  readonly #missing = new Map<string, number>();
+  readonly #missing = new Map<string, Missing>();
   readonly #tokens = new Tokens();
   readonly #timers: Timer[] = [];
   #client: DirectClient | undefined;
@@ -71,6 +77,8 @@ export class Liveness {
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.name = parts.name ?? newId();
+    this.#key = keyOf(this.name);
     if (!parts.connect) parts.connections.onBroken(() => this.#distrust(afterRestartMs));
   }
 
@@ -117,7 +125,9 @@ export class Liveness {
   get dead(): string[] {
     const now = runtime.monotonic();
     if (now < this.#trustedAt || (this.listens && !this.#client)) return [];
-    return [...this.#missing].filter(([, since]) => now - since >= missingMs).map(([name]) => name);
+    const isDead = ({ since, isConnected }: Missing) =>
+      now - since >= (isConnected ? connectedMs : missingMs);
+    return [...this.#missing].filter(([, one]) => isDead(one)).map(([name]) => name);
   }
 
   async isAlive(name: string, certainty?: 'certain'): Promise<boolean> {
@@ -131,14 +141,12 @@ export class Liveness {
 
   async #isAlive(name: string): Promise<boolean> {
     const { schema, connections } = this.#parts;
-    const [row] = await connections.query<{ locked: boolean; reported: boolean | null }>(
-      `${processes(schema)} where p.name = $1`,
-      [stored(name)],
-    );
+    const [row] = await connections.query<ProcessRow>(`${processes(schema)} where p.name = $1`, [
+      stored(name),
+    ]);
     if (!row) return false;
     if (row.reported !== null) return row.reported;
-    if (row.locked) this.#missing.delete(name);
-    else if (!this.#missing.has(name)) this.#missing.set(name, runtime.monotonic());
+    this.#note(row);
     return row.locked || !this.dead.includes(name);
   }
 
@@ -171,18 +179,16 @@ export class Liveness {
     client.on('end', () => void this.#reconnect(client));
     client.on('notification', ({ payload }) => this.#hear(payload));
     try {
-      await client.query(`listen ${channelOf(schema)}`);
-      await client.query(
-        `insert into ${schema}.processes (name, key) values ($1, $2) on conflict (name) do nothing`,
-        [this.name, this.#key],
-      );
-      const { rows } = await client.query(
-        'select pg_try_advisory_lock($1), pg_postmaster_start_time()::text as start',
-        [this.#key],
-      );
+      // In one round trip, and the lock first: until it is there, this process may be taken for dead.
+      const results: unknown = await client.query(`
+        select pg_try_advisory_lock(${this.#key});
+        listen ${channelOf(schema)};
+        insert into ${schema}.processes (name, key) values ('${this.name}', ${this.#key}) on conflict (name) do nothing;
+        select pg_postmaster_start_time()::text as start`);
+      const { rows } = (results as { rows: { start: string }[] }[]).at(-1)!;
       if (this.#closed) throw new Error('Closed meanwhile.');
       this.#client = client;
-      return rows[0].start;
+      return rows[0]!.start;
     } catch (error) {
       // It would be open for as long as this process lives, and perhaps show that it works here.
       client.end().catch(() => {});
@@ -254,23 +260,17 @@ export class Liveness {
     if (this.#looking || (this.listens && !client)) return;
     this.#looking = true;
     try {
-      const rows = await this.#ask<{ name: string; locked: boolean; reported: boolean | null }>(
-        processes(this.#parts.schema),
-      );
+      const rows = await this.#ask<ProcessRow>(processes(this.#parts.schema));
       if (client !== this.#client) return;
-      const now = runtime.monotonic();
-      const missing = new Set<string>();
-      for (const { name, locked, reported } of rows) if (!locked && !reported) missing.add(name);
-      if (missing.delete(this.name) && client)
-        await client.query('select pg_try_advisory_lock($1)', [this.#key]);
-      for (const name of this.#missing.keys()) if (!missing.has(name)) this.#missing.delete(name);
-      // Without a lock nobody can tell a dead process from a silent one: its leases decide.
-      for (const { name, reported } of rows)
-        if (reported === null && missing.has(name) && !this.#missing.has(name)) this.#missing.set(name, now);
+      const names = new Set(rows.map(({ name }) => name));
+      for (const name of this.#missing.keys()) if (!names.has(name)) this.#missing.delete(name);
+      for (const row of rows) if (row.name !== this.name) this.#note(row);
+      const own = rows.find(({ name }) => name === this.name);
+      if (client && own && !own.locked) await client.query('select pg_try_advisory_lock($1)', [this.#key]);
       const { dead } = this;
       if (dead.length > this.#dead) for (const listener of this.#onMissed) listener();
       this.#dead = dead.length;
-      await this.#forgetLongDead(now);
+      await this.#forgetLongDead(runtime.monotonic());
     } catch (error) {
       // It broke, and is being opened again; or it is silent, of which nobody else is told.
       if (client && isDisconnected(error)) void this.#reconnect(client);
@@ -279,10 +279,22 @@ export class Liveness {
     }
   }
 
+  /** Without a lock of its own a dead process cannot be told from a silent one: its leases decide. */
+  #note({ name, locked, connected, reported }: ProcessRow): void {
+    if (locked || reported !== null) this.#missing.delete(name);
+    else
+      this.#missing.set(name, {
+        since: this.#missing.get(name)?.since ?? runtime.monotonic(),
+        isConnected: connected,
+      });
+  }
+
   /** Those of whom there is nothing left to take over. */
   async #forgetLongDead(now: number): Promise<void> {
     const { schema } = this.#parts;
-    const long = [...this.#missing].filter(([, since]) => now - since > forgottenMs).map(([name]) => name);
+    const long = [...this.#missing]
+      .filter(([, { since }]) => now - since > forgottenMs)
+      .map(([name]) => name);
     if (long.length === 0) return;
     await this.#ask(
       `delete from ${schema}.processes p where name = any($1)
@@ -311,10 +323,32 @@ class Tokens {
   }
 }
 
-/** All processes: whether each has its lock and, of those that have none, whether they have reported lately. */
+/** A process whose lock is missing. */
+interface Missing {
+  /** On the monotonic clock. */
+  readonly since: number;
+  readonly isConnected: boolean;
+}
+
+interface ProcessRow {
+  readonly name: string;
+  readonly locked: boolean;
+  /** It has some connection to the server. */
+  readonly connected: boolean;
+  /** Whether it has reported lately; null of processes that have a lock instead. */
+  readonly reported: boolean | null;
+}
+
+/** How connections of a process are called on the server. */
+export function applicationNameOf(process: string): string {
+  return `holdfast ${process}`;
+}
+
 function processes(schema: string): string {
   return `
     select p.name, l.key is not null as locked,
+      exists (select 1 from pg_stat_activity a
+        where a.datname = current_database() and a.application_name = 'holdfast ' || p.name) as connected,
       case when p.key is null then p.seen_at > now() - interval '${reportedSeconds} s' end as reported
     from ${schema}.processes p left join (${locks}) l on l.key = p.key`;
 }

@@ -1,6 +1,7 @@
 import type { Database } from '../../engine/queue.ts';
 import { StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
+import { newId } from '../../model/id.ts';
 import { pause, runtime } from '../../model/runtime.ts';
 import { type Encryption, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
@@ -22,7 +23,7 @@ import {
 } from './driver.ts';
 import { Feed } from './feed.ts';
 import { forgetOldLanes } from './lanes.ts';
-import { type DirectClient, Liveness } from './liveness.ts';
+import { applicationNameOf, type DirectClient, Liveness } from './liveness.ts';
 import { Connections } from './pool.ts';
 import { PostgresQueue } from './queue.ts';
 import { ReadyTasks } from './ready-tasks.ts';
@@ -74,6 +75,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const pg = await loadDriver(place);
   const limits = { statementMs: options.statementTimeout ?? 30_000 };
   const config = clientConfig(url, limits);
+  const name = newId();
   const letGo = keepAlive();
   const opened: { close(): Promise<void> }[] = [];
   try {
@@ -82,7 +84,9 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       const verify = isDirect ? verified([...sessionSettingsOf(limits), ...settings]) : undefined;
       // An open store alone keeps no process alive.
       const shared = { max: size, allowExitOnIdle: true, idleTimeoutMillis: 30_000 };
-      const pool = new pg.Pool({ ...config, ...shared, ...(verify && { verify }) });
+      // A pooler would show this name also when this process is gone.
+      const application_name = isDirect ? applicationNameOf(name) : 'holdfast';
+      const pool = new pg.Pool({ ...config, ...shared, application_name, ...(verify && { verify }) });
       const connections = new Connections(
         pool,
         place,
@@ -111,7 +115,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
         'Give the address of the Postgres server itself, or leave it out.',
       );
     const isListening = isDirect || directUrl !== undefined;
-    const liveness = new Liveness({ connections, schema, connect: isListening ? connect : undefined });
+    const liveness = new Liveness({ name, connections, schema, connect: isListening ? connect : undefined });
     opened.unshift(liveness);
     await checkServer(connections, place);
     await migrate(connections, schema, place);

@@ -66,7 +66,14 @@ export class ReadyTasks {
     const held: Sent[] = [
       {
         statement: this.#sql.freed,
-        values: [tools, versions, now, query.limit, exceptOf(query), this.#dead().map(stored)],
+        values: [
+          tools,
+          versions,
+          now,
+          query.limit,
+          [...query.running, ...query.except].map(stored),
+          this.#dead().map(stored),
+        ],
       },
       { statement: this.#sql.nextLease, values: [] },
     ];

@@ -101,8 +101,7 @@ export class Rows {
   async journal(id: TaskId): Promise<Json[]> {
     const commits = await this.#journals.get(name(id));
     if (commits.length === 0) return [];
-    // An older Holdfast adds to journals without counting: there may be more, but never fewer.
-    if (commits[0]!.version !== 1 || commits.length < commits[0]!.journals)
+    if (commits[0]!.version !== 1 || commits.length !== commits[0]!.journals)
       throw new DamagedRecord(id, 'some of its commits are missing');
     return readingTask(id, () =>
       commits.flatMap(

@@ -7,7 +7,9 @@
  * their columns alone. `commits` has one row for each commit of each task: what happened and what its journal gained.
  * `commits.xact` is the transaction that wrote it: numbers of rows say nothing about the order of commits, and with a
  * snapshot it says exactly what is new. Rows of tasks change with every commit: pages keep room for the next versions,
- * and dead ones are vacuumed often. Moments are double precision: a number as JavaScript has it comes back the same.
+ * and dead ones are vacuumed often. A commit of a live root touches only one of the indexes for operators' queries,
+ * `tasks_live`, which quotas need too; the others get their entry when a root ends. Moments are double precision: a
+ * number as JavaScript has it comes back the same.
  */
 import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
 import { auditTables } from './audit.ts';
@@ -16,7 +18,6 @@ import { unhurried } from './driver.ts';
 import { historyFunctions } from './history.ts';
 import { laneTables } from './lanes.ts';
 import type { Connections, Transaction } from './pool.ts';
-import { surveyColumns } from './survey-schema.ts';
 import { encryptionTable } from './vault.ts';
 
 const migrations: readonly string[] = [
@@ -41,7 +42,9 @@ const migrations: readonly string[] = [
     wake_at double precision,
     deadline_at double precision,
     purge_at double precision,
+    created_at double precision not null,
     ended_at double precision,
+    standing integer not null,
     unpublished boolean,
     waiting boolean,
     idempotency_key text collate "C",
@@ -58,15 +61,17 @@ const migrations: readonly string[] = [
   create unique index tasks_alone on tasks (alone) where alone;
   create index tasks_by_deadline on tasks (deadline_at) where deadline_at is not null;
   create index tasks_by_purge on tasks (purge_at) where purge_at is not null;
-  create index tasks_by_end on tasks (ended_at, seq) where ended_at is not null;
-  create index tasks_live on tasks (owner) where parent_id is null and purge_at is null;
+  create index tasks_live on tasks (owner, standing, tool, seq) where parent_id is null and purge_at is null;
+  create index tasks_by_end on tasks (ended_at, seq) include (owner, tool, standing, created_at)
+    where ended_at is not null;
+  create index tasks_ended_by_tool on tasks (tool, seq) where ended_at is not null;
+  create index tasks_ended_badly on tasks (standing, seq) where standing > 4 and ended_at is not null;
   create index tasks_waiting on tasks (seq) where waiting;
   create index tasks_asking on tasks (root_id) where waiting and root_id is not null;
   create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
   ${requestIndex}
   create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
     where idempotency_key is not null;
-  ${surveyColumns}
 
   create table commits (
     seq bigint generated always as identity primary key,

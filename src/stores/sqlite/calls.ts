@@ -7,13 +7,8 @@ import type { GroupCommit } from './group-commit.ts';
 const isInSession = `substr(answering, ${-requestLength - 1}, 1) = '.'`;
 const request = `substr(answering, ${-requestLength})`;
 
-/** Part of a migration. `answering` lives in its column alone: a task that is done does not change. */
-export const callColumns = `
-  alter table tasks add column join_key text;
-  alter table tasks add column answering text;
-  create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
-  create index tasks_by_request on tasks (${request}) where ${isInSession};
-`;
+/** Part of a migration. */
+export const requestIndex = `create index tasks_by_request on tasks (${request}) where ${isInSession};`;
 
 export function sqliteCalls(db: Connection, commands: GroupCommit, file: string): Calls {
   const undelivered = db.prepare('select id, answering from tasks where join_key = ? order by seq');

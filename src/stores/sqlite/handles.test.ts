@@ -18,6 +18,7 @@ import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
 import { testHandles } from '../../testing/test-handles.ts';
 import { connect } from './driver.ts';
 import { sqliteHandles } from './handles.ts';
+import { openSqlite } from './open.ts';
 
 function folder(): string {
   return mkdtempSync(join(tmpdir(), 'holdfast-handles-'));
@@ -135,4 +136,24 @@ test('a database of another program is refused, and left as it was', () => {
   theirs.exec('create table songs (title text)');
   expect(() => sqliteHandles(file)).toThrow(/songs\.db: this is a SQLite database of another program/);
   expect(theirs.prepare('select name from sqlite_schema').all()).toMatchObject([{ name: 'songs' }]);
+});
+
+test('a database from before the first release is refused, and left as it was', () => {
+  const file = join(temporary(), 'tasks.db');
+  const theirs = connect(file);
+  onTestFinished(() => theirs.close());
+  theirs.exec('create table holdfast_schema (version integer primary key)');
+  expect(() => sqliteHandles(file)).toThrow(
+    /tasks\.db: it was created by a Holdfast before its first release/,
+  );
+  expect(theirs.prepare('select name from sqlite_schema').all()).toMatchObject([{ name: 'holdfast_schema' }]);
+});
+
+test('a registry may share the file of a store', async () => {
+  const file = join(temporary(), 'tasks.db');
+  await (await openSqlite(file)).close();
+  const handles = sqliteHandles(file);
+  handles.save({ ...record, id: 'a' });
+  handles.close();
+  await (await openSqlite(file)).close();
 });

@@ -7,6 +7,7 @@ import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import type { Stored } from './cells.ts';
 import { type Connection, configure, connect, isBusy, isInMemory, worded } from './driver.ts';
 import { makePrivateFile, makePrivateFolder } from './private-files.ts';
+import { ownTables } from './schema.ts';
 import { encryptionTable, readEncryption, Vault } from './vault.ts';
 
 const column = 'handles.body';
@@ -39,7 +40,8 @@ export function sqliteHandles(path: string, options: { readonly encryption?: Enc
     }
     // Its writes are few, and callers cannot go on without them: here waiting for a lock is right.
     db = connect(isMemory ? ':memory:' : path, { timeout: 5_000 });
-    refuseOfOthers(db, path);
+    // A path that was mistaken must not leave a table of ours in a database of another program.
+    ownTables(db, path, ['handles']);
     unlock(readEncryption(db), keys, path);
     configure(db);
     db.exec(table + encryptionTable);
@@ -49,18 +51,6 @@ export function sqliteHandles(path: string, options: { readonly encryption?: Enc
     db?.close();
     throw worded(error, path);
   }
-}
-
-/** A path that was mistaken must not leave a table of ours in a database of another program. */
-function refuseOfOthers(db: Connection, path: string): void {
-  const tables = db.prepare("select name from sqlite_schema where type = 'table'").all();
-  if (tables.length === 0 || tables.some(({ name }) => name === 'handles' || name === 'holdfast_schema'))
-    return;
-  throw new StoreCorrupt(
-    path,
-    'this is a SQLite database of another program',
-    'Choose a file of its own for handles; nothing was changed here.',
-  );
 }
 
 /** All at once: a host has few calls, and cannot continue before it knows them. */

@@ -9,11 +9,8 @@ export interface HeldRow {
   readonly id: TaskId;
   readonly epoch: number;
   readonly lease_until: number;
-  /** Null where an older Holdfast has claimed the task. */
-  readonly lease_ms: number | null;
+  readonly lease_ms: number;
 }
-
-const olderLeaseMs = 15_000;
 
 interface Seen extends HeldRow {
   readonly at: number;
@@ -39,7 +36,7 @@ export class Leases {
       const isSame = last?.epoch === row.epoch && last.lease_until === row.lease_until;
       const silentMs = isSame ? last.silentMs + Math.min(at - last.at, this.#mostMs) : 0;
       this.#seen.set(row.id, { ...row, at, silentMs });
-      if (silentMs >= (row.lease_ms ?? olderLeaseMs)) expired.add(row.id);
+      if (silentMs >= row.lease_ms) expired.add(row.id);
     }
     return expired;
   }

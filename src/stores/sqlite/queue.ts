@@ -124,9 +124,9 @@ export class SqliteQueue implements Queue {
   }
 
   /** Tasks to claim, owners taking turns. The rule decides again in the transaction that claims them. */
-  async select({ tools, limit, except }: ClaimQuery): Promise<ReadyTask[]> {
+  async select({ tools, limit, running, except }: ClaimQuery): Promise<ReadyTask[]> {
     try {
-      const freed = this.#takeFreed(tools, limit, except);
+      const freed = this.#takeFreed(tools, limit, new Set([...running, ...except]));
       const slots = limit - freed.length;
       if (slots <= 0) return freed;
       const isFree = ({ taskId }: ReadyTask) => !except.has(taskId);

@@ -144,9 +144,8 @@ export class Rows {
       const commits = this.#sql.journal.all(row.seq) as { task: number; version: number; journal: Stored }[];
       const { journals } = this.#sql.journals.get(row.seq) as { journals: number };
       confirm(commits.every((commit) => commit.task === row.seq));
-      // An older Holdfast that has the file open adds to journals without counting: there may be more, but never fewer.
       const isInOrder = commits.every(({ version }, i) => version > (commits[i - 1]?.version ?? 0));
-      if (commits.length < journals || !isInOrder || commits[0]?.version !== 1)
+      if (commits.length !== journals || !isInOrder || commits[0]?.version !== 1)
         throw new DamagedRecord(id, 'some of its commits are missing');
       return readingTask(id, () =>
         commits.flatMap(

@@ -15,11 +15,12 @@ export interface Seal {
 }
 
 export const sealTable = `
-  create table if not exists holdfast_seal (
+  create table holdfast_seal (
     incarnation text not null,
     transactions integer not null,
     newest_commit integer not null
-  )`;
+  );
+`;
 
 export function readSeal(db: Connection): Seal {
   const rows = db

@@ -27,6 +27,9 @@ import { failureToOpen, nobody } from './opener.ts';
 import { Other } from './other.ts';
 import { populate } from './population.ts';
 
+const nextVersion =
+  "insert into holdfast_schema_version select max(version) + 1, '2030-01-01T00:00:00Z' from holdfast_schema_version";
+
 describe('a file that is not a database of tasks is refused and left as it is:', () => {
   test('a text', async () => {
     const file = temporaryFile();
@@ -49,13 +52,30 @@ describe('a file that is not a database of tasks is refused and left as it is:',
     await expectRefusal(file, StoreCorrupt, /of another program/, /Choose a file of its own/);
   });
 
+  test.for(['delete', 'wal'])(
+    'a database from before the first release, in journal mode %s',
+    async (mode) => {
+      const file = temporaryFile();
+      sql(
+        file,
+        `pragma journal_mode = ${mode};
+      create table holdfast_schema (version integer primary key, applied_at text not null);
+      insert into holdfast_schema values (12, '2026-01-01T00:00:00Z');
+      create table tasks (seq integer primary key, id text not null unique, body text not null)`,
+      );
+      await expectRefusal(
+        file,
+        StoreNotOpened,
+        /before its first release/,
+        /Use another file, or delete this/,
+      );
+    },
+  );
+
   test('a database of a newer Holdfast', async () => {
     const file = temporaryFile();
     await populate(file, { tasks: 20, seed: 1 });
-    sql(
-      file,
-      "insert into holdfast_schema select max(version) + 1, '2030-01-01T00:00:00Z' from holdfast_schema",
-    );
+    sql(file, nextVersion);
     await expectRefusal(
       file,
       StoreTooNew,
@@ -67,7 +87,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
   test('a database whose table of versions is empty', async () => {
     const file = temporaryFile();
     await populate(file, { tasks: 20, seed: 1 });
-    sql(file, 'delete from holdfast_schema');
+    sql(file, 'delete from holdfast_schema_version');
     await expectRefusal(file, StoreCorrupt, /table of versions/, /[Rr]estore/);
   });
 
@@ -76,10 +96,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
     const database = await openSqlite(file);
     await database.backup(copy);
     await database.close();
-    sql(
-      copy,
-      "insert into holdfast_schema select max(version) + 1, '2030-01-01T00:00:00Z' from holdfast_schema",
-    );
+    sql(copy, nextVersion);
     await expectRefusal(copy, StoreTooNew, /newer Holdfast/, /Update this Holdfast/);
   });
 
@@ -118,6 +135,18 @@ describe('a database file that lost its end is refused', () => {
     expect((await refusalOf(file)).message).toContain('the file is empty');
     expect(statSync(`${file}-wal`).size).toBe(log);
   });
+});
+
+test('a database from before the first release can be deleted, as the message says', async () => {
+  const file = temporaryFile();
+  sql(file, 'pragma journal_mode = wal; create table holdfast_schema (version integer primary key)');
+  const { message } = await refusalOf(file);
+  for (const [suffix] of message.matchAll(/-(wal|shm|instances)/g)) {
+    rmSync(`${file}${suffix}`, { recursive: true, force: true });
+  }
+  rmSync(file);
+  await (await openSqlite(file)).close();
+  await (await openSqlite(file)).close();
 });
 
 test('an empty file can be deleted, as the message says, and a new database begun', async () => {
