@@ -179,7 +179,8 @@ export class PlainCaller {
     const id = this.#nextId();
     const input = { program: program as unknown as JsonObject };
     const answered = this.#tool('play', input, this.#callOf(program), id).catch(() => undefined);
-    await pause(this.#random.between(1, 6_000));
+    // Most calls end soon, and some last until they are handed over.
+    await pause(this.#random.between(1, this.#random.chance(0.7) ? 1_000 : 6_000));
     witness.mayCancel(program.name);
     await this.#tell({ method: 'notifications/cancelled', params: { requestId: id } }).catch(() => {});
     await Promise.race([answered, pause(30_000)]);
