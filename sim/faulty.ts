@@ -79,6 +79,7 @@ export function faulty(
     },
     calls: {
       undelivered: (key) => read(() => calls.undelivered(key)),
+      ofRequest: (request) => read(() => calls.ofRequest(request)),
       take: (id, from, by) => written(() => calls.take(id, from, by)),
       leave: (id, by) => written(() => calls.leave(id, by)),
       delivered: (id) => written(() => calls.delivered(id)),

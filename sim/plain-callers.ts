@@ -13,7 +13,12 @@ import type { SimProcess } from './world.ts';
 
 const manners = { 'plain call': 50, 'plain crash': 25, 'plain cancel': 10, 'plain again': 15 } as const;
 type Manner = keyof typeof manners;
-export const plainKinds: readonly string[] = [...Object.keys(manners), 'handed over', 'joined'];
+export const plainKinds: readonly string[] = [
+  ...Object.keys(manners),
+  'handed over',
+  'joined',
+  'cancelled elsewhere',
+];
 
 const handedOverKey = 'dev.holdfast/handed-over';
 /** A host that was answered waits that long before it makes the same call on purpose. */

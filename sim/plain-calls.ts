@@ -99,9 +99,10 @@ export class PlainCalls {
     return [...this.#witness.tasks.values()].filter((task) => task.rootId === rootId);
   }
 
-  /** Nobody answers it, or whoever did is dead. */
+  /** Nobody answers it, or whoever did is dead. A call that was cancelled is not lost: no other joins it. */
   #isLost(answering: string | null): boolean {
-    return answering === null || !this.isAlive(processAnswering(answering));
+    const process = answering === null ? undefined : processAnswering(answering);
+    return process !== '' && (process === undefined || !this.isAlive(process));
   }
 
   #rows(): Row[] {
@@ -118,6 +119,10 @@ export class PlainCalls {
       // An earlier call may take it first, and be lost once more: a later one does not wait for that.
       for (const lost of this.#lostFor.values()) lost.delete(id);
       if (now === null) continue;
+      if (processAnswering(now) === '') {
+        this.#count('cancelled elsewhere');
+        continue;
+      }
       if (!this.#isLost(before))
         this.#witness.complain(
           `${this.#witness.nameOf(id)}: ${now} took its call from ${before}, which is alive`,
@@ -151,7 +156,7 @@ export class PlainCalls {
   /** At the end nobody waits for an answer. */
   judge(): void {
     for (const { id, answering } of this.#rows())
-      if (!this.#isLost(answering))
+      if (!this.#isLost(answering) && processAnswering(answering!) !== '')
         this.#witness.complain(`${this.#witness.nameOf(id)}: ${answering} still answers its call`);
   }
 }

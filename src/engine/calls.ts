@@ -8,6 +8,9 @@ export interface Calls {
   /** Tasks of plain calls with this key that were not delivered, handed over or cancelled. The oldest comes first. */
   undelivered(key: string): Promise<UndeliveredCall[]>;
 
+  /** Tasks that answer a call of this request (`newCall`), whether other calls can join them or not. */
+  ofRequest(request: string): Promise<OpenCall[]>;
+
   /** The task answers another call from now on. False if it does not answer `from` any more, unless it answers `by`. */
   take(id: TaskId, from: string | null, by: string): Promise<boolean>;
 
@@ -22,4 +25,8 @@ export interface UndeliveredCall {
   readonly taskId: TaskId;
   /** The call that the task answers (`answering()`). Its process may be dead. Null if the call was lost. */
   readonly answering: string | null;
+}
+
+export interface OpenCall extends UndeliveredCall {
+  readonly answering: string;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  AlreadyPublished,
   DeadlineNotReached,
   NotARoot,
   NotClaimable,
@@ -205,4 +206,20 @@ test('when the clock goes back, a task does not: it never ends before its subtas
   did(rules.complete(family(one.task), one.claim, result, 500));
   expect(now(one.task)).toMatchObject({ finishedAt: 2_000 });
   expect(now(parent.task)).toMatchObject({ finishedAt: 2_000 });
+});
+
+// --- Plain calls ------------------------------------------------------------------------------------------
+
+test('a request that is cancelled at another process ends its task, which says so, unless it was handed over', () => {
+  const join = { key: 'a call', session: 'a session', call: 'a' };
+  const called = () => created({ unpublished: { servedBy: 'a', until: minute, join } });
+  const open = called();
+  expect(did(rules.cancelRequest(family(open), 1, 'Enough.')).task).toMatchObject({
+    outcome: { kind: 'cancelled', reason: 'Enough.' },
+    unpublished: { isCancelled: true },
+  });
+  expect(rules.cancelRequest(family(open), 2)).toBeInstanceOf(TaskIsDone);
+  const handedOver = called();
+  did(rules.publish(now(handedOver), 1));
+  expect(rules.cancelRequest(family(handedOver), 2)).toBeInstanceOf(AlreadyPublished);
 });

@@ -1,5 +1,12 @@
 /** The rules of how tasks end, and how trees end with them: bottom-up, in one commit. */
-import { DeadlineNotReached, NotARoot, StillAlive, StillRetained, TaskIsDone } from '../model/errors.ts';
+import {
+  AlreadyPublished,
+  DeadlineNotReached,
+  NotARoot,
+  StillAlive,
+  StillRetained,
+  TaskIsDone,
+} from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import type { Failed, Outcome, Success } from '../model/outcome.ts';
@@ -80,6 +87,14 @@ function overdue({ unpublished }: Task, at: number): Outcome {
   if (unpublished && (unpublished.deadlineAt === null || unpublished.deadlineAt > at))
     return { kind: 'cancelled', reason: 'The request that this task belonged to has ended.' };
   return { kind: 'failure', message: deadlinePassed };
+}
+
+/** The client cancelled the request of a task at another process than the one that serves the request. */
+export function cancelRequest(family: Family, at: number, reason?: string): Verdict {
+  const { unpublished } = family.task;
+  if (!unpublished) return new AlreadyPublished(family.task.id);
+  const task = { ...family.task, unpublished: { ...unpublished, isCancelled: true } } as Task;
+  return cancel({ ...family, task }, at, reason);
 }
 
 /** Removes a finished tree whose retention is over, as one unit. */

@@ -7,6 +7,7 @@ import { AlreadyPublished, BeingDelivered, Refusal, TaskIsDone, TaskNotFound } f
 import type { Entrusted, InputResponse } from '../model/input.ts';
 import {
   answering,
+  cancelledAnswering,
   type Join,
   type NewJoin,
   type Owner,
@@ -233,7 +234,25 @@ export class Requests {
 
   async #isServed(process: string): Promise<boolean> {
     const { queue } = this.#database;
-    return process === queue.name || queue.isAlive(process, 'certain');
+    return process === queue.name || process === '' || queue.isAlive(process, 'certain');
+  }
+
+  /**
+   * The client cancelled a request of its session that another process may serve. A call of a dead process is lost and
+   * not open: nothing cancels it. The task is first taken from the call, so that no other call joins it meanwhile.
+   */
+  async cancelElsewhere(request: string, reason: string, by?: Actor): Promise<void> {
+    const { calls, queue, store } = this.#database;
+    for (const { taskId, answering: from } of await calls.ofRequest(request)) {
+      const process = processAnswering(from);
+      if (process === queue.name || !(await this.#isServed(process))) continue;
+      const task = await store.get(taskId);
+      if (!task?.unpublished || task.phase === 'done') continue;
+      if (task.unpublished.join && !(await calls.take(taskId, from, cancelledAnswering(from)))) continue;
+      await store
+        .update('family', taskId, (family) => onBehalfOf(by, rules.cancelRequest(family, this.now, reason)))
+        .catch(ignoring(TaskIsDone, AlreadyPublished, TaskNotFound));
+    }
   }
 
   /** Whether there may be a task for calls with this key to join. */

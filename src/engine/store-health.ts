@@ -86,6 +86,7 @@ export class StoreHealth {
       },
       calls: {
         undelivered: (key) => read(calls.undelivered(key)),
+        ofRequest: (request) => read(calls.ofRequest(request)),
         take: (id, from, by) => write(calls.take(id, from, by)),
         leave: (id, by) => write(calls.leave(id, by)),
         delivered: (id) => write(calls.delivered(id)),

@@ -59,7 +59,7 @@ export interface CreateOptions {
   /** An id that stands for what the requestor calls the task. One that is taken is refused, whatever the arguments. */
   readonly id?: TaskId;
   /** The task belongs to an open request, and ends with it unless it is published or can be joined. */
-  readonly unpublished?: boolean | Pick<Unpublished, 'join' | 'keepMs'>;
+  readonly unpublished?: boolean | Pick<Unpublished, 'join' | 'call' | 'keepMs'>;
   /** On whose behalf it is made; by default the operator's. */
   readonly by?: Actor;
 }

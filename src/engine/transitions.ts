@@ -54,7 +54,7 @@ import { asleep, bumped, fenced, seen, wake, withoutHolder } from './fenced.ts';
 import { boundTo } from './publication.ts';
 import type { Claim, FreedHolder } from './queue.ts';
 
-export { cancel, complete, crowdOut, fail, passDeadline, purge, remove } from './endings.ts';
+export { cancel, cancelRequest, complete, crowdOut, fail, passDeadline, purge, remove } from './endings.ts';
 export { confirmHandOver, discard, isJoinable, keepForRequest, publish } from './publication.ts';
 
 // --- Creation ---------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
  * (parked on a timer or a subtask, backing off, or released by a dead worker, it stays running); `waiting`,
  * at least one input of its own is open; `done`, final. A phase says nothing about who holds a claim.
  */
+import { newId } from './id.ts';
 import type { InputKind, InputRecord, OpenInput, SettledInput } from './input.ts';
 import type { Json } from './json.ts';
 import type { Outcome } from './outcome.ts';
@@ -42,6 +43,10 @@ export interface Unpublished {
   readonly deadlineAt: number | null;
   /** Present if a repeated call can join the task, which then survives the process that serves its request. */
   readonly join?: Join;
+  /** Identifies the call (`newCall`) if none can join it and its client may cancel it at another process. */
+  readonly call?: string;
+  /** The client cancelled its request at another process: the one that serves the request answers nothing. */
+  readonly isCancelled?: true;
   /** How long the task is kept after its end, although its result was delivered. By default it is removed then. */
   readonly keepMs?: number;
 }
@@ -64,16 +69,30 @@ export type NewJoin = Join & { readonly key: string };
 
 /** Which call a task answers: the process that serves it, and the call. Null if there is none to find. */
 export function answeringOf({ unpublished }: Task): string | null {
-  const { servedBy, join } = unpublished ?? {};
-  return typeof servedBy === 'string' && join ? answering(servedBy, join.call) : null;
+  const { servedBy, join, call = join?.call } = unpublished ?? {};
+  return typeof servedBy === 'string' && call !== undefined ? answering(servedBy, call) : null;
+}
+
+/** The length of what stands for the request of a call in a session. */
+export const requestLength = 22;
+
+/** An id for a call. If it came in a session, the id ends with what stands for its request. */
+export function newCall(request: string | undefined): string {
+  return request === undefined ? newId() : `${newId()}.${request}`;
 }
 
 export function answering(process: string, call: string): string {
   return `${process}/${call}`;
 }
 
+/** Empty if the call was cancelled: no call takes its task from there. */
 export function processAnswering(answering: string): string {
   return answering.slice(0, answering.lastIndexOf('/'));
+}
+
+/** The same call, when it was cancelled. */
+export function cancelledAnswering(answering: string): string {
+  return answering.slice(answering.lastIndexOf('/'));
 }
 
 /** Who may advance a task now. The epoch, not the lease, decides whether a commit is accepted. */

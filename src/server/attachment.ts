@@ -42,6 +42,7 @@ import {
   progressOf,
   RequestAborted,
   responsesOf,
+  type SessionRequest,
   takeBegun,
   withoutBadResponses,
 } from './tool-call.ts';
@@ -77,6 +78,7 @@ export class Attachment {
   readonly #pending = new Map<unknown, Pending>();
   readonly #closed = new AbortController();
   #streams: Streams | undefined;
+  #tellSdk: NonNullable<Transport['onmessage']> = () => {};
 
   constructor(binding: Binding, server: Server, plainClients?: PlainClients) {
     this.binding = binding;
@@ -93,6 +95,7 @@ export class Attachment {
         streams.deliveries.written(message, send(ids.outgoing(this.#corrected(message)), options));
       await connect(transport);
       const { onmessage, onclose } = transport;
+      if (onmessage) this.#tellSdk = onmessage;
       const strangeAnswer = (message: object, bearer: Bearer) => {
         const place = ids.placeElsewhere('id' in message && !('method' in message) && message.id);
         return place && this.#strangeAnswer(message, place, bearer);
@@ -177,6 +180,7 @@ export class Attachment {
           ? { ...this.#originalRequest(caller, context), ...progressOf(context, relatedToName(named.taskId)) }
           : !task && progressOf(context)),
         ...(!task && !named && this.plainClients?.handingOver(called, caller, context, this.streams)),
+        ...(!mcpReq.envelope && { inSession: this.#sessionRequest(context) }),
         ...(listening && { onTask: listening.onTask }),
       },
     );
@@ -185,6 +189,19 @@ export class Attachment {
     if (reply.resultType !== 'task') return reply;
     this.#note(mcpReq.id, { exact: reply });
     return { content: [] };
+  }
+
+  /** A request that another process may hear to be cancelled: the SDK aborts it as if it had been told here. */
+  #sessionRequest({ mcpReq: { id: requestId, signal } }: ServerContext): SessionRequest {
+    return {
+      requestId,
+      abort: async () => {
+        if (signal.aborted) return;
+        const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        this.#tellSdk({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+        await aborted;
+      },
+    };
   }
 
   /** A request of SEP-1686: its caller hears of the task at once, and can be asked on its stream while it waits. */
@@ -328,15 +345,14 @@ export class Attachment {
     return taken ? { ...params, ...taken } : params;
   }
 
-  /** A request of SEP-1686 is cancelled that may have been made over another connection, or before a restart. */
+  /** A request is cancelled that may have been made at another process or, if it is one of SEP-1686, in another session. */
   async #cancelled({ requestId, _meta }: JsonObject, bearer: Bearer): Promise<void> {
+    const { requests, calls } = await this.binding.served();
+    const sender = this.#sessionCaller(bearer, 'notifications/cancelled', _meta);
+    await calls.cancelled(sender, requestId);
     const name = nameIn(_meta);
     if (name === undefined || !this.binding.drafts.has('sep-1686')) return;
-    const { requests } = await this.binding.served();
-    const caller = {
-      ...this.#sessionCaller(bearer, 'notifications/cancelled', _meta),
-      dialect: originalTasks,
-    };
+    const caller = { ...sender, dialect: originalTasks };
     const tree = await visible(requests, caller, await idOfName(requests, caller, name));
     if (tree?.root.origin.named?.requestId === requestId)
       await requests.cancel(tree!.root.id, 'The client cancelled its request.', actorOf(caller));

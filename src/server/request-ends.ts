@@ -14,6 +14,9 @@ import type { OpenRequest } from './tool-call.ts';
 const backoff = { minMs: 200, maxMs: 10_000 };
 const batchMs = 20;
 
+/** Why a task was cancelled. */
+const hasEnded = 'The request that this task belonged to has ended.';
+
 type EndedRequest = Pick<OpenRequest, 'handOver' | 'join'>;
 
 export class RequestEnds {
@@ -83,9 +86,13 @@ export class RequestEnds {
     if (join) await this.#write(() => this.#requests.leaveAny(join));
   }
 
+  /** The client cancelled a request that another process may serve. */
+  async cancelledElsewhere(request: string, caller: Caller): Promise<void> {
+    await this.#write(() => this.#requests.cancelElsewhere(request, hasEnded, actorOf(caller)));
+  }
+
   async #cancel(id: TaskId, caller: Caller): Promise<void> {
-    const reason = 'The request that this task belonged to has ended.';
-    const isCancelled = await this.#requests.cancel(id, reason, actorOf(caller));
+    const isCancelled = await this.#requests.cancel(id, hasEnded, actorOf(caller));
     // A task that was done before is of no use to another call.
     if (!isCancelled) await this.#requests.discard(id);
   }

@@ -93,8 +93,17 @@ export interface OpenRequest {
   readonly onCreated?: (tree: TaskTree) => Promise<() => void>;
   /** Its caller knows no tasks, and goes on with plain tools if it has to wait for long. */
   readonly handOver?: HandOver;
+  /** Present if it came in a session, where any process may hear that it is cancelled. */
+  readonly inSession?: SessionRequest;
   /** Which calls can join its task, if it is lost. */
   readonly join?: Join;
+}
+
+/** A request whose client may cancel it at another process. */
+export interface SessionRequest {
+  readonly requestId: unknown;
+  /** The client has done so: aborts the request here. */
+  abort(): Promise<void>;
 }
 
 /** The request is gone, and nobody waits for an answer. */

@@ -27,7 +27,7 @@ import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import { runtime } from '../model/runtime.ts';
-import type { Owner, Task, TaskId } from '../model/task.ts';
+import { newCall, type Owner, type Task, type TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
 import type { Sender } from '../protocol/dialect.ts';
 import {
@@ -37,7 +37,7 @@ import {
   InvalidRequestState,
   MissingCapability,
 } from '../protocol/errors.ts';
-import { joinOf } from './hand-over/joining.ts';
+import { joinOf, requestOf } from './hand-over/joining.ts';
 import { type HandOver, waitPlainly } from './hand-over/waiting.ts';
 import { RequestEnds } from './request-ends.ts';
 import {
@@ -74,6 +74,12 @@ export class ToolCalls {
   /** Resolves when the tasks of requests that have ended are cancelled, kept or removed. */
   settled(): Promise<void> {
     return this.#ends.settled();
+  }
+
+  /** A client cancelled a request of its session, which another process may serve. */
+  async cancelled(caller: Caller, requestId: unknown): Promise<void> {
+    const request = await requestOf(this.#requests, caller, requestId);
+    if (request !== undefined) await this.#ends.cancelledElsewhere(request, caller);
   }
 
   async call(call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
@@ -181,8 +187,9 @@ export class ToolCalls {
     caller: Caller,
     patience: PlainPatience,
   ): Promise<JsonObject> {
-    const { handOver, signal, onTask } = patience;
-    const join = handOver && (await joinOf(this.#requests, call.tool, input, caller));
+    const { handOver, signal, onTask, inSession } = patience;
+    const ofSession = await requestOf(this.#requests, caller, inSession?.requestId);
+    const join = handOver && (await joinOf(this.#requests, call.tool, input, caller, ofSession));
     const request = join ? { ...patience, join } : patience;
     try {
       const early = call.begun && !('mayJoin' in call.begun) ? call.begun : undefined;
@@ -195,7 +202,10 @@ export class ToolCalls {
       if (begun && 'outcome' in begun) return plain(begun.outcome);
       const keepMs = handOver?.keepMs;
       const creating = this.#create(call, begun ? begun.input : input, caller, {
-        unpublished: { ...(join && { join }), ...(keepMs !== undefined && { keepMs }) },
+        unpublished: {
+          ...(join ? { join } : ofSession !== undefined && { call: newCall(ofSession) }),
+          ...(keepMs !== undefined && { keepMs }),
+        },
         // A model that continues with plain tools can be asked anything.
         ...(handOver && { answers: 'all' }),
       });
@@ -366,7 +376,7 @@ export class ToolCalls {
     id: TaskId,
     caller: Caller,
     forget: boolean,
-    request: Pick<OpenRequest, 'handOver' | 'join'> = {},
+    request: Pick<OpenRequest, 'handOver' | 'join' | 'inSession'> = {},
   ): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
     if (tree?.root.phase !== 'done')
@@ -374,6 +384,10 @@ export class ToolCalls {
         kind: 'lost',
         message: 'The work was removed before its result could be read.',
       });
+    if (tree.root.unpublished?.isCancelled) {
+      await request.inSession?.abort();
+      throw new RequestAborted();
+    }
     noteRead(this.#requests, tree.root, caller);
     // Not awaited: the answer need not wait for it. A call that was continued may be continued again.
     if (forget) void this.#ends.answered(id, request).catch(() => {});

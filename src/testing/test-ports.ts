@@ -7,7 +7,7 @@ import type { SessionRecord } from '../engine/sessions.ts';
 import * as rules from '../engine/transitions.ts';
 import { TaskIsDone } from '../model/errors.ts';
 import { pagesOf } from '../model/pages.ts';
-import type { Join, TaskId } from '../model/task.ts';
+import { cancelledAnswering, type Join, newCall, requestLength, type TaskId } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
 import type { ManualClock } from './manual-clock.ts';
 import { checks, type SuiteOptions } from './suite.ts';
@@ -190,6 +190,43 @@ export function testCalls(options: SuiteOptions): void {
     },
   );
 
+  check(
+    'calls are found by their request, whether they can be joined or not',
+    async ({ database, clock }) => {
+      const [request, other] = ['r'.repeat(requestLength), 's'.repeat(requestLength)];
+      const call = newCall(request);
+      const joinable = await called(database, clock, { ...join, call });
+      const alone = await called(database, clock, undefined, call);
+      await called(database, clock, { ...join, call: newCall(other) });
+      await called(database, clock, { ...join, call: newCall(undefined) });
+      await called(database, clock, { ...join, call: request });
+      const answering = `a/${call}`;
+      assert.deepEqual(await database.calls.ofRequest(request), [
+        { taskId: joinable, answering },
+        { taskId: alone, answering },
+      ]);
+      assert.deepEqual(await database.calls.ofRequest('t'.repeat(requestLength)), []);
+    },
+  );
+
+  check('a task is found by the request of the call that it answers', async ({ calls, database, clock }) => {
+    const [request, other] = ['r'.repeat(requestLength), 's'.repeat(requestLength)];
+    const [lost, joining] = [newCall(request), newCall(other)];
+    const taskId = await called(database, clock, { ...join, call: lost });
+    await calls.leave(taskId, `a/${lost}`);
+    assert.deepEqual(await calls.ofRequest(request), []);
+    await calls.take(taskId, null, `b/${joining}`);
+    assert.deepEqual(await calls.ofRequest(request), []);
+    const answering = `b/${joining}`;
+    assert.deepEqual(await calls.ofRequest(other), [{ taskId, answering }]);
+    // What is cancelled twice, because its answer was lost, is found the second time.
+    await calls.take(taskId, answering, cancelledAnswering(answering));
+    assert.equal(await calls.leave(taskId, answering), false);
+    assert.deepEqual(await calls.ofRequest(other), [{ taskId, answering: `/${joining}` }]);
+    await database.store.update('family', taskId, (family) => rules.cancelRequest(family, clock.now()));
+    assert.deepEqual(await calls.undelivered('a call'), []);
+  });
+
   checkShared('of several calls one gets a task', async ({ database, clock, again }) => {
     const other = await again();
     const id = await called(database, clock);
@@ -203,8 +240,14 @@ export function testCalls(options: SuiteOptions): void {
   });
 }
 
-async function called({ store }: Database, clock: ManualClock, how = join): Promise<TaskId> {
-  const unpublished = { servedBy: 'a', until: clock.now() + 60_000, join: how };
+async function called(
+  { store }: Database,
+  clock: ManualClock,
+  how: Join | undefined = join,
+  call?: string,
+): Promise<TaskId> {
+  const which = call === undefined ? { join: how } : { call };
+  const unpublished = { servedBy: 'a', until: clock.now() + 60_000, ...which };
   const wanted = aTask({ unpublished });
   const { task } = await store.create(undefined, (existing) => rules.create(existing, wanted, clock.now()));
   return task.id;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { temporaryFolder as folderOfFile } from '../kit/lifetime.ts';
 import { Program } from '../kit/process.ts';
+import { until } from '../kit/until.ts';
 import { Screen } from './screen.ts';
 
 export const root = join(import.meta.dirname, '../..');
@@ -60,33 +61,28 @@ export interface Ended {
 }
 
 /** A group of its own: shells must go with what they started. */
-class InOwnGroup extends Program {
+abstract class InOwnGroup extends Program {
+  abstract readonly ended: Promise<unknown>;
+
   constructor(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv, stdio: SpawnOptions['stdio']) {
     super(command, { cwd, env: { ...environment, ...env }, detached: true, stdio });
   }
 
   /** What the pattern finds in a text that changes with what is written. Rejects if the process ends first. */
-  protected find(pattern: RegExp, text: () => string): Promise<RegExpExecArray> {
-    const { stdout, stderr } = this.child;
-    const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>();
-    const look = () => {
-      const found = pattern.exec(text());
-      if (found) resolve(found);
-    };
-    const fail = () => reject(new Error(`${pattern} did not come:\n${text()}\n${this.complaints}`));
-    const timer = setTimeout(fail, 60_000);
-    void this.exit.then(fail);
-    for (const stream of [stdout, stderr]) stream?.on('data', look);
-    look();
-    return promise.finally(() => {
-      clearTimeout(timer);
-      for (const stream of [stdout, stderr]) stream?.off('data', look);
+  protected async find(pattern: RegExp, text: () => string): Promise<RegExpExecArray> {
+    let hasEnded = false;
+    void this.ended.then(() => {
+      hasEnded = true;
     });
+    await until(() => pattern.test(text()) || hasEnded).catch(() => {});
+    const found = pattern.exec(text());
+    if (!found) throw new Error(`${pattern} did not come:\n${text()}\n${this.complaints}`);
+    return found;
   }
 }
 
 export class Piped extends InOwnGroup {
-  readonly ended: Promise<Ended>;
+  override readonly ended: Promise<Ended>;
 
   constructor(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv) {
     super(command, cwd, env, ['ignore', 'pipe', 'pipe']);
@@ -105,7 +101,7 @@ const drawnMs = 1_000;
 
 /** A real pseudo-terminal, which `script` of util-linux opens, and a screen that shows what is written to it. */
 export class Terminal extends InOwnGroup {
-  readonly ended: Promise<number | null>;
+  override readonly ended: Promise<number | null>;
   readonly screen: Screen;
   #device: string | undefined;
   #onMark: (() => void) | undefined;
@@ -120,16 +116,16 @@ export class Terminal extends InOwnGroup {
     const script = `stty cols ${columns} rows ${rows}; tty; exec ${words}`;
     super(['script', '-qfec', script, '/dev/null'], cwd, { ...env, SHELL: '/bin/sh' }, 'pipe');
     this.screen = new Screen(columns, rows);
-    this.child.stdout!.on('data', (text: string) => this.#show(text));
-    this.ended = this.exit.then(({ code }) => code);
+    this.child.stdout!.on('data', (text: string) => void this.#show(text));
+    this.ended = this.exit.then(({ code }) => this.screen.write('').then(() => code));
   }
 
   /** The first line is the name of the device, and not of the command. */
-  #show(text: string): void {
+  async #show(text: string): Promise<void> {
     const shown = text.replaceAll(mark, '');
     const end = this.#device === undefined ? shown.indexOf('\n') : -1;
     this.#device ??= shown.slice(0, end).trim();
-    this.screen.write(shown.slice(end + 1));
+    await this.screen.write(shown.slice(end + 1));
     if (text.includes(mark)) this.#onMark?.();
   }
 

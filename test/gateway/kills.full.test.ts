@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { connectTasks, type TaskHandle } from 'holdfast/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Fixture, startFixture } from '../dialects/interop/fixture.ts';
+import { startFixture } from '../dialects/interop/fixture.ts';
 import type { ServerProcess } from '../kit/server-process.ts';
 import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';
@@ -22,7 +22,7 @@ describe.each([
   ['2026-07-28', true],
 ])('for a client of %s', (_, isModern) => {
   let folder: string;
-  let fixture: Fixture;
+  let fixture: ServerProcess;
   let older: ServerProcess;
   let gateway: ServerProcess;
 

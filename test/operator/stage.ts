@@ -106,8 +106,6 @@ export async function asked(tasks: Tasks, id: string): Promise<void> {
   await expect.poll(async () => (await tasks.get(id))!.phase).toBe('waiting');
 }
 
-export type Stage = Awaited<ReturnType<typeof stage>>;
-
 export interface StageOptions extends Partial<Omit<TasksOptions, 'store'>> {
   /** By default a database in memory. */
   readonly place?: string;

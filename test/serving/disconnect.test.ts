@@ -25,7 +25,7 @@ describe('a socket that is destroyed', () => {
   /** Whatever would run on has had its chance once other work went through the same worker. */
   async function nothingRunsOn(name: string): Promise<void> {
     place.open(name);
-    await plain.call('lasting', { ms: 50 });
+    await plain.call('nap', { ...place.work('other'), ms: 50 });
     expect(place.trace(name)).toEqual(stopped);
   }
 

@@ -41,15 +41,6 @@ const atOnce = settings.map((setting) =>
   durableTool(`at_once_${setting}`, { task: setting }, async (_, task) => task.step('only', () => 'at once')),
 );
 
-const lasting = durableTool(
-  'lasting',
-  { inputSchema: z.object({ ms: z.number() }) },
-  async ({ ms }, task) => {
-    await task.step('last', () => pause(ms));
-    return 'lasted';
-  },
-);
-
 const progress = durableTool('progress', {}, async (_, task) => {
   for (const done of [1, 2]) {
     task.progress(done, 2);
@@ -130,7 +121,6 @@ const gather = (setting: TaskSetting) =>
 export const servingTools = [
   ...work,
   ...atOnce,
-  lasting,
   progress,
   nap,
   ask,

@@ -38,18 +38,20 @@ test('the window is what the server was told: the same call is a task, or is ans
     serve({ file: place.database, window: '50ms' }),
     serve({ file: place.database, window: '1h' }),
   ]);
-  const call = { ms: 2_000 };
-  expect((await short.client().call('lasting', call)).result).toMatchObject({ resultType: 'task' });
-  expect((await long.client().call('lasting', call)).result).toMatchObject({
+  const call = { ...place.work(), ms: 2_000 };
+  expect((await short.client().call('nap', call)).result).toMatchObject({ resultType: 'task' });
+  expect((await long.client().call('nap', call)).result).toMatchObject({
     resultType: 'complete',
-    content: [{ text: 'lasted' }],
+    content: [{ text: 'woke' }],
   });
 });
 
 test('a window longer than any timer is a long one', async () => {
   const place = new Place();
   const client = (await serve({ file: place.database, window: '30d' })).client();
-  expect((await client.call('lasting', { ms: 100 })).result).toMatchObject({ resultType: 'complete' });
+  expect((await client.call('nap', { ...place.work(), ms: 100 })).result).toMatchObject({
+    resultType: 'complete',
+  });
 });
 
 test('unless told otherwise, the window lasts some 200 ms', async () => {

@@ -10,7 +10,6 @@ export interface ReceivedSpan {
   readonly traceState?: string;
   readonly name: string;
   readonly attributes: readonly { readonly key: string; readonly value: object }[];
-  readonly links?: readonly { readonly spanId: string }[];
   readonly status: { readonly code?: number };
 }
 

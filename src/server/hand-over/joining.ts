@@ -3,9 +3,9 @@ import { hash } from 'node:crypto';
 import type { Requests } from '../../engine/requests.ts';
 import type { DurableTool } from '../../engine/tool.ts';
 import { anonymous, type Caller, local } from '../../hosting/caller.ts';
-import { canonical, newId } from '../../model/id.ts';
+import { canonical } from '../../model/id.ts';
 import type { Json } from '../../model/json.ts';
-import type { NewJoin } from '../../model/task.ts';
+import { type NewJoin, newCall, requestLength } from '../../model/task.ts';
 
 /** Undefined if no call may join. */
 export async function joinOf(
@@ -13,6 +13,7 @@ export async function joinOf(
   { name, version, joinable, task, before }: DurableTool,
   input: unknown,
   { owner, session: named }: Caller,
+  request?: string,
 ): Promise<NewJoin | undefined> {
   if (!joinable || task === 'never') return undefined;
   // One token may serve several people, and what `before` asked only one of them answered.
@@ -22,8 +23,26 @@ export async function joinOf(
   if (isOfSession && session === undefined) return undefined;
   const caller = isOfSession ? { owner, session: session! } : { owner };
   const call = canonical({ caller, name, version, input: (input ?? {}) as Json });
+  const key = await keyedDigest(requests, call);
+  return { key, session: session ?? null, call: newCall(request) };
+}
+
+/**
+ * Stands for a request of a session, so that whichever process hears of its cancellation finds the call. Undefined
+ * where there is no session: a pipe has one process.
+ */
+export async function requestOf(
+  requests: Requests,
+  { owner, session }: Caller,
+  requestId: unknown,
+): Promise<string | undefined> {
+  if (owner === local || !session || requestId === undefined) return undefined;
+  const digest = await keyedDigest(requests, JSON.stringify([owner, session, requestId]));
+  return digest.slice(0, requestLength);
+}
+
+/** With a secret, so that what is stored tells nothing about the text. A full HMAC costs several times as much. */
+async function keyedDigest(requests: Requests, text: string): Promise<string> {
   const secret = Buffer.from(await requests.secret('plain-calls')).toString('base64url');
-  // With a secret, so that a stored key tells nothing about the arguments. A full HMAC costs several times as much.
-  const key = hash('sha256', `${secret}${call}`, 'base64url');
-  return { key, session: session ?? null, call: newId() };
+  return hash('sha256', `${secret}${text}`, 'base64url');
 }

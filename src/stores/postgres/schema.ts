@@ -13,6 +13,7 @@
  */
 import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
 import { auditTables } from './audit.ts';
+import { requestIndex } from './calls.ts';
 import { unhurried } from './driver.ts';
 import { historyFunctions } from './history.ts';
 import { laneTables } from './lanes.ts';
@@ -68,6 +69,7 @@ const migrations: readonly string[] = [
   create index tasks_waiting on tasks (seq) where waiting;
   create index tasks_asking on tasks (root_id) where waiting and root_id is not null;
   create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
+  ${requestIndex}
   create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
     where idempotency_key is not null;
 

@@ -20,6 +20,7 @@ import { StoreCorrupt, StoreNotOpened, StoreTooNew } from '../../engine/store-er
 import { runtime } from '../../model/runtime.ts';
 import { Damaged } from '../values/damaged.ts';
 import { auditTables } from './audit.ts';
+import { requestIndex } from './calls.ts';
 import type { Connection } from './driver.ts';
 import { renewSeal, sealTable } from './seal.ts';
 import { encryptionTable } from './vault.ts';
@@ -71,6 +72,7 @@ const migrations: readonly string[] = [
   create index tasks_waiting on tasks (waiting) where waiting is not null;
   create index tasks_asking on tasks (root_id) where waiting is not null and root_id is not null;
   create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
+  ${requestIndex}
   create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
     where idempotency_key is not null;
 

@@ -2,8 +2,6 @@
 import { join } from 'node:path';
 import { ServerProcess } from '../../kit/server-process.ts';
 
-export type Fixture = ServerProcess;
-
 export function fixtureArguments(...options: string[]): string[] {
   const main = join(import.meta.dirname, '../../fixture/main.ts');
   const node = ['--conditions=holdfast-source', '--disable-warning=ExperimentalWarning'];
@@ -21,7 +19,7 @@ export const stdioFixture = {
 };
 
 /** After `kill`, `start` runs another one on the same port and store. */
-export function startFixture(...options: string[]): Promise<Fixture> {
+export function startFixture(...options: string[]): Promise<ServerProcess> {
   const command = (port: string) => [process.execPath, ...fixtureArguments('--port', port, ...options)];
   return new ServerProcess(command).start();
 }

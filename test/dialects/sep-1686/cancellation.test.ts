@@ -4,7 +4,7 @@ import { durableTool } from 'holdfast';
 import { expect, test } from 'vitest';
 import { storeFrom } from '../../fixture/server.ts';
 import { temporaryFolder } from '../../kit/lifetime.ts';
-import { newest, Requestor, serving, servingTools, sessionOn, tokens } from './requestor.ts';
+import { newest, Requestor, serving, sessionOn, tokens } from './requestor.ts';
 
 type Gates = [PromiseWithResolvers<void>, PromiseWithResolvers<void>, PromiseWithResolvers<void>];
 
@@ -31,7 +31,7 @@ test('S1686-49 S1686-29: work that does not listen is cancelled all the same, an
     return 'too late';
   });
   const quick = durableTool('quick', { description: 'Does nothing.', task: 'always' }, async () => 'done');
-  const { requestor } = await servingTools([deaf, quick] as never);
+  const { requestor } = await serving({ more: [deaf, quick] as never });
   const { id } = await requestor.start('one', 'deaf');
   await begun.promise;
   await requestor.cancel(id);

@@ -2,7 +2,7 @@ import { durableTool } from 'holdfast';
 import { describe, expect, test } from 'vitest';
 import { Peer } from '../revision-2025-11-25/peer.ts';
 import { Peer as Later, withoutTasks, withTasks } from '../revision-2026-07-28/peer.ts';
-import { created, related, relatedTask, serving, servingTools, sessionOn, taskKey } from './requestor.ts';
+import { created, related, relatedTask, serving, sessionOn, taskKey } from './requestor.ts';
 
 const text = (words: string) => ({ content: [{ type: 'text', text: words }] });
 
@@ -156,7 +156,7 @@ describe('requests that cannot be tasks', () => {
   });
 
   test('S1686-17: so is a durable tool that never becomes a task', async () => {
-    const { requestor } = await servingTools([never]);
+    const { requestor } = await serving({ more: [never] });
     const exchange = requestor.begin('one', 'never');
     const { result } = await exchange.reply;
     expect(result).toEqual(text('at once'));
@@ -165,7 +165,7 @@ describe('requests that cannot be tasks', () => {
   });
 
   test('S1686-17: the metadata is passed over even if nothing in it makes sense', async () => {
-    const { requestor } = await servingTools([never]);
+    const { requestor } = await serving({ more: [never] });
     const call = { name: 'never', arguments: {} };
     for (const wish of [null, {}, { taskId: 7 }, 'a task'])
       expect((await requestor.augment('tools/call', call, wish).reply).result).toEqual(text('at once'));

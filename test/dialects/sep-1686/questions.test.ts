@@ -2,7 +2,7 @@ import { durableTool } from 'holdfast';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { Peer as Later, withTasks } from '../revision-2026-07-28/peer.ts';
-import { type Message, newest, related, serving, servingTools, sessionOn, unasked } from './requestor.ts';
+import { type Message, newest, related, serving, sessionOn, unasked } from './requestor.ts';
 
 const elicitation = 'elicitation/create';
 const yes = { action: 'accept', content: { name: 'Ada' } };
@@ -45,7 +45,7 @@ test('S1686-35: with the answer the task goes back to work', async () => {
     await task.step('work', () => gate.promise);
     return 'worked';
   });
-  const { requestor } = await servingTools([asksFirst]);
+  const { requestor } = await serving({ more: [asksFirst] });
   const exchange = await requestor.start('one', 'asks_first');
   const { id } = await exchange.next(elicitation);
   expect((await requestor.get('one')).result.status).toBe('input_required');

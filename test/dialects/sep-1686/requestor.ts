@@ -1,7 +1,6 @@
 /** A requestor of SEP-1686 that sends exactly what it is told, over HTTP or a pipe, and remembers what it heard. */
-import type { DurableTool, Tasks } from 'holdfast';
+import type { Tasks } from 'holdfast';
 import { onTestFinished } from 'vitest';
-import { serveFixture } from '../../kit/serve.ts';
 import { until, untilStatus } from '../../kit/until.ts';
 import { nextId } from '../../serving/raw-client.ts';
 import {
@@ -171,10 +170,4 @@ export async function unasked(peer: HttpPeer): Promise<Message[]> {
   const ear = await openEar(peer);
   onTestFinished(() => ear[Symbol.asyncDispose]());
   return ear.heard;
-}
-
-/** A server with these tools too, and a requestor in a session of its own. */
-export async function servingTools(more: readonly DurableTool[]) {
-  const { tasks, url } = await serveFixture({ drafts, more });
-  return { tasks, url, requestor: await sessionOn(url) };
 }
