@@ -41,7 +41,7 @@ export type Notified = (method: string, params: JsonObject) => void;
 export interface Hearing {
   readonly onNotification: Notified;
   readonly onRequest: Requested;
-  /** An answer of ours to a request of the peer has got there. */
+  /** An answer of ours to a request of the peer, or its refusal, has got there. */
   readonly onResponded: (id: string | number) => void;
 }
 
@@ -85,9 +85,9 @@ export class Dispatcher implements RemotePeer {
           () => send(message, options),
           () => new RequestTimedOut(message.method, this.#timeoutMs),
         );
-      if (!('result' in message)) return send(message, options);
+      if (!('result' in message || 'error' in message)) return send(message, options);
       await persistently(() => send(message, options));
-      this.#hearing.onResponded(message.id);
+      if (message.id !== undefined) this.#hearing.onResponded(message.id);
     };
   }
 

@@ -25,6 +25,11 @@ interface Asking {
   readonly over: AbortController;
 }
 
+interface Unknown {
+  readonly taskId: string;
+  readonly method: string;
+}
+
 interface Pushed {
   readonly requestId: string | number;
   readonly method: string;
@@ -38,10 +43,12 @@ export class PushedQuestions {
   readonly #keptFor: (taskId: string) => Promise<Kept | undefined>;
   /** Questions that are being answered: a second delivery of the same waits for the first. */
   readonly #asking = new Map<string, Asking>();
-  /** Answers on their way, by the request that they answer. */
   readonly #client: Client;
-  /** By the task that asked: a method that nobody here knows. */
-  readonly #unknown = new Map<string, string>();
+  /** Requests of a kind that nobody here knows, until their refusal has got there. */
+  readonly #refusing = new Map<string | number, Unknown>();
+  /** The same afterwards, by the task that asked. */
+  readonly #unknown = new Map<string, Unknown & { looks: number }>();
+  /** Answers on their way, by the request that they answer. */
   readonly #underWay = new Map<string | number, { readonly kept: Kept; readonly at: string }>();
 
   constructor(
@@ -85,18 +92,21 @@ export class PushedQuestions {
       isAsking: (tasks) =>
         [...this.#asking.values()].some(({ taskId }) => taskId !== undefined && tasks.has(taskId)),
       takeUnknown: (taskId) => {
-        const method = this.#unknown.get(taskId);
+        const unknown = this.#unknown.get(taskId);
+        // The first look may have been answered before the refusal got there.
+        if (!unknown || ++unknown.looks === 1) return undefined;
         this.#unknown.delete(taskId);
-        return method;
+        return unknown.method;
       },
     };
   }
 
   /** A request of the server came in. The SDK refuses what nobody handles, and its task may wait all the same. */
-  came({ method, params }: RemoteRequest): undefined {
+  came({ id, method, params }: RemoteRequest & { readonly id: string | number }): undefined {
     const taskId = taskIn(isJsonObject(params._meta) ? params._meta : undefined);
-    if (taskId === undefined || isKnown(method) || this.#unknown.size >= mostUnknown) return;
-    if (!this.#isHandled(method)) this.#unknown.set(taskId, method);
+    if (taskId === undefined || isKnown(method) || this.#refusing.size + this.#unknown.size >= mostUnknown)
+      return;
+    if (!this.#isHandled(method)) this.#refusing.set(id, { taskId, method });
   }
 
   #isHandled(method: string): boolean {
@@ -119,6 +129,9 @@ export class PushedQuestions {
 
   /** The peer has the answer: if it asks the same again, that is another question. */
   responded(requestId: string | number): void {
+    const refused = this.#refusing.get(requestId);
+    this.#refusing.delete(requestId);
+    if (refused) this.#unknown.set(refused.taskId, { ...refused, looks: 0 });
     const { kept, at } = this.#underWay.get(requestId) ?? {};
     this.#underWay.delete(requestId);
     kept?.forget((other) => other === at);

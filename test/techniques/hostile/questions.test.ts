@@ -193,6 +193,30 @@ describe('a question of an unknown kind ends the call, and leaves its task for w
     expect(await handle.result()).toMatchObject(done);
   });
 
+  test('on 2025-11-25 it goes on, too, if the task learns only after some polls that nobody understands', async () => {
+    const { says, refusals } = insisting('root', 'working');
+    let polls = 0;
+    let learn: (() => void) | undefined;
+    const { tasks, server } = await meet('2025-11-25', {
+      ...says,
+      'tasks/get': () => {
+        if (learn && ++polls === 3) learn();
+        return task('root', refusals.length > 0 ? 'working' : 'input_required');
+      },
+      response: ({ params }) =>
+        new Raw((response) => {
+          learn = () => {
+            refusals.push(params.error);
+            response.writeHead(202).end();
+          };
+        }),
+    });
+    const handle = await tasks.call('t');
+    await expect.poll(() => refusals.length).toBe(1);
+    server.says.set('tasks/get', () => completed('root')).set('tasks/result', () => done);
+    expect(await handle.result()).toMatchObject(done);
+  });
+
   test('on 2025-11-25 a kind that the host has a handler for is not unknown', async () => {
     const { says } = insisting('root', 'completed');
     const { tasks, server } = await meet('2025-11-25', says);
