@@ -79,7 +79,7 @@ ${passBegins}`,
   },
   {
     name: 'two calls that wait for the same thing share its value',
-    file: 'gather.ts',
+    file: 'open-calls.ts',
     changes: { 'structuredClone(settlement)': 'settlement' },
   },
   {
