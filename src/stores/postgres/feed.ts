@@ -199,8 +199,13 @@ export class Feed {
   /** Commits after that position that were not delivered; of first ones the removal of a task before may decide. */
   async #since({ end, open }: Position): Promise<{ snapshot: string; found: FoundRow[] }> {
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, open]);
-    const isNew = (row: CommitRow): row is FoundRow =>
-      row.id !== null && (row.version === 1 || !this.#isDelivered(named(row.id), row.version));
+    // Tasks that begin in these rows, maybe under the id of a task that was removed: the rest of them is new, too.
+    const begun = new Set<string>();
+    const isNew = (row: CommitRow): row is FoundRow => {
+      if (row.id === null) return false;
+      if (row.version === 1) begun.add(row.id);
+      return begun.has(row.id) || !this.#isDelivered(named(row.id), row.version);
+    };
     return { snapshot: rows[0]!.snapshot, found: rows.filter(isNew) };
   }
 
