@@ -82,6 +82,11 @@ export class SimDatabase {
     return this.#everyone.get(name);
   }
 
+  /** It has neither died nor closed its store: only then it may go on with what it holds. */
+  isOpen(name: string): boolean {
+    return this.#members.has(name);
+  }
+
   close(): void {
     this.outside.close();
   }

@@ -168,9 +168,7 @@ export class Fleet {
 
   #restart(server: SimServer): void {
     const offset = server.process.clockOffsetMs;
-    server.process = this.world.process(
-      `${server.process.name.split("'")[0]}${"'".repeat((++this.#starts % 9) + 1)}`,
-    );
+    server.process = this.world.process(`${server.process.name.split("'")[0]}'${++this.#starts}`);
     server.process.clockOffsetMs = offset;
     this.#boot(server);
   }

@@ -181,13 +181,13 @@ export class Witness {
     known.settled.add(event.key);
   }
 
-  /** A live task is claimed again only after a kill, a release, or a silence as long as the lease. */
+  /** A live task is claimed again only after a kill, a stop, a release, or a silence as long as the lease. */
   #judgeTakeOver(id: TaskId, { holder, renewedAt }: Claim, by: string): void {
     const process = this.#database.processOf(holder);
     if (process && !process.isDead && this.#inFlight.get(`${id} ${process.name}`))
       if (by === holder)
         return this.complain(`${this.nameOf(id)}: ${holder} claimed a task whose step it runs`);
-    if (!process || process.isDead) return;
+    if (!process || !this.#database.isOpen(holder)) return;
     const silentMs = this.#world.time - renewedAt;
     if (silentMs < claimMs)
       this.complain(`${this.nameOf(id)}: ${by} took it from ${holder}, silent for ${silentMs} ms only`);
