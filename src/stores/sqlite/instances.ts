@@ -75,11 +75,10 @@ export function soleInstance(): Instance {
 export function joinInstances(file: string): Instance {
   const folder = `${file}-instances`;
   const mode = modeBeside(file);
-  const name = newId();
   const lockFile = (instance: string) => join(folder, `${instance}.lock`);
   const markFile = (instance: string) => join(folder, `${instance}.mark`);
   const makingFile = join(folder, 'making');
-  const { lock, mark } = enter({ folder, lockFile: lockFile(name), markFile: markFile(name), mode });
+  const { name, lock, mark } = enter({ folder, lockFile, markFile, mode });
   crashPoint('open: instance locked');
 
   const named = (suffix: string) => {
@@ -134,32 +133,40 @@ export function joinInstances(file: string): Instance {
 
 interface Entry {
   readonly folder: string;
-  readonly lockFile: string;
-  readonly markFile: string;
+  readonly lockFile: (name: string) => string;
+  readonly markFile: (name: string) => string;
   readonly mode: number;
 }
 
 /**
  * Makes the two files. Another instance may remove the empty folder, or bury our lock file before it is locked,
- * under our feet: a lock that has lost its name tells nobody that we live, so we try again. Whoever tidies up does so
- * without a pause when many come and go; we must not be in step with it, and not give up soon.
+ * under our feet: a lock that has lost its name tells nobody that we live, so we try again, under another name, because
+ * somebody may be about to remove this one once more. Whoever tidies up does so without a pause when many come and go;
+ * we must not be in step with it, and not give up soon.
  */
-function enter({ folder, lockFile, markFile, mode }: Entry): { lock: Connection; mark: number } {
+function enter({ folder, lockFile, markFile, mode }: Entry) {
   for (let tries = 1; ; tries++) {
+    const name = newId();
     makeFolder(folder, folderMode(mode));
     let lock: Connection | undefined;
     try {
-      makePrivateFile(lockFile, mode);
-      lock = connect(lockFile);
+      makePrivateFile(lockFile(name), mode);
+      lock = connectToExisting(lockFile(name));
       lock.exec('pragma journal_mode = memory; begin exclusive');
-      if (!existsSync(lockFile)) throw new Error(`${lockFile} was removed by another process.`);
-      return { lock, mark: openSync(markFile, 'w', mode) };
+      if (!existsSync(lockFile(name))) throw new Error(`${lockFile(name)} was removed by another process.`);
+      return { name, lock, mark: openSync(markFile(name), 'w', mode) };
     } catch (error) {
       lock?.close();
       if (tries === mostTries) throw error;
+      tryUnlink(lockFile(name));
       pauseFor(tries % 5);
     }
   }
+}
+
+/** Never makes the file, so that a name once lost stays lost. */
+function connectToExisting(lockFile: string, options?: { timeout: number }): Connection {
+  return connect(`${pathToFileURL(lockFile)}?mode=rw`, options);
 }
 
 /** Nothing else can be done before the database is open, so the whole thread may rest. */
@@ -185,14 +192,11 @@ function isLocked(lockFile: string): boolean {
   }
 }
 
-/**
- * Deletes a lock file only while holding its lock, so that nobody's living lock loses its name, and never makes
- * one, so that a name once lost stays lost.
- */
+/** Deletes a lock file only while holding its lock, so that nobody's living lock loses its name. */
 function unlinkIfFree(lockFile: string): void {
   let lock: Connection | undefined;
   try {
-    lock = connect(`${pathToFileURL(lockFile)}?mode=rw`, { timeout: 0 });
+    lock = connectToExisting(lockFile, { timeout: 0 });
     lock.exec('pragma journal_mode = memory; begin exclusive');
     tryUnlink(lockFile);
   } catch (error) {

@@ -133,7 +133,9 @@ export class SqliteQueue implements Queue {
       let ready = await this.#selectReady(tools, slots);
       // Tasks that are not to be claimed stay ready, and may come before all others.
       if (!ready.every(isFree)) ready = await this.#selectReady(tools, slots + except.size);
-      return [...freed, ...ready.filter(isFree).slice(0, slots)];
+      // Another process may have moved a task between two look-ups, so that both found it.
+      const found = [...freed, ...ready.filter(isFree).slice(0, slots)];
+      return [...new Map(found.map((one) => [one.taskId, one])).values()];
     } catch (error) {
       throw worded(error, this.#file);
     }

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { claimTasks } from '../../engine/claims.ts';
 import * as rules from '../../engine/transitions.ts';
 import { aTask } from '../../testing/fixtures.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
@@ -11,7 +12,9 @@ import type { Place } from '../../testing/suite.ts';
 import { testAudit, testCalls, testSecrets, testSessions } from '../../testing/test-ports.ts';
 import { testQueue } from '../../testing/test-queue.ts';
 import { testStore } from '../../testing/test-store.ts';
+import { connect } from './driver.ts';
 import { openSqlite } from './open.ts';
+import { Turns } from './turns.ts';
 
 async function file(): Promise<Place> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
@@ -49,6 +52,35 @@ test.each(['memory:', ':memory:'])('%s is in memory, and no file', async (locati
   expect(await other.store.get(request.id)).toBeUndefined();
   await one.close();
   await other.close();
+});
+
+test('a task whose timer another process puts in line while it is selected is claimed once', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
+  const file = join(folder, 'tasks.db');
+  const database = await openSqlite(file);
+  const request = aTask();
+  const tools = [{ tool: request.tool, version: request.toolVersion }];
+  const claim = () => claimTasks(database, { tools, limit: 5, leaseMs: 15_000, now: Date.now });
+  await database.store.create(undefined, () => rules.create(undefined, request, 0));
+  const [held] = await claim();
+  const given = { seenVersion: held!.task.version, until: 1 };
+  await database.store.update('task', request.id, (task) => rules.park(task, held!.claim, given, 1));
+
+  const db = connect(file);
+  const other = new Turns(db);
+  const { next } = Turns.prototype;
+  const selecting = vi.spyOn(Turns.prototype, 'next').mockImplementationOnce(function (
+    this: Turns,
+    ...asked
+  ) {
+    other.enqueueDue(tools, Date.now());
+    return next.apply(this, asked);
+  });
+  expect(await claim()).toMatchObject([{ claim: { taskId: request.id, epoch: 2 } }]);
+  selecting.mockRestore();
+  db.close();
+  await database.close();
+  await rm(folder, { recursive: true });
 });
 
 describe('a large result in SQLite', () => {

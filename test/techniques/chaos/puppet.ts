@@ -127,10 +127,19 @@ const commands = {
     let nameless = 0;
     for (let n = 0; n < times; n++) {
       const instance = joinInstances(file);
+      await pause(0);
       if (!existsSync(`${file}-instances/${instance.name}.lock`)) nameless++;
       instance.leave();
     }
     return nameless;
+  },
+
+  /** Removes what dead instances left behind, again and again, for as long. */
+  async tidyUp(ms: number): Promise<void> {
+    const instance = joinInstances(file);
+    for (const until = performance.now() + ms; performance.now() < until; await pause(0))
+      for (let n = 0; n < 50; n++) instance.buryDead();
+    instance.leave();
   },
 
   /** Starts afresh again and again, each time with a claim that must not be taken while it works. Counts thefts. */
