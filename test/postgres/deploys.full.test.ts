@@ -105,9 +105,9 @@ test('a worker that is told to go hands over between two steps: at once, and non
   onTestFinished(async () => {
     await Promise.all(workers.map((worker) => worker[Symbol.asyncDispose]()));
   });
-  const steps = 16;
+  const steps = 40;
   const { id } = await maker.create('ledger', { file, steps, delayMs: 100 });
-  await expect.poll(lines, { interval: 10 }).toHaveLength(3);
+  await expect.poll(async () => (await lines()).length, { interval: 10 }).toBeGreaterThanOrEqual(3);
   const first = pidOf((await lines())[0]);
   workers.find(({ pid }) => pid === first)!.kill('SIGTERM');
   const since = performance.now();
