@@ -10,9 +10,13 @@ afterAll(async () => {
   for (const act of ends.toReversed()) await act(false);
 });
 
+export function atEndOfFile(act: (hasFailed: boolean) => unknown): void {
+  ends.push(act);
+}
+
 /** Runs at the end of the test or, outside of tests and in `beforeAll`, at the end of the file. */
 export function atEnd(act: (hasFailed: boolean) => unknown): void {
-  if (!TestRunner.getCurrentTest()) ends.push(act);
+  if (!TestRunner.getCurrentTest()) atEndOfFile(act);
   else onTestFinished(async ({ task }) => void (await act(task.result?.state === 'fail')));
 }
 
