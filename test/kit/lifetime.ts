@@ -6,9 +6,11 @@ import { afterAll, onTestFinished, TestRunner } from 'vitest';
 import type { Program } from './process.ts';
 
 const ends: ((hasFailed: boolean) => unknown)[] = [];
-afterAll(async () => {
-  for (const act of ends.toReversed()) await act(false);
-});
+// Programs that tests start share helpers with them, but have no end of a file.
+if ('__vitest_worker__' in globalThis)
+  afterAll(async () => {
+    for (const act of ends.toReversed()) await act(false);
+  });
 
 export function atEndOfFile(act: (hasFailed: boolean) => unknown): void {
   ends.push(act);
