@@ -47,6 +47,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
   const tracer = tracerProvider ? tracerProvider.getTracer(name) : trace.getTracer(name);
   const traces = new Traces(tracer, ownerShown[owner]);
   const counted = new Metrics(() => (meterProvider ?? metrics).getMeter(name));
+  const { counts } = counted;
   /** Taken over from a worker that was gone, and not yet begun. */
   const recovered = new Set<TaskId>();
 
@@ -75,14 +76,14 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
         },
       };
     },
-    polled: () => counted.polled(),
-    refused: (limit) => counted.refused(limit),
-    suspicious: (suspicion) => counted.suspicious(suspicion),
+    polled: () => counts.polls.add({}),
+    refused: (limit) => counts.refused.add({ limit }),
+    suspicious: ({ pattern }) => counts.suspicious.add({ pattern }),
     overfull() {},
-    warned: (warning) => counted.warned(warning),
-    storeFailed: ({ error }) => counted.storeFailed(error.trouble),
+    warned: ({ code }) => counts.warnings.add({ code }),
+    storeFailed: ({ error }) => counts.storeFailures.add({ trouble: error.trouble }),
     storeRecovered() {},
-    damaged: () => counted.damaged(),
+    damaged: () => counts.damaged.add({}),
     metrics: () => counted.text(),
   };
 }
