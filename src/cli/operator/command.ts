@@ -1,19 +1,15 @@
 /** `holdfast tasks … --store URL` and `--url URL`: the tasks of a whole store or server, for those who operate it. */
 
-import { runtime } from '../../model/runtime.ts';
 import { oneLine } from '../live/terminal-text.ts';
 import { printJson } from '../output.ts';
 import { CommandFailed, readArguments, WrongUsage } from '../usage.ts';
 import { answer, cancel, purge, result, retry, storyOf } from './acts.ts';
-import { type At, type OpenDesk, type OperatorValues, openDesk } from './desk.ts';
+import { type At, openDesk, standAt } from './desk.ts';
 import { drawStory } from './draw-story.ts';
 import { list } from './list.ts';
-import { sightOf } from './look.ts';
 import { operatorOptions, refuseStrayOptions, verbs } from './options.ts';
 import { watchAll, watchOne } from './watch.ts';
 
-/** In a pipe drawings are as wide as a page. */
-const pageColumns = 100;
 const fewestLetters = 8;
 const wholeLength = 32;
 const mostPages = 20;
@@ -54,46 +50,10 @@ export async function operatorTasks(args: readonly string[], help: string): Prom
     throw new WrongUsage('purge removes a task and its results for good: say --yes too');
 
   await using opened = await openDesk(values);
-  const at = await standingAt(opened, values, verb === 'watch');
+  const at = await standAt(opened, values, verb === 'watch');
   if (verb === 'list') return await list(at);
   if (id === undefined) return await watchAll(at);
   return await onOne[verb]!(at, await wholeId(at, id), more);
-}
-
-async function standingAt(
-  { desk, name, place, hides }: OpenDesk,
-  values: OperatorValues,
-  isLive: boolean,
-): Promise<At> {
-  const about = await desk.about();
-  const begun = runtime.now();
-  const sight = sightOf(values);
-  let isSaid = false;
-  // A drawing that is drawn once is of one moment.
-  const now = () => (isLive ? about.now + runtime.now() - begun : about.now);
-  return {
-    desk,
-    sight,
-    values,
-    name: hides ? `${name} (values hidden)` : name,
-    place,
-    now,
-    look: (columns = sight.columns ?? pageColumns) => ({
-      columns,
-      paint: sight.paint,
-      now: now(),
-      isFull: values.full ?? false,
-      place,
-    }),
-    sayWhatIsHidden: () => {
-      const isNews = hides && !isSaid;
-      isSaid = true;
-      if (isNews)
-        console.error(
-          'Values are hidden: only a server that has the tools knows what is secret in them. --reveal shows everything.',
-        );
-    },
-  };
 }
 
 /**

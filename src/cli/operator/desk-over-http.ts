@@ -1,7 +1,5 @@
 /** The operator's desk of a server elsewhere, over HTTP. Each method is one request; `changes` is one connection. */
-import type { SurveyCount, SurveyFilter } from '../../engine/survey.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { Outcome } from '../../model/outcome.ts';
 import { abortAfter } from '../../model/runtime.ts';
 import {
   type About,
@@ -10,10 +8,6 @@ import {
   dashboardPath,
   type ListOfTasks,
   type OperatorDesk,
-  type OverviewReport,
-  type TaskPage,
-  type TaskStory,
-  type TaskSummary,
 } from '../../operator/api.ts';
 import { readEvents } from '../../protocol/event-stream.ts';
 import { oneLine } from '../live/terminal-text.ts';
@@ -42,7 +36,26 @@ export function serverAddress(text: string): ServerAddress {
   return { base: `${url.origin}${place}`, token };
 }
 
-export class DeskOverHttp implements OperatorDesk, AsyncDisposable {
+export function deskOverHttp(address: ServerAddress): OperatorDesk & AsyncDisposable {
+  const server = new Server(address);
+  return {
+    about: () => server.about(),
+    list: (query) => server.wanted(`/tasks?${queryOf(query)}`),
+    count: (filter) => server.wanted(`/count?${queryOf(filter)}`),
+    overview: ({ windowMs }) => server.wanted(`/overview?window=${windowMs}`),
+    story: (id) => server.found(`/tasks/${encodeURIComponent(id)}`),
+    // 409: it is there, and not done.
+    result: (id) => server.found(`/tasks/${encodeURIComponent(id)}/result`, [404, 409]),
+    cancel: (id, reason) => server.act(id, 'cancel', reason === undefined ? {} : { reason }),
+    retry: (id) => server.act(id, 'retry', {}),
+    answer: (id, key, response) => server.act(id, 'answer', { key, response }),
+    purge: (id) => server.act(id, 'purge', {}),
+    changes: ({ signal, lastId }) => server.changes(signal, lastId),
+    [Symbol.asyncDispose]: async () => server.close(),
+  };
+}
+
+class Server {
   readonly #base: string;
   readonly #token: string | undefined;
   readonly #closed = new AbortController();
@@ -53,66 +66,34 @@ export class DeskOverHttp implements OperatorDesk, AsyncDisposable {
   }
 
   /** What was asked and not answered yet would hold the process. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  close(): void {
     this.#closed.abort();
   }
 
   async about(): Promise<About> {
-    const about = await this.#ask<About>('/about');
+    const about = await this.found<About>('/about');
     if (typeof about?.now !== 'number') throw this.#isNoDesk();
     return about;
   }
 
-  async list({ cursor, limit, ...filter }: ListOfTasks): Promise<TaskPage> {
-    const query = queryOf(filter);
-    if (limit !== undefined) query.set('limit', String(limit));
-    if (cursor !== undefined) query.set('cursor', cursor);
-    return this.#wants(await this.#ask<TaskPage>(`/tasks?${query}`));
+  async wanted<T>(path: string): Promise<T> {
+    const found = await this.found<T>(path);
+    if (found === undefined) throw this.#isNoDesk();
+    return found;
   }
 
-  async count(filter: SurveyFilter): Promise<SurveyCount> {
-    return this.#wants(await this.#ask<SurveyCount>(`/count?${queryOf(filter)}`));
+  /** Undefined if there is none of it. */
+  found<T>(path: string, statusesOfNone = [404]): Promise<T | undefined> {
+    return this.#asked(path, {}, statusesOfNone);
   }
 
-  async overview({ windowMs }: { readonly windowMs: number }): Promise<OverviewReport> {
-    return this.#wants(await this.#ask<OverviewReport>(`/overview?window=${windowMs}`));
+  act<T>(id: string, what: string, body: JsonObject): Promise<T> {
+    const headers = { 'content-type': 'application/json' };
+    const init = { method: 'POST', headers, body: JSON.stringify(body) };
+    return this.#asked(`/tasks/${encodeURIComponent(id)}/${what}`, init, []) as Promise<T>;
   }
 
-  story(id: string): Promise<TaskStory | undefined> {
-    return this.#ask<TaskStory>(`/tasks/${encodeURIComponent(id)}`);
-  }
-
-  async result(id: string): Promise<Outcome | undefined> {
-    const response = await this.#get(`/tasks/${encodeURIComponent(id)}/result`);
-    // It is there, and not done.
-    if (response.status !== 409) return this.#answered<Outcome>(response);
-    await response.body?.cancel();
-    return undefined;
-  }
-
-  cancel(id: string, reason?: string): Promise<TaskSummary> {
-    return this.#tell(id, 'cancel', reason === undefined ? {} : { reason });
-  }
-
-  retry(id: string): Promise<TaskSummary> {
-    return this.#tell(id, 'retry', {});
-  }
-
-  answer(id: string, key: string, response: JsonObject): Promise<TaskSummary> {
-    return this.#tell(id, 'answer', { key, response });
-  }
-
-  async purge(id: string): Promise<void> {
-    await this.#tell(id, 'purge', {});
-  }
-
-  async *changes({
-    signal,
-    lastId,
-  }: {
-    readonly signal: AbortSignal;
-    readonly lastId?: string;
-  }): AsyncIterable<ChangeMessage> {
+  async *changes(signal: AbortSignal, lastId: string | undefined): AsyncIterable<ChangeMessage> {
     const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) };
     try {
       const response = await this.#fetch('/changes', { headers, signal });
@@ -131,39 +112,18 @@ export class DeskOverHttp implements OperatorDesk, AsyncDisposable {
     if (!signal.aborted) throw this.#isAway();
   }
 
-  // --- Requests -------------------------------------------------------------------------------------------
-
-  /** What is asked for, or undefined if there is none of it. */
-  async #ask<T>(path: string): Promise<T | undefined> {
-    return this.#answered<T>(await this.#get(path));
-  }
-
-  #get(path: string): Promise<Response> {
-    return this.#fetch(path, { signal: this.#patience() });
-  }
-
-  #patience(): AbortSignal {
-    return AbortSignal.any([abortAfter(patienceMs), this.#closed.signal]);
-  }
-
-  async #tell<T>(id: string, what: string, body: JsonObject): Promise<T> {
-    const response = await this.#fetch(`/tasks/${encodeURIComponent(id)}/${what}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      signal: this.#patience(),
-    });
-    if (response.status === 404) throw await this.#refusal(response);
-    return (await this.#answered<T>(response)) as T;
-  }
-
-  async #answered<T>(response: Response): Promise<T | undefined> {
-    if (response.status === 404 && isOf(response, 'application/json')) {
+  async #asked<T>(
+    path: string,
+    init: RequestInit,
+    statusesOfNone: readonly number[],
+  ): Promise<T | undefined> {
+    const signal = AbortSignal.any([abortAfter(patienceMs), this.#closed.signal]);
+    const response = await this.#fetch(path, { ...init, signal });
+    if (statusesOfNone.includes(response.status) && isOf(response, 'application/json')) {
       await response.body?.cancel();
       return undefined;
     }
     if (!response.ok) throw await this.#refusal(response);
-    if (response.status === 204) return undefined;
     const text = await response.text().catch((error: unknown) => {
       throw this.#isAway(error);
     });
@@ -203,11 +163,6 @@ export class DeskOverHttp implements OperatorDesk, AsyncDisposable {
     return status >= 500 || status === 429 ? new ServerAway(sentence) : new CommandFailed(sentence);
   }
 
-  #wants<T>(value: T | undefined): T {
-    if (value === undefined) throw this.#isNoDesk();
-    return value;
-  }
-
   #isAway(error?: unknown): ServerAway {
     const { name, message, cause } = (error ?? {}) as Error;
     const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException;
@@ -230,10 +185,10 @@ export class DeskOverHttp implements OperatorDesk, AsyncDisposable {
   }
 }
 
-function queryOf({ owner, tool, standings = [], since, until, text }: SurveyFilter): URLSearchParams {
+function queryOf({ standings = [], owner, tool, since, until, text, limit, cursor }: ListOfTasks) {
   const query = new URLSearchParams();
   for (const standing of standings) query.append('status', standing);
-  for (const [name, value] of Object.entries({ owner, tool, since, until, text }))
+  for (const [name, value] of Object.entries({ owner, tool, since, until, text, limit, cursor }))
     if (value !== undefined) query.set(name, String(value));
   return query;
 }

@@ -9,17 +9,12 @@ import { clean, line, oneLine, type Piece, truncate } from '../live/terminal-tex
 import { textOf } from '../output.ts';
 import { age, dayAndTime, timeOfDay, took } from '../time.ts';
 import { command, quoted } from '../usage.ts';
-import { farOf, type Look, paragraph, saying, signOf } from './look.ts';
+import { type Drawn, farOf, type Look, paragraph, saying, signOf } from './look.ts';
 import { resumed } from './timeline.ts';
 import { waterfall } from './waterfall.ts';
 
 /** More lines of a value than that are for `--full`. */
 const fewLines = 12;
-
-export interface Drawn extends Look {
-  /** The options that lead back here: `--store sqlite:tasks.db`. */
-  readonly place: string;
-}
 
 export function drawStory(story: TaskStory, look: Drawn): string[] {
   return [

@@ -25,6 +25,11 @@ export interface Look {
   readonly isFull: boolean;
 }
 
+export interface Drawn extends Look {
+  /** The options that lead back here: `--store sqlite:tasks.db`. */
+  readonly place: string;
+}
+
 /** A text as lines of the whole width, all of them indented. */
 export function paragraph(text: string, indent: string, colour: Colour | undefined, look: Look): string[] {
   return wrap(text, Math.max(10, look.columns - 1 - width(indent))).map((words) =>
