@@ -19,26 +19,22 @@ const fewLines = 12;
 export function drawStory(story: TaskStory, look: Drawn): string[] {
   return [
     ...head(story, look),
-    ...valueSection('arguments', story.arguments, look),
-    ...section('', waterfall(story, look)),
-    ...section('', children(story, look)),
-    ...section('', conversation(story, look)),
-    ...section('', outcome(story, look)),
-    ...(look.isFull ? [...section('', events(story, look)), ...section('', audit(story, look))] : []),
+    ...section(args(story, look)),
+    ...section(waterfall(story, look)),
+    ...section(children(story, look)),
+    ...section(conversation(story, look)),
+    ...section(outcome(story, look)),
+    ...(look.isFull ? [...section(events(story, look)), ...section(audit(story, look))] : []),
   ];
 }
 
 /** What fits into so many lines while it goes on: how it stands, and what happens now. */
 export function drawLive(story: TaskStory, look: Drawn, rows: number): string[] {
   const top = head(story, look);
-  const open = story.questions.some(({ state }) => state === 'open')
-    ? section(
-        '',
-        conversation({ ...story, questions: story.questions.filter((one) => one.state === 'open') }, look),
-      )
-    : [];
+  const questions = story.questions.filter(({ state }) => state === 'open');
+  const open = section(conversation({ ...story, questions }, look));
   const room = Math.max(2, rows - top.length - open.length - 1);
-  return [...top, ...section('', waterfall(story, look, room)), ...open].slice(0, rows);
+  return [...top, ...section(waterfall(story, look, room)), ...open].slice(0, rows);
 }
 
 // --- The head ---------------------------------------------------------------------------------------------
@@ -126,14 +122,13 @@ function passes(story: TaskStory): string {
 
 // --- Values -----------------------------------------------------------------------------------------------
 
-function section(title: string, lines: readonly string[]): string[] {
-  if (lines.length === 0) return [];
-  return ['', ...(title === '' ? [] : [title]), ...lines];
+function section(lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
-function valueSection(title: string, value: Json, look: Look): string[] {
+function args({ arguments: value }: TaskStory, look: Look): string[] {
   if (isJsonObject(value) && Object.keys(value).length === 0) return [];
-  return section(look.paint('bold', title), textLines(JSON.stringify(value, undefined, 2), look));
+  return [look.paint('bold', 'arguments'), ...textLines(JSON.stringify(value, undefined, 2), look)];
 }
 
 /** Cut at the right and below, unless everything was asked for. */
@@ -192,15 +187,7 @@ function children({ children, task }: TaskStory, look: Look): string[] {
       return line([['  '], signOf(child), [` ${child.id}${words}`]], look).trimEnd();
     }),
     ...(more > 0
-      ? [
-          line(
-            [
-              [`  … ${more} more`, 'dim'],
-              [look.isFull ? '' : '; --full shows them', 'dim'],
-            ],
-            look,
-          ),
-        ]
+      ? [line([[`  … ${more} more${look.isFull ? '' : '; --full shows them'}`, 'dim']], look)]
       : []),
   ];
 }
@@ -209,22 +196,15 @@ function children({ children, task }: TaskStory, look: Look): string[] {
 
 function conversation({ task, questions }: TaskStory, look: Drawn): string[] {
   if (questions.length === 0) return [];
-  return [
-    look.paint('bold', 'conversation'),
-    ...questions.flatMap((question) => [
-      line(
-        [
-          ['  '],
-          ['? ', 'yellow'],
-          [oneLine(question.key), 'bold'],
-          [`  ${timeOfDay(question.askedAt)}`, 'dim'],
-        ],
-        look,
-      ),
+  const asked = questions.flatMap((question) => {
+    const time = `  ${timeOfDay(question.askedAt)}`;
+    return [
+      line([['  '], ['? ', 'yellow'], [oneLine(question.key), 'bold'], [time, 'dim']], look),
       ...paragraph(wordsOf(question), '    ', undefined, look),
       ...answerOf(question, task.id, look),
-    ]),
-  ];
+    ];
+  });
+  return [look.paint('bold', 'conversation'), ...asked];
 }
 
 function wordsOf({ request }: Question): string {
@@ -238,16 +218,7 @@ function wordsOf({ request }: Question): string {
 function answerOf(question: Question, taskId: string, look: Drawn): string[] {
   const { key, state, settledAt, response, request } = question;
   const time = settledAt === undefined ? '' : `  ${timeOfDay(settledAt)}`;
-  if (state === 'withdrawn')
-    return [
-      line(
-        [
-          ['  ↳ nobody needs the answer any more', 'dim'],
-          [time, 'dim'],
-        ],
-        look,
-      ),
-    ];
+  if (state === 'withdrawn') return [line([[`  ↳ nobody needs the answer any more${time}`, 'dim']], look)];
   if (state === 'answered') {
     const { action, content } = response ?? {};
     const said = content === undefined ? '' : ` ${oneLine(JSON.stringify(content))}`;
@@ -269,16 +240,11 @@ function events({ events, omittedEvents }: TaskStory, look: Look): string[] {
 
 function audit({ audit }: TaskStory, look: Look): string[] {
   if (audit.length === 0) return [];
-  return [
-    look.paint('bold', 'audit'),
-    ...audit
-      .map(({ at, action, by, owner, reason }) =>
-        oneLine(
-          `${timeOfDay(at)} ${action} by ${by}${owner === null ? '' : ` ${owner}`}${reason ? `: ${reason}` : ''}`,
-        ),
-      )
-      .map((text) => `  ${text}`),
-  ];
+  const lines = audit.map(({ at, action, by, owner, reason }) => {
+    const who = owner === null ? by : `${by} ${owner}`;
+    return `  ${oneLine(`${timeOfDay(at)} ${action} by ${who}${reason ? `: ${reason}` : ''}`)}`;
+  });
+  return [look.paint('bold', 'audit'), ...lines];
 }
 
 // --- Events in words ----------------------------------------------------------------------------------------
