@@ -3,7 +3,7 @@
 import { type AuditAction, type AuditEntry, type AuditQuery, auditActions } from '../engine/audit.ts';
 import { AuditLog } from '../engine/audit-log.ts';
 import { pagesOf } from '../model/pages.ts';
-import { oneLine, pad, width } from './live/terminal-text.ts';
+import { oneLine, tableLine, width } from './live/terminal-text.ts';
 import { escaped } from './output.ts';
 import { storePlace, storeWithTasks } from './store-url.ts';
 import { momentFrom } from './time.ts';
@@ -74,16 +74,9 @@ async function printTable(log: AuditLog, query: AuditQuery): Promise<void> {
     }
     for (const row of rows)
       for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column]!, width(cell));
-    for (const row of rows) console.log(lineOf(row, widths));
+    for (const row of rows) console.log(tableLine(row, widths));
   }
   if (isEmpty) console.error('The log has no such entries.');
-}
-
-function lineOf(row: readonly string[], widths: readonly number[]): string {
-  return row
-    .map((cell, column) => pad(cell, widths[column]!))
-    .join('  ')
-    .trimEnd();
 }
 
 function cellsOf({ at, action, by, owner, taskId, tool, ...said }: AuditEntry): string[] {

@@ -3,23 +3,26 @@ import { asQuestion, type Question } from '../client/asking.ts';
 import type { TaskHandle } from '../client/handle.ts';
 import type { HandleRecord, Handles } from '../client/handles.ts';
 import type { TaskClient } from '../client/task-client.ts';
-import type { JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
 import { TaskCancelled, UnknownQuestion } from '../requestor/errors.ts';
 import type { Pursued, TaskUpdate } from '../requestor/pursuit.ts';
-import { exampleOf, type GivenAnswers } from './given-answers.ts';
-import { number } from './live/lines.ts';
-import { clean, oneLine } from './live/terminal-text.ts';
+import { exampleOf, GivenAnswers } from './given-answers.ts';
+import { clean, number, oneLine } from './live/terminal-text.ts';
 import { jsonText, printJson, textOf } from './output.ts';
 import { comeBackWith, statusOf, toolOf } from './registry.ts';
 import { connectTo, described, type Target } from './target.ts';
 import { age } from './time.ts';
 import { CommandFailed, WrongUsage } from './usage.ts';
 
-interface On {
+/** A call that a command is about. */
+export interface OnCall {
+  readonly record: HandleRecord;
   readonly handles: Handles;
-  readonly target: Target;
   readonly json: boolean;
+  /** How its server is reached; refuses if nobody knows, or if headers are missing. */
+  target(): Target;
+  /** What follows the id. */
+  readonly more: string | undefined;
 }
 
 /** Whoever only looks does not wait for a server that is away. */
@@ -27,8 +30,8 @@ const patience = '5s';
 const never = new Promise<never>(() => {});
 
 async function visiting<T>(
-  record: HandleRecord,
-  { handles, target }: Omit<On, 'json'>,
+  { record, handles }: OnCall,
+  target: Target,
   onQuestion: (question: Question) => Promise<never> | { readonly action: string },
   visit: (handle: TaskHandle, tasks: TaskClient) => Promise<T>,
 ): Promise<T> {
@@ -74,16 +77,17 @@ class FirstLook {
 
 // --- Answering --------------------------------------------------------------------------------------------
 
-export async function answer(
-  record: HandleRecord,
-  on: On & { readonly given: GivenAnswers },
-): Promise<number> {
+export async function answer(on: OnCall): Promise<number> {
+  const { json, more } = on;
+  if (more === undefined) throw new WrongUsage('an answer takes the id of a call and JSON');
+  const answers = new GivenAnswers([more], 'an answer');
+  const { id } = notOver(on);
   const answered: Question[] = [];
   const refused = Promise.withResolvers<never>();
   refused.promise.catch(() => {});
   const onQuestion = (question: Question) => {
     const { key, problem } = question;
-    const given = problem === undefined ? on.given.answerTo(question) : undefined;
+    const given = problem === undefined ? answers.answerTo(question) : undefined;
     if (given) {
       answered.push(question);
       return given as { action: string };
@@ -97,13 +101,11 @@ export async function answer(
     );
     return never;
   };
-  await visiting(record, on, onQuestion, (handle) =>
+  await visiting(on, on.target(), onQuestion, (handle) =>
     Promise.race([untilTaken(handle, () => answered.length > 0), refused.promise]),
   );
   for (const { key } of answered)
-    console.log(
-      on.json ? jsonText({ event: 'answered', id: record.id, key }) : `Answered "${oneLine(key)}".`,
-    );
+    console.log(json ? jsonText({ event: 'answered', id, key }) : `Answered "${oneLine(key)}".`);
   return 0;
 }
 
@@ -124,80 +126,80 @@ async function untilTaken(handle: TaskHandle, isAnswered: () => boolean): Promis
 
 // --- Cancelling -------------------------------------------------------------------------------------------
 
-export async function cancel(record: HandleRecord, on: On): Promise<number> {
-  return visiting(
-    record,
-    on,
-    () => never,
-    async (handle, tasks) => {
-      await handle.cancel();
-      try {
-        await handle.result().catch(async (error: unknown) => {
-          // It may have been seen before the server took the cancellation.
-          if (!(error instanceof UnknownQuestion)) throw error;
-          await (await tasks.resume(record.id)).result();
-        });
-      } catch (error) {
-        if (!(error instanceof TaskCancelled)) throw error;
-        console.log(
-          on.json ? JSON.stringify({ event: 'cancelled', id: record.id }) : `Cancelled ${record.id}.`,
-        );
-        return 0;
-      }
-      throw new CommandFailed(
-        'It was done before it could be cancelled; `holdfast tasks result` prints what came of it.',
-      );
-    },
-  );
+export async function cancel(on: OnCall): Promise<number> {
+  const { id } = notOver(on);
+  const unanswered = () => never;
+  return visiting(on, on.target(), unanswered, async (handle, tasks) => {
+    await handle.cancel();
+    try {
+      await handle.result().catch(async (error: unknown) => {
+        // It may have been seen before the server took the cancellation.
+        if (!(error instanceof UnknownQuestion)) throw error;
+        await (await tasks.resume(id)).result();
+      });
+    } catch (error) {
+      if (!(error instanceof TaskCancelled)) throw error;
+      console.log(on.json ? JSON.stringify({ event: 'cancelled', id }) : `Cancelled ${id}.`);
+      return 0;
+    }
+    throw new CommandFailed(
+      'It was done before it could be cancelled; `holdfast tasks result` prints what came of it.',
+    );
+  });
+}
+
+function notOver({ record }: OnCall): HandleRecord {
+  if (record.ending) throw new CommandFailed(`It is over: ${statusOf(record)}.`);
+  return record;
 }
 
 // --- Showing ----------------------------------------------------------------------------------------------
 
+interface Found {
+  readonly tree?: Pursued | undefined;
+  readonly asked: readonly Question[];
+  /** Where it was found. */
+  readonly target?: Target;
+}
+
 /** All that is known of one call. */
-export async function show(
-  record: HandleRecord,
-  handles: Handles,
-  { json, target }: { readonly json: boolean; target(): Target },
-): Promise<number> {
-  let found: { tree?: Pursued | undefined; asked: Question[] } = { asked: [] };
+export async function show(on: OnCall): Promise<number> {
+  const { record, handles, json } = on;
+  let found: Found = { asked: [] };
   let problem: Error | undefined;
-  let reached: Target | undefined;
   if (!record.ending)
     try {
-      reached = target();
-      found = await lookedAt(record, handles, reached);
+      const target = on.target();
+      found = { asked: [], target };
+      found = await lookedAt(on, target);
     } catch (error) {
       if (error instanceof WrongUsage) throw error;
       problem = error as Error;
     }
   const known = handles.get(record.id) ?? record;
   if (json) printJson(asJson(known, found));
-  else for (const line of asLines(known, handles, found, reached)) console.log(line);
+  else for (const line of asLines(known, handles, found)) console.log(line);
   if (problem) throw problem;
   return 0;
 }
 
 /** The whole tree, each of its tasks once. */
-async function lookedAt(record: HandleRecord, handles: Handles, target: Target) {
+async function lookedAt(on: OnCall, target: Target): Promise<Found> {
   const asked: Question[] = [];
-  const tree = await visiting(
-    record,
-    { handles, target },
-    (question) => {
-      asked.push(question);
-      return never;
-    },
-    async (handle) => {
-      const look = new FirstLook(handle.taskId);
-      for await (const update of handle.updates()) {
-        look.see(update);
-        // Where questions come as requests the look is over before they are here; its status tells of them.
-        if (look.isComplete) break;
-      }
-      return handle.tree();
-    },
-  );
-  return { tree, asked: tree ? questionsIn(tree) : asked };
+  const onQuestion = (question: Question) => {
+    asked.push(question);
+    return never;
+  };
+  const tree = await visiting(on, target, onQuestion, async (handle) => {
+    const look = new FirstLook(handle.taskId);
+    for await (const update of handle.updates()) {
+      look.see(update);
+      // Where questions come as requests the look is over before they are here; its status tells of them.
+      if (look.isComplete) break;
+    }
+    return handle.tree();
+  });
+  return { tree, target, asked: tree ? questionsIn(tree) : asked };
 }
 
 function questionsIn({ task, children }: Pursued): Question[] {
@@ -207,7 +209,7 @@ function questionsIn({ task, children }: Pursued): Question[] {
   return [...own.filter((question) => question !== undefined), ...children.flatMap(questionsIn)];
 }
 
-function asJson(record: HandleRecord, { tree, asked }: { tree?: Pursued | undefined; asked: Question[] }) {
+function asJson(record: HandleRecord, { tree, asked }: Found) {
   const { id, taskId, server, target, params, createdAt, isDelivered, ending } = record;
   return {
     id,
@@ -216,7 +218,7 @@ function asJson(record: HandleRecord, { tree, asked }: { tree?: Pursued | undefi
     target,
     tool: toolOf(record),
     arguments: params.arguments,
-    status: record.ending ? statusOf(record) : (tree?.task.status ?? statusOf(record)),
+    status: seenStatus(record, tree),
     createdAt,
     isDelivered,
     ending,
@@ -226,12 +228,7 @@ function asJson(record: HandleRecord, { tree, asked }: { tree?: Pursued | undefi
   };
 }
 
-function* asLines(
-  record: HandleRecord,
-  handles: Handles,
-  { tree, asked }: { tree?: Pursued | undefined; asked: Question[] },
-  target: Target | undefined,
-): Iterable<string> {
+function* asLines(record: HandleRecord, handles: Handles, { tree, asked, target }: Found): Iterable<string> {
   const row = (name: string, value: string) => `${name.padEnd(10)}${value}`;
   const { id, taskId, server, params, createdAt, ending } = record;
   yield row('id', id);
@@ -239,9 +236,8 @@ function* asLines(
   yield row('server', `${oneLine(server)}${target ? ` at ${described(target)}` : ''}`);
   yield row('tool', `${toolOf(record)} ${oneLine(JSON.stringify(params.arguments ?? {}))}`);
   yield row('called', `${age(runtime.now() - createdAt)} ago, ${new Date(createdAt).toLocaleString('sv')}`);
-  const { status, message, progress } = tree?.task ?? {};
-  const seen = ending ? statusOf(record) : (status ?? statusOf(record));
-  yield row('status', `${seen}${message === undefined ? '' : `: ${oneLine(message)}`}`);
+  const { message, progress } = tree?.task ?? {};
+  yield row('status', withMessage(seenStatus(record, tree), message));
   if (progress && !ending) {
     const of = progress.total === undefined ? '' : ` of ${number(progress.total)}`;
     yield row('progress', `${number(progress.progress)}${of}`);
@@ -255,15 +251,21 @@ function* asLines(
     yield 'subtasks';
     for (const child of tree.children) yield* below(child, 1);
   }
-  if (ending?.kind === 'result') yield row('result', indented(ending.result));
+  if (ending?.kind === 'result')
+    yield row('result', clean(textOf(ending.result)).replaceAll('\n', `\n${' '.repeat(10)}`));
+}
+
+/** How it ended, if that is known here; otherwise as its server has it, if that could be asked. */
+function seenStatus(record: HandleRecord, tree: Pursued | undefined): string {
+  return (record.ending ? undefined : tree?.task.status) ?? statusOf(record);
+}
+
+function withMessage(status: string, message: string | undefined): string {
+  return message === undefined ? status : `${status}: ${oneLine(message)}`;
 }
 
 function* below({ task, children }: Pursued, depth: number): Iterable<string> {
   const { taskId, status, message } = task;
-  yield `${'  '.repeat(depth)}${oneLine(taskId).slice(0, 8)}  ${status}${message === undefined ? '' : `: ${oneLine(message)}`}`;
+  yield `${'  '.repeat(depth)}${oneLine(taskId).slice(0, 8)}  ${withMessage(status, message)}`;
   for (const child of children) yield* below(child, depth + 1);
-}
-
-function indented(result: JsonObject): string {
-  return clean(textOf(result)).replaceAll('\n', `\n${' '.repeat(10)}`);
 }

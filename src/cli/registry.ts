@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { HandleRecord, Handles } from '../client/handles.ts';
 import { runtime } from '../model/runtime.ts';
-import { oneLine, pad, truncate, width } from './live/terminal-text.ts';
+import { oneLine, tableLine, truncate, width } from './live/terminal-text.ts';
 import type { Target } from './target.ts';
 import { age } from './time.ts';
 import { CommandFailed, command, quoted, WrongUsage } from './usage.ts';
@@ -102,18 +102,13 @@ function fitted(table: readonly (readonly string[])[], columns = Number.POSITIVE
     if (excess <= 0 || (head !== 'TOOL' && head !== 'SERVER')) continue;
     widths[column] = Math.max(narrowest, widths[column]! - Math.ceil(excess / (table[0]!.length - 3)));
   }
-  const lines = table.map((row) =>
-    row
-      .map((cell, column) => pad(truncate(cell, widths[column]!), widths[column]!))
-      .join(gap)
-      .trimEnd(),
-  );
+  const lines = table.map((row) => {
+    const cells = row.map((cell, column) => truncate(cell, widths[column]!));
+    return tableLine(cells, widths);
+  });
   const fits = lines.every((line) => width(line) < columns);
   const server = table[0]!.indexOf('SERVER');
-  return fits || server < 0
-    ? lines
-    : fitted(
-        table.map((row) => row.toSpliced(server, 1)),
-        columns,
-      );
+  if (fits || server < 0) return lines;
+  const narrower = table.map((row) => row.toSpliced(server, 1));
+  return fitted(narrower, columns);
 }

@@ -1,18 +1,17 @@
 /** `holdfast tasks`: calls that were made on this machine, and what became of them. */
 
-import type { HandleRecord, Handles } from '../client/handles.ts';
+import type { Handles } from '../client/handles.ts';
 import type { JsonObject } from '../model/json.ts';
 import { resultOf } from '../requestor/ending.ts';
 import { GivenAnswers } from './given-answers.ts';
 import { attend } from './live/attend.ts';
-import { JsonView, PlainView } from './live/plain-view.ts';
 import { oneLine } from './live/terminal-text.ts';
-import { lookOn, viewOptions } from './live/view.ts';
-import { answer, cancel, show } from './one-look.ts';
+import { JsonView, lookOn, PlainView, viewOptions } from './live/view.ts';
+import { answer, cancel, type OnCall, show } from './one-look.ts';
 import { operatorHelp } from './operator/options.ts';
 import { jsonText, printJson } from './output.ts';
 import { openRegistry, printTable, recordOf, statusOf, toolOf } from './registry.ts';
-import { headersFrom, type Target, targetKept } from './target.ts';
+import { headersFrom, targetKept } from './target.ts';
 import { type Arguments, CommandFailed, readArguments, WrongUsage } from './usage.ts';
 
 const help = `Calls that were made on this machine: what became of them, and how to come back to them.
@@ -47,36 +46,18 @@ const options = {
 
 type Values = Arguments<typeof options>['values'];
 
-/** A command on one call. */
-type OnOne = (on: {
-  readonly record: HandleRecord;
-  readonly handles: Handles;
-  readonly values: Values;
-  readonly json: boolean;
-  /** How its server is reached; refuses if nobody knows, or if headers are missing. */
-  target(): Target;
-  /** What follows the id. */
-  readonly more: string | undefined;
-}) => Promise<number> | number;
+type On = OnCall & { readonly values: Values };
 
-const onOne: Readonly<Record<string, OnOne>> = {
-  watch: ({ record, handles, values, target }) => come(record, handles, values, target, lookOn(values)),
-  result: ({ record, handles, values, target }) =>
-    come(record, handles, values, target, {
-      view: values.json ? new JsonView() : new PlainView({ isQuiet: true }),
-      desk: undefined,
-    }),
-  show: ({ record, handles, json, target }) => show(record, handles, { json, target }),
-  answer: ({ record, handles, json, target, more }) => {
-    if (more === undefined) throw new WrongUsage('an answer takes the id of a call and JSON');
-    const given = new GivenAnswers([more], 'an answer');
-    return answer(refuseIfOver(record), { handles, json, target: target(), given });
-  },
-  cancel: ({ record, handles, json, target }) =>
-    cancel(refuseIfOver(record), { handles, json, target: target() }),
-  forget: ({ record, handles, json }) => {
-    handles.delete(record.id);
-    tell(json, { event: 'forgotten', id: record.id }, `Forgot ${record.id}.`);
+const onOne: Readonly<Record<string, (on: On) => Promise<number> | number>> = {
+  watch: (on) => come(on, lookOn(on.values)),
+  result: (on) =>
+    come(on, { view: on.json ? new JsonView() : new PlainView({ isQuiet: true }), desk: undefined }),
+  show,
+  answer,
+  cancel,
+  forget: ({ record: { id }, handles, json }) => {
+    handles.delete(id);
+    console.log(json ? jsonText({ event: 'forgotten', id }) : `Forgot ${id}.`);
     return 0;
   },
 };
@@ -105,14 +86,8 @@ export async function tasks(args: readonly string[]): Promise<number> {
   try {
     if (isList) return list(handles, { json, all: values.all ?? false });
     const record = recordOf(id!, handles);
-    return await command!({
-      record,
-      handles,
-      values,
-      json,
-      more,
-      target: () => targetKept(record.target, headers),
-    });
+    const target = () => targetKept(record.target, headers);
+    return await command!({ record, handles, values, json, more, target });
   } finally {
     handles.close();
   }
@@ -123,16 +98,8 @@ function list(handles: Handles, { json, all }: { json: boolean; all: boolean }):
   if (json)
     for (const record of records) {
       const { id, taskId, server, createdAt, isDelivered } = record;
-      const about = {
-        id,
-        taskId,
-        server,
-        tool: toolOf(record),
-        status: statusOf(record),
-        createdAt,
-        isDelivered,
-      };
-      printJson(about);
+      const [tool, status] = [toolOf(record), statusOf(record)];
+      printJson({ id, taskId, server, tool, status, createdAt, isDelivered });
     }
   else printTable(records, handles);
   return 0;
@@ -140,36 +107,24 @@ function list(handles: Handles, { json, all }: { json: boolean; all: boolean }):
 
 /** What is over is here already; everything else is at its server. */
 async function come(
-  record: HandleRecord,
-  handles: Handles,
-  values: Values,
-  target: () => Target,
+  { record, handles, values, target }: On,
   look: ReturnType<typeof lookOn>,
 ): Promise<number> {
   const given = new GivenAnswers(values.answer);
   const { view } = look;
   if (!record.ending)
     return attend({ ...look, handles, given, target: target() }, (tasks) => tasks.resume(record.id));
-  view.called({ id: record.id, tool: toolOf(record), since: record.createdAt });
+  view.called?.({ id: record.id, tool: toolOf(record), since: record.createdAt });
   let result: JsonObject;
   try {
     result = resultOf(record.taskId ?? record.id, record.ending);
   } catch (error) {
     const message = oneLine((error as Error).message);
-    view.failed(record.id, message, (error as { code?: number }).code);
+    view.failed?.(record.id, message, (error as { code?: number }).code);
     throw new CommandFailed(message);
   } finally {
     handles.save({ ...record, isDelivered: true });
   }
   view.result(record.id, result);
   return result.isError ? 1 : 0;
-}
-
-function refuseIfOver(record: HandleRecord): HandleRecord {
-  if (record.ending) throw new CommandFailed(`It is over: ${statusOf(record)}.`);
-  return record;
-}
-
-function tell(json: boolean, event: object, words: string): void {
-  console.log(json ? jsonText(event) : words);
 }

@@ -127,3 +127,15 @@ export function line(
   }
   return text;
 }
+
+export function number(value: number): string {
+  return String(Math.round(value * 100) / 100);
+}
+
+/** A row of a table. */
+export function tableLine(cells: readonly string[], widths: readonly number[]): string {
+  return cells
+    .map((cell, column) => pad(cell, widths[column]!))
+    .join('  ')
+    .trimEnd();
+}

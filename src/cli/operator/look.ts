@@ -3,10 +3,10 @@ import { ReadStream, WriteStream } from 'node:tty';
 import { stripVTControlCharacters } from 'node:util';
 import type { Standing } from '../../model/standing.ts';
 import type { TaskSummary } from '../../operator/api.ts';
-import { number } from '../live/lines.ts';
 import {
   type Colour,
   line,
+  number,
   oneLine,
   type Paint,
   type Piece,
