@@ -6,13 +6,11 @@
  * anew.
  */
 
-import { isDamaged } from '../engine/survey.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import { newId } from '../model/id.ts';
-import { redactTask } from '../model/redaction.ts';
 import type { TaskId } from '../model/task.ts';
 import type { ChangeMessage, TaskSummary, Viewer } from './api.ts';
-import { damagedIn, damagedSummary, summaryOf } from './summary.ts';
+import { damagedIn, redactedSummary } from './summary.ts';
 
 /** Notes that are kept. */
 export const mostNotes = 10_000;
@@ -94,8 +92,8 @@ export class Changes {
     let mayGuessAt = clock.now();
     let isUnsure = false;
     for (;;) {
-      if (position === this.#last) await this.#news(signal, isUnsure ? mayGuessAt : undefined);
-      await this.#until(nextAt, signal);
+      if (position === this.#last) await this.#wait(signal, isUnsure ? mayGuessAt : undefined, 'news');
+      await this.#wait(signal, nextAt, 'time');
       if (signal.aborted || this.#isClosed) return;
       const upTo = this.#last;
       const pending = this.#since(position);
@@ -155,8 +153,7 @@ export class Changes {
     const pending = new Map<TaskId, Pending>();
     for (let number = position + 1; number <= this.#last; number++) {
       const { rootId, what, asking } = this.#notes[number % mostNotes]!;
-      const nothing = { isMade: false, isGone: false };
-      const one = pending.get(rootId) ?? { rootId, number, ...nothing, asking: new Set() };
+      const one = pending.get(rootId) ?? { rootId, number, isMade: false, isGone: false, asking: new Set() };
       one.number = number;
       one.isMade ||= what === 'made';
       one.isGone ||= what === 'gone';
@@ -199,11 +196,7 @@ export class Changes {
     return read.filter((one) => one !== undefined);
   }
 
-  #message(
-    number: number,
-    told: Pick<Told, 'tasks' | 'subtasks' | 'removed'> = { tasks: [], subtasks: [], removed: [] },
-  ): ChangeMessage {
-    const { tasks, subtasks, removed } = told;
+  #message(number: number, { tasks = [], subtasks = [], removed = [] }: Partial<Told> = {}): ChangeMessage {
     return { type: 'changes', id: `${this.#incarnation}.${number}`, tasks, subtasks, removed };
   }
 
@@ -211,33 +204,19 @@ export class Changes {
     return { type: 'reset', id: `${this.#incarnation}.${number}` };
   }
 
-  /** Something was noted, or that moment has come. */
-  #news(signal: AbortSignal, at: number | undefined): Promise<void> {
-    return this.#wait(signal, (done) => {
-      this.#waiting.add(done);
-      const forget = at === undefined ? () => {} : this.#tasks.clock.schedule(at, done);
-      return () => {
-        this.#waiting.delete(done);
-        forget();
-      };
-    });
-  }
-
-  #until(at: number, signal: AbortSignal): Promise<void> {
+  /** Until that moment has come, or something was noted if that is waited for, or it is over. */
+  async #wait(signal: AbortSignal, at: number | undefined, what: 'news' | 'time'): Promise<void> {
     const { clock } = this.#tasks;
-    if (clock.now() >= at) return Promise.resolve();
-    return this.#wait(signal, (done) => clock.schedule(at, done));
-  }
-
-  async #wait(signal: AbortSignal, begin: (done: () => void) => () => void): Promise<void> {
-    if (signal.aborted || this.#isClosed) return;
+    if (signal.aborted || this.#isClosed || (at !== undefined && clock.now() >= at)) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const done = () => resolve();
-    const forget = begin(done);
+    if (what === 'news') this.#waiting.add(done);
+    const forget = at === undefined ? undefined : clock.schedule(at, done);
     signal.addEventListener('abort', done);
     await promise;
     signal.removeEventListener('abort', done);
-    forget();
+    this.#waiting.delete(done);
+    forget?.();
   }
 }
 
@@ -282,8 +261,6 @@ class SeenTasks {
     const task = await this.#tasks
       .get(id)
       .catch(async (error: unknown) => damagedIn(await this.#tasks.opened(), error));
-    if (!task) return undefined;
-    if (isDamaged(task)) return damagedSummary(task);
-    return summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
+    return task && redactedSummary(task, this.#tasks);
   }
 }

@@ -2,10 +2,11 @@
  * The operator's desk on a `Tasks`. A viewer with an owner sees that owner's tasks as if there were no others: every
  * look goes through `#known`. What is shown has its secret fields hidden.
  */
+import { Sealer } from '../access/seal.ts';
 import type { Actor } from '../engine/audit.ts';
 import { checkAnswers } from '../engine/carried.ts';
 import { onBehalfOf } from '../engine/change.ts';
-import type { Database } from '../engine/queue.ts';
+import type { Database, Secrets } from '../engine/queue.ts';
 import { TaskDamaged } from '../engine/store-errors.ts';
 import {
   type DamagedTask,
@@ -16,7 +17,7 @@ import {
 } from '../engine/survey.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import * as rules from '../engine/transitions.ts';
-import { Refusal, TaskNotFound } from '../model/errors.ts';
+import { HoldfastError, Refusal, TaskNotFound } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { pagesOf } from '../model/pages.ts';
@@ -35,18 +36,20 @@ import type {
   Viewer,
 } from './api.ts';
 import { Changes } from './changes.ts';
-import { BadQuery, Cursors } from './cursors.ts';
 import { isRetryable, retry, retryIdOf } from './retry.ts';
 import { StoryReader } from './story.ts';
 import {
   damagedHistory,
   damagedIn,
   damagedStory,
-  damagedSummary,
   isLargerThan,
+  redactedSummary,
   shortText,
   summaryOf,
 } from './summary.ts';
+
+/** What was asked for cannot be: the query says so, not the tasks. */
+export class BadQuery extends HoldfastError {}
 
 class QuestionNotOpen extends Refusal {
   constructor(taskId: TaskId, key: string) {
@@ -58,6 +61,7 @@ class QuestionNotOpen extends Refusal {
 
 const mostListed = 500;
 const usuallyListed = 50;
+const cursorLifeMs = 24 * 3_600_000;
 const mostCounted = 10_000;
 const mostChildren = 500;
 const mostAudit = 500;
@@ -114,15 +118,28 @@ export class Operator implements OperatorDesk {
     if (!Number.isInteger(limit) || limit < 1 || limit > mostListed)
       throw new BadQuery(`"limit" must be a whole number from 1 to ${mostListed}.`);
     const { survey, secrets } = await this.#tasks.served();
-    const cursors = new Cursors(this.#viewer, secrets, this.#tasks.clock);
-    const from = cursor === undefined ? undefined : await cursors.open(cursor);
+    const sealer = await this.#cursorSealer(secrets);
+    const now = this.#tasks.clock.now();
+    const from = cursor !== undefined && sealer ? openedCursor(sealer, cursor, now) : cursor;
     if (this.#sees(filter) === 'nothing') return { tasks: [] };
     const query = { ...this.#own(filter), limit, ...(from !== undefined && { cursor: from }) };
     const { tasks, nextCursor } = await survey.list(query);
     return {
       tasks: tasks.map((task) => this.#summary(task)),
-      ...(nextCursor !== undefined && { nextCursor: await cursors.seal(nextCursor) }),
+      ...(nextCursor !== undefined && {
+        nextCursor: sealer ? sealer.seal(nextCursor, now + cursorLifeMs) : nextCursor,
+      }),
     };
+  }
+
+  /**
+   * Cursors of a store count all tasks there are, so a viewer who may see only some is given them sealed, for itself
+   * alone.
+   */
+  async #cursorSealer(secrets: Secrets): Promise<Sealer | undefined> {
+    const { owner } = this.#viewer;
+    if (owner === undefined) return undefined;
+    return new Sealer(await secrets.get('cursors'), `desk cursors of ${owner}`);
   }
 
   async count(filter: SurveyFilter): Promise<SurveyCount> {
@@ -281,8 +298,7 @@ export class Operator implements OperatorDesk {
   // --- Reading --------------------------------------------------------------------------------------------
 
   #summary(task: Task | DamagedTask): TaskSummary {
-    if (isDamaged(task)) return damagedSummary(task);
-    return summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
+    return redactedSummary(task, this.#tasks);
   }
 
   async #few(filter: SurveyFilter): Promise<TaskSummary[]> {
@@ -363,6 +379,16 @@ export class Operator implements OperatorDesk {
 /** What was asked for may be anything, of any length; half a character or a zero not every database can hold. */
 function storable(id: string): string {
   return id.slice(0, 128).toWellFormed().replaceAll('\0', '\ufffd');
+}
+
+function openedCursor(sealer: Sealer, cursor: string, now: number): string {
+  const opened = sealer.open(cursor, now);
+  if ('value' in opened) return opened.value as string;
+  throw new BadQuery(
+    opened.problem === 'expired'
+      ? 'This cursor has expired. Start again without one.'
+      : 'This cursor was not made for this caller. Start again without one.',
+  );
 }
 
 function damagedParent(error: unknown): 'damaged' {

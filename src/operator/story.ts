@@ -32,12 +32,12 @@ const mostShown = 2_000;
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type OpenCall = Mutable<CallSpan> & { attempts: CallSpan['attempts'][number][] };
 
-export type StoryParts = Pick<
+type StoryParts = Pick<
   TaskStory,
   'arguments' | 'passes' | 'calls' | 'omittedCalls' | 'questions' | 'events' | 'omittedEvents'
 >;
 
-export interface Secrecy {
+interface Secrecy {
   /** What the author of the task's own tool declared secret. */
   readonly own: SecretFields;
   /** … and of the tool of a subtask. */
@@ -109,25 +109,23 @@ export class StoryReader {
   }
 
   #readEvent(event: TaskEvent, at: number): void {
+    // Nobody said that the pass before this one was over: its process died, or fell silent until another took over.
+    if (event.type === 'claimed' || event.type === 'rested') this.#endPass('crashed', this.#aliveAt);
+    else if (ends[event.type]) this.#endPass(ends[event.type]!, at);
+    if (event.type !== 'claimed') return;
+    this.#passes.push({
+      number: event.epoch,
+      holder: event.holder,
+      from: at,
+      to: null,
+      end: 'running',
+      replayed: this.#settledAt.length,
+    });
+  }
+
+  #endPass(end: PassSpan['end'], at: number): void {
     const pass = this.#passes.at(-1);
-    const isOpen = pass?.end === 'running';
-    if (event.type === 'claimed') {
-      // Nobody said that the pass before this one was over: its process died, or fell silent until another took over.
-      if (isOpen) Object.assign(pass!, { end: 'crashed', to: Math.max(pass!.from, this.#aliveAt) });
-      this.#passes.push({
-        number: event.epoch,
-        holder: event.holder,
-        from: at,
-        to: null,
-        end: 'running',
-        replayed: this.#settledAt.length,
-      });
-      return;
-    }
-    if (event.type === 'rested' && isOpen)
-      Object.assign(pass!, { end: 'crashed', to: Math.max(pass!.from, this.#aliveAt) });
-    const end = ends[event.type];
-    if (end && isOpen) Object.assign(pass!, { end, to: Math.max(pass!.from, at) });
+    if (pass?.end === 'running') Object.assign(pass, { end, to: Math.max(pass.from, at) });
   }
 
   #readBatch({ moment, calls, entries, attempts }: Batch): void {

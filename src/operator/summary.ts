@@ -1,19 +1,26 @@
 /**
  * What operators are shown of tasks: a row of a list, what is left of a damaged task, and values in short. What is given
- * is redacted already.
+ * is redacted already, unless a function says otherwise.
  */
 
 import type { AuditEntry } from '../engine/audit.ts';
 import type { Database } from '../engine/queue.ts';
 import { TaskDamaged } from '../engine/store-errors.ts';
-import type { DamagedTask } from '../engine/survey.ts';
+import { type DamagedTask, isDamaged } from '../engine/survey.ts';
+import type { Tasks } from '../engine/tasks.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
+import { redactTask } from '../model/redaction.ts';
 import { standingOf } from '../model/standing.ts';
 import { openInputs, type Task } from '../model/task.ts';
 import type { TaskStory, TaskSummary } from './api.ts';
 
 const longestLine = 300;
+
+/** … of a task as it is stored. */
+export function redactedSummary(task: Task | DamagedTask, tasks: Pick<Tasks, 'secretsOf'>): TaskSummary {
+  return isDamaged(task) ? damagedSummary(task) : summaryOf(redactTask(task, tasks.secretsOf(task)));
+}
 
 export function summaryOf(task: Task): TaskSummary {
   const { statusMessage, stuck, progress, parentId } = task;
@@ -79,7 +86,7 @@ export async function damagedIn(
 }
 
 /** What can be told of a task whose record cannot be read. */
-export function damagedSummary({ id, owner, tool, standing = 'lost', createdAt }: DamagedTask): TaskSummary {
+function damagedSummary({ id, owner, tool, standing = 'lost', createdAt }: DamagedTask): TaskSummary {
   return {
     id,
     owner,
