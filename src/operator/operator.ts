@@ -121,8 +121,9 @@ export class Operator implements OperatorDesk {
     const sealer = await this.#cursorSealer(secrets);
     const now = this.#tasks.clock.now();
     const from = cursor !== undefined && sealer ? openedCursor(sealer, cursor, now) : cursor;
-    if (this.#sees(filter) === 'nothing') return { tasks: [] };
-    const query = { ...this.#own(filter), limit, ...(from !== undefined && { cursor: from }) };
+    const own = this.#own(filter);
+    if (!own) return { tasks: [] };
+    const query = { ...own, limit, ...(from !== undefined && { cursor: from }) };
     const { tasks, nextCursor } = await survey.list(query);
     return {
       tasks: tasks.map((task) => this.#summary(task)),
@@ -143,9 +144,10 @@ export class Operator implements OperatorDesk {
   }
 
   async count(filter: SurveyFilter): Promise<SurveyCount> {
-    if (this.#sees(filter) === 'nothing') return { count: 0, isMore: false };
+    const own = this.#own(filter);
+    if (!own) return { count: 0, isMore: false };
     const { survey } = await this.#tasks.served();
-    return survey.count(this.#own(filter), mostCounted);
+    return survey.count(own, mostCounted);
   }
 
   async overview({ windowMs }: { readonly windowMs: number }): Promise<OverviewReport> {
@@ -263,13 +265,10 @@ export class Operator implements OperatorDesk {
 
   // --- Who may see what -----------------------------------------------------------------------------------
 
-  #own(filter: SurveyFilter): SurveyFilter {
-    return { ...filter, ...this.#viewer };
-  }
-
-  #sees({ owner }: SurveyFilter): 'nothing' | 'something' {
-    const { owner: own } = this.#viewer;
-    return own !== undefined && owner !== undefined && owner !== own ? 'nothing' : 'something';
+  /** Undefined if the viewer may see nothing of it. */
+  #own(filter: SurveyFilter): SurveyFilter | undefined {
+    const { owner = filter.owner } = this.#viewer;
+    return filter.owner === undefined || filter.owner === owner ? { ...filter, ...this.#viewer } : undefined;
   }
 
   async #known(id: TaskId, what: string): Promise<Task> {

@@ -22,6 +22,7 @@ const gauges = {
   waiting: { name: 'holdfast.tasks.waiting', help: 'Tasks with a question open.' },
   running: { name: 'holdfast.tasks.running', help: 'Tasks in the hands of this process.' },
 } as const satisfies Record<string, Described>;
+const gaugeKeys = Object.keys(gauges) as (keyof typeof gauges)[];
 
 interface Watched {
   readonly database: Database;
@@ -100,8 +101,13 @@ export class Metrics {
   }
 
   async text(): Promise<string> {
-    const gauges = Object.values(await this.#standing());
-    return prometheusText(Object.values(this.counts), Object.values(this.#durations), gauges);
+    const standing = await this.#standing();
+    const lines = [
+      ...Object.values(this.counts).flatMap(ofCount),
+      ...Object.values(this.#durations).flatMap(ofDurations),
+      ...gaugeKeys.flatMap((key) => ofGauge(gauges[key], standing[key])),
+    ];
+    return `${lines.join('\n')}\n`;
   }
 
   #happened(event: TaskEvent, { task, at }: TaskWrite): void {
@@ -130,7 +136,7 @@ export class Metrics {
   }
 
   /** Databases that cannot be read now are left out. */
-  async #standing(): Promise<Record<keyof typeof gauges, Gauge>> {
+  async #standing(): Promise<Record<keyof typeof gauges, number>> {
     const looks = [...this.#watched].map(({ database, tools }) =>
       database.queue.backlog(tools, longestBacklog).catch(() => undefined),
     );
@@ -139,10 +145,10 @@ export class Metrics {
     const since = backlogs.flatMap(({ readySince }) => readySince ?? []);
     const oldestMs = since.length > 0 ? runtime.now() - Math.min(...since) : 0;
     return {
-      ready: { ...gauges.ready, value: sum('ready') },
-      oldest: { ...gauges.oldest, value: Math.max(0, oldestMs) / 1_000 },
-      waiting: { ...gauges.waiting, value: sum('waiting') },
-      running: { ...gauges.running, value: this.#running },
+      ready: sum('ready'),
+      oldest: Math.max(0, oldestMs) / 1_000,
+      waiting: sum('waiting'),
+      running: this.#running,
     };
   }
 
@@ -152,17 +158,13 @@ export class Metrics {
         for (const { labels, value } of one.values.values()) result.observe(value, labels);
       });
     for (const one of Object.values(this.#durations)) one.register(meter);
-    const observables = Object.entries(gauges).map(
-      ([key, { name, help }]) =>
-        [key as keyof typeof gauges, meter.createObservableGauge(name, { description: help })] as const,
+    const observables = gaugeKeys.map((key) =>
+      meter.createObservableGauge(gauges[key].name, { description: gauges[key].help }),
     );
-    meter.addBatchObservableCallback(
-      async (result) => {
-        const standing = await this.#standing();
-        for (const [key, observable] of observables) result.observe(observable, standing[key].value);
-      },
-      observables.map(([, observable]) => observable),
-    );
+    meter.addBatchObservableCallback(async (result) => {
+      const standing = await this.#standing();
+      for (const [n, key] of gaugeKeys.entries()) result.observe(observables[n]!, standing[key]);
+    }, observables);
   }
 }
 
@@ -233,21 +235,7 @@ function of<T>(values: Map<string, T>, labels: Labels, nothing: () => T): T {
   return found;
 }
 
-/** How something stands at this moment. */
-interface Gauge extends Described {
-  readonly value: number;
-}
-
 // --- The text format of Prometheus, version 0.0.4 -----------------------------------------------------------
-
-function prometheusText(
-  counts: readonly Count[],
-  durations: readonly Durations[],
-  gauges: readonly Gauge[],
-): string {
-  const lines = [...counts.flatMap(ofCount), ...durations.flatMap(ofDurations), ...gauges.flatMap(ofGauge)];
-  return `${lines.join('\n')}\n`;
-}
 
 function ofCount({ name, help, values }: Count): string[] {
   const metric = `${underscored(name)}_total`;
@@ -274,7 +262,7 @@ function ofDurations({ name, help, bounds, values }: Durations): string[] {
   return [...opening(metric, help, 'histogram'), ...rows];
 }
 
-function ofGauge({ name, help, value }: Gauge): string[] {
+function ofGauge({ name, help }: Described, value: number): string[] {
   const metric = underscored(name);
   return [...opening(metric, help, 'gauge'), line(metric, {}, value)];
 }

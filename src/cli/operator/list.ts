@@ -4,9 +4,10 @@ import type { TaskSummary } from '../../operator/api.ts';
 import { line, oneLine, type Piece, pad, truncate, width } from '../live/terminal-text.ts';
 import { printJson } from '../output.ts';
 import { age } from '../time.ts';
+import { countFrom } from '../usage.ts';
 import type { At } from './desk.ts';
 import { type Look, sayingAlone, signOf } from './look.ts';
-import { filterFrom, limitFrom } from './options.ts';
+import { filterFrom } from './options.ts';
 
 const usual = 50;
 const largestPage = 500;
@@ -14,7 +15,7 @@ const largestPage = 500;
 export async function list(at: At): Promise<number> {
   const { desk, values, sight } = at;
   const filter = filterFrom(values, at.now());
-  const most = values.all ? Number.POSITIVE_INFINITY : limitFrom(values.limit ?? String(usual));
+  const most = values.all ? Number.POSITIVE_INFINITY : countFrom(values.limit ?? String(usual), '--limit');
   let shown = 0;
   let cursor: string | undefined;
   do {

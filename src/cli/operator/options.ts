@@ -67,13 +67,6 @@ function standingFrom(word: string): Standing {
   return standing;
 }
 
-export function limitFrom(text: string): number {
-  const limit = Number(text);
-  if (!/^\d+$/.test(text) || limit < 1)
-    throw new WrongUsage(`--limit wants a whole number of at least 1, not "${text}"`);
-  return limit;
-}
-
 /** What `holdfast tasks --help` says to operators. */
 export const operatorHelp = `For operators: the same commands with --store URL (a store that can be reached from here) or --url URL (a server with
 an operator's view) are about all tasks there, whoever called them.
