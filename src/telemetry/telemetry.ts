@@ -20,23 +20,10 @@ export type Telemetry = Observer & Required<Pick<Observer, 'metrics'>>;
 const name = 'holdfast';
 
 const ownerShown: Record<NonNullable<TelemetryOptions['owner']>, (owner: Owner) => string | undefined> = {
-  hashed: hashed(),
+  hashed: (owner) => hash('sha256', owner).slice(0, 16),
   plain: (owner) => owner,
   none: () => undefined,
 };
-
-/** Owners come back again and again. */
-function hashed(): (owner: Owner) => string {
-  const known = new Map<Owner, string>();
-  return (owner) => {
-    const before = known.get(owner);
-    if (before !== undefined) return before;
-    if (known.size >= 1_000) known.clear();
-    const made = hash('sha256', owner).slice(0, 16);
-    known.set(owner, made);
-    return made;
-  };
-}
 
 /**
  * Traces and metrics for `createTasks({ telemetry: telemetry() })`. They go where the program's own SDK of

@@ -2,7 +2,6 @@
  * Stays with a call until it is over or somebody leaves: shows what happens, answers what is asked, and lets go when
  * Ctrl-C is pressed. Whatever happens here, the task is not touched by it.
  */
-import type { ReadStream, WriteStream } from 'node:tty';
 import type { Answer, Question } from '../../client/asking.ts';
 import type { TaskHandle } from '../../client/handle.ts';
 import type { Handles } from '../../client/handles.ts';
@@ -11,9 +10,9 @@ import { exampleOf, type GivenAnswers } from '../given-answers.ts';
 import { comeBackWith } from '../registry.ts';
 import { connectTo, described, type Target } from '../target.ts';
 import { CommandFailed } from '../usage.ts';
-import { ask } from './ask.ts';
+import { ask, type Desk } from './ask.ts';
 import { Keys } from './terminal.ts';
-import { oneLine, type Paint } from './terminal-text.ts';
+import { oneLine } from './terminal-text.ts';
 import type { View } from './view.ts';
 
 export interface Visit {
@@ -22,9 +21,7 @@ export interface Visit {
   readonly view: View;
   readonly given: GivenAnswers;
   /** Where somebody sits who can be asked. */
-  readonly desk:
-    | { readonly input: ReadStream; readonly output: WriteStream; readonly paint: Paint }
-    | undefined;
+  readonly desk: Omit<Desk, 'onInterrupt'> | undefined;
   /** Leave as soon as there is a handle. */
   readonly detaches?: boolean;
 }

@@ -5,7 +5,7 @@ import type { OperatorDesk } from '../../operator/api.ts';
 import { storePlace } from '../store-url.ts';
 import { type Arguments, WrongUsage } from '../usage.ts';
 import { deskOverHttp, serverAddress } from './desk-over-http.ts';
-import { type Drawn, type Sight, sightOf } from './look.ts';
+import { type Look, type Sight, sightOf } from './look.ts';
 import type { operatorOptions } from './options.ts';
 
 export interface OpenDesk extends AsyncDisposable {
@@ -27,7 +27,7 @@ export interface At extends OpenDesk {
   /** By the desk's own clock. */
   now(): number;
   /** Of a drawing this wide; by default as wide as the terminal, or as a page in a pipe. */
-  look(columns?: number): Drawn;
+  look(columns?: number): Look;
   /** On stderr, and once, where values would have been shown. */
   sayWhatIsHidden(): void;
 }

@@ -9,14 +9,14 @@ import { clean, line, oneLine, type Piece, truncate } from '../live/terminal-tex
 import { textOf } from '../output.ts';
 import { age, dayAndTime, timeOfDay, took } from '../time.ts';
 import { command, quoted } from '../usage.ts';
-import { type Drawn, farOf, type Look, paragraph, saying, signOf } from './look.ts';
+import { farOf, type Look, paragraph, saying, signOf } from './look.ts';
 import { resumed } from './timeline.ts';
 import { waterfall } from './waterfall.ts';
 
 /** More lines of a value than that are for `--full`. */
 const fewLines = 12;
 
-export function drawStory(story: TaskStory, look: Drawn): string[] {
+export function drawStory(story: TaskStory, look: Look): string[] {
   return [
     ...head(story, look),
     ...section(args(story, look)),
@@ -29,7 +29,7 @@ export function drawStory(story: TaskStory, look: Drawn): string[] {
 }
 
 /** What fits into so many lines while it goes on: how it stands, and what happens now. */
-export function drawLive(story: TaskStory, look: Drawn, rows: number): string[] {
+export function drawLive(story: TaskStory, look: Look, rows: number): string[] {
   const top = head(story, look);
   const questions = story.questions.filter(({ state }) => state === 'open');
   const open = section(conversation({ ...story, questions }, look));
@@ -39,7 +39,7 @@ export function drawLive(story: TaskStory, look: Drawn, rows: number): string[] 
 
 // --- The head ---------------------------------------------------------------------------------------------
 
-function head(story: TaskStory, look: Drawn): string[] {
+function head(story: TaskStory, look: Look): string[] {
   const { task, origin, holder, ancestors, retryOf, retriedAs, purgeAt, wakeAt } = story;
   const { now } = look;
   const title: Piece[] = [
@@ -143,7 +143,7 @@ function textLines(text: string, look: Look): string[] {
   ];
 }
 
-function outcome({ outcome }: TaskStory, look: Drawn): string[] {
+function outcome({ outcome }: TaskStory, look: Look): string[] {
   if (!outcome) return [];
   if (outcome.kind === 'result') {
     const title = outcome.isError ? look.paint('red', 'error') : look.paint('bold', 'result');
@@ -194,7 +194,7 @@ function children({ children, task }: TaskStory, look: Look): string[] {
 
 // --- What was said ----------------------------------------------------------------------------------------
 
-function conversation({ task, questions }: TaskStory, look: Drawn): string[] {
+function conversation({ task, questions }: TaskStory, look: Look): string[] {
   if (questions.length === 0) return [];
   const asked = questions.flatMap((question) => {
     const time = `  ${timeOfDay(question.askedAt)}`;
@@ -215,7 +215,7 @@ function wordsOf({ request }: Question): string {
   return request.kind === 'url' ? `${message} ${oneLine(request.url)}` : message;
 }
 
-function answerOf(question: Question, taskId: string, look: Drawn): string[] {
+function answerOf(question: Question, taskId: string, look: Look): string[] {
   const { key, state, settledAt, response, request } = question;
   const time = settledAt === undefined ? '' : `  ${timeOfDay(settledAt)}`;
   if (state === 'withdrawn') return [line([[`  ↳ nobody needs the answer any more${time}`, 'dim']], look)];

@@ -23,9 +23,6 @@ export interface Look {
   readonly now: number;
   /** Nothing is left out. */
   readonly isFull: boolean;
-}
-
-export interface Drawn extends Look {
   /** The options that lead back here: `--store sqlite:tasks.db`. */
   readonly place: string;
 }
