@@ -183,17 +183,13 @@ export class Changes {
         if (!isGone) {
           if (!root || !mayTell(root)) continue;
           told.tasks.push(root);
-          told.subtasks.push(...(await this.#asking(one)));
+          const asking = await Promise.all([...one.asking].map((id) => this.#seen.at(id, one.number)));
+          told.subtasks.push(...asking.filter((subtask) => subtask !== undefined));
         } else if (root ? mayTell(root) : owner === undefined) told.removed.push(rootId);
         else if (!root) told.isUnsure = true;
       }
     }
     return told.tasks.length + told.subtasks.length > mostTold ? undefined : told;
-  }
-
-  async #asking({ number, asking }: Pending): Promise<TaskSummary[]> {
-    const read = await Promise.all([...asking].map((id) => this.#seen.at(id, number)));
-    return read.filter((one) => one !== undefined);
   }
 
   #message(number: number, { tasks = [], subtasks = [], removed = [] }: Partial<Told> = {}): ChangeMessage {

@@ -186,9 +186,10 @@ export class Operator implements OperatorDesk {
     const database = await this.#tasks.served();
     const { ancestors } = found;
     const children = await this.#children(database, id);
+    const secrets = new Map(children.map(({ summary, fields }) => [summary.id, fields]));
     const reader = new StoryReader({
       own: this.#tasks.secretsOf(found.task),
-      of: (childId) => children.secrets.get(childId) ?? 'all',
+      of: (childId) => secrets.get(childId) ?? 'all',
     });
     if (!(await this.#readHistory(database, id, reader))) return undefined;
     // Read last, so that it is no older than its story. What is done stays as it is, and its result may be large.
@@ -212,7 +213,7 @@ export class Operator implements OperatorDesk {
       ...(retryOf !== undefined && { retryOf }),
       ...(retriedAs !== undefined && { retriedAs }),
       ancestors: ancestors.map((one) => ({ id: one.id, tool: one.tool })),
-      children: children.summaries,
+      children: children.map(({ summary }) => summary),
       audit: audit.entries,
     };
   }
@@ -322,21 +323,21 @@ export class Operator implements OperatorDesk {
     return true;
   }
 
+  /** Each with what is secret in its values. */
   async #children(
     database: Database,
     id: TaskId,
-  ): Promise<{ summaries: TaskSummary[]; secrets: Map<TaskId, SecretFields> }> {
+  ): Promise<{ readonly summary: TaskSummary; readonly fields: SecretFields }[]> {
     const { store } = database;
     const ids = (await store.childIds(id)).slice(0, mostChildren);
-    const summaries: TaskSummary[] = [];
-    const secrets = new Map<TaskId, SecretFields>();
     // Each in a turn of its own, because each may have a large result.
     const look = async (one: TaskId) => {
       const child = await store.get(one).catch((error: unknown) => damagedIn(database, error));
-      if (!child) return undefined;
-      const fields = isDamaged(child) ? 'all' : this.#tasks.secretsOf(child);
-      return { summary: this.#summary(child), fields };
+      if (!child) return [];
+      const fields: SecretFields = isDamaged(child) ? 'all' : this.#tasks.secretsOf(child);
+      return [{ summary: this.#summary(child), fields }];
     };
+    const children: Awaited<ReturnType<typeof look>> = [];
     for (let from = 0; from < ids.length; from += atOnce) {
       const looks: ReturnType<typeof look>[] = [];
       for (const one of ids.slice(from, from + atOnce)) {
@@ -346,13 +347,9 @@ export class Operator implements OperatorDesk {
         looks.push(found);
         await new Promise((resolve) => runtime.setImmediate(resolve));
       }
-      for (const found of await Promise.all(looks)) {
-        if (!found) continue;
-        summaries.push(found.summary);
-        secrets.set(found.summary.id, found.fields);
-      }
+      children.push(...(await Promise.all(looks)).flat());
     }
-    return { summaries, secrets };
+    return children;
   }
 
   async #retriedAs(database: Database, id: TaskId): Promise<TaskId | undefined> {

@@ -177,14 +177,8 @@ class TaskLines {
       shown.message = update.task.message;
       if (isOver(shown)) shown.until ??= now;
     } else if (update.type === 'progress') {
-      const { progress, total, message } = update;
       const shown = this.#tasks.get(update.taskId);
-      if (shown)
-        shown.progress = {
-          progress,
-          ...(total !== undefined && { total }),
-          ...(message !== undefined && { message }),
-        };
+      if (shown) shown.progress = update;
     }
   }
 

@@ -16,8 +16,7 @@ const mostKept = 200;
 /** Work that nobody takes for so long is worth a line. */
 const tooLongMs = 5_000;
 
-interface Board {
-  readonly overview: OverviewReport;
+interface Board extends OverviewReport {
   readonly running: readonly TaskSummary[];
 }
 
@@ -42,7 +41,7 @@ export async function watchAll(at: At): Promise<number> {
         desk.overview({ windowMs }),
         desk.list({ standings: ['running', 'queued'], limit: 50 }),
       ]);
-      board = { overview, running: running.tasks };
+      board = { ...overview, running: running.tasks };
       return 'goes on';
     },
     draw: ({ columns, rows, isAway }) => {
@@ -69,17 +68,12 @@ function headLine({ name, sight }: At, look: Look, isAway: boolean): string {
   return line([[left, 'bold'], ['  '], [right, isAway ? 'yellow' : 'dim']], look);
 }
 
-function drawBoard(
-  { overview, running }: Board,
-  changes: readonly TaskSummary[],
-  rows: number,
-  look: Look,
-): string[] {
-  const lines = [...countLines(overview, look), ''];
+function drawBoard(board: Board, changes: readonly TaskSummary[], rows: number, look: Look): string[] {
+  const lines = [...countLines(board, look), ''];
   const parts: Part[] = [
-    { title: 'waits for an answer', tasks: overview.waiting },
-    { title: 'goes wrong', tasks: overview.failing },
-    { title: 'runs', tasks: running },
+    { title: 'waits for an answer', tasks: board.waiting },
+    { title: 'goes wrong', tasks: board.failing },
+    { title: 'runs', tasks: board.running },
     { title: 'changes', tasks: changes, areChanges: true },
   ].filter(({ tasks }) => tasks.length > 0);
   if (parts.length === 0) lines.push(line([['Nothing goes on.', 'dim']], look));
