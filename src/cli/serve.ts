@@ -61,7 +61,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   const { config, place } = words ? await started(words, environment) : await configured(values.config);
   const { store, lists } = await placesFor(values.store, place);
   await using gateway = await gatewayOf({ config, store, environment, ...(lists && { lists }) });
-  await (values.stdio ? onPipe(gateway) : onPort(gateway, port, values));
+  await (values.stdio ? onPipe(gateway) : onPort(gateway, port, values.json, values.operator));
   return 0;
 }
 
@@ -115,12 +115,7 @@ async function gatewayOf(options: Pick<GatewayOptions, 'config' | 'store' | 'env
 
 type Gateway = Awaited<ReturnType<typeof gatewayOf>>;
 
-interface PortOptions {
-  readonly json?: boolean;
-  readonly operator?: boolean;
-}
-
-async function onPort(gateway: Gateway, port: number, { json, operator }: PortOptions): Promise<void> {
+async function onPort(gateway: Gateway, port: number, json = false, operator = false): Promise<void> {
   const { serveHttp } = await import('../server/http/serve.ts');
   const token = operator ? operatorToken() : undefined;
   try {

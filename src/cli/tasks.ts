@@ -12,7 +12,7 @@ import type { Pursued, TaskUpdate } from '../requestor/pursuit.ts';
 import { exampleOf, GivenAnswers } from './given-answers.ts';
 import { attend } from './live/attend.ts';
 import { clean, number, oneLine } from './live/terminal-text.ts';
-import { JsonView, lookOn, PlainView, viewOptions } from './live/view.ts';
+import { jsonView, lookOn, plainView, viewOptions } from './live/view.ts';
 import { operatorHelp } from './operator/options.ts';
 import { jsonText, printJson, textOf } from './output.ts';
 import { comeBackWith, openRegistry, printTable, recordOf, statusOf, toolOf } from './registry.ts';
@@ -66,8 +66,7 @@ interface OnCall {
 
 const onOne: Readonly<Record<string, (on: OnCall) => Promise<number> | number>> = {
   watch: (on) => come(on, lookOn(on.values)),
-  result: (on) =>
-    come(on, { view: on.json ? new JsonView() : new PlainView({ isQuiet: true }), desk: undefined }),
+  result: (on) => come(on, { view: on.json ? jsonView : plainView({ isQuiet: true }), desk: undefined }),
   show,
   answer,
   cancel,

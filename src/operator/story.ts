@@ -17,7 +17,7 @@ import {
 } from '../model/redaction.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { CallSpan, PassSpan, Question, StoryEvent, TaskStory } from './api.ts';
-import { shortened, shortText } from './summary.ts';
+import { shortened, shortProgress, shortText } from './summary.ts';
 
 /** In characters of JSON. */
 const longestValue = 2_000;
@@ -216,9 +216,7 @@ function shortEvent(event: TaskEvent): TaskEvent {
   return {
     ...event,
     ...(message !== undefined && { message: shortText(message, longestText) }),
-    ...(progress?.message !== undefined && {
-      progress: { ...progress, message: shortText(progress.message, longestText) },
-    }),
+    ...(progress && { progress: shortProgress(progress, longestText) }),
   };
 }
 

@@ -12,7 +12,7 @@ import { isJsonObject, type Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { redactTask } from '../model/redaction.ts';
 import { standingOf } from '../model/standing.ts';
-import { openInputs, type Task } from '../model/task.ts';
+import { openInputs, type Progress, type Task } from '../model/task.ts';
 import type { TaskStory, TaskSummary } from './api.ts';
 
 const longestLine = 300;
@@ -33,12 +33,7 @@ export function summaryOf(task: Task): TaskSummary {
     standing: standingOf(task),
     ...(stuck && { stuck: shortText(stuck.message, longestLine) }),
     ...(statusMessage !== undefined && { statusMessage: shortText(statusMessage, longestLine) }),
-    ...(progress && {
-      progress:
-        progress.message === undefined
-          ? progress
-          : { ...progress, message: shortText(progress.message, longestLine) },
-    }),
+    ...(progress && { progress: shortProgress(progress, longestLine) }),
     ...(problem !== undefined && { problem: oneLine(problem) }),
     createdAt: task.createdAt,
     updatedAt: task.updatedAt,
@@ -157,6 +152,11 @@ export function isLargerThan(value: Json, most: number): boolean {
 
 export function shortText(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most).toWellFormed()}… (${text.length} characters)` : text;
+}
+
+export function shortProgress(progress: Progress, most: number): Progress {
+  const { message } = progress;
+  return message === undefined ? progress : { ...progress, message: shortText(message, most) };
 }
 
 function cut(value: Json, room: Room): Json {

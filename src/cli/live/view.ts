@@ -46,10 +46,10 @@ export function lookOn(values: {
   readonly json?: boolean;
   readonly 'no-color'?: boolean;
 }): Pick<Visit, 'view' | 'desk'> {
-  if (values.json) return { view: new JsonView(), desk: undefined };
+  if (values.json) return { view: jsonView, desk: undefined };
   const { stdin, stderr } = process;
   if (!(stderr instanceof WriteStream) || process.env.TERM === 'dumb')
-    return { view: new PlainView(), desk: undefined };
+    return { view: plainView(), desk: undefined };
   const paint = paintWith(wantsColours(values['no-color'] ?? false));
   const input = stdin instanceof ReadStream ? stdin : undefined;
   return {
@@ -58,77 +58,53 @@ export function lookOn(values: {
   };
 }
 
-/** Lines without any control characters, for logs and pipes: what happens to stderr, the result to stdout. */
-export class PlainView implements View {
-  /** Only the result is told. */
-  readonly #isQuiet: boolean;
-  #rootId: string | undefined;
-  #last = '';
-
-  constructor({ isQuiet = false }: { readonly isQuiet?: boolean } = {}) {
-    this.#isQuiet = isQuiet;
-  }
-
-  began(id: string, taskId: string): void {
-    this.#rootId = taskId;
-    this.#tell(`task ${id}`);
-  }
-
-  update(update: TaskUpdate): void {
-    switch (update.type) {
-      case 'status': {
-        const { taskId, status, message } = update.task;
-        // How the call itself ended is told by its result.
-        if (taskId === this.#rootId && isOver(update.task)) return;
-        this.#tell(`${this.#nameOf(taskId)}${status}${message === undefined ? '' : `: ${oneLine(message)}`}`);
-        return;
-      }
-      case 'progress': {
-        const { taskId, progress, total, message } = update;
-        const of = total === undefined ? '' : ` of ${number(total)}`;
-        const about = message === undefined ? '' : `: ${oneLine(message)}`;
-        this.#tell(`${this.#nameOf(taskId)}${number(progress)}${of}${about}`);
-        return;
-      }
-      case 'child':
-        this.#tell(`subtask ${short(update.taskId)}`);
-        return;
-      case 'interim':
-        this.#tell(clean(update.text));
-        return;
-      case 'unreachable':
-        this.#tell('The server is away; waiting.');
-        return;
-      case 'reachable':
-        this.#tell('The server is back.');
-    }
-  }
-
-  say(text: string): void {
-    console.error(text);
-  }
-
-  handle(id: string): void {
-    console.log(id);
-  }
-
-  detached(_: string, comeBack: string, what: string): void {
-    console.error(`Detached: ${what} Come back with: ${comeBack}`);
-  }
-
-  result(_: string, result: JsonObject): void {
-    printResult(result);
-  }
-
-  #nameOf(taskId: string): string {
-    return taskId === this.#rootId ? '' : `${short(taskId)} `;
-  }
-
-  #tell(line: string): void {
-    if (this.#isQuiet || line === this.#last) return;
-    this.#last = line;
+/**
+ * Lines without any control characters, for logs and pipes: what happens to stderr, the result to stdout. Only the
+ * result is told if it is to be quiet.
+ */
+export function plainView({ isQuiet = false }: { readonly isQuiet?: boolean } = {}): View {
+  let rootId: string | undefined;
+  let last = '';
+  const tell = (line: string) => {
+    if (isQuiet || line === last) return;
+    last = line;
     console.error(line);
-  }
+  };
+  const nameOf = (taskId: string) => (taskId === rootId ? '' : `${short(taskId)} `);
+  return {
+    began: (id, taskId) => {
+      rootId = taskId;
+      tell(`task ${id}`);
+    },
+    update: (update) => {
+      switch (update.type) {
+        case 'status': {
+          const { taskId, status, message } = update.task;
+          // How the call itself ended is told by its result.
+          if (taskId === rootId && isOver(update.task)) return;
+          return tell(`${nameOf(taskId)}${status}${message === undefined ? '' : `: ${oneLine(message)}`}`);
+        }
+        case 'progress': {
+          const { taskId, progress, total, message } = update;
+          const of = total === undefined ? '' : ` of ${number(total)}`;
+          const about = message === undefined ? '' : `: ${oneLine(message)}`;
+          return tell(`${nameOf(taskId)}${number(progress)}${of}${about}`);
+        }
+        case 'child':
+          return tell(`subtask ${short(update.taskId)}`);
+        case 'interim':
+          return tell(clean(update.text));
+        case 'unreachable':
+          return tell('The server is away; waiting.');
+        case 'reachable':
+          return tell('The server is back.');
+      }
+    },
+    say: (text) => console.error(text),
+    handle: (id) => console.log(id),
+    detached: (_, comeBack, what) => console.error(`Detached: ${what} Come back with: ${comeBack}`),
+    result: (_, result) => printResult(result),
+  };
 }
 
 function short(taskId: string): string {
@@ -136,42 +112,26 @@ function short(taskId: string): string {
 }
 
 /** One JSON object per line, for programs. */
-export class JsonView implements View {
-  called({ id, tool }: { id: string; tool: string }): void {
-    print('called', { id, tool });
-  }
-
-  began(id: string, taskId: string): void {
-    print('task', { id, taskId });
-  }
-
-  update(update: TaskUpdate): void {
+export const jsonView: View = {
+  called: ({ id, tool }) => print('called', { id, tool }),
+  began: (id, taskId) => print('task', { id, taskId }),
+  update: (update) => {
     const { type, ...rest } = update;
     // The question itself is told when it is put, with all that is known of it.
     if (update.type === 'question') return;
     if (update.type !== 'status') return print(type, rest);
     const { taskId, status, message } = update.task;
     print(type, { taskId, status, message });
-  }
-
-  asked(question: Question): void {
-    print('question', question);
-  }
-
-  detached(id: string, comeBack: string): void {
-    print('detached', { id, comeBack });
-  }
-
-  result(id: string, result: JsonObject): void {
+  },
+  asked: (question) => print('question', question),
+  detached: (id, comeBack) => print('detached', { id, comeBack }),
+  result: (id, result) => {
     print('result', { id, result });
     // As other errors: a program reads stdout, and whoever reads its log sees why it failed.
     if (result.isError) say({ message: oneLine(errorTextOf(result)) });
-  }
-
-  failed(id: string | undefined, message: string, code?: number): void {
-    print('error', { id, message, code });
-  }
-}
+  },
+  failed: (id, message, code) => print('error', { id, message, code }),
+};
 
 function print(event: string, about: object): void {
   printJson({ event, ...about });

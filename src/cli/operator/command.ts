@@ -2,13 +2,12 @@
 
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Question, TaskStory, TaskSummary } from '../../operator/api.ts';
-import { exampleOf } from '../given-answers.ts';
 import { ask } from '../live/ask.ts';
 import { clean, oneLine } from '../live/terminal-text.ts';
 import { jsonText, printJson, printResult } from '../output.ts';
-import { CommandFailed, command, quoted, readArguments, readJson, WrongUsage } from '../usage.ts';
+import { CommandFailed, command, readArguments, readJson, WrongUsage } from '../usage.ts';
 import { type At, openDesk, standAt } from './desk.ts';
-import { drawStory, whyEnded } from './draw-story.ts';
+import { answerCommand, drawStory, whyEnded } from './draw-story.ts';
 import { list } from './list.ts';
 import { operatorOptions, refuseStrayOptions, verbs } from './options.ts';
 import { watchAll, watchOne } from './watch.ts';
@@ -214,18 +213,13 @@ function responseTo({ key, request }: Question, given: Json): JsonObject {
 }
 
 /** Field by field, where somebody sits who can be asked. */
-async function asked(
-  { key, request }: Question,
-  { sight, place, values }: At,
-  id: string,
-): Promise<JsonObject> {
+async function asked(question: Question, { sight, place, values }: At, id: string): Promise<JsonObject> {
+  const { key, request } = question;
   const isForPeople = request.kind === 'form' || request.kind === 'url';
-  if (!sight.terminal || !sight.keys || !isForPeople || values.json) {
-    const example = exampleOf({ taskId: id, key, ...request });
+  if (!sight.terminal || !sight.keys || !isForPeople || values.json)
     throw new WrongUsage(
-      `"${oneLine(key)}" needs an answer: ${command()} tasks answer ${id} ${quoted(oneLine(key))} ${example} ${place}, or --decline`,
+      `"${oneLine(key)}" needs an answer: ${answerCommand(question, id, place)}, or --decline`,
     );
-  }
   const left = new AbortController();
   const desk = {
     input: sight.keys,

@@ -42,6 +42,8 @@ export function drawLive(story: TaskStory, look: Look, rows: number): string[] {
 function head(story: TaskStory, look: Look): string[] {
   const { task, origin, holder, ancestors, retryOf, retriedAs, purgeAt, wakeAt } = story;
   const { now } = look;
+  const isOver = task.finishedAt !== undefined;
+  const caller = task.plainCall ? 'a plain call of ' : '';
   const title: Piece[] = [
     signOf(task),
     [' '],
@@ -54,24 +56,15 @@ function head(story: TaskStory, look: Look): string[] {
     ['id', task.id],
     ['owner', oneLine(task.owner) || 'nobody in particular'],
     ['called', `${dayAndTime(task.createdAt)}, ${age(now - task.createdAt)} ago`],
-    [
-      'by',
-      `${task.plainCall ? 'a plain call of ' : ''}${oneLine(origin.method)}, ${oneLine(origin.dialect)}`,
-    ],
+    ['by', `${caller}${oneLine(origin.method)}, ${oneLine(origin.dialect)}`],
     ['ended', ended(story, now)],
-    [
-      'says',
-      task.finishedAt === undefined ? oneLine(task.statusMessage ?? task.progress?.message ?? '') : '',
-    ],
+    ['says', isOver ? '' : oneLine(task.statusMessage ?? task.progress?.message ?? '')],
     ['problem', oneLine(task.problem ?? '')],
     ['set aside', oneLine(task.stuck ?? '')],
     ['held by', holder && `${oneLine(holder.name)}, its lease ends ${within(holder.leaseUntil, now)}`],
     ['passes', passes(story)],
     ['wakes', wakeAt !== null && wakeAt > now ? `in ${took(wakeAt - now)}` : ''],
-    [
-      'deadline',
-      task.deadlineAt !== null && task.finishedAt === undefined ? within(task.deadlineAt, now) : '',
-    ],
+    ['deadline', isOver || task.deadlineAt === null ? '' : within(task.deadlineAt, now)],
     ['kept', purgeAt !== null ? `until ${dayAndTime(purgeAt)}` : ''],
     ['below', ancestors.map(({ id, tool }) => `${oneLine(tool)} ${id.slice(0, 8)}`).join(' → ')],
     ['parent', task.parentId],
@@ -216,7 +209,7 @@ function wordsOf({ request }: Question): string {
 }
 
 function answerOf(question: Question, taskId: string, look: Look): string[] {
-  const { key, state, settledAt, response, request } = question;
+  const { state, settledAt, response } = question;
   const time = settledAt === undefined ? '' : `  ${timeOfDay(settledAt)}`;
   if (state === 'withdrawn') return [line([[`  ↳ nobody needs the answer any more${time}`, 'dim']], look)];
   if (state === 'answered') {
@@ -224,10 +217,14 @@ function answerOf(question: Question, taskId: string, look: Look): string[] {
     const said = content === undefined ? '' : ` ${oneLine(JSON.stringify(content))}`;
     return [line([['  ↳ '], [oneLine(String(action ?? 'answered')), 'green'], [said], [time, 'dim']], look)];
   }
-  const example = exampleOf({ taskId, key, ...request });
-  const answer = `${command()} tasks answer ${taskId} ${quoted(oneLine(key))} ${example} ${look.place}`;
   // In one piece, however wide, so that it can be copied.
-  return [`    ${look.paint('dim', 'answer with:')} ${answer}`];
+  return [`    ${look.paint('dim', 'answer with:')} ${answerCommand(question, taskId, look.place)}`];
+}
+
+/** The command that answers it, to be filled in. */
+export function answerCommand({ key, request }: Question, taskId: string, place: string): string {
+  const example = exampleOf({ taskId, key, ...request });
+  return `${command()} tasks answer ${taskId} ${quoted(oneLine(key))} ${example} ${place}`;
 }
 
 // --- Everything else --------------------------------------------------------------------------------------
