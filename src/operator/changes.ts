@@ -54,7 +54,7 @@ interface Told {
 
 export class Changes {
   readonly #tasks: Tasks;
-  readonly #seen: SeenTasks;
+  readonly #seen: ReturnType<typeof seenTasks>;
   /** Numbers mean something only in the process, and to the object, that gave them. */
   readonly #incarnation = newId().slice(0, 12);
   readonly #notes: Note[] = [];
@@ -66,7 +66,7 @@ export class Changes {
 
   constructor(tasks: Tasks) {
     this.#tasks = tasks;
-    this.#seen = new SeenTasks(tasks);
+    this.#seen = seenTasks(tasks);
   }
 
   /** How many notes are kept, for tests that they are bounded. */
@@ -228,35 +228,26 @@ interface Look {
 }
 
 /** Many viewers of the same changes read each task once. */
-class SeenTasks {
-  readonly #tasks: Tasks;
-  readonly #looks = new Map<TaskId, Look>();
+function seenTasks(tasks: Tasks) {
+  const looks = new Map<TaskId, Look>();
+  const read = async (id: TaskId): Promise<TaskSummary | undefined> => {
+    const task = await tasks.get(id).catch(async (error: unknown) => damagedIn(await tasks.opened(), error));
+    return task && redactedSummary(task, tasks);
+  };
+  return {
+    /** As it is now, or as it was at some moment after the note of that number. */
+    at(id: TaskId, number: number): Promise<TaskSummary | undefined> {
+      const known = looks.get(id);
+      if (known && known.number >= number) return known.task;
+      const task = read(id);
+      task.catch(() => looks.delete(id));
+      looks.delete(id);
+      looks.set(id, { number, task });
+      if (looks.size > mostKept) looks.delete(looks.keys().next().value!);
+      return task;
+    },
 
-  constructor(tasks: Tasks) {
-    this.#tasks = tasks;
-  }
-
-  /** As it is now, or as it was at some moment after the note of that number. */
-  at(id: TaskId, number: number): Promise<TaskSummary | undefined> {
-    const known = this.#looks.get(id);
-    if (known && known.number >= number) return known.task;
-    const task = this.#read(id);
-    task.catch(() => this.#looks.delete(id));
-    this.#looks.delete(id);
-    this.#looks.set(id, { number, task });
-    if (this.#looks.size > mostKept) this.#looks.delete(this.#looks.keys().next().value!);
-    return task;
-  }
-
-  /** As it was when it was last read; undefined if nobody remembers it. */
-  async last(id: TaskId): Promise<TaskSummary | undefined> {
-    return this.#looks.get(id)?.task;
-  }
-
-  async #read(id: TaskId): Promise<TaskSummary | undefined> {
-    const task = await this.#tasks
-      .get(id)
-      .catch(async (error: unknown) => damagedIn(await this.#tasks.opened(), error));
-    return task && redactedSummary(task, this.#tasks);
-  }
+    /** As it was when it was last read; undefined if nobody remembers it. */
+    last: async (id: TaskId): Promise<TaskSummary | undefined> => looks.get(id)?.task,
+  };
 }

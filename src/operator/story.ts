@@ -16,7 +16,7 @@ import {
   type SecretFields,
 } from '../model/redaction.ts';
 import type { Task, TaskId } from '../model/task.ts';
-import type { CallSpan, PassSpan, Question, StoryEvent, TaskStory } from './api.ts';
+import type { CallSpan, PassSpan, Question, StoryEvent } from './api.ts';
 import { shortened, shortProgress, shortText } from './summary.ts';
 
 /** In characters of JSON. */
@@ -31,11 +31,6 @@ const mostShown = 2_000;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type OpenCall = Mutable<CallSpan> & { attempts: CallSpan['attempts'][number][] };
-
-type StoryParts = Pick<
-  TaskStory,
-  'arguments' | 'passes' | 'calls' | 'omittedCalls' | 'questions' | 'events' | 'omittedEvents'
->;
 
 interface Secrecy {
   /** What the author of the task's own tool declared secret. */
@@ -92,7 +87,8 @@ export class StoryReader {
     if (events.some(({ type }) => signsOfLife.has(type))) this.#aliveAt = at;
   }
 
-  told(task: Task): StoryParts {
+  /** As much of the task's story as its commits tell. */
+  told(task: Task) {
     const endedAt = task.phase === 'done' ? task.finishedAt : null;
     const calls = this.#calls.map((call) => (call.state === 'open' ? { ...call, to: endedAt } : call));
     const shown = withoutMiddle(calls);

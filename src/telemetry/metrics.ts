@@ -1,6 +1,6 @@
 /** What this process did to tasks, counted; and how the queue stands, looked up when somebody asks. */
 import type { Histogram, Meter } from '@opentelemetry/api';
-import type { Change, TaskWrite } from '../engine/change.ts';
+import type { TaskWrite } from '../engine/change.ts';
 import type { ObservedCall, ObservedPass } from '../engine/observer.ts';
 import type { Database, ToolVersion } from '../engine/queue.ts';
 import type { TaskEvent } from '../model/event.ts';
@@ -84,8 +84,19 @@ export class Metrics {
     return () => this.#watched.delete(watched);
   }
 
-  committed({ writes }: Change): void {
-    for (const write of writes) for (const event of write.events) this.#happened(event, write);
+  happened(event: TaskEvent, { task, at }: TaskWrite): void {
+    const { tool } = task;
+    if (event.type in countedEvents)
+      this.counts[countedEvents[event.type as keyof typeof countedEvents]].add({ tool });
+    else if (event.type === 'claimed') {
+      if (event.takenFrom !== undefined) this.counts.recoveries.add({ tool });
+      if (event.epoch === 1) this.#durations.delays.add(at - task.createdAt, { tool });
+    } else if (event.type === 'finished' && task.phase === 'done') {
+      const outcome = outcomeWord(task.outcome);
+      this.counts.finished.add({ tool, outcome });
+      if (outcome === 'cancelled') this.counts.cancelled.add({ tool });
+      this.#durations.lives.add(task.finishedAt - task.createdAt, { tool, outcome });
+    }
   }
 
   passBegan({ tool }: Task): ObservedPass {
@@ -108,21 +119,6 @@ export class Metrics {
       ...gaugeKeys.flatMap((key) => ofGauge(gauges[key], standing[key])),
     ];
     return `${lines.join('\n')}\n`;
-  }
-
-  #happened(event: TaskEvent, { task, at }: TaskWrite): void {
-    const { tool } = task;
-    if (event.type in countedEvents)
-      this.counts[countedEvents[event.type as keyof typeof countedEvents]].add({ tool });
-    else if (event.type === 'claimed') {
-      if (event.takenFrom !== undefined) this.counts.recoveries.add({ tool });
-      if (event.epoch === 1) this.#durations.delays.add(at - task.createdAt, { tool });
-    } else if (event.type === 'finished' && task.phase === 'done') {
-      const outcome = outcomeWord(task.outcome);
-      this.counts.finished.add({ tool, outcome });
-      if (outcome === 'cancelled') this.counts.cancelled.add({ tool });
-      this.#durations.lives.add(task.finishedAt - task.createdAt, { tool, outcome });
-    }
   }
 
   async #attempt({ attempt }: ObservedCall, labels: Labels, run: () => unknown): Promise<unknown> {

@@ -41,14 +41,14 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
   return {
     opened: (database, tools) => counted.opened({ database, tools }),
     origin: (origin, tool) => traces.origin(origin, tool),
-    committed(change) {
-      for (const { task, events } of change.writes)
-        for (const event of events) {
-          if ('takenFrom' in event && event.takenFrom !== undefined) recovered.add(task.id);
-          else if (event.type === 'finished') recovered.delete(task.id);
+    committed({ writes }) {
+      for (const write of writes)
+        for (const event of write.events) {
+          if ('takenFrom' in event && event.takenFrom !== undefined) recovered.add(write.task.id);
+          else if (event.type === 'finished') recovered.delete(write.task.id);
+          counted.happened(event, write);
+          traces.happened(event, write, writes);
         }
-      counted.committed(change);
-      traces.committed(change);
     },
     passBegan(task) {
       const outer = counted.passBegan(task);

@@ -17,8 +17,9 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { Change, TaskWrite } from '../engine/change.ts';
+import type { TaskWrite } from '../engine/change.ts';
 import type { ObservedCall, ObservedPass } from '../engine/observer.ts';
+import type { TaskEvent } from '../model/event.ts';
 import type { InputRecord } from '../model/input.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Origin, Owner, Task } from '../model/task.ts';
@@ -53,14 +54,11 @@ export class Traces {
     return { ...origin, trace: traceOf(own) };
   }
 
-  committed({ writes }: Change): void {
-    for (const write of writes) {
-      if (!write.task.origin.trace) continue;
-      for (const event of write.events) {
-        if (event.type === 'answered' || event.type === 'withdrawn') this.#settled(write, event.key);
-        else if (event.type === 'finished') this.#finished(write, writes);
-      }
-    }
+  /** `writes`: all of the same commit. */
+  happened(event: TaskEvent, write: TaskWrite, writes: readonly TaskWrite[]): void {
+    if (!write.task.origin.trace) return;
+    if (event.type === 'answered' || event.type === 'withdrawn') this.#settled(write, event.key);
+    else if (event.type === 'finished') this.#finished(write, writes);
   }
 
   /** Undefined for a task that was made without a trace. */

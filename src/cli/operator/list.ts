@@ -1,7 +1,7 @@
 /** `holdfast tasks list`: tasks of everybody, the newest first. */
 import { redacted } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
-import { line, oneLine, type Piece, pad, truncate, width } from '../live/terminal-text.ts';
+import { type Colour, line, oneLine, type Piece, pad, truncate, width } from '../live/terminal-text.ts';
 import { printJson } from '../output.ts';
 import { age } from '../time.ts';
 import { countFrom } from '../usage.ts';
@@ -93,6 +93,7 @@ function shared(one: string, other = ''): number {
 interface Column {
   readonly head: string;
   cell(task: TaskSummary): string;
+  colour?(task: TaskSummary): Colour | undefined;
   /** To be cut where there is no room, but to no less than this. */
   readonly least?: number;
 }
@@ -111,10 +112,10 @@ export function drawList(tasks: readonly TaskSummary[], look: Look): string[] {
 function columnsOf(idOf: (id: string) => string, { now }: Look): Column[] {
   return [
     { head: 'ID', cell: ({ id }) => idOf(id) },
-    { head: 'STANDING', cell: ({ standing }) => standing },
+    { head: 'STANDING', cell: ({ standing }) => standing, colour: (task) => signOf(task)[1] },
     { head: 'TOOL', cell: ({ tool }) => oneLine(tool), least: 12 },
     { head: 'OWNER', cell: ({ owner }) => oneLine(owner) || '-', least: 6 },
-    { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt) },
+    { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt), colour: () => 'dim' },
     { head: 'SAYS', cell: sayingAlone },
   ];
 }
@@ -139,22 +140,12 @@ function table(columns: readonly Column[], tasks: readonly TaskSummary[], look: 
     texts.map((text, i) =>
       i === texts.length - 1 ? text : pad(truncate(text, widths[i]!), widths[i]!) + gap,
     );
-  const head = line([['  '], [cellsOf(columns.map(({ head }) => head)).join(''), 'dim']], look);
-  return [
-    head,
-    ...tasks.map((task) => {
-      const [sign, colour] = signOf(task);
-      const cells = cellsOf(columns.map(({ cell }) => cell(task)));
-      const pieces: Piece[] = cells.map((cell, i) =>
-        columns[i]!.head === 'STANDING'
-          ? [cell, colour!]
-          : columns[i]!.head === 'AGE'
-            ? [cell, 'dim']
-            : [cell],
-      );
-      return line([[sign, colour!], [' '], ...pieces], look).trimEnd();
-    }),
-  ];
+  const rows = tasks.map((task) => {
+    const cells = cellsOf(columns.map(({ cell }) => cell(task)));
+    const pieces = cells.map((cell, i): Piece => [cell, columns[i]!.colour?.(task)]);
+    return line([signOf(task), [' '], ...pieces], look).trimEnd();
+  });
+  return [line([['  '], [cellsOf(columns.map(({ head }) => head)).join(''), 'dim']], look), ...rows];
 }
 
 function twoLines(tasks: readonly TaskSummary[], look: Look): string[] {
