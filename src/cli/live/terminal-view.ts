@@ -1,6 +1,5 @@
 /** Live lines in a terminal: a task and its subtasks, one each. */
 import type { WriteStream } from 'node:tty';
-import type { JsonObject } from '../../model/json.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
 import { isOver, type RemoteProgress, type RemoteStatus } from '../../requestor/remote-task.ts';
@@ -20,88 +19,67 @@ import {
 } from './terminal-text.ts';
 import type { View } from './view.ts';
 
-export class TerminalView implements View {
-  readonly #screen: Screen;
-  readonly #paint: Paint;
-  #lines: TaskLines | undefined;
-  #tool = '';
-  #since = 0;
-  #timer: Timer | undefined;
+export function terminalView(terminal: WriteStream, paint: Paint): View {
+  const screen = new Screen(terminal);
+  let lines: TaskLines | undefined;
+  let tool = '';
+  let since = 0;
+  let timer: Timer | undefined;
   /** Each time as wide as the terminal is by then. */
-  readonly #draw = () => {
-    const { columns, rows } = this.#screen;
-    if (this.#lines && this.#timer)
-      this.#screen.draw(
-        this.#lines.render({ columns, rows: rows - 1, now: runtime.now(), paint: this.#paint }),
-      );
+  const draw = () => {
+    const { columns, rows } = screen;
+    if (lines && timer) screen.draw(lines.render({ columns, rows: rows - 1, now: runtime.now(), paint }));
   };
-
-  constructor(terminal: WriteStream, paint: Paint) {
-    this.#screen = new Screen(terminal);
-    this.#paint = paint;
-  }
-
-  connecting(server: string): void {
-    this.#lines = new TaskLines(`Connecting to ${server}`, runtime.now());
-    this.resume();
-  }
-
-  called({ tool, since }: { tool: string; since: number }): void {
-    this.#tool = oneLine(tool);
-    this.#since = since;
-    this.#lines = new TaskLines(tool, since);
-    this.resume();
-  }
-
-  began(_: string, taskId: string): void {
-    this.#lines?.begin(taskId);
-  }
-
-  update(update: TaskUpdate): void {
-    if (update.type === 'interim') this.say(clean(update.text));
-    this.#lines?.update(update, runtime.now());
-  }
-
-  say(text: string): void {
-    for (const line of wrap(text, this.#screen.columns - 1)) this.#screen.say(line);
-    this.#draw();
-  }
-
-  handle(id: string): void {
-    console.log(id);
-  }
-
-  detached(_: string, comeBack: string, what: string): void {
-    this.say(`Detached: ${what} Come back with:`);
-    this.#screen.say(`  ${comeBack}`);
-  }
-
-  result(_: string, result: JsonObject): void {
-    printResult(result);
-  }
-
-  pause(): void {
-    runtime.clearInterval(this.#timer);
-    this.#timer = undefined;
-    this.#screen.release();
-  }
-
-  resume(): void {
-    this.#timer ??= runtime.setInterval(this.#draw, frameMs);
-    this.#draw();
-  }
-
-  /** One line stays of the tree: what it was and how long it took. */
-  end(how: 'completed' | 'failed' | 'left'): void {
-    this.pause();
-    const wasCalled = this.#lines !== undefined && this.#tool !== '';
-    this.#lines = undefined;
-    if (how === 'left' || !wasCalled) return;
-    const mark = how === 'completed' ? this.#paint('green', '✔') : this.#paint('red', '✖');
-    const time = clock(runtime.now() - this.#since);
-    const tool = truncate(this.#tool, this.#screen.columns - time.length - 4);
-    this.#screen.say(`${mark} ${this.#paint('bold', tool)} ${this.#paint('dim', time)}`);
-  }
+  const say = (text: string) => {
+    for (const line of wrap(text, screen.columns - 1)) screen.say(line);
+    draw();
+  };
+  const pause = () => {
+    runtime.clearInterval(timer);
+    timer = undefined;
+    screen.release();
+  };
+  const resume = () => {
+    timer ??= runtime.setInterval(draw, frameMs);
+    draw();
+  };
+  return {
+    connecting: (server) => {
+      lines = new TaskLines(`Connecting to ${server}`, runtime.now());
+      resume();
+    },
+    called: (call) => {
+      tool = oneLine(call.tool);
+      since = call.since;
+      lines = new TaskLines(tool, since);
+      resume();
+    },
+    began: (_, taskId) => lines?.begin(taskId),
+    update: (update) => {
+      if (update.type === 'interim') say(clean(update.text));
+      lines?.update(update, runtime.now());
+    },
+    say,
+    handle: (id) => console.log(id),
+    detached: (_, comeBack, what) => {
+      say(`Detached: ${what} Come back with:`);
+      screen.say(`  ${comeBack}`);
+    },
+    result: (_, result) => printResult(result),
+    pause,
+    resume,
+    /** One line stays of the tree: what it was and how long it took. */
+    end: (how) => {
+      pause();
+      const wasCalled = lines !== undefined && tool !== '';
+      lines = undefined;
+      if (how === 'left' || !wasCalled) return;
+      const mark = how === 'completed' ? paint('green', '✔') : paint('red', '✖');
+      const time = clock(runtime.now() - since);
+      const shown = truncate(tool, screen.columns - time.length - 4);
+      screen.say(`${mark} ${paint('bold', shown)} ${paint('dim', time)}`);
+    },
+  };
 }
 
 // --- The lines ----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import { errorTextOf, printJson, printResult } from '../output.ts';
 import { say } from '../usage.ts';
 import type { Visit } from './attend.ts';
 import { clean, number, oneLine, paintWith, wantsColours } from './terminal-text.ts';
-import { TerminalView } from './terminal-view.ts';
+import { terminalView } from './terminal-view.ts';
 
 /** What a view has nothing to say of it need not have a method for. */
 export interface View {
@@ -53,7 +53,7 @@ export function lookOn(values: {
   const paint = paintWith(wantsColours(values['no-color'] ?? false));
   const input = stdin instanceof ReadStream ? stdin : undefined;
   return {
-    view: new TerminalView(stderr, paint),
+    view: terminalView(stderr, paint),
     desk: input && { input, output: stderr, paint },
   };
 }
