@@ -3,6 +3,7 @@ import { redacted } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
 import { type Colour, line, oneLine, type Piece, pad, truncate, width } from '../live/terminal-text.ts';
 import { printJson } from '../output.ts';
+import { shortIds } from '../registry.ts';
 import { age } from '../time.ts';
 import { countFrom } from '../usage.ts';
 import type { At } from './desk.ts';
@@ -63,32 +64,12 @@ function print(tasks: readonly TaskSummary[], at: At, isFirst: boolean): void {
 
 // --- The table; without room for one, two lines for each task -----------------------------------------------
 
-const fewest = 8;
 const gap = '  ';
 
 /** A table has room from here on. */
 const narrow = 60;
 /** What a task says is cut, but not to less than this. */
 const leastSaying = 20;
-
-/** As much of each id as tells it from the others, and never less than finds a task again. */
-export function shortIds(ids: readonly string[]): (id: string) => string {
-  const sorted = ids.toSorted();
-  const lengths = new Map(
-    sorted.map((id, i) => [
-      id,
-      Math.max(fewest, 1 + Math.max(shared(id, sorted[i - 1]), shared(id, sorted[i + 1]))),
-    ]),
-  );
-  return (id) => id.slice(0, lengths.get(id) ?? id.length);
-}
-
-function shared(one: string, other = ''): number {
-  if (one === other) return 0;
-  let length = 0;
-  while (length < one.length && one[length] === other[length]) length++;
-  return length;
-}
 
 interface Column {
   readonly head: string;
@@ -102,7 +83,7 @@ interface Column {
 export function drawList(tasks: readonly TaskSummary[], look: Look): string[] {
   if (look.columns < narrow) return twoLines(tasks, look);
   const whole = columnsOf((id) => id, look);
-  const short = columnsOf(shortIds(tasks.map(({ id }) => id)), look);
+  const short = columnsOf(shortIds(tasks), look);
   // Whole ids only where everything else is whole too, but what a task says: that is cut first.
   const withoutSaying = naturalWidths(whole, tasks).slice(0, -1);
   const fits = withoutSaying.reduce((sum, width) => sum + width + gap.length, 2) + leastSaying < look.columns;
@@ -149,7 +130,7 @@ function table(columns: readonly Column[], tasks: readonly TaskSummary[], look: 
 }
 
 function twoLines(tasks: readonly TaskSummary[], look: Look): string[] {
-  const idOf = shortIds(tasks.map(({ id }) => id));
+  const idOf = shortIds(tasks);
   return tasks.flatMap((task) => {
     const [sign, colour] = signOf(task);
     const time = age(look.now - task.createdAt);

@@ -3,11 +3,12 @@ import type { Standing } from '../../model/standing.ts';
 import type { OverviewReport, TaskStory, TaskSummary } from '../../operator/api.ts';
 import { line, type Piece, pad, width } from '../live/terminal-text.ts';
 import { printJson } from '../output.ts';
+import { shortIds } from '../registry.ts';
 import { age, timeOfDay } from '../time.ts';
 import { CommandFailed } from '../usage.ts';
 import type { At } from './desk.ts';
 import { drawLive, drawStory, eventLine, isNoise } from './draw-story.ts';
-import { shortIds, taskLine } from './list.ts';
+import { taskLine } from './list.ts';
 import { howToLeave, live } from './live.ts';
 import { type Look, paragraph, standingSigns } from './look.ts';
 
@@ -115,7 +116,7 @@ function partLines(parts: readonly Part[], rows: number, look: Look): string[] {
     room -= share;
     left--;
   }
-  const idOf = shortIds([...new Set(parts.flatMap(({ tasks }) => tasks.map(({ id }) => id)))]);
+  const idOf = shortIds(parts.flatMap(({ tasks }) => tasks));
   return parts.flatMap((part, i) => {
     const shown = part.tasks.slice(0, shares.get(part));
     const more = part.tasks.length - shown.length;
