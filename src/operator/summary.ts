@@ -1,6 +1,6 @@
 /**
  * What operators are shown of tasks: a row of a list, what is left of a damaged task, and values in short. What is given
- * is redacted already, unless a function says otherwise.
+ * is redacted already, except to `redactedSummary`.
  */
 
 import type { AuditEntry } from '../engine/audit.ts';
@@ -17,7 +17,7 @@ import type { TaskStory, TaskSummary } from './api.ts';
 
 const longestLine = 300;
 
-/** … of a task as it is stored. */
+/** A row of a list, from a task as it is stored. */
 export function redactedSummary(task: Task | DamagedTask, tasks: Pick<Tasks, 'secretsOf'>): TaskSummary {
   return isDamaged(task) ? damagedSummary(task) : summaryOf(redactTask(task, tasks.secretsOf(task)));
 }

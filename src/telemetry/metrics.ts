@@ -182,7 +182,8 @@ interface Count extends Described {
 
 function count(name: string, help: string): Count {
   const values = new Map<string, { readonly labels: Labels; value: number }>();
-  return { name, help, values, add: (labels) => of(values, labels, () => ({ labels, value: 0 })).value++ };
+  const add = (labels: Labels) => valueUnder(values, labels, () => ({ labels, value: 0 })).value++;
+  return { name, help, values, add };
 }
 
 interface Distribution {
@@ -214,7 +215,7 @@ class Durations implements Described {
   add(ms: number, labels: Labels): void {
     const seconds = Math.max(0, ms) / 1_000;
     const nothing = () => ({ labels, buckets: this.bounds.map(() => 0), sum: 0, count: 0 });
-    const found = of(this.values, labels, nothing);
+    const found = valueUnder(this.values, labels, nothing);
     const place = this.bounds.findIndex((bound) => seconds <= bound);
     if (place >= 0) found.buckets[place]!++;
     found.sum += seconds;
@@ -223,8 +224,8 @@ class Durations implements Described {
   }
 }
 
-/** What is counted under these labels, from nothing on. */
-function of<T>(values: Map<string, T>, labels: Labels, nothing: () => T): T {
+/** The value of these labels; the first time, a new one. */
+function valueUnder<T>(values: Map<string, T>, labels: Labels, nothing: () => T): T {
   const key = Object.values(labels).join('\n');
   const found = values.get(key) ?? nothing();
   values.set(key, found);

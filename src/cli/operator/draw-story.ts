@@ -19,7 +19,7 @@ const fewLines = 12;
 export function drawStory(story: TaskStory, look: Look): string[] {
   return [
     ...head(story, look),
-    ...section(args(story, look)),
+    ...section(argumentLines(story, look)),
     ...section(waterfall(story, look)),
     ...section(children(story, look)),
     ...section(conversation(story, look)),
@@ -119,7 +119,7 @@ function section(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
-function args({ arguments: value }: TaskStory, look: Look): string[] {
+function argumentLines({ arguments: value }: TaskStory, look: Look): string[] {
   if (isJsonObject(value) && Object.keys(value).length === 0) return [];
   return [look.paint('bold', 'arguments'), ...textLines(JSON.stringify(value, undefined, 2), look)];
 }
