@@ -32,10 +32,11 @@ import { internalError, invalidParams } from '../protocol/json-rpc.ts';
 import type { Binding, Called } from './binding.ts';
 import { listeningOf } from './call-log.ts';
 import { taskResult } from './connection.ts';
+import { exchangeOf } from './deliveries.ts';
 import type { PlainClients } from './hand-over/plain-clients.ts';
 import { immediateResponse } from './listings.ts';
 import { answeredElsewhere, type QuestionPlace, RequestIds } from './request-ids.ts';
-import { peerOf, Streams } from './streams.ts';
+import { Streams } from './streams.ts';
 import {
   type Naming,
   type OpenRequest,
@@ -43,7 +44,6 @@ import {
   RequestAborted,
   responsesOf,
   type SessionRequest,
-  takeBegun,
   withoutBadResponses,
 } from './tool-call.ts';
 
@@ -156,6 +156,9 @@ export class Attachment {
     const givenTo = task
       ? { ...caller, sender: { ...caller.sender, takesTasks: true, wantsTask: true } }
       : caller;
+    const exchange = exchangeOf(context.http?.req);
+    const begun = exchange?.begun;
+    if (exchange) exchange.begun = undefined;
     const listening = listeningOf(called, context);
     const calling = this.binding.call(
       tool,
@@ -170,7 +173,7 @@ export class Attachment {
         }),
         ...(named && { named }),
         head: listening ? undefined : head,
-        begun: takeBegun(context.http?.req),
+        begun,
         header: (name) => context.http?.req?.headers.get(name),
       },
       givenTo,
@@ -246,7 +249,7 @@ export class Attachment {
   callerOf(context: ServerContext, method: string): Caller {
     const { mcpReq, http } = context;
     const bearer: Bearer = http ? http.authInfo : 'local';
-    const address = () => peerOf(http?.req)?.address;
+    const address = () => exchangeOf(http?.req)?.address;
     if (!mcpReq.envelope) return this.#sessionCaller(bearer, method, mcpReq._meta, address);
     const envelope = mcpReq.envelope as Readonly<Record<string, unknown>>;
     const caller = this.binding.caller(envelope[clientCapabilitiesKey], bearer, address);

@@ -6,7 +6,7 @@ import type { JsonObject } from '../model/json.ts';
 import { maxTimeoutMs } from '../model/runtime.ts';
 import type { Binding } from './binding.ts';
 import { type Channel, Connection, type Standalone } from './connection.ts';
-import { Deliveries } from './deliveries.ts';
+import { Deliveries, type HttpExchange } from './deliveries.ts';
 
 /** A person may take days to answer; what ends a question is its task. */
 const noTimeout = maxTimeoutMs;
@@ -107,29 +107,11 @@ export class Streams {
 
 // --- HTTP -------------------------------------------------------------------------------------------------
 
-/** The connection of an HTTP request, as far as the request itself does not describe it. */
-export interface HttpPeer {
-  readonly address?: string | undefined;
-  /** Resolves when the client has read what was written to it, or is gone. */
-  readonly drained: () => Promise<void>;
-}
-
-const peers = new WeakMap<object, HttpPeer>();
-
-export function withPeer(request: Request, peer: HttpPeer): Request {
-  peers.set(request, peer);
-  return request;
-}
-
-export function peerOf(request: object | undefined): HttpPeer | undefined {
-  return request && peers.get(request);
-}
-
 /** The stream of an HTTP session that belongs to no request. It closes and opens again whenever its client wants. */
 export class StandaloneStream {
   readonly #listeners = new Set<() => void>();
   #closed: AbortSignal | undefined;
-  #peer: HttpPeer | undefined;
+  #exchange: HttpExchange | undefined;
 
   /** Fires when the open stream closes; undefined if none is open. */
   get closed(): AbortSignal | undefined {
@@ -138,12 +120,12 @@ export class StandaloneStream {
 
   /** Resolves when its reader has taken everything; at once if there is none. */
   async drained(): Promise<void> {
-    if (this.closed) await this.#peer?.drained();
+    if (this.closed) await this.#exchange?.drained();
   }
 
-  opened(closed: AbortSignal, peer: HttpPeer | undefined): void {
+  opened(closed: AbortSignal, exchange: HttpExchange | undefined): void {
     this.#closed = closed;
-    this.#peer = peer;
+    this.#exchange = exchange;
     for (const listener of this.#listeners) listener();
   }
 

@@ -57,30 +57,6 @@ export interface MayJoin {
   readonly mayJoin: true;
 }
 
-/** Calls that the fast path has begun, by the web request with which the SDK continues them. */
-const begunCalls = new WeakMap<object, Begun | MayJoin>();
-
-/** The SDK answers a request that has begun. A call that nobody takes up there is given up. */
-export async function continued<T>(
-  request: Request,
-  begun: Begun | MayJoin,
-  answer: (request: Request) => Promise<T>,
-): Promise<T> {
-  begunCalls.set(request, begun);
-  try {
-    return await answer(request);
-  } finally {
-    const left = takeBegun(request);
-    if (left && 'abandon' in left) left.abandon();
-  }
-}
-
-export function takeBegun(request: object | undefined): Begun | MayJoin | undefined {
-  const begun = request && begunCalls.get(request);
-  if (begun) begunCalls.delete(request);
-  return begun;
-}
-
 /** The open request that a call came with. */
 export interface OpenRequest {
   readonly signal: AbortSignal;

@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { plainTools } from '../../protocol/dialects/plain-tools/dialect.ts';
 import { InvalidParams } from '../../protocol/errors.ts';
 import type { Binding, Called } from '../binding.ts';
-import { arrivalOf, type Fate } from '../deliveries.ts';
+import { exchangeOf, type Fate } from '../deliveries.ts';
 import type { Streams } from '../streams.ts';
 import { type OpenRequest, progressOf, responsesOf } from '../tool-call.ts';
 import { errorResult } from '../tool-calls.ts';
@@ -67,7 +67,7 @@ export class PlainClients {
     const { clock } = this.#binding.tasks;
     const { windowMs, windowWithProgressMs } = this.#settings;
     const hasProgress = context.mcpReq._meta?.progressToken !== undefined;
-    const arrivedAt = arrivalOf(context) ?? clock.monotonic();
+    const arrivedAt = exchangeOf(context.http?.req)?.arrivedAt ?? clock.monotonic();
     const plain = this.#spokenTo(caller);
     const asksOnStream = !context.mcpReq.envelope && caller.dialect.pushesQuestions;
     return {

@@ -3,10 +3,10 @@
  * answered without a server of the SDK. Only requests that are right in every respect take it; the SDK answers all
  * others, and words the refusals. Both ways end in the same functions.
  */
-import { classifyInboundRequest } from '@modelcontextprotocol/server';
+import { type AuthInfo, classifyInboundRequest } from '@modelcontextprotocol/server';
 import { toJsonSchema } from '../../engine/schema.ts';
 import type { DurableTool } from '../../engine/tool.ts';
-import type { Caller, Credentials } from '../../hosting/caller.ts';
+import type { Caller } from '../../hosting/caller.ts';
 import { answerTo, isTaskMethod } from '../../hosting/task-methods.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
@@ -21,18 +21,20 @@ import {
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import { isFailure, OverLimit } from '../../protocol/errors.ts';
 import type { Binding } from '../binding.ts';
-import { type Begun, continued, type MayJoin, RequestAborted } from '../tool-call.ts';
+import { exchangeOf } from '../deliveries.ts';
+import { type Begun, type MayJoin, RequestAborted } from '../tool-call.ts';
 import type { ToolCalls } from '../tool-calls.ts';
 
 /** A POST as both faces see it, its body parsed. */
 export interface Posted {
   readonly body: unknown;
   readonly header: (name: string) => string | null | undefined;
-  readonly authInfo: Credentials | undefined;
+  readonly authInfo: AuthInfo | undefined;
+  /** Fires when the connection is done with the request. Made only for those that listen to it. */
   readonly signal: () => AbortSignal;
-  /** As the SDK takes it, its body left out. */
+  /** As the SDK takes it, its body left out. Made only for what takes the long way. */
   readonly request: () => globalThis.Request;
-  /** Where it came from, if that is known. */
+  /** Where it came from. The web's requests do not tell. */
   readonly address?: (() => string | undefined) | undefined;
 }
 
@@ -118,7 +120,15 @@ export class DirectAnswers {
     }
     if ('outcome' in begun && isOfText(begun.outcome))
       return { status: 200, text: answered(id, this.#text(begun.outcome.value)) };
-    return continued(request(), begun, sdk);
+    const continuing = request();
+    const exchange = exchangeOf(continuing)!;
+    exchange.begun = begun;
+    try {
+      return await sdk(continuing);
+    } finally {
+      // Nobody has taken it up.
+      if (exchange.begun && 'abandon' in exchange.begun) exchange.begun.abandon();
+    }
   }
 
   async #worded(id: string | number, act: Act): Promise<DirectAnswer> {

@@ -19,7 +19,8 @@ import { OverLimit } from '../../protocol/errors.ts';
 import { invalidParams, notAdmitted } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { isLogLevel, type LogLevel } from '../call-log.ts';
-import { peerOf, StandaloneStream } from '../streams.ts';
+import { exchangeOf } from '../deliveries.ts';
+import { StandaloneStream } from '../streams.ts';
 import { type DirectAnswer, refusedAnswer } from './direct.ts';
 import { refusal } from './gate.ts';
 
@@ -104,7 +105,8 @@ export class HttpSessions {
       ...(body !== undefined && { parsedBody: body }),
       ...(authInfo && { authInfo }),
     });
-    if (request.method === 'GET' && response.ok) session.standalone.opened(received.signal, peerOf(request));
+    if (request.method === 'GET' && response.ok)
+      session.standalone.opened(received.signal, exchangeOf(request));
     return this.#whileInUse(session, response, received.signal);
   }
 
@@ -280,7 +282,7 @@ export class HttpSessions {
     const caller = this.#binding.sessionCaller(
       { opening, session: transport.sessionId, method, meta: said._meta },
       authInfo,
-      () => peerOf(request)?.address,
+      () => exchangeOf(request)?.address,
     );
     // What may have to wait, or is not there at all, is the SDK's to answer.
     const { dialect } = caller;
