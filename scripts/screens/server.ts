@@ -7,7 +7,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { TaskNotFound } from '../../src/model/errors.ts';
 import { apiPath, dashboardPath } from '../../src/operator/api.ts';
-import { ChangeStream } from '../../src/server/http/change-stream.ts';
+import { EventBody } from '../../src/server/http/event-body.ts';
+import { tellChanges } from '../../src/server/http/operator.ts';
 import { DashboardFiles } from '../../src/server/http/dashboard-files.ts';
 import { writeResponse } from '../../src/server/http/node.ts';
 import { HttpRefusal, routeOf } from '../../src/server/http/operator-routes.ts';
@@ -47,11 +48,9 @@ export async function servePictures(world: World, first?: Trouble): Promise<Pict
     const route = routeOf(req.method ?? 'GET', pathname.slice(apiPath.length), searchParams);
     if (route.kind === 'changes') {
       streams.add(res.once('close', () => streams.delete(res)));
-      const { body } = new ChangeStream(
-        (signal) => desk.changes({ signal }),
-        () => {},
-      );
-      return new Response(body, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
+      const events = new EventBody(() => {});
+      void tellChanges(events, desk.changes({ signal: events.closed }));
+      return new Response(events.stream, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
     }
     if (trouble === 'broken')
       throw new HttpRefusal(503, 'The store cannot be used at present. Try again later.');

@@ -148,7 +148,7 @@ export class Attachment {
     { task, ttl, named }: Wishes,
     context: ServerContext,
   ): Promise<JsonObject> {
-    const { tool, input, head, calledAs } = called;
+    const { tool, input } = called;
     const { mcpReq } = context;
     const { requestState } = this.#pending.get(mcpReq.id)?.state ?? { requestState: mcpReq.requestState() };
     // Of a request that is aborted the SDK sends no answer that would take these along.
@@ -161,18 +161,15 @@ export class Attachment {
     if (exchange) exchange.begun = undefined;
     const listening = listeningOf(called, context);
     const calling = this.binding.call(
-      tool,
+      listening ? { ...called, head: undefined } : called,
       {
-        arguments: input,
-        calledAs,
         inputResponses: responsesOf(context),
         requestState,
         meta: mcpReq._meta,
         ...((task || ttl || caller.sender.takesTasksUnasked) && {
           task: { ttl: ttl?.ttl, session: this.streams.name },
         }),
-        ...(named && { named }),
-        head: listening ? undefined : head,
+        named,
         begun,
         header: (name) => context.http?.req?.headers.get(name),
       },

@@ -13,9 +13,6 @@ import type { TaskId } from '../model/task.ts';
 import { subscriptionIdKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { InvalidParams } from '../protocol/errors.ts';
 
-/** How long a reader that has a connection of its own may take nothing. */
-export const slowReaderMs = 30_000;
-
 /** Commits that change nothing a peer can see. */
 const unseen = new Set<TaskEvent['type']>([
   'claimed',

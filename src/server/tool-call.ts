@@ -12,23 +12,23 @@ export interface ToolCall {
   readonly tool: DurableTool;
   readonly input: unknown;
   /** The name that the caller used, if it may be another than that of the tool. */
-  readonly calledAs?: string;
-  readonly inputResponses?: JsonObject;
-  readonly requestState?: string;
-  readonly idempotencyKey?: string;
+  readonly calledAs?: string | undefined;
+  readonly head?: Head | undefined;
+  readonly inputResponses?: JsonObject | undefined;
+  readonly requestState?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
   /** Wishes of a caller that asks for a task: how long it is to be known, and where to tell of its progress. */
-  readonly ttlMs?: number;
-  readonly progress?: Origin['progress'];
+  readonly ttlMs?: number | undefined;
+  readonly progress?: Origin['progress'] | undefined;
   /** However long its caller or the tool wants the task to be known, it is not longer than so. */
-  readonly longestRetentionMs?: number;
+  readonly longestRetentionMs?: number | undefined;
   /** … and however long the tool lets it live, it is ended after so long. */
   readonly longestDeadlineMs: number;
-  readonly named?: Naming;
-  readonly head?: Head;
+  readonly named?: Naming | undefined;
   /** What the fast path has begun, and counted, already. */
-  readonly begun?: Begun | MayJoin;
+  readonly begun?: Begun | MayJoin | undefined;
   /** The caller's own trace, which the task's goes on with. */
-  readonly trace?: Origin['trace'];
+  readonly trace?: Origin['trace'] | undefined;
 }
 
 /** The task of a caller that names its tasks itself (SEP-1686), and what it calls the request. */

@@ -11,65 +11,53 @@ const everyMs = 10_000;
 /** Each notification must report more progress than the one before. This much more is invisible to a reader. */
 const nextToNothing = 1e-6;
 
-export class Heartbeat {
-  readonly #requests: Pick<Requests, 'schedule' | 'tree' | 'now'>;
-  readonly #id: TaskId;
-  readonly #tell: (progress: Progress) => void;
-  #last: Progress = { done: 0 };
-  #cancel: () => void = () => {};
-  #isStopped = false;
+type Beaten = Pick<Requests, 'schedule' | 'tree' | 'now'>;
 
-  constructor(
-    requests: Pick<Requests, 'schedule' | 'tree' | 'now'>,
-    id: TaskId,
-    tell: (progress: Progress) => void,
-  ) {
-    this.#requests = requests;
-    this.#id = id;
-    this.#tell = tell;
-    this.#arm();
-  }
-
-  readonly report = (progress: Progress): void => {
-    if (progress.done > this.#last.done) this.#last = progress;
-    this.#tell(progress);
-    this.#arm();
+/** Begins at once; `report` is for what the handler reports. */
+export function heartbeat(requests: Beaten, id: TaskId, tell: (progress: Progress) => void) {
+  let last: Progress = { done: 0 };
+  let cancel = () => {};
+  let isStopped = false;
+  const beat = async () => {
+    const message = await messageOf(requests, id);
+    if (isStopped || message === undefined) return;
+    last = aHairFurther(last);
+    tell({ ...last, message });
   };
-
-  stop(): void {
-    this.#isStopped = true;
-    this.#cancel();
-  }
-
-  #arm(): void {
-    this.#cancel();
-    this.#cancel = this.#requests.schedule(everyMs, () => {
+  const arm = () => {
+    cancel();
+    cancel = requests.schedule(everyMs, () => {
       // A store that cannot be read now is read at the next one.
-      void this.#beat().catch(() => {});
-      this.#arm();
+      void beat().catch(() => {});
+      arm();
     });
-  }
+  };
+  arm();
+  return {
+    report: (progress: Progress) => {
+      if (progress.done > last.done) last = progress;
+      tell(progress);
+      arm();
+    },
+    stop: () => {
+      isStopped = true;
+      cancel();
+    },
+  };
+}
 
-  async #beat(): Promise<void> {
-    const message = await this.#message();
-    if (this.#isStopped || message === undefined) return;
-    this.#last = aHairFurther(this.#last);
-    this.#tell({ ...this.#last, message });
-  }
-
-  /** One line for a person: what is waited for, and for how long. */
-  async #message(): Promise<string | undefined> {
-    const { now } = this.#requests;
-    const tree = await this.#requests.tree(this.#id);
-    if (!tree || tree.root.phase === 'done') return undefined;
-    const { tool, origin, statusMessage, progress, createdAt } = tree.root;
-    const [question] = [tree.root, ...tree.descendants].flatMap(openInputs);
-    const asked = question && 'message' in question.request ? question.request.message : undefined;
-    const doing = question
-      ? `Waiting for an answer${asked === undefined ? '' : `: ${asked}`}`
-      : (progress?.message ?? statusMessage ?? `${origin.calledAs ?? tool} is running`);
-    return `${doing} (${elapsed(now - createdAt)})`;
-  }
+/** One line for a person: what is waited for, and for how long. Undefined if the work is done. */
+async function messageOf(requests: Beaten, id: TaskId): Promise<string | undefined> {
+  const { now } = requests;
+  const tree = await requests.tree(id);
+  if (!tree || tree.root.phase === 'done') return undefined;
+  const { tool, origin, statusMessage, progress, createdAt } = tree.root;
+  const [question] = [tree.root, ...tree.descendants].flatMap(openInputs);
+  const asked = question && 'message' in question.request ? question.request.message : undefined;
+  const doing = question
+    ? `Waiting for an answer${asked === undefined ? '' : `: ${asked}`}`
+    : (progress?.message ?? statusMessage ?? `${origin.calledAs ?? tool} is running`);
+  return `${doing} (${elapsed(now - createdAt)})`;
 }
 
 /** As people say it: 40 s, 3 min, 2 h 5 min. */

@@ -52,6 +52,7 @@ export class PlainClients {
       handOver: {
         ...this.#request(caller, context, streams),
         fate,
+        atOnce: tool.task === 'required',
         ...(cancelsByLeaving(context) ? cancelledBy(context) : leftBy(fate)),
         ...(keepMs !== undefined && { keepMs }),
       },

@@ -5,12 +5,14 @@ import { type Patience, type Waited, waitFor } from '../../hosting/waiting.ts';
 import type { InputRequest } from '../../model/input.ts';
 import { openInputs, type TaskId } from '../../model/task.ts';
 import type { Fate } from '../deliveries.ts';
-import { Heartbeat } from './heartbeat.ts';
+import { heartbeat } from './heartbeat.ts';
 
 /** A request of a plain client that is answered before the client gives up. */
 export interface PlainRequest {
   /** The caller, as the plain tools know it. */
   readonly caller: Caller;
+  /** Nothing is waited for: the call is handed over at once. */
+  readonly atOnce?: boolean;
   /** How long the answer may still take. */
   readonly leftMs: () => number;
   /** Puts the questions of the work on the stream of the request, until the returned function is called. */
@@ -36,17 +38,18 @@ export interface HandOver extends PlainRequest {
 export async function waitPlainly(
   requests: Requests,
   id: TaskId,
-  { caller, leftMs, askOnStream }: PlainRequest,
+  { caller, atOnce, leftMs, askOnStream }: PlainRequest,
   { signal, onProgress, passesOver = () => false }: Omit<Patience, 'windowMs' | 'untilStart'>,
 ): Promise<Waited> {
+  if (atOnce) return signal.aborted ? 'aborted' : 'elapsed';
   const canAsk = ({ kind }: InputRequest) => caller.sender.answers.includes(kind);
-  const heartbeat = onProgress && new Heartbeat(requests, id, onProgress);
+  const beating = onProgress && heartbeat(requests, id, onProgress);
   let stopAsking: (() => void) | undefined;
   try {
     for (;;) {
       const waited = await waitFor(requests, id, {
         signal,
-        ...(heartbeat && { onProgress: heartbeat.report }),
+        ...(beating && { onProgress: beating.report }),
         windowMs: Math.max(0, leftMs()),
         passesOver: (request) => (canAsk(request) ? stopAsking !== undefined : passesOver(request)),
       });
@@ -59,7 +62,7 @@ export async function waitPlainly(
     }
   } finally {
     stopAsking?.();
-    heartbeat?.stop();
+    beating?.stop();
   }
 }
 

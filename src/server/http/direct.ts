@@ -180,8 +180,9 @@ export class DirectAnswers {
     const tool = this.#binding.tool(params.name);
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
     if (!isPlainCall(params)) return undefined;
-    const given = { arguments: params.arguments, meta, header };
-    return async () => this.#text(await this.#binding.call(tool, given, caller, { signal: signal() }));
+    const called = { tool, input: params.arguments };
+    return async () =>
+      this.#text(await this.#binding.call(called, { meta, header }, caller, { signal: signal() }));
   }
 
   #text(result: JsonObject): string {

@@ -30,7 +30,7 @@ import { RequestAborted } from '../tool-call.ts';
 import { BodyRefused, parseBody, readWebBody } from './body.ts';
 import { type DirectAnswer, DirectAnswers, type Posted, refusedAnswer } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
-import { ListenStream } from './listen-stream.ts';
+import { type ListenStream, listenStream } from './listen-stream.ts';
 import { drained, readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
 import { Reading } from './reading.ts';
 import { HttpSessions } from './sessions.ts';
@@ -264,7 +264,7 @@ export class McpHandler {
       const { requests } = await this.#binding.served();
       const tasks = await visibleTasks(requests, caller, checkTaskListen(listen, caller));
       const { serverInfo } = this.#binding;
-      const stream = new ListenStream({
+      const stream = listenStream({
         requests,
         caller,
         id: listen.id,

@@ -23,7 +23,7 @@ test('an answer whose fate is asked for only while it is read is delivered, too'
 test('an answer that nobody reads is lost', async () => {
   const one = reading();
   await one.of(new Response('answer')).body!.cancel();
-  expect(await one.fate).toBe('lost');
+  expect(await one.fate()).toBe('lost');
 });
 
 test('an answer whose reader is gone is lost', async () => {
