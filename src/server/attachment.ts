@@ -44,7 +44,6 @@ import {
   RequestAborted,
   responsesOf,
   type SessionRequest,
-  withoutBadResponses,
 } from './tool-call.ts';
 
 /** What a transport tells of the request that a message came with. */
@@ -59,12 +58,10 @@ function bearerOf(extra: Extra | undefined): Bearer {
 }
 
 interface Pending {
+  /** The params as they came: the SDK takes out of them what it does not know, or finds malformed. */
+  readonly sent?: JsonObject | undefined;
   /** The answer, which leaves as it is. */
   readonly exact?: JsonObject;
-  /** The state that a call came back with. */
-  readonly state?: { readonly requestState: unknown };
-  /** What the SDK takes out of params in which it does not know it. */
-  readonly taken?: JsonObject;
   /** It asks what this server has. */
   readonly opening?: Opening;
 }
@@ -121,7 +118,7 @@ export class Attachment {
 
   /** A call of a tool, or a request for a resource or prompt; undefined if it is for none of ours. */
   call(method: RequestMethod, known: JsonObject, context: ServerContext): Promise<JsonObject> | undefined {
-    const params = this.#asSent(known, context);
+    const params = this.#pending.get(context.mcpReq.id)?.sent ?? known;
     const called = this.binding.called(method, params);
     const asks = asksForTask(params, context);
     const plainTool = method === 'tools/call' && !asks ? this.plainClients?.tool(params.name) : undefined;
@@ -129,7 +126,7 @@ export class Attachment {
     const caller = this.callerOf(context, method);
     if (plainTool)
       return this.faulting(context, () =>
-        this.plainClients!.call(plainTool, params.arguments, caller, context, this.streams),
+        this.plainClients!.call(plainTool, params, caller, context, this.streams),
       );
     if (!called && !mustRefuse(caller, method, params, context)) return undefined;
     return this.faulting(context, async () => {
@@ -138,19 +135,19 @@ export class Attachment {
       const isPassedOver = isNever && !mustRefuse(caller, method, params, context);
       const wishes: Wishes = isPassedOver ? {} : wishesOf(caller, method, params, context);
       if (wishes.task && isNever) throw new NotOffered(`The tool ${params.name} cannot be called as a task.`);
-      return this.#call(called!, caller, wishes, context);
+      return this.#call(called!, params, caller, wishes, context);
     });
   }
 
   async #call(
     called: Called,
+    params: JsonObject,
     caller: Caller,
     { task, ttl, named }: Wishes,
     context: ServerContext,
   ): Promise<JsonObject> {
     const { tool, input } = called;
     const { mcpReq } = context;
-    const { requestState } = this.#pending.get(mcpReq.id)?.state ?? { requestState: mcpReq.requestState() };
     // Of a request that is aborted the SDK sends no answer that would take these along.
     mcpReq.signal.addEventListener('abort', () => this.#forget(mcpReq.id), { once: true });
     const givenTo = task
@@ -163,8 +160,8 @@ export class Attachment {
     const calling = this.binding.call(
       listening ? { ...called, head: undefined } : called,
       {
-        inputResponses: responsesOf(context),
-        requestState,
+        inputResponses: responsesOf(context, params),
+        requestState: 'requestState' in params ? params.requestState : mcpReq.requestState(),
         meta: mcpReq._meta,
         ...((task || ttl || caller.sender.takesTasksUnasked) && {
           task: { ttl: ttl?.ttl, session: this.streams.name },
@@ -281,7 +278,7 @@ export class Attachment {
 
   /** A method about tasks, whichever dialect it is asked in. */
   async answer(method: TaskMethodName, known: JsonObject, context: ServerContext): Promise<JsonObject> {
-    const params = this.#asSent(known, context);
+    const params = this.#pending.get(context.mcpReq.id)?.sent ?? known;
     const { requests } = await this.binding.served();
     const caller = this.callerOf(context, method);
     const isWaitedFor = method === 'tasks/result' && !caller.dialect.requestorNamesTasks;
@@ -294,10 +291,7 @@ export class Attachment {
       };
       return taskResult(requests, caller, params, waiting);
     }
-    const { result, tree } = await answerTo(method, requests, caller, {
-      ...params,
-      inputResponses: 'inputResponses' in params ? params.inputResponses : responsesOf(context),
-    });
+    const { result, tree } = await answerTo(method, requests, caller, params);
     // Whoever asks about a task in a session is told of it from then on.
     if (tree && tree.root.phase !== 'done' && !context.mcpReq.envelope)
       (await this.streams.connection()).follow(topOf(tree).id, caller);
@@ -316,9 +310,16 @@ export class Attachment {
     if (!('id' in message)) return message;
     if (isIntroduction(message.method))
       this.#note(message.id, { opening: this.#opening(message.method, bearer) });
-    this.#noteTaken(message);
-    const sent = withoutBadResponses(message);
-    return sent.method === 'tools/call' ? this.#withoutState(sent) : sent;
+    if (!('params' in message) || !isJsonObject(message.params)) return message;
+    const { params } = message;
+    this.#note(message.id, { sent: params });
+    // Our states are none of the author's, whose own check the SDK would put them to first.
+    const isOurs =
+      message.method === 'tools/call' &&
+      (this.binding.tool(params.name) ?? this.plainClients?.tool(params.name));
+    if (!isOurs || params.requestState === undefined) return message;
+    const { requestState: _, ...others } = params;
+    return { ...message, params: others };
   }
 
   #opening(method: Opening['method'], bearer: Bearer): Opening {
@@ -333,18 +334,6 @@ export class Attachment {
     await answeredElsewhere(requests, caller, place, message);
   }
 
-  #noteTaken({ id, method, params }: { id: unknown; method: unknown; params?: unknown }): void {
-    const key = takenOut.get(method);
-    if (key === undefined || !isJsonObject(params) || params[key] === undefined) return;
-    this.#note(id, { taken: { [key]: params[key] } });
-  }
-
-  /** The params with what the SDK took out of them. */
-  #asSent(params: JsonObject, { mcpReq }: ServerContext): JsonObject {
-    const taken = this.#pending.get(mcpReq.id)?.taken;
-    return taken ? { ...params, ...taken } : params;
-  }
-
   /** A request is cancelled that may have been made at another process or, if it is one of SEP-1686, in another session. */
   async #cancelled({ requestId, _meta }: JsonObject, bearer: Bearer): Promise<void> {
     const { requests, calls } = await this.binding.served();
@@ -356,17 +345,6 @@ export class Attachment {
     const tree = await visible(requests, caller, await idOfName(requests, caller, name));
     if (tree?.root.origin.named?.requestId === requestId)
       await requests.cancel(tree!.root.id, 'The client cancelled its request.', actorOf(caller));
-  }
-
-  /** Our states are none of the author's, whose own check the SDK would put them to first. */
-  #withoutState<M extends { id: unknown }>(message: M): M {
-    if (!('params' in message) || !isJsonObject(message.params)) return message;
-    if (message.params.requestState === undefined) return message;
-    const { requestState, ...params } = message.params;
-    const isOurs = this.binding.tool(params.name) ?? this.plainClients?.tool(params.name);
-    if (!isOurs) return message;
-    this.#note(message.id, { state: { requestState } });
-    return { ...message, params };
   }
 
   #note(id: unknown, part: Pending): void {
@@ -394,13 +372,6 @@ export class Attachment {
     return { ...message, result: { ...exact, ...(Object.keys(metas).length > 0 && { _meta: metas }) } };
   }
 }
-
-/** What the SDK takes out of the params of these requests: drafts give it a meaning that it does not know. */
-const takenOut: ReadonlyMap<unknown, string> = new Map([
-  ['resources/read', 'task'],
-  ['prompts/get', 'task'],
-  ['tasks/continue', 'inputResponses'],
-]);
 
 /** What the SDK checks in place of a task. */
 const placeholders: Readonly<Record<RequestMethod, JsonObject>> = {

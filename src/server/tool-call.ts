@@ -3,7 +3,7 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { TaskTree } from '../engine/requests.ts';
 import type { DurableTool } from '../engine/tool.ts';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Join, Origin, Owner, Progress, TaskId } from '../model/task.ts';
 import type { HandOver } from './hand-over/waiting.ts';
@@ -85,22 +85,9 @@ export interface SessionRequest {
 /** The request is gone, and nobody waits for an answer. */
 export class RequestAborted extends Error {}
 
-// --- Input responses ---------------------------------------------------------------------------------------
-
-/** The SDK would make an empty object of them, and a caller be told that its answers were taken. */
-export function withoutBadResponses<M extends object>(message: M): M {
-  if (!('params' in message) || !isJsonObject(message.params)) return message;
-  const { inputResponses } = message.params;
-  if (inputResponses === undefined || isJsonObject(inputResponses)) return message;
-  const { inputResponses: _, ...params } = message.params;
-  return { ...message, params };
-}
-
-/** The SDK takes malformed answers out; they are put back, so that their sender hears what is wrong with them. */
-export function responsesOf({ mcpReq }: ServerContext): unknown {
-  const { inputResponses, droppedInputResponseKeys = [] } = mcpReq;
-  if (droppedInputResponseKeys.length === 0) return inputResponses;
-  return { ...inputResponses, ...Object.fromEntries(droppedInputResponseKeys.map((key) => [key, null])) };
+/** The answers that a request brings. In a session the SDK asks the questions, and comes back with the answers. */
+export function responsesOf({ mcpReq }: ServerContext, sent: JsonObject): unknown {
+  return mcpReq.envelope ? sent.inputResponses : mcpReq.inputResponses;
 }
 
 // --- Progress ---------------------------------------------------------------------------------------------

@@ -104,14 +104,15 @@ export class PlainClients {
 
   async call(
     tool: PlainTool,
-    input: unknown,
+    params: JsonObject,
     caller: Caller,
     context: ServerContext,
     streams: Streams,
   ): Promise<JsonObject> {
     const plain = this.#request(caller, context, streams);
     const { requests } = await this.#binding.served();
-    const inputResponses = responsesOf(context);
+    const input = params.arguments;
+    const inputResponses = responsesOf(context, params);
     try {
       return await tool.run({
         ...plain,
