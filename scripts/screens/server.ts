@@ -9,9 +9,10 @@ import { TaskNotFound } from '../../src/model/errors.ts';
 import { apiPath, dashboardPath } from '../../src/operator/api.ts';
 import { EventBody } from '../../src/server/http/event-body.ts';
 import { tellChanges } from '../../src/server/http/operator.ts';
-import { DashboardFiles } from '../../src/server/http/dashboard-files.ts';
+import { HttpRefusal } from '../../src/server/http/body.ts';
+import { dashboardFile } from '../../src/server/http/dashboard-files.ts';
 import { writeResponse } from '../../src/server/http/node.ts';
-import { HttpRefusal, routeOf } from '../../src/server/http/operator-routes.ts';
+import { routeOf } from '../../src/server/http/operator-routes.ts';
 import { PictureDesk, type World } from './world.ts';
 
 /**
@@ -34,7 +35,6 @@ export interface PictureServer extends AsyncDisposable {
 }
 
 export async function servePictures(world: World, first?: Trouble): Promise<PictureServer> {
-  const files = new DashboardFiles();
   const desk = new PictureDesk(world);
   const streams = new Set<ServerResponse>();
   let trouble = first;
@@ -42,7 +42,7 @@ export async function servePictures(world: World, first?: Trouble): Promise<Pict
 
   const answer = async (req: IncomingMessage, res: ServerResponse): Promise<Response> => {
     const { pathname, searchParams } = new URL(req.url ?? '/', 'http://localhost');
-    if (!pathname.startsWith(`${apiPath}/`)) return files.answer(pathname.slice(dashboardPath.length));
+    if (!pathname.startsWith(`${apiPath}/`)) return dashboardFile(pathname.slice(dashboardPath.length));
     if (req.headers.authorization !== `Bearer ${goodToken}`)
       throw new HttpRefusal(401, 'Show a good token: Authorization: Bearer TOKEN.');
     const route = routeOf(req.method ?? 'GET', pathname.slice(apiPath.length), searchParams);

@@ -80,16 +80,10 @@ export class Streams {
     const stream = this.#binding.standaloneStreams.get(this.#transport);
     const isHttp = 'handleRequest' in this.#transport;
     const closed = () => (stream ? stream.closed : isHttp ? undefined : this.#closed);
-    const ask: Channel['ask'] = (request, signal) =>
-      this.#server.request(request as never, {
-        signal,
-        timeout: noTimeout,
-      }) as unknown as Promise<JsonObject>;
-    const request: Channel['request'] = (question, signal) =>
-      this.#server.request(question as never, anything, {
-        signal,
-        timeout: noTimeout,
-      }) as Promise<JsonObject>;
+    const ask: Channel['ask'] = async (question, signal) =>
+      (await this.#server.request(question as never, { signal, timeout: noTimeout })) as JsonObject;
+    const request: Channel['request'] = async (question, signal) =>
+      (await this.#server.request(question as never, anything, { signal, timeout: noTimeout })) as JsonObject;
     const name = newId();
     return {
       session: this.name,

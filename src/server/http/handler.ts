@@ -27,7 +27,7 @@ import { exchanged } from '../deliveries.ts';
 import { asTaskListen, checkTaskListen, type TaskListen, visibleTasks } from '../subscription.ts';
 import type { Tasks } from '../tasks.ts';
 import { RequestAborted } from '../tool-call.ts';
-import { BodyRefused, parseBody, readWebBody } from './body.ts';
+import { HttpRefusal, parseBody, readWebBody } from './body.ts';
 import { type DirectAnswer, DirectAnswers, type Posted, refusedAnswer } from './direct.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
 import { type ListenStream, listenStream } from './listen-stream.ts';
@@ -192,7 +192,7 @@ export class McpHandler {
 
   #failed(error: unknown, isGone: boolean): Response {
     if (isGone || error instanceof RequestAborted) return new Response(null, { status: 499 });
-    if (error instanceof BodyRefused) return refusal(error.status, error.message, error.code);
+    if (error instanceof HttpRefusal) return refusal(error.status, error.message, error.code);
     if (isFailure(error)) this.#onError(error as Error);
     if (error instanceof Unavailable) return refusal(503, error.forCallers, internalError);
     return refusal(500, 'Internal server error', internalError);

@@ -1,23 +1,12 @@
 /** From a request below `/operator/api` to a method of the desk: paths, queries, bodies, and what is wrong with them. */
 import type { SurveyFilter } from '../../engine/survey.ts';
-import { HoldfastError, TaskNotFound } from '../../model/errors.ts';
+import { TaskNotFound } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { type Standing, standings } from '../../model/standing.ts';
 import type { TaskId } from '../../model/task.ts';
 import type { ListOfTasks, OperatorDesk } from '../../operator/api.ts';
 import { BadQuery } from '../../operator/cursors.ts';
-
-/** A refusal of the HTTP face itself. */
-export class HttpRefusal extends HoldfastError {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
-    super(message);
-    this.status = status;
-    this.headers = headers;
-  }
-}
+import { HttpRefusal } from './body.ts';
 
 export type Route =
   | { readonly kind: 'read'; readonly answer: (desk: OperatorDesk) => Promise<unknown> }

@@ -18,12 +18,12 @@ import { BadQuery } from '../../operator/cursors.ts';
 import { Operator } from '../../operator/operator.ts';
 import { OverLimit } from '../../protocol/errors.ts';
 import type { Tasks } from '../tasks.ts';
-import { BodyRefused, parseBody } from './body.ts';
-import { DashboardFiles, strictHeaders } from './dashboard-files.ts';
+import { HttpRefusal, parseBody } from './body.ts';
+import { dashboardFile, strictHeaders } from './dashboard-files.ts';
 import { EventBody } from './event-body.ts';
 import { Gate, type GateOptions } from './gate.ts';
 import { readNodeBody, writeResponse } from './node.ts';
-import { HttpRefusal, type Route, routeOf } from './operator-routes.ts';
+import { type Route, routeOf } from './operator-routes.ts';
 
 export interface OperatorAccess {
   /** Whoever shows it sees and may do everything. At least 22 characters that nobody guesses. */
@@ -71,7 +71,6 @@ export class OperatorHandler {
   readonly #allowRemote: boolean;
   readonly #onError: (error: Error) => void;
   readonly #changes: Changes;
-  readonly #files = new DashboardFiles();
   /** Each with the owner whose tasks it is about, if it is not the operator's. */
   readonly #streams = new Map<EventBody, Owner | undefined>();
   readonly #version: string;
@@ -134,7 +133,7 @@ export class OperatorHandler {
       throw new HttpRefusal(405, 'This can only be read.', { allow: 'GET, HEAD' });
     if (!pathname.startsWith(dashboardPath))
       return new Response(null, { status: 308, headers: { ...strictHeaders, location: dashboardPath } });
-    return this.#files.answer(pathname.slice(dashboardPath.length));
+    return dashboardFile(pathname.slice(dashboardPath.length));
   }
 
   /** Whoever reaches this process through a proxy came from elsewhere, however near the proxy is. */
@@ -216,7 +215,6 @@ export class OperatorHandler {
 
   #worded(error: unknown, isAction: boolean): Response {
     if (error instanceof HttpRefusal) return refused(error.status, error.message, error.headers);
-    if (error instanceof BodyRefused) return refused(error.status, error.message);
     if (error instanceof OverLimit) {
       const { retryAfterMs = 10_000 } = error;
       return refused(429, error.message, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) });
