@@ -226,17 +226,18 @@ export class Binding {
   limitsToldTo(bearer: Bearer): JsonObject | undefined {
     if (bearer === 'local' || !this.#showsLimits) return undefined;
     const { largestValue, shortestRetention, longestRetention } = this.tasks.extents;
-    const isAnonymous = this.ownerOf(bearer) === anonymous;
     const told = {
       ...this.limiter.limits,
       largestValue,
       shortestRetention,
-      longestRetention: isAnonymous
-        ? Math.min(longestRetention, this.#anonymousRetentionMs)
-        : longestRetention,
+      longestRetention: Math.min(longestRetention, this.#longestRetentionMs(this.ownerOf(bearer))),
       longestDeadline: this.longestDeadlineMs,
     };
     return Object.fromEntries(Object.entries(told).filter(([, value]) => Number.isFinite(value)));
+  }
+
+  #longestRetentionMs(owner: Owner): number {
+    return owner === anonymous ? this.#anonymousRetentionMs : Number.POSITIVE_INFINITY;
   }
 
   ownerOf(bearer: Bearer): Owner {
@@ -271,7 +272,7 @@ export class Binding {
       begun,
       trace: traceOf(params),
       longestDeadlineMs: this.longestDeadlineMs,
-      longestRetentionMs: caller.owner === anonymous ? this.#anonymousRetentionMs : undefined,
+      longestRetentionMs: this.#longestRetentionMs(caller.owner),
     };
     return calls.call(call, caller, request);
   }

@@ -21,7 +21,7 @@ export interface ToolCall {
   readonly ttlMs?: number | undefined;
   readonly progress?: Origin['progress'] | undefined;
   /** However long its caller or the tool wants the task to be known, it is not longer than so. */
-  readonly longestRetentionMs?: number | undefined;
+  readonly longestRetentionMs: number;
   /** … and however long the tool lets it live, it is ended after so long. */
   readonly longestDeadlineMs: number;
   readonly named?: Naming | undefined;

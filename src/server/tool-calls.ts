@@ -26,7 +26,7 @@ import type { InputRequest, InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { runtime } from '../model/runtime.ts';
-import { newCall, type Task, type TaskId } from '../model/task.ts';
+import { newCall, type Origin, type Task, type TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
 import {
   CallFailed,
@@ -50,6 +50,12 @@ import {
 
 /** A wait that may end with a task in plain words. */
 type PlainPatience = Patience & OpenRequest;
+
+interface NewTaskOptions extends CreateOptions {
+  /** Which questions its caller can be asked. By default those that it says. */
+  readonly answers?: Caller['sender']['answers'] | 'all';
+  readonly named?: Origin['named'];
+}
 
 /** The author's `before` threw. */
 class BeforeFailed extends Error {}
@@ -189,39 +195,34 @@ export class ToolCalls {
     }
   }
 
+  /** Refuses one task more than there may be. */
   #create(
-    { tool, calledAs = tool.name, progress, trace, ttlMs, ...call }: ToolCall,
+    { tool, calledAs = tool.name, progress, trace, ttlMs, longestDeadlineMs, longestRetentionMs }: ToolCall,
     input: unknown,
     caller: Caller,
-    { answers, ...options }: CreateOptions & { readonly answers?: 'all' },
+    { answers = caller.sender.answers, named, ...options }: NewTaskOptions,
   ): Promise<Task> {
-    const givesTask = caller.sender.takesTasks && tool.task !== 'never';
-    return this.#make(caller, tool, input, {
-      owner: caller.owner,
-      origin: {
-        dialect: caller.dialect.revision,
-        method: tool.method,
-        ...(calledAs !== tool.name && { calledAs }),
-        ...(answers !== 'all' && { answers: caller.sender.answers }),
-        ...(progress && { progress }),
-        ...(trace && { trace }),
-      },
-      by: actorOf(caller),
-      ...(givesTask && ttlMs !== undefined && { ttlMs }),
-      ...limitOf(call),
-      ...options,
-    });
-  }
-
-  /** Refuses one task more than there may be. */
-  #make(
-    { limiter, owner }: Caller,
-    tool: DurableTool,
-    input: unknown,
-    options: CreateOptions,
-  ): Promise<Task> {
-    const make = () => this.#tasks.create(tool, input, options);
-    return limiter ? limiter.makeTask(this.#requests, owner, make) : make();
+    const { owner, dialect, sender, limiter } = caller;
+    const givesTask = sender.takesTasks && tool.task !== 'never';
+    const create = () =>
+      this.#tasks.create(tool, input, {
+        owner,
+        origin: {
+          dialect: dialect.revision,
+          method: tool.method,
+          ...(calledAs !== tool.name && { calledAs }),
+          ...(answers !== 'all' && { answers }),
+          ...(progress && { progress }),
+          ...(named && { named }),
+          ...(trace && { trace }),
+        },
+        by: actorOf(caller),
+        ...(givesTask && ttlMs !== undefined && { ttlMs }),
+        longestDeadlineMs,
+        longestRetentionMs,
+        ...options,
+      });
+    return limiter ? limiter.makeTask(this.#requests, owner, create) : create();
   }
 
   /** The caller is told that its task is there, and waits for the ordinary answer all the same. */
@@ -232,22 +233,13 @@ export class ToolCalls {
     caller: Caller,
     { signal, gone = signal, onProgress, onCreated }: OpenRequest,
   ): Promise<JsonObject> {
-    const { owner, dialect, sender, session = '' } = caller;
+    const { dialect, session = '' } = caller;
     // What the caller can see already it could not tell from a task of that name.
     if (await visible(this.#requests, caller, taskId)) throw new TaskExists(taskId);
-    const root = await this.#make(caller, call.tool, input, {
+    const root = await this.#create(call, input, caller, {
       id: await idOfName(this.#requests, caller, taskId),
-      owner,
-      origin: {
-        dialect: dialect.revision,
-        method: call.tool.method,
-        answers: sender.answers,
-        named: { taskId, session, requestId },
-        ...(call.trace && { trace: call.trace }),
-      },
-      by: actorOf(caller),
+      named: { taskId, session, requestId },
       ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
-      ...limitOf(call),
     });
     const tree = { root, descendants: [] };
     const leave = await onCreated?.(tree);
@@ -362,13 +354,6 @@ export class ToolCalls {
     if (!hasHandle(call, caller.sender)) await this.#ends.aborted(id, caller, request);
     throw new RequestAborted();
   }
-}
-
-function limitOf({
-  longestRetentionMs,
-  longestDeadlineMs,
-}: Pick<ToolCall, 'longestRetentionMs' | 'longestDeadlineMs'>) {
-  return { longestDeadlineMs, ...(longestRetentionMs !== undefined && { longestRetentionMs }) };
 }
 
 const kindOf: Record<RequestMethod, string> = {
