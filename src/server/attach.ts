@@ -61,11 +61,18 @@ export function attach(binding: Binding, mcp: McpServer | Server, options: Attac
   });
   const isBare = !('server' in mcp);
   // An `McpServer` lists what is registered; the plain tools are not, because that costs more than a short call.
-  decorate(attachment, server, isBare ? served.flatMap(({ lists }) => lists) : listed(plainClients));
+  const plainList = plainClients && {
+    method: 'tools/list',
+    key: 'tools',
+    entries: () => plainClients.definitions,
+  };
+  decorate(attachment, server, isBare ? served.flatMap(({ lists }) => lists) : plainList ? [plainList] : []);
   addMethods(attachment, server);
   if (isBare) for (const kind of served) answerOnBareServer(attachment, server, kind);
   else {
-    registerAll(binding, mcp);
+    for (const one of binding.tools) registerTool(mcp, one);
+    for (const one of binding.resources) registerResource(mcp, one);
+    for (const one of binding.prompts) registerPrompt(mcp, one);
     plainClients?.keepNames(mcp);
   }
 }
@@ -84,52 +91,30 @@ interface List {
   readonly entries: () => readonly object[];
 }
 
-function listed(plainClients: PlainClients | undefined): List[] {
-  return plainClients
-    ? [{ method: 'tools/list', key: 'tools', entries: () => plainClients.definitions }]
-    : [];
-}
-
 /** Tools always; the others are left alone if none of them is durable. */
 function servedBy({ tools, resources, prompts }: Binding, plainClients: PlainClients | undefined): Kind[] {
   const list = (method: string, key: string, entries: () => readonly object[]) => ({ method, key, entries });
-  const inLists: Kind[] = [
+  const ofTools = () => [...[...tools].map(toolDefinition), ...(plainClients?.definitions ?? [])];
+  const ofResources = (isTemplate: boolean) => () =>
+    resources.filter((one) => one.isTemplate === isTemplate).map(resourceDefinition);
+  const kinds: Kind[] = [
+    { capability: 'tools', call: 'tools/call', lists: [list('tools/list', 'tools', ofTools)] },
     {
-      capability: 'tools',
-      call: 'tools/call',
-      lists: [
-        list('tools/list', 'tools', () => [
-          ...[...tools].map(toolDefinition),
-          ...(plainClients?.definitions ?? []),
-        ]),
-      ],
-    },
-  ];
-  if (resources.length > 0) {
-    const defined = (isTemplate: boolean) => () =>
-      resources.filter((one) => one.isTemplate === isTemplate).map(resourceDefinition);
-    inLists.push({
       capability: 'resources',
       call: 'resources/read',
       lists: [
-        list('resources/list', 'resources', defined(false)),
-        list('resources/templates/list', 'resourceTemplates', defined(true)),
+        list('resources/list', 'resources', ofResources(false)),
+        list('resources/templates/list', 'resourceTemplates', ofResources(true)),
       ],
-    });
-  }
-  if (prompts.length > 0)
-    inLists.push({
+    },
+    {
       capability: 'prompts',
       call: 'prompts/get',
       lists: [list('prompts/list', 'prompts', () => prompts.map(promptDefinition))],
-    });
-  return inLists;
-}
-
-function registerAll({ tools, resources, prompts }: Binding, mcp: McpServer): void {
-  for (const one of tools) registerTool(mcp, one);
-  for (const one of resources) registerResource(mcp, one);
-  for (const one of prompts) registerPrompt(mcp, one);
+    },
+  ];
+  const isServed = { tools: true, resources: resources.length > 0, prompts: prompts.length > 0 };
+  return kinds.filter(({ capability }) => isServed[capability]);
 }
 
 function isFree(server: Server, method: string): boolean {

@@ -13,8 +13,9 @@ import { newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { pause, runtime, type Timer } from '../model/runtime.ts';
-import type { TaskId } from '../model/task.ts';
+import type { Progress, TaskId } from '../model/task.ts';
 import { type CollapsedQuestion, questionsOf } from '../protocol/collapse.ts';
+import { wireProgress } from '../protocol/dialect.ts';
 import { payloadOf } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { toInputRequest } from '../protocol/dialects/2026-07-28/input.ts';
 import { askThrough } from './entrusted.ts';
@@ -231,17 +232,12 @@ class Follower {
     noteReadIn(news.params, this.#requests, tree, this.#listener);
   }
 
-  #tellProgress({ done, total, message }: { done: number; total?: number; message?: string }): void {
+  #tellProgress(progress: Progress): void {
     // It must grow with each notification, whatever a handler says.
-    if (this.#progressToken === undefined || done <= this.#lastProgress || !this.#top) return;
-    this.#lastProgress = done;
-    const params = {
-      progressToken: this.#progressToken,
-      progress: done,
-      ...(total !== undefined && { total }),
-      ...(message !== undefined && { message }),
-      _meta: this.#listener.dialect.related(this.#top),
-    };
+    if (this.#progressToken === undefined || progress.done <= this.#lastProgress || !this.#top) return;
+    this.#lastProgress = progress.done;
+    const _meta = this.#listener.dialect.related(this.#top);
+    const params = { progressToken: this.#progressToken, ...wireProgress(progress), _meta };
     void this.#standalone.notify({ method: 'notifications/progress', params }).catch(() => {});
   }
 

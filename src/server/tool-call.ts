@@ -6,6 +6,7 @@ import type { DurableTool } from '../engine/tool.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Join, Origin, Owner, Progress, TaskId } from '../model/task.ts';
+import { wireProgress } from '../protocol/dialect.ts';
 import type { HandOver } from './hand-over/waiting.ts';
 
 export interface ToolCall {
@@ -101,18 +102,12 @@ export function progressOf(
   if (progressToken === undefined) return {};
   let last = Number.NEGATIVE_INFINITY;
   return {
-    onProgress: ({ done, total, message }) => {
+    onProgress: (progress) => {
       // It must grow with each notification, whatever a handler reports.
-      if (done <= last) return;
-      last = done;
-      const params = {
-        progressToken,
-        progress: done,
-        ...(total !== undefined && { total }),
-        ...(message !== undefined && { message }),
-        ...(_meta && { _meta }),
-      };
-      void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+      if (progress.done <= last) return;
+      last = progress.done;
+      const params = { progressToken, ...wireProgress(progress), ...(_meta && { _meta }) };
+      void mcpReq.notify({ method: 'notifications/progress', params } as never).catch(() => {});
     },
   };
 }

@@ -10,7 +10,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts
 import type { Outcome } from '../../../model/outcome.ts';
 import { pollHintMs, type Task } from '../../../model/task.ts';
 import { linksOf, questionsOf, subtasksExtension, type Tree, ttlOf } from '../../collapse.ts';
-import type { Dialect, Sender, WireFault } from '../../dialect.ts';
+import { type Dialect, type Sender, type WireFault, wireProgress } from '../../dialect.ts';
 import {
   CallFailed,
   capabilityFor,
@@ -130,17 +130,7 @@ export function detailed(tree: Tree, now: number): WireDetailedTask {
 
 /** A progress that no notification may carry here travels with the task. */
 function meta({ progress }: Task): { readonly _meta?: JsonObject } {
-  if (!progress) return {};
-  const { done, total, message } = progress;
-  return {
-    _meta: {
-      [progressKey]: {
-        progress: done,
-        ...(total !== undefined && { total }),
-        ...(message !== undefined && { message }),
-      },
-    },
-  };
+  return progress ? { _meta: { [progressKey]: wireProgress(progress) } } : {};
 }
 
 function base(tree: Tree, now: number): Omit<WireTask, 'status'> {
