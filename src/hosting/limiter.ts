@@ -13,7 +13,6 @@ import { OverLimit } from '../protocol/errors.ts';
 import { anonymous, type Caller } from './caller.ts';
 import { type Limits, limitMessages } from './limits.ts';
 import { Quota } from './quota.ts';
-import { noteLimited } from './recording.ts';
 
 /** What is limited to a rate. */
 export type Spending = 'calls' | 'looks' | 'results' | 'lists';
@@ -146,9 +145,10 @@ export class Limiter {
     throw refusal;
   }
 
-  #note(owner: Owner, refusal: OverLimit): void {
-    quietly(() => this.#observer.refused(refusal.limit));
-    noteLimited(this.#recorder, owner, refusal);
+  #note(owner: Owner, { limit, message: reason }: OverLimit): void {
+    quietly(() => this.#observer.refused(limit));
+    const entry = { owner, taskId: null, by: 'caller', reason, details: { limit } } as const;
+    this.#recorder?.refuse({ action: 'limited', ...entry });
   }
 }
 

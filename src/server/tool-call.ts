@@ -86,6 +86,11 @@ export interface SessionRequest {
 /** The request is gone, and nobody waits for an answer. */
 export class RequestAborted extends Error {}
 
+/** What went wrong, for a model to read. */
+export function errorResult(text: string): JsonObject {
+  return { content: [{ type: 'text', text }], isError: true };
+}
+
 /** The answers that a request brings. In a session the SDK asks the questions, and comes back with the answers. */
 export function responsesOf({ mcpReq }: ServerContext, sent: JsonObject): unknown {
   return mcpReq.envelope ? sent.inputResponses : mcpReq.inputResponses;

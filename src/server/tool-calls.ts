@@ -40,6 +40,7 @@ import { type HandOver, waitPlainly } from './hand-over/waiting.ts';
 import { RequestEnds } from './request-ends.ts';
 import {
   type Begun,
+  errorResult,
   type Head,
   type MayJoin,
   type Naming,
@@ -383,10 +384,6 @@ function answersFor(state: BeforeState | undefined, responses: JsonObject = {}):
 function plain(outcome: Outcome): JsonObject {
   if (outcome.kind !== 'result') throw new CallFailed(outcome);
   return outcome.value as JsonObject;
-}
-
-export function errorResult(text: string): JsonObject {
-  return { content: [{ type: 'text', text }], isError: true };
 }
 
 // --- Questions before a task -------------------------------------------------------------------------------

@@ -146,17 +146,14 @@ export class DirectAnswers {
     // What was checked of its sender's earlier requests says nothing about the rest of this one.
     if (Object.keys(body).length !== 4 || typeof method !== 'string') return undefined;
     if (typeof id !== 'string' && !isWholeNumber(id)) return undefined;
-    if (method !== 'tools/call' && !this.#hasMethod(method)) return undefined;
+    const isOfTask = isTaskMethod(method) && this.#binding.dialect.methods.includes(method);
+    if (method !== 'tools/call' && !isOfTask) return undefined;
     if (!isJsonObject(params) || !isJsonObject(params._meta)) return undefined;
     if (header('mcp-protocol-version') !== revision || header('mcp-method') !== method) return undefined;
     const name = method === 'tools/call' ? params.name : params.taskId;
     if (typeof name !== 'string' || header('mcp-name') !== name) return undefined;
     const sender = this.#senderOf(params._meta, body);
     return sender && { id, method, params, meta: params._meta, sender };
-  }
-
-  #hasMethod(method: string): boolean {
-    return isTaskMethod(method) && this.#binding.dialect.methods.includes(method);
   }
 
   #senderOf(meta: JsonObject, body: JsonObject): Sender | undefined {
@@ -185,16 +182,13 @@ export class DirectAnswers {
       this.#text(await this.#binding.call(called, { meta, header }, caller, { signal: signal() }));
   }
 
+  /** With what the SDK adds to every result. */
   #text(result: JsonObject): string {
-    return JSON.stringify(this.#introduced(result));
-  }
-
-  #introduced(result: JsonObject): JsonObject {
     const { serverInfo } = this.#binding;
     const complete = 'resultType' in result ? result : { resultType: 'complete', ...result };
-    if (!serverInfo) return complete;
+    if (!serverInfo) return JSON.stringify(complete);
     const _meta = { ...(complete._meta as JsonObject | undefined), [serverInfoKey]: serverInfo };
-    return { ...complete, _meta };
+    return JSON.stringify({ ...complete, _meta });
   }
 }
 
