@@ -85,7 +85,6 @@ export class Attachment {
     server.connect = async (transport: Transport) => {
       const streams = new Streams(binding, server, transport, this.#closed.signal);
       this.#streams = streams;
-      binding.connections.set(transport, () => streams.connection());
       const send = transport.send.bind(transport);
       const ids = new RequestIds(() => transport.sessionId);
       transport.send = (message, options) =>
@@ -97,7 +96,7 @@ export class Attachment {
         const place = ids.placeElsewhere('id' in message && !('method' in message) && message.id);
         return place && this.#strangeAnswer(message, place, bearer);
       };
-      binding.strangeAnswers.set(transport, strangeAnswer);
+      binding.sessions.set(transport, { connection: () => streams.connection(), strangeAnswer });
       transport.onmessage = (message, extra) => {
         const known = ids.incoming(message);
         if (!known) {
@@ -149,7 +148,7 @@ export class Attachment {
     const { tool, input } = called;
     const { mcpReq } = context;
     // Of a request that is aborted the SDK sends no answer that would take these along.
-    mcpReq.signal.addEventListener('abort', () => this.#forget(mcpReq.id), { once: true });
+    mcpReq.signal.addEventListener('abort', () => this.#pending.delete(mcpReq.id), { once: true });
     const givenTo = task
       ? { ...caller, sender: { ...caller.sender, takesTasks: true, wantsTask: true } }
       : caller;
@@ -304,7 +303,7 @@ export class Attachment {
     const bearer = bearerOf(extra);
     if (!('method' in message)) return message;
     if (message.method === 'notifications/cancelled' && 'params' in message && isJsonObject(message.params)) {
-      this.#forget(message.params.requestId);
+      this.#pending.delete(message.params.requestId);
       void this.#cancelled(message.params, bearer).catch(() => {});
     }
     if (!('id' in message)) return message;
@@ -351,13 +350,9 @@ export class Attachment {
     this.#pending.set(id, { ...this.#pending.get(id), ...part });
   }
 
-  #forget(id: unknown): void {
-    this.#pending.delete(id);
-  }
-
   #corrected<M extends object>(message: M): M {
     if ('id' in message && 'error' in message) {
-      this.#forget(message.id);
+      this.#pending.delete(message.id);
       return withRightCode(message);
     }
     if (!('id' in message) || !('result' in message) || !isJsonObject(message.result)) return message;
@@ -365,7 +360,7 @@ export class Attachment {
     const { _meta } = message.result;
     if (isJsonObject(_meta) && isJsonObject(_meta[serverInfoKey]))
       this.binding.serverInfo ??= _meta[serverInfoKey];
-    this.#forget(message.id);
+    this.#pending.delete(message.id);
     if (opening) return { ...message, result: introduced(message.result, opening) };
     if (!exact) return message;
     const metas = { ...(exact._meta as JsonObject | undefined), ...(_meta as JsonObject | undefined) };

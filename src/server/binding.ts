@@ -78,6 +78,12 @@ export interface SessionRequest {
   readonly meta: unknown;
 }
 
+interface SessionSeams {
+  connection(): Promise<Connection>;
+  /** Stores a message if it answers a question that another process put; undefined if not. */
+  strangeAnswer(message: object, bearer: Bearer): Promise<void> | undefined;
+}
+
 /** What a call says besides whom it is for and with which input. */
 export interface CallParams extends Pick<ToolCall, 'named' | 'begun'> {
   readonly inputResponses?: unknown;
@@ -105,13 +111,8 @@ export class Binding {
   isStopping = false;
   /** The streams that belong to no request, by the transport of their connection; HTTP alone has them. */
   readonly standaloneStreams = new WeakMap<object, StandaloneStream>();
-  /** The connections of 2025-11-25, by their transport. */
-  readonly connections = new WeakMap<object, () => Promise<Connection>>();
-  /** … and what stores a message of theirs, if it answers a question that another process put; undefined if not. */
-  readonly strangeAnswers = new WeakMap<
-    object,
-    (message: object, bearer: Bearer) => Promise<void> | undefined
-  >();
+  /** What the HTTP face needs of a server of the SDK that serves a session, by its transport. */
+  readonly sessions = new WeakMap<object, SessionSeams>();
   readonly #draftsWithoutNames: Drafts;
   readonly #windowMs: number;
   readonly #anonymousRetentionMs: number;

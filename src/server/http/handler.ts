@@ -19,18 +19,27 @@ import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';
 import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { runtime } from '../../model/runtime.ts';
-import { clientCapabilitiesKey, revision, serverInfoKey } from '../../protocol/dialects/2026-07-28/names.ts';
+import { clientCapabilitiesKey, revision } from '../../protocol/dialects/2026-07-28/names.ts';
 import { isFailure } from '../../protocol/errors.ts';
+import { readEvents } from '../../protocol/event-stream.ts';
 import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { exchanged } from '../deliveries.ts';
-import { asTaskListen, checkTaskListen, type TaskListen, visibleTasks } from '../subscription.ts';
+import {
+  acknowledgement,
+  asTaskListen,
+  farewell,
+  Subscription,
+  type SubscriptionId,
+  type TaskListen,
+  tasksToHear,
+} from '../subscription.ts';
 import type { Tasks } from '../tasks.ts';
 import { RequestAborted } from '../tool-call.ts';
 import { HttpRefusal, parseBody, readWebBody } from './body.ts';
 import { type DirectAnswer, DirectAnswers, type Posted, refusedAnswer } from './direct.ts';
+import { EventBody } from './event-body.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
-import { type ListenStream, listenStream } from './listen-stream.ts';
 import { drained, readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
 import { Reading } from './reading.ts';
 import { HttpSessions } from './sessions.ts';
@@ -71,7 +80,8 @@ export class McpHandler {
   readonly #sdk: ReturnType<typeof createMcpHandler>;
   readonly #largestBody: number;
   readonly #onError: (error: Error) => void;
-  readonly #streams = new Set<ListenStream>();
+  /** The subscriptions to tasks, each with the id of its request. */
+  readonly #streams = new Map<EventBody, SubscriptionId>();
 
   constructor(tasks: Tasks, factory: McpServerFactory, options: HandlerOptions = {}) {
     this.#binding = tasks.binding;
@@ -129,7 +139,7 @@ export class McpHandler {
   /** Each reader gets the answer to its request to listen. */
   endSubscriptions(): void {
     this.#binding.isStopping = true;
-    for (const stream of [...this.#streams]) stream.end();
+    for (const [stream, id] of [...this.#streams]) stream.end(frame(farewell(id, this.#binding.serverInfo)));
     void this.#sessions.endStandaloneStreams();
   }
 
@@ -262,27 +272,42 @@ export class McpHandler {
       const caller = this.#binding.caller(meta[clientCapabilitiesKey], authInfo, address);
       spendOn('tasks/get', caller);
       const { requests } = await this.#binding.served();
-      const tasks = await visibleTasks(requests, caller, checkTaskListen(listen, caller));
-      const { serverInfo } = this.#binding;
-      const stream = listenStream({
-        requests,
-        caller,
-        id: listen.id,
-        tasks,
-        serverInfo: serverInfo ? { [serverInfoKey]: serverInfo } : {},
-        inner,
-        onClose: () => {
-          if (this.#streams.delete(stream)) unsubscribe();
-        },
+      const tasks = await tasksToHear(requests, caller, listen);
+      const stream = new EventBody(() => {
+        subscription.close();
+        if (this.#streams.delete(stream)) unsubscribe();
       });
-      this.#streams.add(stream);
-      return new Response(stream.body, { status: 200, headers: sdk.headers });
+      const write = (message: JsonObject) => stream.write(frame(message));
+      const reader = { write, drop: () => stream.fail() };
+      const subscription = new Subscription(requests, caller, { id: listen.id, tasks }, reader);
+      this.#streams.set(stream, listen.id);
+      void relay(inner, stream, subscription).catch(() => {});
+      return new Response(stream.stream, { status: 200, headers: sdk.headers });
     } catch (error) {
       unsubscribe();
       await inner?.cancel().catch(() => {});
       return refusedAnswer(this.#binding.dialect, listen.id, error, this.#onError);
     }
   }
+}
+
+/** Passes on what the SDK writes. It ends a stream that listens to nothing it knows; the tasks keep this one open. */
+async function relay(
+  inner: ReadableStream<Uint8Array>,
+  stream: EventBody,
+  subscription: Subscription,
+): Promise<void> {
+  for await (const { data } of readEvents(inner, { signal: stream.closed })) {
+    const message: unknown = JSON.parse(data);
+    if (!isJsonObject(message) || 'result' in message) continue;
+    const isAcknowledged = message.method === acknowledgement;
+    await stream.write(frame(isAcknowledged ? subscription.acknowledging(message) : message));
+    if (isAcknowledged) subscription.start();
+  }
+}
+
+function frame(message: JsonObject): string {
+  return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
 }
 
 function isJsonPost(method: string, contentType: string | null | undefined): boolean {

@@ -87,7 +87,7 @@ export class HttpSessions {
     if (direct) return direct;
     // Accepted only when it is stored: nobody asks again as long as the stream of the question stands.
     const storing =
-      isJsonObject(body) && this.#binding.strangeAnswers.get(session.transport)?.(body, authInfo);
+      isJsonObject(body) && this.#binding.sessions.get(session.transport)?.strangeAnswer(body, authInfo);
     if (storing) {
       await storing;
       return new Response(null, { status: 202 });
@@ -271,7 +271,7 @@ export class HttpSessions {
     try {
       const { result, tree } = await answerTo(method, requests, caller, said);
       if (tree && tree.root.phase !== 'done') {
-        const connection = await this.#binding.connections.get(transport)?.();
+        const connection = await this.#binding.sessions.get(transport)?.connection();
         connection?.follow(topOf(tree).id, caller);
       }
       return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, result }) };
