@@ -63,10 +63,11 @@ export class Quota {
       const full = own && kinds.find((kind) => own[kind] + own.created >= this.#own[kind]);
       // An owner may have made room since: nobody is refused before its tasks are counted again.
       if (full && isRecounted) throw overLimit(`${full}TasksPerOwner`, this.#own[full]);
-      if (!own || full || isUsedUp(own) || now - own.at > usedForMs) {
+      if (!own || full || own.created >= own.share || now - own.at > usedForMs) {
         await this.#count(requests, owner);
         isRecounted = true;
-      } else if (!all || isUsedUp(all) || now >= this.#usedUntil(all)) await this.#count(requests, undefined);
+      } else if (!all || all.created >= all.share || now >= this.#usedUntil(all))
+        await this.#count(requests, undefined);
       else {
         this.#refuseIfFull(own, all, now);
         // Without a pause since the check: the next call must see this one.
@@ -131,10 +132,6 @@ export class Quota {
       created: 0,
     });
   }
-}
-
-function isUsedUp({ created, share }: Counted): boolean {
-  return created >= share;
 }
 
 function overLimit(limit: keyof Limits, most: number, retryAfterMs?: number): OverLimit {

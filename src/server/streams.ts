@@ -5,7 +5,7 @@ import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
 import { maxTimeoutMs } from '../model/runtime.ts';
 import type { Binding } from './binding.ts';
-import { type Channel, Connection, type Standalone } from './connection.ts';
+import { type Channel, Connection } from './connection.ts';
 import { Deliveries, type HttpExchange } from './deliveries.ts';
 
 /** A person may take days to answer; what ends a question is its task. */
@@ -22,6 +22,7 @@ export class Streams {
   readonly #transport: Transport;
   readonly #closed: AbortSignal;
   readonly #ownName = newId();
+  readonly #standaloneName = newId();
   /** What becomes of the answers on this connection. */
   readonly deliveries = new Deliveries();
   #connection: Promise<Connection> | undefined;
@@ -44,9 +45,7 @@ export class Streams {
   }
 
   connection(): Promise<Connection> {
-    this.#connection ??= this.#binding
-      .served()
-      .then(({ requests }) => new Connection(requests, this.#standalone()));
+    this.#connection ??= this.#binding.served().then(({ requests }) => new Connection(requests, this));
     return this.#connection;
   }
 
@@ -75,27 +74,32 @@ export class Streams {
     };
   }
 
-  /** On HTTP there is such a stream while the client keeps one open; elsewhere the connection itself is one. */
-  #standalone(): Standalone {
-    const stream = this.#binding.standaloneStreams.get(this.#transport);
-    const isHttp = 'handleRequest' in this.#transport;
-    const closed = () => (stream ? stream.closed : isHttp ? undefined : this.#closed);
+  // --- What belongs to no request -------------------------------------------------------------------------
+
+  /** The stream, while it is open: on HTTP while the client keeps one open; elsewhere the connection itself is one. */
+  standalone(): Channel | undefined {
+    const closed = this.#standaloneClosed();
+    if (!closed) return undefined;
     const ask: Channel['ask'] = async (question, signal) =>
       (await this.#server.request(question as never, { signal, timeout: noTimeout })) as JsonObject;
     const request: Channel['request'] = async (question, signal) =>
       (await this.#server.request(question as never, anything, { signal, timeout: noTimeout })) as JsonObject;
-    const name = newId();
-    return {
-      session: this.name,
-      channel: () => {
-        const signal = closed();
-        return signal && { name, closed: signal, ask, request };
-      },
-      notify: async (notification) => {
-        if (closed()) await this.#server.notification(notification as never);
-      },
-      onOpen: (listener) => stream?.onOpen(listener) ?? (() => {}),
-    };
+    return { name: this.#standaloneName, closed, ask, request };
+  }
+
+  async notify(notification: { method: string; params: JsonObject }): Promise<void> {
+    if (this.#standaloneClosed()) await this.#server.notification(notification as never);
+  }
+
+  /** Calls back when the stream has been opened. */
+  onOpen(listener: () => void): () => void {
+    return this.#binding.standaloneStreams.get(this.#transport)?.onOpen(listener) ?? (() => {});
+  }
+
+  #standaloneClosed(): AbortSignal | undefined {
+    const stream = this.#binding.standaloneStreams.get(this.#transport);
+    if (stream) return stream.closed;
+    return 'handleRequest' in this.#transport ? undefined : this.#closed;
   }
 }
 

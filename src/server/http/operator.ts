@@ -297,6 +297,6 @@ export function isLoopback(address: string): boolean {
   );
 }
 
-function pathOf(url = '/'): string {
+export function pathOf(url = '/'): string {
   return url.split('?', 1)[0]!;
 }

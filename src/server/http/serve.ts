@@ -1,4 +1,5 @@
 /** A whole server in one call: the HTTP face on a port, and a graceful end when the process is told to stop. */
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
@@ -10,7 +11,7 @@ import type { Tasks } from '../tasks.ts';
 import { Gate } from './gate.ts';
 import { type HandlerOptions, McpHandler } from './handler.ts';
 import { writeResponse } from './node.ts';
-import { isLoopback, type OperatorAccess, OperatorExposed, OperatorHandler } from './operator.ts';
+import { isLoopback, type OperatorAccess, OperatorExposed, OperatorHandler, pathOf } from './operator.ts';
 
 export interface ServeHttpOptions extends HandlerOptions, OperationsOptions {
   /** Default 7420; 0 takes any that is free. */
@@ -69,7 +70,7 @@ export async function serveHttp(
     res.writeHead(404, { 'content-type': 'text/plain' }).end(`There is nothing here. MCP is at ${path}.\n`);
   });
   const silent = silentConnections(server);
-  await listening(server, port, host);
+  await once(server.listen(port, host), 'listening');
   const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
   const stop = () => {
     stopping ??= (async () => {
@@ -88,14 +89,6 @@ export async function serveHttp(
   const at = `http://${name}:${actual}`;
   const dashboard = operator && { dashboard: `${at}${dashboardPath}` };
   return { url: `${at}${path}`, ...dashboard, handler, stopped, stop };
-}
-
-async function listening(server: Server, port: number, host: string): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen(port, host, resolve);
-  await promise;
-  server.off('error', reject);
 }
 
 /** Connections without a request so far, such as browsers keep ready. Node does not count them among the idle ones. */
@@ -194,9 +187,4 @@ async function readiness(tasks: Tasks, isStopping: boolean): Promise<Answer> {
     // What is wrong with the store is for the logs, not for whoever asks.
     return { status: 503, text: 'the store cannot be read\n' };
   }
-}
-
-function pathOf(url = ''): string {
-  const [path = ''] = url.split('?', 1);
-  return path;
 }
