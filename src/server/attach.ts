@@ -1,12 +1,13 @@
 /** `tasks.attach(mcp)`: the durable tools and the task methods on a server of the SDK, beside whatever else it has. */
 import type { McpServer, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { RequestMethod } from '../engine/tool.ts';
+import { taskMethods } from '../hosting/task-methods.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { subtasksExtension } from '../protocol/collapse.ts';
 import type { TaskMethodName } from '../protocol/dialect.ts';
 import { extension, idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
-import { flagsOf } from '../protocol/dialects/drafts/flags.ts';
+import { type Draft, flagsOf } from '../protocol/dialects/drafts/flags.ts';
 import { InvalidParams } from '../protocol/errors.ts';
 import { Attachment } from './attachment.ts';
 import type { Binding } from './binding.ts';
@@ -182,26 +183,21 @@ const named: Record<RequestMethod, string> = {
   'prompts/get': 'Prompt',
 };
 
-/** Which of them a request may use is a matter of its dialect; of some the SDK itself knows that they are not there. */
-const released: readonly TaskMethodName[] = [
-  'tasks/get',
-  'tasks/cancel',
-  'tasks/update',
-  'tasks/list',
-  'tasks/result',
-];
+/** Methods that only a draft has. */
+const draftOf: Partial<Record<TaskMethodName, Draft>> = {
+  'tasks/continue': 'sep-2339',
+  'tasks/delete': 'sep-1686',
+};
 
+/** Which of them a request may use is a matter of its dialect; of some the SDK itself knows that they are not there. */
 function addMethods(attachment: Attachment, server: Server): void {
-  const { drafts } = attachment.binding;
-  const methods = [
-    ...released,
-    ...(drafts.has('sep-2339') ? (['tasks/continue'] as const) : []),
-    ...(drafts.has('sep-1686') ? (['tasks/delete'] as const) : []),
-  ];
-  for (const method of methods)
+  for (const method of taskMethods) {
+    const draft = draftOf[method];
+    if (draft && !attachment.binding.drafts.has(draft)) continue;
     server.setRequestHandler(method, { params: anything }, (params, context) =>
       attachment.faulting(context, () =>
         attachment.answer(method, isJsonObject(params) ? params : {}, context),
       ),
     );
+  }
 }

@@ -81,21 +81,13 @@ export class Gate {
     } catch (error) {
       const isRefused = error instanceof OAuthError && error.code !== OAuthErrorCode.TemporarilyUnavailable;
       if (!isRefused) this.#onError(error as Error);
-      return {
-        refusal: unavailable(error) ?? bearerAuthChallengeResponse(error, this.#auth),
-      };
+      if (isRefused || !(error instanceof OAuthError))
+        return { refusal: bearerAuthChallengeResponse(error, this.#auth) };
+      // Whoever cannot tell whether a token is good must not call it bad: clients would throw it away.
+      const headers = { 'retry-after': '5' };
+      return { refusal: Response.json(error.toResponseObject(), { status: 503, headers }) };
     }
   }
-}
-
-const retryAfterSeconds = 5;
-
-/** Whoever cannot tell whether a token is good must not call it bad: clients would throw it away. */
-function unavailable(error: unknown): Response | undefined {
-  if (!(error instanceof OAuthError) || error.code !== OAuthErrorCode.TemporarilyUnavailable)
-    return undefined;
-  const headers = { 'retry-after': String(retryAfterSeconds) };
-  return Response.json(error.toResponseObject(), { status: 503, headers });
 }
 
 /** An answer to a request that nobody has looked into. */

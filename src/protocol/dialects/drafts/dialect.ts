@@ -45,7 +45,7 @@ const variations: Record<Draft, (base: Dialect) => Dialect> = {
 };
 
 /** An error result is no error here: its status says failed, and what it says stands where every result does. */
-function outcomeOf({ root }: Tree): JsonObject {
+export function outcomeOf({ root }: Tree): JsonObject {
   if (root.phase !== 'done' || root.outcome.kind === 'cancelled') return {};
   if (root.outcome.kind === 'result') return { result: root.outcome.value };
   return { error: { ...tasksOf2025.fault(new CallFailed(root.outcome)) } as JsonObject };

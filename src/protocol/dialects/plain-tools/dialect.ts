@@ -110,7 +110,8 @@ function standingOf(
     ...(statusMessage !== undefined && { statusMessage }),
     ...(progress && root.phase !== 'done' && { progress }),
     createdAt,
-    ...(questions.length > 0 && root.deadlineAt !== null && { waitsUntil: iso(root.deadlineAt) }),
+    ...(questions.length > 0 &&
+      root.deadlineAt !== null && { waitsUntil: new Date(root.deadlineAt).toISOString() }),
     ...(questions.length > 0 && { questions }),
     ...nextOf(root, questions, names),
   };
@@ -129,10 +130,6 @@ function nextOf(
   // No answer is suggested: a model might send it as it is.
   if (isForModel) return { next: { tool: names.answer, arguments: { taskId, answers: {} } } };
   return { next: { tool: names.wait, arguments: { taskId } } };
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }
 
 function shownQuestion({ key, request }: CollapsedQuestion): ShownQuestion {
