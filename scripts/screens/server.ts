@@ -7,11 +7,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { TaskNotFound } from '../../src/model/errors.ts';
 import { apiPath, dashboardPath } from '../../src/operator/api.ts';
-import { EventBody } from '../../src/server/http/event-body.ts';
-import { tellChanges } from '../../src/server/http/operator.ts';
 import { HttpRefusal } from '../../src/server/http/body.ts';
 import { dashboardFile } from '../../src/server/http/dashboard-files.ts';
+import { EventBody } from '../../src/server/http/event-body.ts';
 import { writeResponse } from '../../src/server/http/node.ts';
+import { tellChanges } from '../../src/server/http/operator.ts';
 import { routeOf } from '../../src/server/http/operator-routes.ts';
 import { PictureDesk, type World } from './world.ts';
 
