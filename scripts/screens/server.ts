@@ -7,10 +7,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { TaskNotFound } from '../../src/model/errors.ts';
 import { apiPath, dashboardPath } from '../../src/operator/api.ts';
-import { ChangeStream } from '../../src/server/http/change-stream.ts';
-import { DashboardFiles } from '../../src/server/http/dashboard-files.ts';
+import { HttpRefusal } from '../../src/server/http/body.ts';
+import { dashboardFile } from '../../src/server/http/dashboard-files.ts';
+import { EventBody } from '../../src/server/http/event-body.ts';
 import { writeResponse } from '../../src/server/http/node.ts';
-import { HttpRefusal, routeOf } from '../../src/server/http/operator-routes.ts';
+import { tellChanges } from '../../src/server/http/operator.ts';
+import { routeOf } from '../../src/server/http/operator-routes.ts';
 import { PictureDesk, type World } from './world.ts';
 
 /**
@@ -33,7 +35,6 @@ export interface PictureServer extends AsyncDisposable {
 }
 
 export async function servePictures(world: World, first?: Trouble): Promise<PictureServer> {
-  const files = new DashboardFiles();
   const desk = new PictureDesk(world);
   const streams = new Set<ServerResponse>();
   let trouble = first;
@@ -41,17 +42,15 @@ export async function servePictures(world: World, first?: Trouble): Promise<Pict
 
   const answer = async (req: IncomingMessage, res: ServerResponse): Promise<Response> => {
     const { pathname, searchParams } = new URL(req.url ?? '/', 'http://localhost');
-    if (!pathname.startsWith(`${apiPath}/`)) return files.answer(pathname.slice(dashboardPath.length));
+    if (!pathname.startsWith(`${apiPath}/`)) return dashboardFile(pathname.slice(dashboardPath.length));
     if (req.headers.authorization !== `Bearer ${goodToken}`)
       throw new HttpRefusal(401, 'Show a good token: Authorization: Bearer TOKEN.');
     const route = routeOf(req.method ?? 'GET', pathname.slice(apiPath.length), searchParams);
     if (route.kind === 'changes') {
       streams.add(res.once('close', () => streams.delete(res)));
-      const { body } = new ChangeStream(
-        (signal) => desk.changes({ signal }),
-        () => {},
-      );
-      return new Response(body, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
+      const events = new EventBody(() => {});
+      void tellChanges(events, desk.changes({ signal: events.closed }));
+      return new Response(events.stream, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
     }
     if (trouble === 'broken')
       throw new HttpRefusal(503, 'The store cannot be used at present. Try again later.');

@@ -19,8 +19,6 @@ import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { runtime } from '../model/runtime.ts';
 
-type AuthInfo = Awaited<ReturnType<VerifyBearerTokenOptions['verifier']['verifyAccessToken']>>;
-
 /** The options say something that would not be safe, or cannot work. */
 export class InvalidTokenOptions extends HoldfastError {}
 
@@ -220,20 +218,17 @@ export function staticTokens(
         // Each is compared, and each to its end: how long that takes says nothing about the tokens.
         const [found] = known.filter((one) => timingSafeEqual(one.digest, digest));
         if (!found) throw invalid('Nobody knows it.');
-        return authInfoOf(token, found.bearer);
+        const { clientId, subject, scopes = [] } = found.bearer;
+        return {
+          token,
+          clientId,
+          scopes: [...scopes],
+          expiresAt: Math.floor(runtime.now() / 1_000) + lifeSeconds,
+          ...(subject !== undefined && { extra: { sub: subject } }),
+        };
       },
     },
     ...(requiredScopes && { requiredScopes: [...requiredScopes] }),
-  };
-}
-
-function authInfoOf(token: string, { clientId, subject, scopes = [] }: StaticToken): AuthInfo {
-  return {
-    token,
-    clientId,
-    scopes: [...scopes],
-    expiresAt: Math.floor(runtime.now() / 1_000) + lifeSeconds,
-    ...(subject !== undefined && { extra: { sub: subject } }),
   };
 }
 

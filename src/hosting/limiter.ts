@@ -11,19 +11,11 @@ import type { Clock } from '../model/clock.ts';
 import { type Owner, pollHintMs, type Task, type TaskId } from '../model/task.ts';
 import { OverLimit } from '../protocol/errors.ts';
 import { anonymous, type Caller } from './caller.ts';
-import type { Limits } from './limits.ts';
+import { type Limits, limitMessages } from './limits.ts';
 import { Quota } from './quota.ts';
-import { noteLimited } from './recording.ts';
 
 /** What is limited to a rate. */
 export type Spending = 'calls' | 'looks' | 'results' | 'lists';
-
-const words: Readonly<Record<Spending, string>> = {
-  calls: 'calls',
-  looks: 'looks at tasks',
-  results: 'requests for results',
-  lists: 'lists of tasks',
-};
 
 const minuteMs = 60_000;
 /** This many looks at one task in a minute are never too many, however seldom its hint asks for them. */
@@ -64,10 +56,8 @@ export class Limiter {
   /** Refuses what is more than the owner's share of a minute. */
   spend(owner: Owner, kind: Spending): void {
     const limit = `${kind}PerMinute` as const;
-    const most = this.limits[limit];
     const minute = this.#spent[kind].add(owner);
-    if (minute.times > most)
-      this.#refuse(owner, limit, `No more than ${most} ${words[kind]} a minute.`, this.#leftOf(minute));
+    if (minute.times > this.limits[limit]) this.#refuse(owner, limit, this.#leftOf(minute));
   }
 
   /** Creates a task; refuses one more than an owner may have, or than there may be. */
@@ -95,13 +85,7 @@ export class Limiter {
         at: this.#clock.now(),
         ...(from !== undefined && { address: from }),
       });
-    if (minute.times > most)
-      this.#refuse(
-        owner,
-        'failedLooksPerMinute',
-        `No more than ${most} looks a minute at tasks that cannot be found.`,
-        this.#leftOf(minute),
-      );
+    if (minute.times > most) this.#refuse(owner, 'failedLooksPerMinute', this.#leftOf(minute));
   }
 
   /** A caller polls a task of its own. If it does so far too often, it is answered at the pace of the hint. */
@@ -114,20 +98,9 @@ export class Limiter {
     const at = this.#clock.monotonic();
     const { id, owner } = task;
     if (minute.notBefore === undefined)
-      this.#report({
-        pattern: 'eagerPolls',
-        owner,
-        task: id,
-        count: minute.times,
-        at: this.#clock.now(),
-      });
+      this.#report({ pattern: 'eagerPolls', owner, task: id, count: minute.times, at: this.#clock.now() });
     else if (at < minute.notBefore)
-      this.#refuse(
-        owner,
-        'pollsPerHint',
-        `This task is looked at more than ${pollsPerHint} times as often as asked: once in ${hintMs} ms is enough.`,
-        minute.notBefore - at,
-      );
+      this.#refuse(owner, 'pollsPerHint', minute.notBefore - at, `: once in ${hintMs} ms is enough.`);
     minute.notBefore = at + hintMs;
   }
 
@@ -135,19 +108,8 @@ export class Limiter {
   subscribe(owner: Owner): () => void {
     const { subscriptionsPerOwner, subscriptions } = this.limits;
     const open = this.#subscriptions.get(owner) ?? 0;
-    if (open >= subscriptionsPerOwner)
-      this.#refuse(
-        owner,
-        'subscriptionsPerOwner',
-        `No more than ${subscriptionsPerOwner} subscriptions at a time: close one first.`,
-      );
-    if (this.#subscriptionsInAll >= subscriptions)
-      this.#refuse(
-        owner,
-        'subscriptions',
-        `No more than ${subscriptions} subscriptions on this server: poll, or try again later.`,
-        comeBackMs,
-      );
+    if (open >= subscriptionsPerOwner) this.#refuse(owner, 'subscriptionsPerOwner');
+    if (this.#subscriptionsInAll >= subscriptions) this.#refuse(owner, 'subscriptions', comeBackMs);
     this.#subscriptions.set(owner, open + 1);
     this.#subscriptionsInAll++;
     return () => {
@@ -160,12 +122,7 @@ export class Limiter {
 
   /** Refuses one session more than an owner may have, all of whose sessions are in use. */
   refuseSession(owner: Owner): never {
-    const { sessionsPerOwner } = this.limits;
-    return this.#refuse(
-      owner,
-      'sessionsPerOwner',
-      `No more than ${sessionsPerOwner} sessions at a time: end one first.`,
-    );
+    return this.#refuse(owner, 'sessionsPerOwner');
   }
 
   /** An unused session was removed for another of its owner. */
@@ -181,15 +138,17 @@ export class Limiter {
     quietly(() => this.#observer.suspicious(suspicion));
   }
 
-  #refuse(owner: Owner, limit: keyof Limits, message: string, retryAfterMs?: number): never {
-    const refusal = new OverLimit(limit, message, retryAfterMs);
+  #refuse(owner: Owner, limit: keyof Limits, retryAfterMs?: number, advice = ''): never {
+    const message = limitMessages[limit](this.limits[limit]);
+    const refusal = new OverLimit(limit, `${message}${advice}`, retryAfterMs);
     this.#note(owner, refusal);
     throw refusal;
   }
 
-  #note(owner: Owner, refusal: OverLimit): void {
-    quietly(() => this.#observer.refused(refusal.limit));
-    noteLimited(this.#recorder, owner, refusal);
+  #note(owner: Owner, { limit, message: reason }: OverLimit): void {
+    quietly(() => this.#observer.refused(limit));
+    const entry = { owner, taskId: null, by: 'caller', reason, details: { limit } } as const;
+    this.#recorder?.refuse({ action: 'limited', ...entry });
   }
 }
 

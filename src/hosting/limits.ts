@@ -44,6 +44,26 @@ export const defaultLimits: Limits = {
   subscriptions: 10_000,
 };
 
+const forOthers = 'and what is left is for callers who have hardly any: try again later.';
+
+/** What callers are told who ask for more. */
+export const limitMessages: Readonly<Record<keyof Limits, (most: number) => string>> = {
+  callsPerMinute: (most) => `No more than ${most} calls a minute.`,
+  looksPerMinute: (most) => `No more than ${most} looks at tasks a minute.`,
+  resultsPerMinute: (most) => `No more than ${most} requests for results a minute.`,
+  listsPerMinute: (most) => `No more than ${most} lists of tasks a minute.`,
+  failedLooksPerMinute: (most) => `No more than ${most} looks a minute at tasks that cannot be found.`,
+  pollsPerHint: (most) => `This task is looked at more than ${most} times as often as asked`,
+  liveTasksPerOwner: (most) =>
+    `No more than ${most} tasks at a time: wait until some are over, or cancel them.`,
+  keptTasksPerOwner: (most) => `No more than ${most} tasks are kept: wait until some have expired.`,
+  subscriptionsPerOwner: (most) => `No more than ${most} subscriptions at a time: close one first.`,
+  sessionsPerOwner: (most) => `No more than ${most} sessions at a time: end one first.`,
+  liveTasks: (most) => `No more than ${most} tasks at a time on this server, ${forOthers}`,
+  keptTasks: (most) => `No more than ${most} tasks are kept on this server, ${forOthers}`,
+  subscriptions: (most) => `No more than ${most} subscriptions on this server: poll, or try again later.`,
+};
+
 export class InvalidLimit extends HoldfastError {
   constructor(name: string, value: unknown) {
     super(`limits.${name} must be a whole number of at least 1, or Infinity, not ${String(value)}.`);

@@ -7,7 +7,7 @@
 import type { Requests } from '../engine/requests.ts';
 import type { Owner } from '../model/task.ts';
 import { OverLimit } from '../protocol/errors.ts';
-import type { Limits } from './limits.ts';
+import { type Limits, limitMessages } from './limits.ts';
 
 /** How long a count is used. */
 const usedForMs = 30_000;
@@ -62,11 +62,12 @@ export class Quota {
       const { monotonic: now } = requests;
       const full = own && kinds.find((kind) => own[kind] + own.created >= this.#own[kind]);
       // An owner may have made room since: nobody is refused before its tasks are counted again.
-      if (full && isRecounted) throw ownersFull(full, this.#own[full]);
-      if (!own || full || isUsedUp(own) || now - own.at > usedForMs) {
+      if (full && isRecounted) throw overLimit(`${full}TasksPerOwner`, this.#own[full]);
+      if (!own || full || own.created >= own.share || now - own.at > usedForMs) {
         await this.#count(requests, owner);
         isRecounted = true;
-      } else if (!all || isUsedUp(all) || now >= this.#usedUntil(all)) await this.#count(requests, undefined);
+      } else if (!all || all.created >= all.share || now >= this.#usedUntil(all))
+        await this.#count(requests, undefined);
       else {
         this.#refuseIfFull(own, all, now);
         // Without a pause since the check: the next call must see this one.
@@ -85,7 +86,9 @@ export class Quota {
     for (const kind of kinds) {
       const most = this.#all[kind];
       const room = own[kind] + own.created > most * modestPart ? most * unreserved : most;
-      if (all[kind] + all.created >= room) throw serverFull(kind, most, this.#usedUntil(all) - now);
+      // The caller cannot make room: it can only come back.
+      if (all[kind] + all.created >= room)
+        throw overLimit(`${kind}Tasks`, most, Math.max(1_000, this.#usedUntil(all) - now));
     }
   }
 
@@ -131,28 +134,6 @@ export class Quota {
   }
 }
 
-function isUsedUp({ created, share }: Counted): boolean {
-  return created >= share;
-}
-
-function ownersFull(kind: Kind, most: number): OverLimit {
-  return kind === 'live'
-    ? new OverLimit(
-        'liveTasksPerOwner',
-        `No more than ${most} tasks at a time: wait until some are over, or cancel them.`,
-      )
-    : new OverLimit(
-        'keptTasksPerOwner',
-        `No more than ${most} tasks are kept: wait until some have expired.`,
-      );
-}
-
-/** The caller cannot make room: it can only come back. */
-function serverFull(kind: Kind, most: number, countedAgainInMs: number): OverLimit {
-  const they = kind === 'live' ? 'tasks at a time' : 'tasks are kept';
-  return new OverLimit(
-    `${kind}Tasks`,
-    `No more than ${most} ${they} on this server, and what is left is for callers who have hardly any: try again later.`,
-    Math.max(1_000, countedAgainInMs),
-  );
+function overLimit(limit: keyof Limits, most: number, retryAfterMs?: number): OverLimit {
+  return new OverLimit(limit, limitMessages[limit](most), retryAfterMs);
 }

@@ -6,7 +6,6 @@ import type { Requests, TaskTree } from '../engine/requests.ts';
 import { TaskNotFound } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Owner, Task } from '../model/task.ts';
-import type { OverLimit } from '../protocol/errors.ts';
 import type { Caller } from './caller.ts';
 
 type Who = Pick<Caller, 'dialect' | 'session'>;
@@ -55,21 +54,6 @@ function storable(id: string): string {
 export function denied(requests: Requests, caller: Caller, taskId: string, method: string): TaskNotFound {
   noteDenied(requests, caller, taskId, method);
   return new TaskNotFound(taskId);
-}
-
-export function noteLimited(
-  recorder: AuditRecorder | undefined,
-  owner: Owner,
-  { limit, message }: OverLimit,
-): void {
-  recorder?.refuse({
-    action: 'limited',
-    owner,
-    taskId: null,
-    by: 'caller',
-    reason: message,
-    details: { limit },
-  });
 }
 
 /** A request was turned away before anything of it was read, or because its session is not its owner's. */

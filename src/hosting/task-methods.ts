@@ -15,9 +15,9 @@ import type { Task, TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
 import type { TaskMethodName } from '../protocol/dialect.ts';
 import { tasksOf2025 } from '../protocol/dialects/2025-11-25/dialect.ts';
-import { openQuestions } from '../protocol/dialects/drafts/dialect.ts';
+import { openQuestions, outcomeOf } from '../protocol/dialects/drafts/dialect.ts';
 import { resultOf } from '../protocol/dialects/sep-1686/dialect.ts';
-import { CallFailed, InvalidParams, NotOffered } from '../protocol/errors.ts';
+import { InvalidParams, NotOffered } from '../protocol/errors.ts';
 import { anonymous, type Caller } from './caller.ts';
 import type { Spending } from './limiter.ts';
 import { actorOf, denied, noteRead, noteReadIn } from './recording.ts';
@@ -42,7 +42,10 @@ const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
   async 'tasks/get'(requests, caller, params) {
     const tree = await lookAt(requests, caller, params);
     const { now } = requests;
-    const result = isOlderCaller(caller) ? olderView(tree, now) : caller.dialect.shown(tree, now);
+    // A caller of the later revision that knows the older tasks has no `tasks/result` to ask for the outcome.
+    const result = isOlderCaller(caller)
+      ? { ...tasksOf2025.shown(tree, now), ...outcomeOf(tree) }
+      : caller.dialect.shown(tree, now);
     return { result: noteReadIn(result, requests, tree, caller), tree };
   },
 
@@ -90,6 +93,8 @@ const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
     return { result: caller.dialect.acknowledged(tree, requests.now) };
   },
 };
+
+export const taskMethods = Object.keys(methods) as TaskMethodName[];
 
 export function isTaskMethod(method: unknown): method is TaskMethodName {
   return typeof method === 'string' && Object.hasOwn(methods, method);
@@ -228,16 +233,6 @@ export async function known(
 
 function isOlderCaller({ dialect, sender }: Caller): boolean {
   return !dialect.admits(sender) && sender.hasOlderTasks === true;
-}
-
-/** With the outcome in it, because a caller of the later revision has no `tasks/result` to ask for it. */
-function olderView(tree: TaskTree, now: number): JsonObject {
-  const shown = tasksOf2025.shown(tree, now);
-  const { root } = tree;
-  if (root.phase !== 'done' || root.outcome.kind === 'cancelled') return shown;
-  const { outcome } = root;
-  if (outcome.kind === 'result') return { ...shown, result: outcome.value };
-  return { ...shown, error: tasksOf2025.fault(new CallFailed(outcome)) as unknown as JsonObject };
 }
 
 // --- Names that requestors give their tasks (SEP-1686) -----------------------------------------------------

@@ -4,6 +4,7 @@
  */
 import type { InputKind, InputRequest } from '../model/input.ts';
 import type { Json, JsonObject } from '../model/json.ts';
+import type { Progress } from '../model/task.ts';
 import type { Tree } from './collapse.ts';
 
 export interface Dialect {
@@ -66,4 +67,13 @@ export interface WireFault {
   readonly code: number;
   readonly message: string;
   readonly data?: Json;
+}
+
+/** Progress, as every revision words it. */
+export function wireProgress({ done, total, message }: Progress): JsonObject {
+  return {
+    progress: done,
+    ...(total !== undefined && { total }),
+    ...(message !== undefined && { message }),
+  };
 }

@@ -1,12 +1,13 @@
 /** `tasks.attach(mcp)`: the durable tools and the task methods on a server of the SDK, beside whatever else it has. */
 import type { McpServer, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { RequestMethod } from '../engine/tool.ts';
+import { taskMethods } from '../hosting/task-methods.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { subtasksExtension } from '../protocol/collapse.ts';
 import type { TaskMethodName } from '../protocol/dialect.ts';
 import { extension, idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
-import { flagsOf } from '../protocol/dialects/drafts/flags.ts';
+import { type Draft, flagsOf } from '../protocol/dialects/drafts/flags.ts';
 import { InvalidParams } from '../protocol/errors.ts';
 import { Attachment } from './attachment.ts';
 import type { Binding } from './binding.ts';
@@ -61,11 +62,18 @@ export function attach(binding: Binding, mcp: McpServer | Server, options: Attac
   });
   const isBare = !('server' in mcp);
   // An `McpServer` lists what is registered; the plain tools are not, because that costs more than a short call.
-  decorate(attachment, server, isBare ? served.flatMap(({ lists }) => lists) : listed(plainClients));
+  const plainList = plainClients && {
+    method: 'tools/list',
+    key: 'tools',
+    entries: () => plainClients.definitions,
+  };
+  decorate(attachment, server, isBare ? served.flatMap(({ lists }) => lists) : plainList ? [plainList] : []);
   addMethods(attachment, server);
   if (isBare) for (const kind of served) answerOnBareServer(attachment, server, kind);
   else {
-    registerAll(binding, mcp);
+    for (const one of binding.tools) registerTool(mcp, one);
+    for (const one of binding.resources) registerResource(mcp, one);
+    for (const one of binding.prompts) registerPrompt(mcp, one);
     plainClients?.keepNames(mcp);
   }
 }
@@ -84,52 +92,30 @@ interface List {
   readonly entries: () => readonly object[];
 }
 
-function listed(plainClients: PlainClients | undefined): List[] {
-  return plainClients
-    ? [{ method: 'tools/list', key: 'tools', entries: () => plainClients.definitions }]
-    : [];
-}
-
 /** Tools always; the others are left alone if none of them is durable. */
 function servedBy({ tools, resources, prompts }: Binding, plainClients: PlainClients | undefined): Kind[] {
   const list = (method: string, key: string, entries: () => readonly object[]) => ({ method, key, entries });
-  const inLists: Kind[] = [
+  const ofTools = () => [...[...tools].map(toolDefinition), ...(plainClients?.definitions ?? [])];
+  const ofResources = (isTemplate: boolean) => () =>
+    resources.filter((one) => one.isTemplate === isTemplate).map(resourceDefinition);
+  const kinds: Kind[] = [
+    { capability: 'tools', call: 'tools/call', lists: [list('tools/list', 'tools', ofTools)] },
     {
-      capability: 'tools',
-      call: 'tools/call',
-      lists: [
-        list('tools/list', 'tools', () => [
-          ...[...tools].map(toolDefinition),
-          ...(plainClients?.definitions ?? []),
-        ]),
-      ],
-    },
-  ];
-  if (resources.length > 0) {
-    const defined = (isTemplate: boolean) => () =>
-      resources.filter((one) => one.isTemplate === isTemplate).map(resourceDefinition);
-    inLists.push({
       capability: 'resources',
       call: 'resources/read',
       lists: [
-        list('resources/list', 'resources', defined(false)),
-        list('resources/templates/list', 'resourceTemplates', defined(true)),
+        list('resources/list', 'resources', ofResources(false)),
+        list('resources/templates/list', 'resourceTemplates', ofResources(true)),
       ],
-    });
-  }
-  if (prompts.length > 0)
-    inLists.push({
+    },
+    {
       capability: 'prompts',
       call: 'prompts/get',
       lists: [list('prompts/list', 'prompts', () => prompts.map(promptDefinition))],
-    });
-  return inLists;
-}
-
-function registerAll({ tools, resources, prompts }: Binding, mcp: McpServer): void {
-  for (const one of tools) registerTool(mcp, one);
-  for (const one of resources) registerResource(mcp, one);
-  for (const one of prompts) registerPrompt(mcp, one);
+    },
+  ];
+  const isServed = { tools: true, resources: resources.length > 0, prompts: prompts.length > 0 };
+  return kinds.filter(({ capability }) => isServed[capability]);
 }
 
 function isFree(server: Server, method: string): boolean {
@@ -197,26 +183,21 @@ const named: Record<RequestMethod, string> = {
   'prompts/get': 'Prompt',
 };
 
-/** Which of them a request may use is a matter of its dialect; of some the SDK itself knows that they are not there. */
-const released: readonly TaskMethodName[] = [
-  'tasks/get',
-  'tasks/cancel',
-  'tasks/update',
-  'tasks/list',
-  'tasks/result',
-];
+/** Methods that only a draft has. */
+const draftOf: Partial<Record<TaskMethodName, Draft>> = {
+  'tasks/continue': 'sep-2339',
+  'tasks/delete': 'sep-1686',
+};
 
+/** Which of them a request may use is a matter of its dialect; of some the SDK itself knows that they are not there. */
 function addMethods(attachment: Attachment, server: Server): void {
-  const { drafts } = attachment.binding;
-  const methods = [
-    ...released,
-    ...(drafts.has('sep-2339') ? (['tasks/continue'] as const) : []),
-    ...(drafts.has('sep-1686') ? (['tasks/delete'] as const) : []),
-  ];
-  for (const method of methods)
+  for (const method of taskMethods) {
+    const draft = draftOf[method];
+    if (draft && !attachment.binding.drafts.has(draft)) continue;
     server.setRequestHandler(method, { params: anything }, (params, context) =>
       attachment.faulting(context, () =>
         attachment.answer(method, isJsonObject(params) ? params : {}, context),
       ),
     );
+  }
 }

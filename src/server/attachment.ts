@@ -32,10 +32,11 @@ import { internalError, invalidParams } from '../protocol/json-rpc.ts';
 import type { Binding, Called } from './binding.ts';
 import { listeningOf } from './call-log.ts';
 import { taskResult } from './connection.ts';
+import { exchangeOf } from './deliveries.ts';
 import type { PlainClients } from './hand-over/plain-clients.ts';
 import { immediateResponse } from './listings.ts';
 import { answeredElsewhere, type QuestionPlace, RequestIds } from './request-ids.ts';
-import { peerOf, Streams } from './streams.ts';
+import { Streams } from './streams.ts';
 import {
   type Naming,
   type OpenRequest,
@@ -43,8 +44,6 @@ import {
   RequestAborted,
   responsesOf,
   type SessionRequest,
-  takeBegun,
-  withoutBadResponses,
 } from './tool-call.ts';
 
 /** What a transport tells of the request that a message came with. */
@@ -59,12 +58,10 @@ function bearerOf(extra: Extra | undefined): Bearer {
 }
 
 interface Pending {
+  /** The params as they came: the SDK takes out of them what it does not know, or finds malformed. */
+  readonly sent?: JsonObject | undefined;
   /** The answer, which leaves as it is. */
   readonly exact?: JsonObject;
-  /** The state that a call came back with. */
-  readonly state?: { readonly requestState: unknown };
-  /** What the SDK takes out of params in which it does not know it. */
-  readonly taken?: JsonObject;
   /** It asks what this server has. */
   readonly opening?: Opening;
 }
@@ -88,7 +85,6 @@ export class Attachment {
     server.connect = async (transport: Transport) => {
       const streams = new Streams(binding, server, transport, this.#closed.signal);
       this.#streams = streams;
-      binding.connections.set(transport, () => streams.connection());
       const send = transport.send.bind(transport);
       const ids = new RequestIds(() => transport.sessionId);
       transport.send = (message, options) =>
@@ -100,7 +96,7 @@ export class Attachment {
         const place = ids.placeElsewhere('id' in message && !('method' in message) && message.id);
         return place && this.#strangeAnswer(message, place, bearer);
       };
-      binding.strangeAnswers.set(transport, strangeAnswer);
+      binding.sessions.set(transport, { connection: () => streams.connection(), strangeAnswer });
       transport.onmessage = (message, extra) => {
         const known = ids.incoming(message);
         if (!known) {
@@ -121,7 +117,7 @@ export class Attachment {
 
   /** A call of a tool, or a request for a resource or prompt; undefined if it is for none of ours. */
   call(method: RequestMethod, known: JsonObject, context: ServerContext): Promise<JsonObject> | undefined {
-    const params = this.#asSent(known, context);
+    const params = this.#pending.get(context.mcpReq.id)?.sent ?? known;
     const called = this.binding.called(method, params);
     const asks = asksForTask(params, context);
     const plainTool = method === 'tools/call' && !asks ? this.plainClients?.tool(params.name) : undefined;
@@ -129,7 +125,7 @@ export class Attachment {
     const caller = this.callerOf(context, method);
     if (plainTool)
       return this.faulting(context, () =>
-        this.plainClients!.call(plainTool, params.arguments, caller, context, this.streams),
+        this.plainClients!.call(plainTool, params, caller, context, this.streams),
       );
     if (!called && !mustRefuse(caller, method, params, context)) return undefined;
     return this.faulting(context, async () => {
@@ -138,39 +134,39 @@ export class Attachment {
       const isPassedOver = isNever && !mustRefuse(caller, method, params, context);
       const wishes: Wishes = isPassedOver ? {} : wishesOf(caller, method, params, context);
       if (wishes.task && isNever) throw new NotOffered(`The tool ${params.name} cannot be called as a task.`);
-      return this.#call(called!, caller, wishes, context);
+      return this.#call(called!, params, caller, wishes, context);
     });
   }
 
   async #call(
     called: Called,
+    params: JsonObject,
     caller: Caller,
     { task, ttl, named }: Wishes,
     context: ServerContext,
   ): Promise<JsonObject> {
-    const { tool, input, head, calledAs } = called;
+    const { tool, input } = called;
     const { mcpReq } = context;
-    const { requestState } = this.#pending.get(mcpReq.id)?.state ?? { requestState: mcpReq.requestState() };
     // Of a request that is aborted the SDK sends no answer that would take these along.
-    mcpReq.signal.addEventListener('abort', () => this.#forget(mcpReq.id), { once: true });
+    mcpReq.signal.addEventListener('abort', () => this.#pending.delete(mcpReq.id), { once: true });
     const givenTo = task
       ? { ...caller, sender: { ...caller.sender, takesTasks: true, wantsTask: true } }
       : caller;
+    const exchange = exchangeOf(context.http?.req);
+    const begun = exchange?.begun;
+    if (exchange) exchange.begun = undefined;
     const listening = listeningOf(called, context);
     const calling = this.binding.call(
-      tool,
+      listening ? { ...called, head: undefined } : called,
       {
-        arguments: input,
-        calledAs,
-        inputResponses: responsesOf(context),
-        requestState,
+        inputResponses: responsesOf(context, params),
+        requestState: 'requestState' in params ? params.requestState : mcpReq.requestState(),
         meta: mcpReq._meta,
         ...((task || ttl || caller.sender.takesTasksUnasked) && {
           task: { ttl: ttl?.ttl, session: this.streams.name },
         }),
-        ...(named && { named }),
-        head: listening ? undefined : head,
-        begun: takeBegun(context.http?.req),
+        named,
+        begun,
         header: (name) => context.http?.req?.headers.get(name),
       },
       givenTo,
@@ -246,7 +242,7 @@ export class Attachment {
   callerOf(context: ServerContext, method: string): Caller {
     const { mcpReq, http } = context;
     const bearer: Bearer = http ? http.authInfo : 'local';
-    const address = () => peerOf(http?.req)?.address;
+    const address = () => exchangeOf(http?.req)?.address;
     if (!mcpReq.envelope) return this.#sessionCaller(bearer, method, mcpReq._meta, address);
     const envelope = mcpReq.envelope as Readonly<Record<string, unknown>>;
     const caller = this.binding.caller(envelope[clientCapabilitiesKey], bearer, address);
@@ -281,7 +277,7 @@ export class Attachment {
 
   /** A method about tasks, whichever dialect it is asked in. */
   async answer(method: TaskMethodName, known: JsonObject, context: ServerContext): Promise<JsonObject> {
-    const params = this.#asSent(known, context);
+    const params = this.#pending.get(context.mcpReq.id)?.sent ?? known;
     const { requests } = await this.binding.served();
     const caller = this.callerOf(context, method);
     const isWaitedFor = method === 'tasks/result' && !caller.dialect.requestorNamesTasks;
@@ -294,10 +290,7 @@ export class Attachment {
       };
       return taskResult(requests, caller, params, waiting);
     }
-    const { result, tree } = await answerTo(method, requests, caller, {
-      ...params,
-      inputResponses: 'inputResponses' in params ? params.inputResponses : responsesOf(context),
-    });
+    const { result, tree } = await answerTo(method, requests, caller, params);
     // Whoever asks about a task in a session is told of it from then on.
     if (tree && tree.root.phase !== 'done' && !context.mcpReq.envelope)
       (await this.streams.connection()).follow(topOf(tree).id, caller);
@@ -310,15 +303,22 @@ export class Attachment {
     const bearer = bearerOf(extra);
     if (!('method' in message)) return message;
     if (message.method === 'notifications/cancelled' && 'params' in message && isJsonObject(message.params)) {
-      this.#forget(message.params.requestId);
+      this.#pending.delete(message.params.requestId);
       void this.#cancelled(message.params, bearer).catch(() => {});
     }
     if (!('id' in message)) return message;
     if (isIntroduction(message.method))
       this.#note(message.id, { opening: this.#opening(message.method, bearer) });
-    this.#noteTaken(message);
-    const sent = withoutBadResponses(message);
-    return sent.method === 'tools/call' ? this.#withoutState(sent) : sent;
+    if (!('params' in message) || !isJsonObject(message.params)) return message;
+    const { params } = message;
+    this.#note(message.id, { sent: params });
+    // Our states are none of the author's, whose own check the SDK would put them to first.
+    const isOurs =
+      message.method === 'tools/call' &&
+      (this.binding.tool(params.name) ?? this.plainClients?.tool(params.name));
+    if (!isOurs || params.requestState === undefined) return message;
+    const { requestState: _, ...others } = params;
+    return { ...message, params: others };
   }
 
   #opening(method: Opening['method'], bearer: Bearer): Opening {
@@ -331,18 +331,6 @@ export class Attachment {
     const { requests } = await this.binding.served();
     const caller = this.#sessionCaller(bearer, 'tasks/result', undefined);
     await answeredElsewhere(requests, caller, place, message);
-  }
-
-  #noteTaken({ id, method, params }: { id: unknown; method: unknown; params?: unknown }): void {
-    const key = takenOut.get(method);
-    if (key === undefined || !isJsonObject(params) || params[key] === undefined) return;
-    this.#note(id, { taken: { [key]: params[key] } });
-  }
-
-  /** The params with what the SDK took out of them. */
-  #asSent(params: JsonObject, { mcpReq }: ServerContext): JsonObject {
-    const taken = this.#pending.get(mcpReq.id)?.taken;
-    return taken ? { ...params, ...taken } : params;
   }
 
   /** A request is cancelled that may have been made at another process or, if it is one of SEP-1686, in another session. */
@@ -358,28 +346,13 @@ export class Attachment {
       await requests.cancel(tree!.root.id, 'The client cancelled its request.', actorOf(caller));
   }
 
-  /** Our states are none of the author's, whose own check the SDK would put them to first. */
-  #withoutState<M extends { id: unknown }>(message: M): M {
-    if (!('params' in message) || !isJsonObject(message.params)) return message;
-    if (message.params.requestState === undefined) return message;
-    const { requestState, ...params } = message.params;
-    const isOurs = this.binding.tool(params.name) ?? this.plainClients?.tool(params.name);
-    if (!isOurs) return message;
-    this.#note(message.id, { state: { requestState } });
-    return { ...message, params };
-  }
-
   #note(id: unknown, part: Pending): void {
     this.#pending.set(id, { ...this.#pending.get(id), ...part });
   }
 
-  #forget(id: unknown): void {
-    this.#pending.delete(id);
-  }
-
   #corrected<M extends object>(message: M): M {
     if ('id' in message && 'error' in message) {
-      this.#forget(message.id);
+      this.#pending.delete(message.id);
       return withRightCode(message);
     }
     if (!('id' in message) || !('result' in message) || !isJsonObject(message.result)) return message;
@@ -387,20 +360,13 @@ export class Attachment {
     const { _meta } = message.result;
     if (isJsonObject(_meta) && isJsonObject(_meta[serverInfoKey]))
       this.binding.serverInfo ??= _meta[serverInfoKey];
-    this.#forget(message.id);
+    this.#pending.delete(message.id);
     if (opening) return { ...message, result: introduced(message.result, opening) };
     if (!exact) return message;
     const metas = { ...(exact._meta as JsonObject | undefined), ...(_meta as JsonObject | undefined) };
     return { ...message, result: { ...exact, ...(Object.keys(metas).length > 0 && { _meta: metas }) } };
   }
 }
-
-/** What the SDK takes out of the params of these requests: drafts give it a meaning that it does not know. */
-const takenOut: ReadonlyMap<unknown, string> = new Map([
-  ['resources/read', 'task'],
-  ['prompts/get', 'task'],
-  ['tasks/continue', 'inputResponses'],
-]);
 
 /** What the SDK checks in place of a task. */
 const placeholders: Readonly<Record<RequestMethod, JsonObject>> = {

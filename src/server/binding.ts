@@ -25,7 +25,7 @@ import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import type { CallLog, Listening } from './call-log.ts';
 import type { Connection } from './connection.ts';
 import type { StandaloneStream } from './streams.ts';
-import type { Begun, Head, MayJoin, Naming } from './tool-call.ts';
+import type { Head, ToolCall } from './tool-call.ts';
 import { ToolCalls } from './tool-calls.ts';
 
 export interface ServingOptions {
@@ -63,8 +63,8 @@ export interface Called {
   readonly tool: DurableTool;
   readonly input: unknown;
   /** The name that the caller used, if it may be another than that of the tool. */
-  readonly calledAs?: string;
-  readonly head?: Head;
+  readonly calledAs?: string | undefined;
+  readonly head?: Head | undefined;
   /** If it has a log that its caller can hear, until the returned listening ends. */
   readonly listen?: (log: CallLog) => Listening;
 }
@@ -78,19 +78,19 @@ export interface SessionRequest {
   readonly meta: unknown;
 }
 
-/** The part of a `tools/call` that a durable tool needs. */
-export interface CallParams {
-  readonly arguments?: unknown;
-  readonly calledAs?: string | undefined;
+interface SessionSeams {
+  connection(): Promise<Connection>;
+  /** Stores a message if it answers a question that another process put; undefined if not. */
+  strangeAnswer(message: object, bearer: Bearer): Promise<void> | undefined;
+}
+
+/** What a call says besides whom it is for and with which input. */
+export interface CallParams extends Pick<ToolCall, 'named' | 'begun'> {
   readonly inputResponses?: unknown;
   readonly requestState?: unknown;
   readonly meta?: unknown;
   /** The wishes of a caller of 2025-11-25 that asks for a task, and the session that it asks in. */
   readonly task?: { readonly ttl?: unknown; readonly session: string };
-  /** How a caller of SEP-1686 calls the task. */
-  readonly named?: Naming;
-  readonly head?: Head | undefined;
-  readonly begun?: Begun | MayJoin | undefined;
   /** A header of the HTTP request that it came with. */
   readonly header?: (name: string) => string | null | undefined;
 }
@@ -111,13 +111,8 @@ export class Binding {
   isStopping = false;
   /** The streams that belong to no request, by the transport of their connection; HTTP alone has them. */
   readonly standaloneStreams = new WeakMap<object, StandaloneStream>();
-  /** The connections of 2025-11-25, by their transport. */
-  readonly connections = new WeakMap<object, () => Promise<Connection>>();
-  /** … and what stores a message of theirs, if it answers a question that another process put; undefined if not. */
-  readonly strangeAnswers = new WeakMap<
-    object,
-    (message: object, bearer: Bearer) => Promise<void> | undefined
-  >();
+  /** What the HTTP face needs of a server of the SDK that serves a session, by its transport. */
+  readonly sessions = new WeakMap<object, SessionSeams>();
   readonly #draftsWithoutNames: Drafts;
   readonly #windowMs: number;
   readonly #anonymousRetentionMs: number;
@@ -232,17 +227,18 @@ export class Binding {
   limitsToldTo(bearer: Bearer): JsonObject | undefined {
     if (bearer === 'local' || !this.#showsLimits) return undefined;
     const { largestValue, shortestRetention, longestRetention } = this.tasks.extents;
-    const isAnonymous = this.ownerOf(bearer) === anonymous;
     const told = {
       ...this.limiter.limits,
       largestValue,
       shortestRetention,
-      longestRetention: isAnonymous
-        ? Math.min(longestRetention, this.#anonymousRetentionMs)
-        : longestRetention,
+      longestRetention: Math.min(longestRetention, this.#longestRetentionMs(this.ownerOf(bearer))),
       longestDeadline: this.longestDeadlineMs,
     };
     return Object.fromEntries(Object.entries(told).filter(([, value]) => Number.isFinite(value)));
+  }
+
+  #longestRetentionMs(owner: Owner): number {
+    return owner === anonymous ? this.#anonymousRetentionMs : Number.POSITIVE_INFINITY;
   }
 
   ownerOf(bearer: Bearer): Owner {
@@ -250,51 +246,43 @@ export class Binding {
   }
 
   async call(
-    tool: DurableTool,
+    { tool, input, calledAs, head }: Called,
     params: CallParams,
     caller: Caller,
     request: Parameters<ToolCalls['call']>[2],
   ): Promise<JsonObject> {
-    const { inputResponses, requestState } = params;
+    const { inputResponses, requestState, meta, task, named, begun } = params;
     if (requestState !== undefined && typeof requestState !== 'string')
       throw new InvalidRequestState('it must be a string');
-    const key = keyOf(params.meta, caller);
+    const key = keyOf(meta, caller);
     // Before anything of the call begins.
     checkOwner(caller.owner);
     if (key !== undefined) checkIdempotencyKey(key);
-    const trace = traceOf(params);
     const { calls } = await this.served();
-    return calls.call(
-      {
-        tool,
-        input: params.arguments,
-        ...(params.calledAs !== undefined && { calledAs: params.calledAs }),
-        ...(isJsonObject(inputResponses) && { inputResponses }),
-        ...(requestState !== undefined && { requestState }),
-        ...(key !== undefined && { idempotencyKey: key }),
-        ...wishesOf(params),
-        ...(params.named && { named: params.named }),
-        ...(params.head && { head: params.head }),
-        ...(params.begun && { begun: params.begun }),
-        ...(trace && { trace }),
-        longestDeadlineMs: this.longestDeadlineMs,
-        ...(caller.owner === anonymous && { longestRetentionMs: this.#anonymousRetentionMs }),
-      },
-      caller,
-      request,
-    );
+    const call = {
+      tool,
+      input,
+      calledAs,
+      head,
+      inputResponses: isJsonObject(inputResponses) ? inputResponses : undefined,
+      requestState,
+      idempotencyKey: key,
+      ttlMs: typeof task?.ttl === 'number' ? task.ttl : undefined,
+      progress: task && progressIn(meta, task.session),
+      named,
+      begun,
+      trace: traceOf(params),
+      longestDeadlineMs: this.longestDeadlineMs,
+      longestRetentionMs: this.#longestRetentionMs(caller.owner),
+    };
+    return calls.call(call, caller, request);
   }
 }
 
-function wishesOf({ task, meta }: CallParams): { ttlMs?: number; progress?: Origin['progress'] } {
-  if (!task) return {};
+/** Where to tell of the progress of a task that its caller asked for. */
+function progressIn(meta: unknown, session: string): Origin['progress'] {
   const token = isJsonObject(meta) ? meta.progressToken : undefined;
-  return {
-    ...(typeof task.ttl === 'number' && { ttlMs: task.ttl }),
-    ...((typeof token === 'string' || typeof token === 'number') && {
-      progress: { token, session: task.session },
-    }),
-  };
+  return typeof token === 'string' || typeof token === 'number' ? { token, session } : undefined;
 }
 
 /** What the request itself says of its trace comes before what its carrier says. */

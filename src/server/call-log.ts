@@ -8,7 +8,7 @@ import { runtime } from '../model/runtime.ts';
 import type { TaskId } from '../model/task.ts';
 import { logLevelKey } from '../protocol/dialects/2026-07-28/names.ts';
 import type { Called } from './binding.ts';
-import { peerOf } from './streams.ts';
+import { exchangeOf } from './deliveries.ts';
 
 /** From the least to the most important. */
 export const logLevels = [
@@ -48,20 +48,17 @@ export interface Listening {
   end(): void;
 }
 
-/** What is held for a slow reader at most; characters are those of JSON. */
-const most = { messages: 1_000, characters: 1_048_576 };
-/** Characters that are sent before the reader has to take them. The SDK's streams hold all that is not read. */
-const mostUnread = 65_536;
+/** What is sent before its reader has to take some of it. The SDK's streams hold all that is not read. */
+const maxUnread = { messages: 1_000, characters: 1_048_576 };
 
-/** The log of one reader. Messages are held up to a limit; further ones are dropped, and the reader is told how many. */
+/** The log of one reader. Messages that come faster than they are read are dropped, and the reader is told how many. */
 export class LogStream {
   readonly #send: (message: LogMessage) => Promise<void>;
   readonly #drained: () => Promise<void>;
-  #held: LogMessage[] = [];
-  #characters = 0;
+  #unread = { messages: 0, characters: 0 };
   #omitted = 0;
-  #unread = 0;
-  #isWriting = false;
+  #lastSent = Promise.resolve();
+  #isWaiting = false;
   #isClosed = false;
 
   /** `send` puts a message on the stream; `drained` resolves when the reader has taken all of them. */
@@ -75,70 +72,55 @@ export class LogStream {
 
   tell(message: LogMessage): void {
     if (this.#isClosed) return;
-    const size = sizeOf(message);
-    const isFull = this.#held.length >= most.messages || this.#characters + size > most.characters;
-    // Once something is left out everything is, until that has been said: so it is said where it belongs, and once.
-    if (this.#omitted > 0 || isFull) this.#omitted++;
-    else {
-      this.#held.push(message);
-      this.#characters += size;
-    }
-    if (!this.#isWriting) void this.#write();
+    const { messages, characters } = this.#unread;
+    const size = JSON.stringify(message).length;
+    const isFull = messages >= maxUnread.messages || characters + size > maxUnread.characters;
+    // A message that alone is larger than the limit is sent to a reader that has taken everything.
+    if (messages > 0 && (isFull || this.#omitted > 0)) this.#omitted++;
+    else this.#put(message, size);
   }
 
-  /** Lets go of the reader. What is held is still sent, and not waited for. */
+  /** Lets go of the reader. */
   async close(): Promise<void> {
+    this.#tellOmitted();
     this.#isClosed = true;
-    const rest = this.#taken();
-    for (const message of rest) void this.#send(message).catch(() => {});
     // The SDK sends nothing before this turn is over; an answer must not overtake it.
-    if (rest.length > 0) await new Promise((resolve) => runtime.setImmediate(resolve));
+    if (this.#unread.messages > 0) await new Promise((resolve) => runtime.setImmediate(resolve));
   }
 
-  async #write(): Promise<void> {
-    this.#isWriting = true;
-    try {
-      for (let next = this.#next(); next && !this.#isClosed; next = this.#next()) {
-        await this.#send(next);
-        this.#unread += sizeOf(next);
-        if (this.#unread < mostUnread) continue;
-        await this.#drained();
-        this.#unread = 0;
-      }
-    } catch {
-      // Nobody reads it any more, or nobody may be told.
-      this.#taken();
-    } finally {
-      this.#isWriting = false;
+  #put(message: LogMessage, size: number): void {
+    this.#unread = { messages: this.#unread.messages + 1, characters: this.#unread.characters + size };
+    this.#lastSent = this.#send(message);
+    // Nobody reads it any more, or nobody may be told.
+    this.#lastSent.catch(() => {
+      this.#isClosed = true;
+    });
+    if (!this.#isWaiting) void this.#untilRead().catch(() => {});
+  }
+
+  async #untilRead(): Promise<void> {
+    this.#isWaiting = true;
+    while (this.#unread.messages > 0) {
+      const { messages, characters } = this.#unread;
+      await this.#lastSent;
+      await this.#drained();
+      this.#unread = {
+        messages: this.#unread.messages - messages,
+        characters: this.#unread.characters - characters,
+      };
+      this.#tellOmitted();
     }
+    this.#isWaiting = false;
   }
 
-  #next(): LogMessage | undefined {
-    const next = this.#held.shift();
-    if (!next) return this.#omission();
-    this.#characters -= sizeOf(next);
-    return next;
-  }
-
-  #taken(): LogMessage[] {
-    const rest = this.#held;
-    this.#held = [];
-    this.#characters = 0;
-    const omission = this.#omission();
-    return omission ? [...rest, omission] : rest;
-  }
-
-  #omission(): LogMessage | undefined {
+  /** Where they would have been. */
+  #tellOmitted(): void {
     const omitted = this.#omitted;
+    if (omitted === 0 || this.#isClosed) return;
     this.#omitted = 0;
-    if (omitted === 0) return undefined;
     const data = `${omitted} log messages were left out here: they came faster than they were read.`;
-    return { level: 'warning', logger: 'holdfast', data };
+    this.#put({ level: 'warning', logger: 'holdfast', data }, data.length);
   }
-}
-
-function sizeOf(message: LogMessage): number {
-  return JSON.stringify(message).length;
 }
 
 /** Opens the log of a request that wants one, if what it calls has one. */
@@ -150,7 +132,7 @@ export function listeningOf(
   if (!listen || !isLogLevel(level)) return undefined;
   const stream = new LogStream(
     (params) => mcpReq.notify({ method: 'notifications/message', params } as never),
-    peerOf(http?.req)?.drained,
+    exchangeOf(http?.req)?.drained,
   );
   const listening = listen({ level, tell: (message) => stream.tell(message) });
   return {

@@ -13,12 +13,14 @@ import { newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { pause, runtime, type Timer } from '../model/runtime.ts';
-import type { TaskId } from '../model/task.ts';
+import type { Progress, TaskId } from '../model/task.ts';
 import { type CollapsedQuestion, questionsOf } from '../protocol/collapse.ts';
+import { wireProgress } from '../protocol/dialect.ts';
 import { payloadOf } from '../protocol/dialects/2025-11-25/dialect.ts';
 import { toInputRequest } from '../protocol/dialects/2026-07-28/input.ts';
 import { askThrough } from './entrusted.ts';
 import { placed } from './request-ids.ts';
+import type { Streams } from './streams.ts';
 import { RequestAborted } from './tool-call.ts';
 
 /** A stream to the client on which a request can be put and its answer awaited. */
@@ -31,28 +33,17 @@ export interface Channel {
   request(request: { method: string; params: JsonObject }, signal: AbortSignal): Promise<JsonObject>;
 }
 
-/** What belongs to no request of the client. */
-export interface Standalone {
-  /** The session that it is part of. */
-  readonly session: string;
-  /** The stream, while it is open. */
-  channel(): Channel | undefined;
-  notify(notification: { method: string; params: JsonObject }): Promise<void>;
-  /** Calls back when the stream has been opened. */
-  onOpen(listener: () => void): () => void;
-}
-
 export class Connection {
   readonly #requests: Requests;
-  readonly #standalone: Standalone;
+  readonly #streams: Streams;
   /** By the task, and by the dialect in which it is told of. */
   readonly #followers = new Map<string, Follower>();
   readonly #stopListening: () => void;
 
-  constructor(requests: Requests, standalone: Standalone) {
+  constructor(requests: Requests, streams: Streams) {
     this.#requests = requests;
-    this.#standalone = standalone;
-    this.#stopListening = standalone.onOpen(() => {
+    this.#streams = streams;
+    this.#stopListening = streams.onOpen(() => {
       for (const follower of this.#followers.values()) follower.look();
     });
   }
@@ -71,7 +62,7 @@ export class Connection {
   }
 
   #begin(key: string, rootId: TaskId, listener: Listener): Follower {
-    const follower = new Follower(this.#requests, this.#standalone, rootId, listener, () =>
+    const follower = new Follower(this.#requests, this.#streams, rootId, listener, () =>
       this.#followers.delete(key),
     );
     this.#followers.set(key, follower);
@@ -111,7 +102,7 @@ const badAnswersAllowed = 3;
  */
 class Follower {
   readonly #requests: Requests;
-  readonly #standalone: Standalone;
+  readonly #streams: Streams;
   readonly #rootId: TaskId;
   readonly #listener: Listener;
   readonly #onStop: () => void;
@@ -133,15 +124,9 @@ class Follower {
   #acquainting: Timer | undefined;
   #isStopped = false;
 
-  constructor(
-    requests: Requests,
-    standalone: Standalone,
-    rootId: TaskId,
-    listener: Listener,
-    onStop: () => void,
-  ) {
+  constructor(requests: Requests, streams: Streams, rootId: TaskId, listener: Listener, onStop: () => void) {
     this.#requests = requests;
-    this.#standalone = standalone;
+    this.#streams = streams;
     this.#rootId = rootId;
     this.#listener = listener;
     this.#onStop = onStop;
@@ -189,7 +174,7 @@ class Follower {
         if (!top) return this.stop();
         this.#top = top;
         const { progress } = top.root.origin;
-        if (progress?.session === this.#standalone.session) this.#progressToken = progress.token;
+        if (progress?.session === this.#streams.name) this.#progressToken = progress.token;
         // Subtasks end before their parents, and are told of before them.
         for (const tree of trees.toReversed()) await this.#tellStatus(tree);
         await this.#putQuestions(trees);
@@ -227,22 +212,17 @@ class Follower {
     const status = news.params.status as string;
     if (status === (this.#toldStatus.get(id) ?? 'working')) return;
     this.#toldStatus.set(id, status);
-    await this.#standalone.notify(news).catch(() => {});
+    await this.#streams.notify(news).catch(() => {});
     noteReadIn(news.params, this.#requests, tree, this.#listener);
   }
 
-  #tellProgress({ done, total, message }: { done: number; total?: number; message?: string }): void {
+  #tellProgress(progress: Progress): void {
     // It must grow with each notification, whatever a handler says.
-    if (this.#progressToken === undefined || done <= this.#lastProgress || !this.#top) return;
-    this.#lastProgress = done;
-    const params = {
-      progressToken: this.#progressToken,
-      progress: done,
-      ...(total !== undefined && { total }),
-      ...(message !== undefined && { message }),
-      _meta: this.#listener.dialect.related(this.#top),
-    };
-    void this.#standalone.notify({ method: 'notifications/progress', params }).catch(() => {});
+    if (this.#progressToken === undefined || progress.done <= this.#lastProgress || !this.#top) return;
+    this.#lastProgress = progress.done;
+    const _meta = this.#listener.dialect.related(this.#top);
+    const params = { progressToken: this.#progressToken, ...wireProgress(progress), _meta };
+    void this.#streams.notify({ method: 'notifications/progress', params }).catch(() => {});
   }
 
   // --- Questions ------------------------------------------------------------------------------------------
@@ -284,7 +264,7 @@ class Follower {
 
   #channel(): Channel | undefined {
     for (const channel of this.#results) if (!channel.closed.aborted) return channel;
-    return this.#acquainting ? undefined : this.#standalone.channel();
+    return this.#acquainting ? undefined : this.#streams.standalone();
   }
 
   async #put(id: string, question: ShownQuestion, channel: Channel, taken: AbortSignal): Promise<void> {
@@ -297,7 +277,7 @@ class Follower {
         requests: this.#requests,
         listener: this.#listener,
         signal: AbortSignal.any([taken, channel.closed]),
-        standalone: () => this.#standalone.channel(),
+        streams: this.#streams,
       });
       await this.#keep(question, answer as InputResponse, taken);
     } catch (error) {

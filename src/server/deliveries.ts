@@ -3,6 +3,7 @@
  * finished, any other when its transport has written it. Until then its caller may be gone.
  */
 import type { ServerContext } from '@modelcontextprotocol/server';
+import type { Begun, MayJoin } from './tool-call.ts';
 
 /** `'cancelled'`: the client cancelled its request, and gets no answer. */
 export type Fate = 'delivered' | 'lost' | 'cancelled';
@@ -10,23 +11,29 @@ export type Fate = 'delivered' | 'lost' | 'cancelled';
 /** How the SDK says that a request was aborted because its connection was closed. */
 const closed = 'CONNECTION_CLOSED';
 
-interface HttpExchange {
+/** What is known of an HTTP request besides the request itself. */
+export interface HttpExchange {
   /** On the monotonic clock. */
   readonly arrivedAt: number;
+  readonly address?: string | undefined;
+  /** Whether its response was finished. */
   readonly fate: () => Promise<Fate>;
+  /** Resolves when the client has read what was written to it, or is gone. */
+  readonly drained: () => Promise<void>;
+  /** The call that the fast path has begun, until the SDK continues it. */
+  begun?: Begun | MayJoin | undefined;
 }
 
 const exchanges = new WeakMap<object, HttpExchange>();
 
-/** Remembers when a request arrived, and what tells whether its response was finished. */
 export function exchanged(request: Request, exchange: HttpExchange): Request {
   exchanges.set(request, exchange);
   return request;
 }
 
-/** Undefined if the request came another way, and so a moment ago. */
-export function arrivalOf({ http }: ServerContext): number | undefined {
-  return http?.req && exchanges.get(http.req)?.arrivedAt;
+/** Undefined if the request came another way. */
+export function exchangeOf(request: object | undefined): HttpExchange | undefined {
+  return request && exchanges.get(request);
 }
 
 interface OpenAnswer {
@@ -39,7 +46,7 @@ export class Deliveries {
   readonly #open = new Map<unknown, OpenAnswer>();
 
   of({ http, mcpReq }: ServerContext): Promise<Fate> {
-    const exchange = http?.req && exchanges.get(http.req);
+    const exchange = exchangeOf(http?.req);
     return new Promise((resolve) => {
       const { id, signal } = mcpReq;
       if (exchange) void exchange.fate().then(resolve);

@@ -15,6 +15,7 @@ import { remoteDialect, tasksContinued, tasksOf2025 } from '../requestor/remote-
 import { readTask } from '../requestor/remote-task.ts';
 import { Pace } from '../requestor/waiting.ts';
 import type { Channel } from './connection.ts';
+import type { Streams } from './streams.ts';
 
 const pace = new Pace();
 /** What ends a question is its task; a client that is away for long is waited for on its next stream. */
@@ -25,23 +26,19 @@ const mostLost = 3;
 
 type Wire = { readonly method: string; readonly params: JsonObject };
 
+interface Asking {
+  readonly requests: Requests;
+  readonly listener: Pick<Caller, 'dialect' | 'sender'>;
+  readonly signal: AbortSignal;
+  readonly streams: Streams;
+}
+
 /** Puts a question to a client that may make a task of it, or goes on with the task that it made. */
 export async function askThrough(
   channel: Channel,
   wire: Wire,
   { taskId, ownKey, request }: CollapsedQuestion,
-  {
-    requests,
-    listener,
-    signal,
-    standalone,
-  }: {
-    requests: Requests;
-    listener: Pick<Caller, 'dialect' | 'sender'>;
-    signal: AbortSignal;
-    /** The stream that belongs to no request, if it is open. */
-    standalone: () => Channel | undefined;
-  },
+  { requests, listener, signal, streams }: Asking,
 ): Promise<JsonObject> {
   const entrust = (entrusted: Entrusted | undefined) => requests.entrust(taskId, ownKey, entrusted);
   const isTask = request.asTask === true && (listener.sender.makesTasksOf?.includes(request.kind) ?? false);
@@ -62,7 +59,7 @@ export async function askThrough(
       const isOpen = (await entrustedBefore(requests, taskId, ownKey)) !== undefined;
       // The task went on without the answer: nobody need think about it any longer. The stream of a result ends with
       // its task, so this goes out on another.
-      if (signal.aborted && !isOpen) cancelThere(standalone() ?? channel, held);
+      if (signal.aborted && !isOpen) cancelThere(streams.standalone() ?? channel, held);
       if (!isLost(error) || lost === mostLost) throw error;
       await entrust(undefined);
     }

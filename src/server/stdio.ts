@@ -9,6 +9,7 @@ import {
   clientCapabilitiesKey,
   protocolVersionKey,
   revision,
+  subscriptionIdKey,
   unsupportedVersion,
 } from '../protocol/dialects/2026-07-28/names.ts';
 import { isFailure } from '../protocol/errors.ts';
@@ -17,12 +18,11 @@ import type { Binding } from './binding.ts';
 import { deepest, isDeeperThan } from './http/body.ts';
 import {
   acknowledgement,
-  acknowledging,
   asTaskListen,
-  checkTaskListen,
   Subscription,
   type SubscriptionId,
-  visibleTasks,
+  type TaskListen,
+  tasksToHear,
 } from './subscription.ts';
 import type { Tasks } from './tasks.ts';
 
@@ -89,7 +89,7 @@ class ListeningTransport implements Transport {
   readonly #wire: Transport;
   readonly #binding: Binding;
   /** By the id of the request to listen. */
-  readonly #subscriptions = new Map<SubscriptionId, Listening>();
+  readonly #subscriptions = new Map<SubscriptionId, Subscription>();
   /** Requests to listen that are being looked into. */
   readonly #coming = new Set<SubscriptionId>();
   #turn = Promise.resolve();
@@ -105,7 +105,7 @@ class ListeningTransport implements Transport {
     };
     this.#wire.onerror = (error) => this.onerror?.(error);
     this.#wire.onclose = () => {
-      for (const { subscription } of this.#subscriptions.values()) subscription.close();
+      for (const subscription of this.#subscriptions.values()) subscription.close();
       this.#subscriptions.clear();
       this.onclose?.();
       this.onEnd();
@@ -114,15 +114,14 @@ class ListeningTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage, options?: Parameters<Transport['send']>[1]): Promise<void> {
-    const listening = this.#acknowledged(message);
-    if (!listening) {
+    const subscription = this.#acknowledged(message);
+    if (!subscription) {
       // Not acknowledged but refused.
       if ('error' in message && message.id !== undefined) this.#forget(message.id);
       return this.#wire.send(message, options);
     }
-    const acknowledged = acknowledging(message as JsonObject, listening.taskIds);
-    await this.#wire.send(acknowledged as unknown as JSONRPCMessage);
-    listening.subscription.start();
+    await this.#tell(subscription.acknowledging(message as JsonObject));
+    subscription.start();
   }
 
   close(): Promise<void> {
@@ -158,7 +157,7 @@ class ListeningTransport implements Transport {
     pass();
   }
 
-  async #listen(listen: NonNullable<ReturnType<typeof asTaskListen>>, pass: () => void): Promise<void> {
+  async #listen(listen: TaskListen, pass: () => void): Promise<void> {
     const { id, params } = listen;
     const capabilities = isJsonObject(params._meta) ? params._meta[clientCapabilitiesKey] : undefined;
     // Without capabilities the SDK has more to say about the request.
@@ -166,33 +165,28 @@ class ListeningTransport implements Transport {
     this.#coming.add(id);
     const caller = this.#binding.caller(capabilities, 'local');
     const { requests } = await this.#binding.served();
-    const tasks = await visibleTasks(requests, caller, checkTaskListen(listen, caller));
+    const tasks = await tasksToHear(requests, caller, listen);
     if (!this.#coming.delete(id)) return;
-    const subscription = new Subscription(
-      requests,
-      caller,
-      { id, tasks },
-      {
-        write: (message) => this.#tellInTurn(message),
-        drop: () => void this.#end(id, 'The tasks cannot be read.').catch(() => {}),
-      },
-    );
-    this.#subscriptions.get(id)?.subscription.close();
-    this.#subscriptions.set(id, { subscription, taskIds: tasks.map((task) => task.id) });
+    const reader = {
+      write: (message: JsonObject) => this.#tellInTurn(message),
+      drop: () => void this.#end(id, 'The tasks cannot be read.').catch(() => {}),
+    };
+    const subscription = new Subscription(requests, caller, { id, tasks }, reader);
+    this.#subscriptions.get(id)?.close();
+    this.#subscriptions.set(id, subscription);
     pass();
   }
 
   #forget(id: SubscriptionId): void {
     this.#coming.delete(id);
-    this.#subscriptions.get(id)?.subscription.close();
+    this.#subscriptions.get(id)?.close();
     this.#subscriptions.delete(id);
   }
 
-  #acknowledged(message: JSONRPCMessage): Listening | undefined {
+  #acknowledged(message: JSONRPCMessage): Subscription | undefined {
     if (!('method' in message) || message.method !== acknowledgement) return undefined;
     const meta = message.params?._meta as JsonObject | undefined;
-    const id = meta?.['io.modelcontextprotocol/subscriptionId'] as SubscriptionId | undefined;
-    return id === undefined ? undefined : this.#subscriptions.get(id);
+    return this.#subscriptions.get(meta?.[subscriptionIdKey] as SubscriptionId);
   }
 
   /** One at a time: each that waits for room adds listeners to the output. */
@@ -225,9 +219,4 @@ function refusalOf(message: JSONRPCMessage): JsonObject | undefined {
       requested,
     });
   return undefined;
-}
-
-interface Listening {
-  readonly subscription: Subscription;
-  readonly taskIds: readonly string[];
 }

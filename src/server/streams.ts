@@ -5,8 +5,8 @@ import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
 import { maxTimeoutMs } from '../model/runtime.ts';
 import type { Binding } from './binding.ts';
-import { type Channel, Connection, type Standalone } from './connection.ts';
-import { Deliveries } from './deliveries.ts';
+import { type Channel, Connection } from './connection.ts';
+import { Deliveries, type HttpExchange } from './deliveries.ts';
 
 /** A person may take days to answer; what ends a question is its task. */
 const noTimeout = maxTimeoutMs;
@@ -22,6 +22,7 @@ export class Streams {
   readonly #transport: Transport;
   readonly #closed: AbortSignal;
   readonly #ownName = newId();
+  readonly #standaloneName = newId();
   /** What becomes of the answers on this connection. */
   readonly deliveries = new Deliveries();
   #connection: Promise<Connection> | undefined;
@@ -44,9 +45,7 @@ export class Streams {
   }
 
   connection(): Promise<Connection> {
-    this.#connection ??= this.#binding
-      .served()
-      .then(({ requests }) => new Connection(requests, this.#standalone()));
+    this.#connection ??= this.#binding.served().then(({ requests }) => new Connection(requests, this));
     return this.#connection;
   }
 
@@ -75,61 +74,42 @@ export class Streams {
     };
   }
 
-  /** On HTTP there is such a stream while the client keeps one open; elsewhere the connection itself is one. */
-  #standalone(): Standalone {
+  // --- What belongs to no request -------------------------------------------------------------------------
+
+  /** The stream, while it is open: on HTTP while the client keeps one open; elsewhere the connection itself is one. */
+  standalone(): Channel | undefined {
+    const closed = this.#standaloneClosed();
+    if (!closed) return undefined;
+    const ask: Channel['ask'] = async (question, signal) =>
+      (await this.#server.request(question as never, { signal, timeout: noTimeout })) as JsonObject;
+    const request: Channel['request'] = async (question, signal) =>
+      (await this.#server.request(question as never, anything, { signal, timeout: noTimeout })) as JsonObject;
+    return { name: this.#standaloneName, closed, ask, request };
+  }
+
+  async notify(notification: { method: string; params: JsonObject }): Promise<void> {
+    if (this.#standaloneClosed()) await this.#server.notification(notification as never);
+  }
+
+  /** Calls back when the stream has been opened. */
+  onOpen(listener: () => void): () => void {
+    return this.#binding.standaloneStreams.get(this.#transport)?.onOpen(listener) ?? (() => {});
+  }
+
+  #standaloneClosed(): AbortSignal | undefined {
     const stream = this.#binding.standaloneStreams.get(this.#transport);
-    const isHttp = 'handleRequest' in this.#transport;
-    const closed = () => (stream ? stream.closed : isHttp ? undefined : this.#closed);
-    const ask: Channel['ask'] = (request, signal) =>
-      this.#server.request(request as never, {
-        signal,
-        timeout: noTimeout,
-      }) as unknown as Promise<JsonObject>;
-    const request: Channel['request'] = (question, signal) =>
-      this.#server.request(question as never, anything, {
-        signal,
-        timeout: noTimeout,
-      }) as Promise<JsonObject>;
-    const name = newId();
-    return {
-      session: this.name,
-      channel: () => {
-        const signal = closed();
-        return signal && { name, closed: signal, ask, request };
-      },
-      notify: async (notification) => {
-        if (closed()) await this.#server.notification(notification as never);
-      },
-      onOpen: (listener) => stream?.onOpen(listener) ?? (() => {}),
-    };
+    if (stream) return stream.closed;
+    return 'handleRequest' in this.#transport ? undefined : this.#closed;
   }
 }
 
 // --- HTTP -------------------------------------------------------------------------------------------------
 
-/** The connection of an HTTP request, as far as the request itself does not describe it. */
-export interface HttpPeer {
-  readonly address?: string | undefined;
-  /** Resolves when the client has read what was written to it, or is gone. */
-  readonly drained: () => Promise<void>;
-}
-
-const peers = new WeakMap<object, HttpPeer>();
-
-export function withPeer(request: Request, peer: HttpPeer): Request {
-  peers.set(request, peer);
-  return request;
-}
-
-export function peerOf(request: object | undefined): HttpPeer | undefined {
-  return request && peers.get(request);
-}
-
 /** The stream of an HTTP session that belongs to no request. It closes and opens again whenever its client wants. */
 export class StandaloneStream {
   readonly #listeners = new Set<() => void>();
   #closed: AbortSignal | undefined;
-  #peer: HttpPeer | undefined;
+  #exchange: HttpExchange | undefined;
 
   /** Fires when the open stream closes; undefined if none is open. */
   get closed(): AbortSignal | undefined {
@@ -138,12 +118,12 @@ export class StandaloneStream {
 
   /** Resolves when its reader has taken everything; at once if there is none. */
   async drained(): Promise<void> {
-    if (this.closed) await this.#peer?.drained();
+    if (this.closed) await this.#exchange?.drained();
   }
 
-  opened(closed: AbortSignal, peer: HttpPeer | undefined): void {
+  opened(closed: AbortSignal, exchange: HttpExchange | undefined): void {
     this.#closed = closed;
-    this.#peer = peer;
+    this.#exchange = exchange;
     for (const listener of this.#listeners) listener();
   }
 

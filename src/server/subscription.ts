@@ -10,11 +10,8 @@ import { visible } from '../hosting/task-methods.ts';
 import type { TaskEvent } from '../model/event.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
-import { subscriptionIdKey } from '../protocol/dialects/2026-07-28/names.ts';
+import { serverInfoKey, subscriptionIdKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { InvalidParams } from '../protocol/errors.ts';
-
-/** How long a reader that has a connection of its own may take nothing. */
-export const slowReaderMs = 30_000;
 
 /** Commits that change nothing a peer can see. */
 const unseen = new Set<TaskEvent['type']>([
@@ -44,26 +41,12 @@ export interface Heard {
   readonly rootId: TaskId;
 }
 
-/** Of these the ones that the caller may see, each once, in their order. */
-export async function visibleTasks(
-  requests: Requests,
-  caller: Caller,
-  ids: readonly TaskId[],
-): Promise<Heard[]> {
-  const distinct = [...new Set(ids)];
-  const trees = await Promise.all(distinct.map((id) => visible(requests, caller, id)));
-  for (const [index, id] of distinct.entries())
-    if (!trees[index]) noteDenied(requests, caller, id, 'subscriptions/listen');
-  const found = trees.filter((tree) => tree !== undefined);
-  if (found.length < distinct.length) caller.limiter?.missed(caller);
-  return found.map(({ root: { id, rootId } }) => ({ id, rootId }));
-}
-
 export class Subscription {
   readonly #requests: Requests;
   readonly #caller: Caller;
   readonly #id: SubscriptionId;
   readonly #reader: Reader;
+  readonly #taskIds: readonly TaskId[];
   readonly #unwatch: (() => void)[];
   /** Tasks whose present state the reader has not been told. */
   readonly #untold: Set<TaskId>;
@@ -80,7 +63,8 @@ export class Subscription {
     this.#caller = caller;
     this.#id = id;
     this.#reader = reader;
-    this.#untold = new Set(tasks.map((task) => task.id));
+    this.#taskIds = tasks.map((task) => task.id);
+    this.#untold = new Set(this.#taskIds);
     const { knowsSubtasks = false } = caller.sender;
     this.#unwatch = tasks.map((task) =>
       requests.watch(task.rootId, ({ taskId, events }) => {
@@ -91,6 +75,13 @@ export class Subscription {
         void this.#tell();
       }),
     );
+  }
+
+  /** The SDK's acknowledgement, with the tasks that are listened to. */
+  acknowledging(message: JsonObject): JsonObject {
+    const params = message.params as JsonObject;
+    const notifications = { ...(params.notifications as JsonObject), taskIds: this.#taskIds };
+    return { ...message, params: { ...params, notifications } };
   }
 
   /** To be called once the acknowledgement has been written: the first news is how everything stands. */
@@ -162,28 +153,29 @@ export function asTaskListen(message: unknown): TaskListen | undefined {
   return taskIds === undefined ? undefined : { id, params, taskIds };
 }
 
-/** Refuses what may not listen to tasks. */
-export function checkTaskListen({ taskIds }: TaskListen, { sender, dialect }: Caller): readonly TaskId[] {
+/** The tasks that the caller may see, each once, in their order. Refuses who may not listen to tasks at all. */
+export async function tasksToHear(
+  requests: Requests,
+  caller: Caller,
+  { taskIds }: TaskListen,
+): Promise<Heard[]> {
+  const { sender, dialect } = caller;
   if (!dialect.admits(sender)) throw dialect.tasksRequired('A subscription with taskIds');
   if (!Array.isArray(taskIds) || !taskIds.every((id) => typeof id === 'string'))
     throw new InvalidParams('"notifications.taskIds" must be a list of strings.');
   if (taskIds.length > mostTasks)
     throw new InvalidParams(`"notifications.taskIds" may name at most ${mostTasks} tasks.`);
-  return taskIds;
-}
-
-/** The SDK's acknowledgement, with the tasks that are listened to. */
-export function acknowledging(message: JsonObject, taskIds: readonly TaskId[]): JsonObject {
-  const params = message.params as JsonObject;
-  const notifications = { ...(params.notifications as JsonObject), taskIds };
-  return { ...message, params: { ...params, notifications } };
+  const distinct = [...new Set<TaskId>(taskIds)];
+  const trees = await Promise.all(distinct.map((id) => visible(requests, caller, id)));
+  for (const [index, id] of distinct.entries())
+    if (!trees[index]) noteDenied(requests, caller, id, 'subscriptions/listen');
+  const found = trees.filter((tree) => tree !== undefined);
+  if (found.length < distinct.length) caller.limiter?.missed(caller);
+  return found.map(({ root: { id, rootId } }) => ({ id, rootId }));
 }
 
 /** The answer with which a server ends a subscription. */
-export function farewell(id: SubscriptionId, serverInfo: JsonObject): JsonObject {
-  return {
-    jsonrpc: '2.0',
-    id,
-    result: { resultType: 'complete', _meta: { [subscriptionIdKey]: id, ...serverInfo } },
-  };
+export function farewell(id: SubscriptionId, serverInfo: JsonObject | undefined): JsonObject {
+  const _meta = { [subscriptionIdKey]: id, ...(serverInfo && { [serverInfoKey]: serverInfo }) };
+  return { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta } };
 }

@@ -3,32 +3,33 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { TaskTree } from '../engine/requests.ts';
 import type { DurableTool } from '../engine/tool.ts';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Join, Origin, Owner, Progress, TaskId } from '../model/task.ts';
+import { wireProgress } from '../protocol/dialect.ts';
 import type { HandOver } from './hand-over/waiting.ts';
 
 export interface ToolCall {
   readonly tool: DurableTool;
   readonly input: unknown;
   /** The name that the caller used, if it may be another than that of the tool. */
-  readonly calledAs?: string;
-  readonly inputResponses?: JsonObject;
-  readonly requestState?: string;
-  readonly idempotencyKey?: string;
+  readonly calledAs?: string | undefined;
+  readonly head?: Head | undefined;
+  readonly inputResponses?: JsonObject | undefined;
+  readonly requestState?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
   /** Wishes of a caller that asks for a task: how long it is to be known, and where to tell of its progress. */
-  readonly ttlMs?: number;
-  readonly progress?: Origin['progress'];
+  readonly ttlMs?: number | undefined;
+  readonly progress?: Origin['progress'] | undefined;
   /** However long its caller or the tool wants the task to be known, it is not longer than so. */
-  readonly longestRetentionMs?: number;
+  readonly longestRetentionMs: number;
   /** … and however long the tool lets it live, it is ended after so long. */
   readonly longestDeadlineMs: number;
-  readonly named?: Naming;
-  readonly head?: Head;
+  readonly named?: Naming | undefined;
   /** What the fast path has begun, and counted, already. */
-  readonly begun?: Begun | MayJoin;
+  readonly begun?: Begun | MayJoin | undefined;
   /** The caller's own trace, which the task's goes on with. */
-  readonly trace?: Origin['trace'];
+  readonly trace?: Origin['trace'] | undefined;
 }
 
 /** The task of a caller that names its tasks itself (SEP-1686), and what it calls the request. */
@@ -55,30 +56,6 @@ export type Begun =
 /** Nothing was begun: there may be a lost call to join. */
 export interface MayJoin {
   readonly mayJoin: true;
-}
-
-/** Calls that the fast path has begun, by the web request with which the SDK continues them. */
-const begunCalls = new WeakMap<object, Begun | MayJoin>();
-
-/** The SDK answers a request that has begun. A call that nobody takes up there is given up. */
-export async function continued<T>(
-  request: Request,
-  begun: Begun | MayJoin,
-  answer: (request: Request) => Promise<T>,
-): Promise<T> {
-  begunCalls.set(request, begun);
-  try {
-    return await answer(request);
-  } finally {
-    const left = takeBegun(request);
-    if (left && 'abandon' in left) left.abandon();
-  }
-}
-
-export function takeBegun(request: object | undefined): Begun | MayJoin | undefined {
-  const begun = request && begunCalls.get(request);
-  if (begun) begunCalls.delete(request);
-  return begun;
 }
 
 /** The open request that a call came with. */
@@ -109,22 +86,14 @@ export interface SessionRequest {
 /** The request is gone, and nobody waits for an answer. */
 export class RequestAborted extends Error {}
 
-// --- Input responses ---------------------------------------------------------------------------------------
-
-/** The SDK would make an empty object of them, and a caller be told that its answers were taken. */
-export function withoutBadResponses<M extends object>(message: M): M {
-  if (!('params' in message) || !isJsonObject(message.params)) return message;
-  const { inputResponses } = message.params;
-  if (inputResponses === undefined || isJsonObject(inputResponses)) return message;
-  const { inputResponses: _, ...params } = message.params;
-  return { ...message, params };
+/** What went wrong, for a model to read. */
+export function errorResult(text: string): JsonObject {
+  return { content: [{ type: 'text', text }], isError: true };
 }
 
-/** The SDK takes malformed answers out; they are put back, so that their sender hears what is wrong with them. */
-export function responsesOf({ mcpReq }: ServerContext): unknown {
-  const { inputResponses, droppedInputResponseKeys = [] } = mcpReq;
-  if (droppedInputResponseKeys.length === 0) return inputResponses;
-  return { ...inputResponses, ...Object.fromEntries(droppedInputResponseKeys.map((key) => [key, null])) };
+/** The answers that a request brings. In a session the SDK asks the questions, and comes back with the answers. */
+export function responsesOf({ mcpReq }: ServerContext, sent: JsonObject): unknown {
+  return mcpReq.envelope ? sent.inputResponses : mcpReq.inputResponses;
 }
 
 // --- Progress ---------------------------------------------------------------------------------------------
@@ -138,18 +107,12 @@ export function progressOf(
   if (progressToken === undefined) return {};
   let last = Number.NEGATIVE_INFINITY;
   return {
-    onProgress: ({ done, total, message }) => {
+    onProgress: (progress) => {
       // It must grow with each notification, whatever a handler reports.
-      if (done <= last) return;
-      last = done;
-      const params = {
-        progressToken,
-        progress: done,
-        ...(total !== undefined && { total }),
-        ...(message !== undefined && { message }),
-        ...(_meta && { _meta }),
-      };
-      void mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+      if (progress.done <= last) return;
+      last = progress.done;
+      const params = { progressToken, ...wireProgress(progress), ...(_meta && { _meta }) };
+      void mcpReq.notify({ method: 'notifications/progress', params } as never).catch(() => {});
     },
   };
 }

@@ -18,18 +18,16 @@ import type { DurableTool, RequestMethod } from '../engine/tool.ts';
 import type { Caller } from '../hosting/caller.ts';
 import { actorOf, noteRead } from '../hosting/recording.ts';
 import { answerQuestions, idOfName, view, visible } from '../hosting/task-methods.ts';
-import { type Patience, untilDone, type Waited, waitFor } from '../hosting/waiting.ts';
+import { type Patience, untilDone, waitFor } from '../hosting/waiting.ts';
 import { answerProblem } from '../model/answer.ts';
 import { BadAnswer, TaskExists } from '../model/errors.ts';
 import { digestOf } from '../model/id.ts';
 import type { InputRequest, InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { SecretFields } from '../model/redaction.ts';
 import { runtime } from '../model/runtime.ts';
-import { newCall, type Owner, type Task, type TaskId } from '../model/task.ts';
+import { newCall, type Origin, type Task, type TaskId } from '../model/task.ts';
 import { questionsOf } from '../protocol/collapse.ts';
-import type { Sender } from '../protocol/dialect.ts';
 import {
   CallFailed,
   cannotBeAsked,
@@ -42,6 +40,7 @@ import { type HandOver, waitPlainly } from './hand-over/waiting.ts';
 import { RequestEnds } from './request-ends.ts';
 import {
   type Begun,
+  errorResult,
   type Head,
   type MayJoin,
   type Naming,
@@ -53,13 +52,18 @@ import {
 /** A wait that may end with a task in plain words. */
 type PlainPatience = Patience & OpenRequest;
 
+interface NewTaskOptions extends CreateOptions {
+  /** Which questions its caller can be asked. By default those that it says. */
+  readonly answers?: Caller['sender']['answers'] | 'all';
+  readonly named?: Origin['named'];
+}
+
 /** The author's `before` threw. */
 class BeforeFailed extends Error {}
 
 export class ToolCalls {
   readonly #tasks: Tasks;
   readonly #requests: Requests;
-  readonly #states: RequestStates;
   readonly #windowMs: number;
   readonly #ends: RequestEnds;
 
@@ -67,7 +71,6 @@ export class ToolCalls {
     this.#ends = new RequestEnds(requests, isStopping);
     this.#tasks = tasks;
     this.#requests = requests;
-    this.#states = new RequestStates(requests);
     this.#windowMs = windowMs;
   }
 
@@ -87,9 +90,9 @@ export class ToolCalls {
     if (tool.task === 'required' && !caller.sender.takesTasks && !call.named && !request.handOver)
       throw caller.dialect.tasksRequired(`The ${kindOf[tool.method]} ${nameOf(tool)}`);
     try {
-      const state = await this.#stateOf(call, caller);
+      const state = await openState(this.#requests, call, caller);
       if (state?.kind === 'parked') return await this.#resume(state.taskId, call, caller, request);
-      const gathered = await this.#gather(call, caller, state);
+      const gathered = await gather(call, caller, state);
       if ('open' in gathered) return await this.#askFirst(gathered.open, call, caller, state);
       return await this.#start(call, gathered.input, caller, request);
     } catch (error) {
@@ -105,39 +108,13 @@ export class ToolCalls {
 
   // --- Before there is a task -----------------------------------------------------------------------------
 
-  async #stateOf(call: ToolCall, caller: Caller): Promise<RequestState | undefined> {
-    if (call.requestState === undefined) return undefined;
-    return this.#states.open(await stateful(call, caller), call.requestState);
-  }
-
-  /** The input that the task is made with, as the author's `before` leaves it. */
-  async #gather(
-    { tool, input, inputResponses }: ToolCall,
-    { sender }: Caller,
-    state: BeforeState | undefined,
-  ): Promise<{ readonly input: unknown } | { readonly open: ReadonlyMap<string, InputRequest> }> {
-    const { before, secrets, inputSchema } = tool;
-    if (!before) return { input };
-    const parsed = inputSchema
-      ? await parse(inputSchema, input ?? {}, `The input of ${tool.name}`, secrets)
-      : input;
-    try {
-      const answers = answersFor(state, inputResponses);
-      const gathered = await gather({ before, secrets }, parsed, answers, sender);
-      return 'open' in gathered ? gathered : { input: gathered.returned ?? input };
-    } catch (error) {
-      if (error instanceof MissingCapability || error instanceof BadAnswer) throw error;
-      throw new BeforeFailed('', { cause: error });
-    }
-  }
-
   async #askFirst(
     open: ReadonlyMap<string, InputRequest>,
     call: ToolCall,
     caller: Caller,
     state: BeforeState | undefined,
   ): Promise<JsonObject> {
-    const requestState = await this.#states.seal(await stateful(call, caller), {
+    const requestState = await sealState(this.#requests, call, caller, {
       kind: 'before',
       asked: [...open.keys()],
       answers: answersFor(state, call.inputResponses),
@@ -219,39 +196,34 @@ export class ToolCalls {
     }
   }
 
+  /** Refuses one task more than there may be. */
   #create(
-    { tool, calledAs = tool.name, progress, trace, ttlMs, ...call }: ToolCall,
+    { tool, calledAs = tool.name, progress, trace, ttlMs, longestDeadlineMs, longestRetentionMs }: ToolCall,
     input: unknown,
     caller: Caller,
-    { answers, ...options }: CreateOptions & { readonly answers?: 'all' },
+    { answers = caller.sender.answers, named, ...options }: NewTaskOptions,
   ): Promise<Task> {
-    const givesTask = caller.sender.takesTasks && tool.task !== 'never';
-    return this.#make(caller, tool, input, {
-      owner: caller.owner,
-      origin: {
-        dialect: caller.dialect.revision,
-        method: tool.method,
-        ...(calledAs !== tool.name && { calledAs }),
-        ...(answers !== 'all' && { answers: caller.sender.answers }),
-        ...(progress && { progress }),
-        ...(trace && { trace }),
-      },
-      by: actorOf(caller),
-      ...(givesTask && ttlMs !== undefined && { ttlMs }),
-      ...limitOf(call),
-      ...options,
-    });
-  }
-
-  /** Refuses one task more than there may be. */
-  #make(
-    { limiter, owner }: Caller,
-    tool: DurableTool,
-    input: unknown,
-    options: CreateOptions,
-  ): Promise<Task> {
-    const make = () => this.#tasks.create(tool, input, options);
-    return limiter ? limiter.makeTask(this.#requests, owner, make) : make();
+    const { owner, dialect, sender, limiter } = caller;
+    const givesTask = sender.takesTasks && tool.task !== 'never';
+    const create = () =>
+      this.#tasks.create(tool, input, {
+        owner,
+        origin: {
+          dialect: dialect.revision,
+          method: tool.method,
+          ...(calledAs !== tool.name && { calledAs }),
+          ...(answers !== 'all' && { answers }),
+          ...(progress && { progress }),
+          ...(named && { named }),
+          ...(trace && { trace }),
+        },
+        by: actorOf(caller),
+        ...(givesTask && ttlMs !== undefined && { ttlMs }),
+        longestDeadlineMs,
+        longestRetentionMs,
+        ...options,
+      });
+    return limiter ? limiter.makeTask(this.#requests, owner, create) : create();
   }
 
   /** The caller is told that its task is there, and waits for the ordinary answer all the same. */
@@ -262,22 +234,13 @@ export class ToolCalls {
     caller: Caller,
     { signal, gone = signal, onProgress, onCreated }: OpenRequest,
   ): Promise<JsonObject> {
-    const { owner, dialect, sender, session = '' } = caller;
+    const { dialect, session = '' } = caller;
     // What the caller can see already it could not tell from a task of that name.
     if (await visible(this.#requests, caller, taskId)) throw new TaskExists(taskId);
-    const root = await this.#make(caller, call.tool, input, {
+    const root = await this.#create(call, input, caller, {
       id: await idOfName(this.#requests, caller, taskId),
-      owner,
-      origin: {
-        dialect: dialect.revision,
-        method: call.tool.method,
-        answers: sender.answers,
-        named: { taskId, session, requestId },
-        ...(call.trace && { trace: call.trace }),
-      },
-      by: actorOf(caller),
+      named: { taskId, session, requestId },
       ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
-      ...limitOf(call),
     });
     const tree = { root, descendants: [] };
     const leave = await onCreated?.(tree);
@@ -302,7 +265,7 @@ export class ToolCalls {
   async #attend(id: TaskId, call: ToolCall, caller: Caller, patience: PlainPatience): Promise<JsonObject> {
     const { handOver, windowMs } = patience;
     const waited = handOver
-      ? await this.#waitPlainly(id, call.tool, handOver, patience)
+      ? await waitPlainly(this.#requests, id, handOver, { ...patience, signal: handOver.gone })
       : await waitFor(this.#requests, id, patience);
     if (waited === 'aborted') return this.#abort(id, call, caller, patience);
     if (waited === 'done') return this.#deliver(id, caller, call.requestState === undefined, patience);
@@ -310,17 +273,6 @@ export class ToolCalls {
     const isOver = handOver ? waited === 'elapsed' : windowMs !== undefined;
     if (isOver) return this.#publish(id, call, handOver?.caller ?? caller, patience);
     return this.#park(id, call, caller, patience);
-  }
-
-  async #waitPlainly(
-    id: TaskId,
-    { task }: DurableTool,
-    handOver: HandOver,
-    { onProgress }: Patience,
-  ): Promise<Waited> {
-    const { gone: signal } = handOver;
-    if (task === 'required') return signal.aborted ? 'aborted' : 'elapsed';
-    return waitPlainly(this.#requests, id, handOver, { signal, ...(onProgress && { onProgress }) });
   }
 
   async #publish(id: TaskId, call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
@@ -347,7 +299,7 @@ export class ToolCalls {
     if (questions.length === 0) return this.#attend(id, call, caller, patience);
     await this.#requests.keepBetweenRounds(id, stateLifeMs);
     const asked = new Map(questions.map(({ key, request }) => [key, request]));
-    const state = await this.#states.seal(await stateful(call, caller), { kind: 'parked', taskId: id });
+    const state = await sealState(this.#requests, call, caller, { kind: 'parked', taskId: id });
     return caller.dialect.inputRequired(asked, state);
   }
 
@@ -405,13 +357,6 @@ export class ToolCalls {
   }
 }
 
-function limitOf({
-  longestRetentionMs,
-  longestDeadlineMs,
-}: Pick<ToolCall, 'longestRetentionMs' | 'longestDeadlineMs'>) {
-  return { longestDeadlineMs, ...(longestRetentionMs !== undefined && { longestRetentionMs }) };
-}
-
 const kindOf: Record<RequestMethod, string> = {
   'tools/call': 'tool',
   'resources/read': 'resource',
@@ -425,10 +370,6 @@ function nameOf(tool: DurableTool): string {
 /** A caller with a key comes back with it, whatever became of its request; it needs no id. */
 function hasHandle({ tool, idempotencyKey }: ToolCall, { takesTasks }: Caller['sender']): boolean {
   return takesTasks && tool.task !== 'never' && idempotencyKey !== undefined;
-}
-
-async function stateful({ tool, input }: ToolCall, { owner }: Caller): Promise<StatefulCall> {
-  return { owner, tool: tool.name, argumentsDigest: await digestOf((input ?? {}) as JsonObject) };
 }
 
 type BeforeState = Extract<RequestState, { kind: 'before' }>;
@@ -445,28 +386,24 @@ function plain(outcome: Outcome): JsonObject {
   return outcome.value as JsonObject;
 }
 
-export function errorResult(text: string): JsonObject {
-  return { content: [{ type: 'text', text }], isError: true };
-}
-
 // --- Questions before a task -------------------------------------------------------------------------------
 
-/** What it returned, if anything; or what has to be asked first. */
-type Gathered = { readonly returned: unknown } | { readonly open: ReadonlyMap<string, InputRequest> };
+/** The input that the task is made with; or what has to be asked first. */
+type Gathered = { readonly input: unknown } | { readonly open: ReadonlyMap<string, InputRequest> };
 
 /**
  * `before(input, ask)` of a tool asks its caller before there is a task. It runs again with each round of answers; a
  * question without an answer ends the run, and the caller is asked all questions that were open by then.
  */
 async function gather(
-  {
-    before,
-    secrets,
-  }: { readonly before: NonNullable<DurableTool['before']>; readonly secrets: SecretFields },
-  input: unknown,
-  answers: JsonObject,
-  sender: Sender,
+  { tool, input, inputResponses }: ToolCall,
+  { sender }: Caller,
+  state: BeforeState | undefined,
 ): Promise<Gathered> {
+  const { before, secrets, inputSchema, name } = tool;
+  if (!before) return { input };
+  const parsed = inputSchema ? await parse(inputSchema, input ?? {}, `The input of ${name}`, secrets) : input;
+  const answers = answersFor(state, inputResponses);
   const open = new Map<string, InputRequest>();
   const { promise: stalled, resolve } = Promise.withResolvers<Gathered>();
 
@@ -485,59 +422,62 @@ async function gather(
   };
 
   const run = async (): Promise<Gathered> => ({
-    returned: await before(input as never, ask as TaskContext['ask']),
+    input: (await before(parsed as never, ask as TaskContext['ask'])) ?? input,
   });
-  return Promise.race([run(), stalled]);
+  try {
+    return await Promise.race([run(), stalled]);
+  } catch (error) {
+    if (error instanceof MissingCapability || error instanceof BadAnswer) throw error;
+    throw new BeforeFailed('', { cause: error });
+  }
 }
 
 // --- Request states ----------------------------------------------------------------------------------------
 
 const stateLifeMs = 3_600_000;
 
+/**
+ * A caller that has to answer questions first gets a sealed state to bring back. The state is bound to the owner, the
+ * tool and the arguments, and expires after an hour. It names parked work, or contains the answers given so far.
+ */
 type RequestState =
   | { readonly kind: 'parked'; readonly taskId: TaskId }
   /** `asked` are the keys of the questions it goes with, `answers` those that are already there. */
   | { readonly kind: 'before'; readonly asked: readonly string[]; readonly answers: JsonObject };
 
-/** The call that a state belongs to. */
-interface StatefulCall {
-  readonly owner: Owner;
-  readonly tool: string;
-  readonly argumentsDigest: string;
+async function sealState(
+  requests: Requests,
+  call: ToolCall,
+  caller: Caller,
+  state: RequestState,
+): Promise<string> {
+  const sealed = { state, issuedFor: await identityOf(call) } as unknown as JsonObject;
+  return (await sealerOf(requests, caller)).seal(sealed, requests.now + stateLifeMs);
 }
 
-/**
- * A caller that has to answer questions first gets a sealed state to bring back. The state is bound to the owner, the
- * tool and the arguments, and expires after an hour. It names parked work, or contains the answers given so far.
- */
-class RequestStates {
-  readonly #requests: Requests;
+/** Undefined if the call has none. */
+async function openState(
+  requests: Requests,
+  call: ToolCall,
+  caller: Caller,
+): Promise<RequestState | undefined> {
+  if (call.requestState === undefined) return undefined;
+  const opened = (await sealerOf(requests, caller)).open(call.requestState, requests.now);
+  if ('problem' in opened)
+    throw new InvalidRequestState(
+      opened.problem === 'expired' ? 'it has expired' : 'this server did not issue it',
+    );
+  const { state, issuedFor } = opened.value as unknown as { state: RequestState; issuedFor: string };
+  if (issuedFor !== (await identityOf(call)))
+    throw new InvalidRequestState('it belongs to a call with another tool or other arguments');
+  return state;
+}
 
-  constructor(requests: Requests) {
-    this.#requests = requests;
-  }
+function identityOf({ tool, input }: ToolCall): Promise<string> {
+  return digestOf([tool.name, (input ?? {}) as JsonObject]);
+}
 
-  async seal(call: StatefulCall, state: RequestState): Promise<string> {
-    const { owner, ...issuedFor } = call;
-    const sealer = await this.#sealerOf(owner);
-    return sealer.seal({ ...issuedFor, state } as unknown as JsonObject, this.#requests.now + stateLifeMs);
-  }
-
-  async open(call: StatefulCall, sealed: string): Promise<RequestState> {
-    const sealer = await this.#sealerOf(call.owner);
-    const opened = sealer.open(sealed, this.#requests.now);
-    if ('problem' in opened)
-      throw new InvalidRequestState(
-        opened.problem === 'expired' ? 'it has expired' : 'this server did not issue it',
-      );
-    const { state, ...issuedFor } = opened.value as unknown as StatefulCall & { state: RequestState };
-    if (issuedFor.tool !== call.tool || issuedFor.argumentsDigest !== call.argumentsDigest)
-      throw new InvalidRequestState('it belongs to a call with another tool or other arguments');
-    return state;
-  }
-
-  /** A state of another owner cannot be told from one that was made up, not even by its age. */
-  async #sealerOf(owner: Owner): Promise<Sealer> {
-    return new Sealer(await this.#requests.secret('request-state'), `request-state of ${owner}`);
-  }
+/** A state of another owner cannot be told from one that was made up, not even by its age. */
+async function sealerOf(requests: Requests, { owner }: Caller): Promise<Sealer> {
+  return new Sealer(await requests.secret('request-state'), `request-state of ${owner}`);
 }

@@ -7,7 +7,7 @@ import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ChangeMessage } from '../../src/operator/api.ts';
 import { Changes, mostNotes, mostTold } from '../../src/operator/changes.ts';
-import { ChangeStream } from '../../src/server/http/change-stream.ts';
+import { EventBody } from '../../src/server/http/event-body.ts';
 import { kinds } from '../stores/kinds.ts';
 import { adasToken, bobsToken, listen, operatorToken, send, stage, tools } from './stage.ts';
 
@@ -197,15 +197,10 @@ test('a reader that takes nothing gets no more than one message in its buffer, w
 });
 
 test('a stream with nothing to say says that it is still there', async () => {
-  const silent = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
-  const stream = new ChangeStream(
-    () => silent,
-    () => {},
-    1,
-  );
-  const { value } = await stream.body.getReader().read();
-  expect(new TextDecoder().decode(value)).toBe(': still here\n\n');
-  stream.end();
+  const events = new EventBody(() => {}, 1);
+  const { value } = await events.stream.getReader().read();
+  expect(new TextDecoder().decode(value)).toBe(': keepalive\n\n');
+  events.end();
 });
 
 test('so many may listen, and no more', async () => {

@@ -7,11 +7,11 @@ import { createTasks } from 'holdfast';
 import { OperatorHandler } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { DashboardFiles } from '../../src/server/http/dashboard-files.ts';
+import { dashboardFile } from '../../src/server/http/dashboard-files.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 import { operatorToken, send, stage } from './stage.ts';
 
-function built(): DashboardFiles {
+function built(): string {
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'dist/assets'), { recursive: true });
   writeFileSync(join(folder, 'secret.txt'), 'secret');
@@ -19,7 +19,7 @@ function built(): DashboardFiles {
   writeFileSync(join(folder, 'dist/icon.svg'), '<svg/>');
   writeFileSync(join(folder, 'dist/assets/index-B3k.js'), 'export {};');
   writeFileSync(join(folder, 'dist/assets/index-B3k.css'), ':root {}');
-  return new DashboardFiles(join(folder, 'dist'));
+  return join(folder, 'dist');
 }
 
 test.each([
@@ -29,7 +29,7 @@ test.each([
   ['assets/index-B3k.js', 'text/javascript; charset=utf-8', 'public, max-age=31536000, immutable'],
   ['assets/index-B3k.css', 'text/css; charset=utf-8', 'public, max-age=31536000, immutable'],
 ])('"%s" is %s, kept: %s', async (path, type, caching) => {
-  const { status, headers } = await built().answer(path);
+  const { status, headers } = await dashboardFile(path, built());
   expect(status).toBe(200);
   expect(Object.fromEntries(headers)).toEqual({
     'content-type': type,
@@ -53,11 +53,11 @@ test.each([
   'assets/none.js',
   'a\0b',
 ])('"%s" is no file of the dashboard', async (path) => {
-  expect((await built().answer(path)).status).toBe(404);
+  expect((await dashboardFile(path, built())).status).toBe(404);
 });
 
 test('a dashboard that was not built says how to build it', async () => {
-  const response = await new DashboardFiles(join(tmpdir(), 'holdfast-not-built')).answer('');
+  const response = await dashboardFile('', join(tmpdir(), 'holdfast-not-built'));
   expect(response.status).toBe(503);
   expect(await response.text()).toContain('npm run prepare');
 });

@@ -10,10 +10,9 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { plainTools } from '../../protocol/dialects/plain-tools/dialect.ts';
 import { InvalidParams } from '../../protocol/errors.ts';
 import type { Binding, Called } from '../binding.ts';
-import { arrivalOf, type Fate } from '../deliveries.ts';
+import { exchangeOf, type Fate } from '../deliveries.ts';
 import type { Streams } from '../streams.ts';
-import { type OpenRequest, progressOf, responsesOf } from '../tool-call.ts';
-import { errorResult } from '../tool-calls.ts';
+import { errorResult, type OpenRequest, progressOf, responsesOf } from '../tool-call.ts';
 import { type HandOverSettings, ToolNameTaken } from './options.ts';
 import { type PlainTool, plainToolsOf } from './tools.ts';
 import type { HandOver, PlainRequest } from './waiting.ts';
@@ -52,6 +51,7 @@ export class PlainClients {
       handOver: {
         ...this.#request(caller, context, streams),
         fate,
+        atOnce: tool.task === 'required',
         ...(cancelsByLeaving(context) ? cancelledBy(context) : leftBy(fate)),
         ...(keepMs !== undefined && { keepMs }),
       },
@@ -67,7 +67,7 @@ export class PlainClients {
     const { clock } = this.#binding.tasks;
     const { windowMs, windowWithProgressMs } = this.#settings;
     const hasProgress = context.mcpReq._meta?.progressToken !== undefined;
-    const arrivedAt = arrivalOf(context) ?? clock.monotonic();
+    const arrivedAt = exchangeOf(context.http?.req)?.arrivedAt ?? clock.monotonic();
     const plain = this.#spokenTo(caller);
     const asksOnStream = !context.mcpReq.envelope && caller.dialect.pushesQuestions;
     return {
@@ -103,14 +103,15 @@ export class PlainClients {
 
   async call(
     tool: PlainTool,
-    input: unknown,
+    params: JsonObject,
     caller: Caller,
     context: ServerContext,
     streams: Streams,
   ): Promise<JsonObject> {
     const plain = this.#request(caller, context, streams);
     const { requests } = await this.#binding.served();
-    const inputResponses = responsesOf(context);
+    const input = params.arguments;
+    const inputResponses = responsesOf(context, params);
     try {
       return await tool.run({
         ...plain,

@@ -13,7 +13,7 @@ import { questionsOf } from '../../protocol/collapse.ts';
 import { ending } from '../../protocol/dialects/plain-tools/dialect.ts';
 import type { PlainToolName, PlainToolNames } from '../../protocol/dialects/plain-tools/names.ts';
 import { InvalidParams } from '../../protocol/errors.ts';
-import { RequestAborted } from '../tool-call.ts';
+import { errorResult, RequestAborted } from '../tool-call.ts';
 import { type PlainRequest, waitPlainly } from './waiting.ts';
 
 export interface PlainTool {
@@ -41,31 +41,29 @@ const taskId = {
 };
 const justTheTask: JsonObject = { type: 'object', properties: { taskId }, required: ['taskId'] };
 
+const looking = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
+const acting = { ...looking, readOnlyHint: false };
+
 export function plainToolsOf(names: PlainToolNames): PlainTool[] {
   const described: Record<PlainToolName, Omit<PlainTool, 'name'>> = {
     wait: {
       title: 'Wait for a background task',
       description: `Waits for a tool call that continues in the background and returns its result, exactly as the original tool returns it. If the task is still running after some seconds, it returns the progress: call ${names.wait} again until you get the result. If the task has a question, it returns the question.`,
-      annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+      annotations: looking,
       inputSchema: justTheTask,
       run: (call) => wait(call, names),
     },
     status: {
       title: 'Check a background task',
       description: `Returns the status, progress and open questions of a background task at once. It does not return the result. Do not call it again and again: ${names.wait} waits for you.`,
-      annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+      annotations: looking,
       inputSchema: justTheTask,
       run: async (call) => (await answerTo('tasks/get', call.requests, call.caller, call.input)).result,
     },
     answer: {
       title: 'Answer a background task',
       description: `Sends the user's answers to the open questions of a background task, so that it continues. Ask the user first, unless they already told you the answer; never decide for them. Then call ${names.wait}.`,
-      annotations: {
-        readOnlyHint: false,
-        destructiveHint: false,
-        idempotentHint: true,
-        openWorldHint: false,
-      },
+      annotations: { ...acting, destructiveHint: false },
       inputSchema: {
         type: 'object',
         properties: {
@@ -85,7 +83,7 @@ export function plainToolsOf(names: PlainToolNames): PlainTool[] {
       title: 'Cancel a background task',
       description:
         'Stops a background task for good. What it has already done is not undone. Use it only if the user no longer wants the result: a task that waits for an answer can be left waiting.',
-      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+      annotations: { ...acting, destructiveHint: true },
       inputSchema: justTheTask,
       run: (call) => cancel(call, names),
     },
@@ -137,10 +135,10 @@ async function answer({ requests, caller, input }: PlainCall, names: PlainToolNa
   const questions = tree!.root.phase === 'done' ? [] : questionsOf(tree!);
   const given = Object.keys(answers);
   const forPerson = questions.find(({ key, request }) => request.person && given.includes(key));
-  if (forPerson) return { ...result, ...notYours(forPerson.key), isError: true };
+  if (forPerson) return { ...result, ...errorResult(notYours(forPerson.key)) };
   const open = questions.filter(({ request }) => !request.person).map(({ key }) => key);
   const unknown = given.filter((key) => !open.includes(key));
-  if (unknown.length > 0) return { ...result, ...notAsked(unknown, open), isError: true };
+  if (unknown.length > 0) return { ...result, ...errorResult(notAsked(unknown, open)) };
   await answerTo('tasks/update', requests, caller, { taskId: input.taskId, inputResponses: answers });
   const shown = caller.dialect.shown(await known(requests, caller, input, names.answer), requests.now);
   const text = given.length === 1 ? 'The answer was passed on.' : 'The answers were passed on.';
@@ -156,15 +154,13 @@ async function cancel({ requests, caller, input }: PlainCall, names: PlainToolNa
 }
 
 /** Refuses a model's answer to a question for a person. */
-function notYours(key: string): JsonObject {
-  const text = `Question ${JSON.stringify(key)} is for a person, and no tool can answer it. Tell the user that it is open. No answer was applied.`;
-  return { content: [{ type: 'text', text }] };
+function notYours(key: string): string {
+  return `Question ${JSON.stringify(key)} is for a person, and no tool can answer it. Tell the user that it is open. No answer was applied.`;
 }
 
 /** A model that made up a key learns which there are; nothing was applied. */
-function notAsked(unknown: readonly string[], open: readonly string[]): JsonObject {
+function notAsked(unknown: readonly string[], open: readonly string[]): string {
   const quoted = (keys: readonly string[]) => keys.map((key) => JSON.stringify(key)).join(', ');
   const there = open.length === 0 ? 'It has no open question.' : `Open are: ${quoted(open)}.`;
-  const text = `The task did not ask ${quoted(unknown)}, or has its answer already. ${there} No answer was applied.`;
-  return { content: [{ type: 'text', text }] };
+  return `The task did not ask ${quoted(unknown)}, or has its answer already. ${there} No answer was applied.`;
 }

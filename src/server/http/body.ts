@@ -3,31 +3,42 @@ import { isUtf8 } from 'node:buffer';
 import { HoldfastError } from '../../model/errors.ts';
 import { invalidRequest, parseError, transportRefusal } from '../../protocol/json-rpc.ts';
 
-export class BodyRefused extends HoldfastError {
+/** A refusal of the HTTP face itself. */
+export class HttpRefusal extends HoldfastError {
   readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** For JSON-RPC. */
   readonly code: number;
 
-  constructor(status: number, code: number, message: string) {
+  constructor(
+    status: number,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+    code = transportRefusal,
+  ) {
     super(message);
     this.status = status;
+    this.headers = headers;
     this.code = code;
   }
 }
 
 export const deepest = 128;
 
-export function tooLarge(limit: number): BodyRefused {
-  return new BodyRefused(
+export function tooLarge(limit: number): HttpRefusal {
+  return new HttpRefusal(
     413,
-    transportRefusal,
     `The request body is larger than the ${limit} bytes allowed here (largestBody).`,
   );
 }
 
+function unreadable(message: string, code = parseError): HttpRefusal {
+  return new HttpRefusal(400, message, {}, code);
+}
+
 /** Decoding alone would put question marks in the place of what cannot be read. */
 export function textOf(bytes: Buffer): string {
-  if (!isUtf8(bytes))
-    throw new BodyRefused(400, parseError, 'Parse error: the request body is not valid UTF-8.');
+  if (!isUtf8(bytes)) throw unreadable('Parse error: the request body is not valid UTF-8.');
   return bytes.toString();
 }
 
@@ -36,14 +47,10 @@ export function parseBody(text: string): unknown {
   try {
     body = JSON.parse(text);
   } catch {
-    throw new BodyRefused(400, parseError, 'Parse error: the request body is not valid JSON.');
+    throw unreadable('Parse error: the request body is not valid JSON.');
   }
   if (opens(text) > deepest && isDeeperThan(body, deepest))
-    throw new BodyRefused(
-      400,
-      invalidRequest,
-      `The request body is nested more than ${deepest} levels deep.`,
-    );
+    throw unreadable(`The request body is nested more than ${deepest} levels deep.`, invalidRequest);
   return body;
 }
 

@@ -9,15 +9,8 @@ const built = fileURLToPath(new URL('../../../dashboard/dist/', import.meta.url)
 const types: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.html': 'text/html; charset=utf-8',
-  '.ico': 'image/x-icon',
   '.js': 'text/javascript; charset=utf-8',
-  '.json': 'application/json',
-  '.map': 'application/json',
-  '.png': 'image/png',
   '.svg': 'image/svg+xml',
-  '.txt': 'text/plain; charset=utf-8',
-  '.webmanifest': 'application/manifest+json',
-  '.woff2': 'font/woff2',
 };
 
 /** Answers of the API too: whatever a browser is made to take them for, nothing in them is carried out. */
@@ -48,46 +41,34 @@ read without it: see docs/dashboard.md for the requests.</p>
 </html>
 `;
 
-export class DashboardFiles {
-  readonly #folder: string;
+/** The file at a path below the dashboard's own, such as `''` or `assets/index.js`. */
+export async function dashboardFile(path: string, folder = built): Promise<Response> {
+  const name = path === '' ? 'index.html' : path;
+  const bytes = await readIn(folder, name);
+  if (bytes) return found(name, bytes);
+  if (name === 'index.html') return found(name, Buffer.from(notBuilt), 503);
+  return new Response('There is no such file.\n', {
+    status: 404,
+    headers: { ...strictHeaders, 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
+  });
+}
 
-  constructor(folder = built) {
-    this.#folder = folder;
-  }
+function found(name: string, bytes: Buffer, status = 200): Response {
+  const isAsset = name.startsWith('assets/');
+  return new Response(new Uint8Array(bytes), {
+    status,
+    headers: {
+      ...strictHeaders,
+      'content-security-policy': policy,
+      'content-type': types[extname(name)] ?? 'application/octet-stream',
+      // The name of an asset changes with what is in it.
+      'cache-control': isAsset ? 'public, max-age=31536000, immutable' : 'no-store',
+    },
+  });
+}
 
-  /** The file at a path below the dashboard's own, such as `''` or `assets/index.js`. */
-  async answer(path: string): Promise<Response> {
-    const name = path === '' ? 'index.html' : path;
-    const bytes = await this.#read(name);
-    if (bytes) return this.#found(name, bytes);
-    if (name === 'index.html') return this.#found(name, Buffer.from(notBuilt), 503);
-    return new Response('There is no such file.\n', {
-      status: 404,
-      headers: { ...strictHeaders, 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
-    });
-  }
-
-  #found(name: string, bytes: Buffer, status = 200): Response {
-    const isAsset = name.startsWith('assets/');
-    return new Response(new Uint8Array(bytes), {
-      status,
-      headers: {
-        ...strictHeaders,
-        'content-security-policy': policy,
-        'content-type': types[extname(name)] ?? 'application/octet-stream',
-        // The name of an asset changes with what is in it.
-        'cache-control': isAsset ? 'public, max-age=31536000, immutable' : 'no-store',
-      },
-    });
-  }
-
-  async #read(name: string): Promise<Buffer | undefined> {
-    // Names as builds make them; what leads anywhere else is no such name.
-    if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/.test(name)) return undefined;
-    try {
-      return await readFile(join(this.#folder, name));
-    } catch {
-      return undefined;
-    }
-  }
+async function readIn(folder: string, name: string): Promise<Buffer | undefined> {
+  // Names as builds make them; what leads anywhere else is no such name.
+  if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/.test(name)) return undefined;
+  return readFile(join(folder, name)).catch(() => undefined);
 }

@@ -3,10 +3,10 @@
  * answered without a server of the SDK. Only requests that are right in every respect take it; the SDK answers all
  * others, and words the refusals. Both ways end in the same functions.
  */
-import { classifyInboundRequest } from '@modelcontextprotocol/server';
+import { type AuthInfo, classifyInboundRequest } from '@modelcontextprotocol/server';
 import { toJsonSchema } from '../../engine/schema.ts';
 import type { DurableTool } from '../../engine/tool.ts';
-import type { Caller, Credentials } from '../../hosting/caller.ts';
+import type { Caller } from '../../hosting/caller.ts';
 import { answerTo, isTaskMethod } from '../../hosting/task-methods.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
@@ -21,18 +21,20 @@ import {
 } from '../../protocol/dialects/2026-07-28/names.ts';
 import { isFailure, OverLimit } from '../../protocol/errors.ts';
 import type { Binding } from '../binding.ts';
-import { type Begun, continued, type MayJoin, RequestAborted } from '../tool-call.ts';
+import { exchangeOf } from '../deliveries.ts';
+import { type Begun, type MayJoin, RequestAborted } from '../tool-call.ts';
 import type { ToolCalls } from '../tool-calls.ts';
 
 /** A POST as both faces see it, its body parsed. */
 export interface Posted {
   readonly body: unknown;
   readonly header: (name: string) => string | null | undefined;
-  readonly authInfo: Credentials | undefined;
+  readonly authInfo: AuthInfo | undefined;
+  /** Fires when the connection is done with the request. Made only for those that listen to it. */
   readonly signal: () => AbortSignal;
-  /** As the SDK takes it, its body left out. */
+  /** As the SDK takes it, its body left out. Made only for what takes the long way. */
   readonly request: () => globalThis.Request;
-  /** Where it came from, if that is known. */
+  /** Where it came from. The web's requests do not tell. */
   readonly address?: (() => string | undefined) | undefined;
 }
 
@@ -118,7 +120,15 @@ export class DirectAnswers {
     }
     if ('outcome' in begun && isOfText(begun.outcome))
       return { status: 200, text: answered(id, this.#text(begun.outcome.value)) };
-    return continued(request(), begun, sdk);
+    const continuing = request();
+    const exchange = exchangeOf(continuing)!;
+    exchange.begun = begun;
+    try {
+      return await sdk(continuing);
+    } finally {
+      // Nobody has taken it up.
+      if (exchange.begun && 'abandon' in exchange.begun) exchange.begun.abandon();
+    }
   }
 
   async #worded(id: string | number, act: Act): Promise<DirectAnswer> {
@@ -136,17 +146,14 @@ export class DirectAnswers {
     // What was checked of its sender's earlier requests says nothing about the rest of this one.
     if (Object.keys(body).length !== 4 || typeof method !== 'string') return undefined;
     if (typeof id !== 'string' && !isWholeNumber(id)) return undefined;
-    if (method !== 'tools/call' && !this.#hasMethod(method)) return undefined;
+    const isOfTask = isTaskMethod(method) && this.#binding.dialect.methods.includes(method);
+    if (method !== 'tools/call' && !isOfTask) return undefined;
     if (!isJsonObject(params) || !isJsonObject(params._meta)) return undefined;
     if (header('mcp-protocol-version') !== revision || header('mcp-method') !== method) return undefined;
     const name = method === 'tools/call' ? params.name : params.taskId;
     if (typeof name !== 'string' || header('mcp-name') !== name) return undefined;
     const sender = this.#senderOf(params._meta, body);
     return sender && { id, method, params, meta: params._meta, sender };
-  }
-
-  #hasMethod(method: string): boolean {
-    return isTaskMethod(method) && this.#binding.dialect.methods.includes(method);
   }
 
   #senderOf(meta: JsonObject, body: JsonObject): Sender | undefined {
@@ -170,20 +177,18 @@ export class DirectAnswers {
     const tool = this.#binding.tool(params.name);
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
     if (!isPlainCall(params)) return undefined;
-    const given = { arguments: params.arguments, meta, header };
-    return async () => this.#text(await this.#binding.call(tool, given, caller, { signal: signal() }));
+    const called = { tool, input: params.arguments };
+    return async () =>
+      this.#text(await this.#binding.call(called, { meta, header }, caller, { signal: signal() }));
   }
 
+  /** With what the SDK adds to every result. */
   #text(result: JsonObject): string {
-    return JSON.stringify(this.#introduced(result));
-  }
-
-  #introduced(result: JsonObject): JsonObject {
     const { serverInfo } = this.#binding;
     const complete = 'resultType' in result ? result : { resultType: 'complete', ...result };
-    if (!serverInfo) return complete;
+    if (!serverInfo) return JSON.stringify(complete);
     const _meta = { ...(complete._meta as JsonObject | undefined), [serverInfoKey]: serverInfo };
-    return { ...complete, _meta };
+    return JSON.stringify({ ...complete, _meta });
   }
 }
 

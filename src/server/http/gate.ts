@@ -43,15 +43,17 @@ export class Gate {
   constructor({ allowedHosts, allowedOrigins, auth, resource, onError = () => {} }: GateOptions) {
     this.#hosts = [...(allowedHosts ?? localhostAllowedHostnames())];
     this.#origins = [...(allowedOrigins ?? localhostAllowedOrigins())];
-    this.#metadata = resource && new ResourceMetadata(resource);
+    this.#metadata = resource && metadataOf(resource);
     this.#auth = auth && this.#metadata ? { resourceMetadataUrl: this.#metadata.url, ...auth } : auth;
     this.#onError = onError;
   }
 
   /** What anybody may read, from any page; undefined unless it is asked for. */
   published(method: string, url: string | undefined, host: string | null | undefined): Response | undefined {
-    if (!this.#metadata?.isAt(url)) return undefined;
-    return this.refuse(host, undefined) ?? this.#metadata.answer(method);
+    if (!this.#metadata) return undefined;
+    const asked = URL.parse(url ?? '/', this.#metadata.url)?.pathname;
+    if (asked !== new URL(this.#metadata.url).pathname) return undefined;
+    return this.refuse(host, undefined) ?? published(this.#metadata.document, method);
   }
 
   /** Undefined unless the request is turned away for where it is addressed to or comes from. */
@@ -79,21 +81,13 @@ export class Gate {
     } catch (error) {
       const isRefused = error instanceof OAuthError && error.code !== OAuthErrorCode.TemporarilyUnavailable;
       if (!isRefused) this.#onError(error as Error);
-      return {
-        refusal: unavailable(error) ?? bearerAuthChallengeResponse(error, this.#auth),
-      };
+      if (isRefused || !(error instanceof OAuthError))
+        return { refusal: bearerAuthChallengeResponse(error, this.#auth) };
+      // Whoever cannot tell whether a token is good must not call it bad: clients would throw it away.
+      const headers = { 'retry-after': '5' };
+      return { refusal: Response.json(error.toResponseObject(), { status: 503, headers }) };
     }
   }
-}
-
-const retryAfterSeconds = 5;
-
-/** Whoever cannot tell whether a token is good must not call it bad: clients would throw it away. */
-function unavailable(error: unknown): Response | undefined {
-  if (!(error instanceof OAuthError) || error.code !== OAuthErrorCode.TemporarilyUnavailable)
-    return undefined;
-  const headers = { 'retry-after': String(retryAfterSeconds) };
-  return Response.json(error.toResponseObject(), { status: 503, headers });
 }
 
 /** An answer to a request that nobody has looked into. */
@@ -118,53 +112,39 @@ const methods = 'GET, HEAD, OPTIONS';
 /** It is public, and browsers fetch it from wherever their client lives. */
 const anyOrigin = { 'access-control-allow-origin': '*' };
 
-class ResourceMetadata {
+interface ResourceMetadata {
   /** Where it is served, as the public knows it. */
   readonly url: string;
-  readonly #path: string;
-  readonly #document: object;
+  readonly document: object;
+}
 
-  constructor({ url, authorizationServers, scopes, name, documentation }: ProtectedResource) {
-    const resourceServerUrl = new URL(url);
-    this.url = getOAuthProtectedResourceMetadataUrl(resourceServerUrl);
-    this.#path = new URL(this.url).pathname;
-    const issuers = authorizationServers.map((issuer) => (issuer instanceof URL ? issuer.href : issuer));
-    const [document] = issuers.map((issuer) =>
-      buildOAuthProtectedResourceMetadata({
-        oauthMetadata: { issuer } as never,
-        resourceServerUrl,
-        ...(scopes && { scopesSupported: [...scopes] }),
-        ...(name !== undefined && { resourceName: name }),
-        ...(documentation !== undefined && { serviceDocumentationUrl: new URL(documentation) }),
-      }),
-    );
-    if (!document) throw new InvalidTokenOptions('The resource needs an issuer in authorizationServers.');
-    // The SDK builds it for one issuer, and refuses those that are not safe; each was put to that.
-    this.#document = {
-      ...document,
-      authorization_servers: issuers,
-      bearer_methods_supported: ['header'],
-    };
-  }
+function metadataOf(resource: ProtectedResource): ResourceMetadata {
+  const { authorizationServers, scopes, name, documentation } = resource;
+  const resourceServerUrl = new URL(resource.url);
+  const issuers = authorizationServers.map((issuer) => (issuer instanceof URL ? issuer.href : issuer));
+  // The SDK builds it for one issuer, and refuses those that are not safe; each is put to that.
+  const [document] = issuers.map((issuer) =>
+    buildOAuthProtectedResourceMetadata({
+      oauthMetadata: { issuer } as never,
+      resourceServerUrl,
+      ...(scopes && { scopesSupported: [...scopes] }),
+      ...(name !== undefined && { resourceName: name }),
+      ...(documentation !== undefined && { serviceDocumentationUrl: new URL(documentation) }),
+    }),
+  );
+  if (!document) throw new InvalidTokenOptions('The resource needs an issuer in authorizationServers.');
+  return {
+    url: getOAuthProtectedResourceMetadataUrl(resourceServerUrl),
+    document: { ...document, authorization_servers: issuers, bearer_methods_supported: ['header'] },
+  };
+}
 
-  isAt(url = '/'): boolean {
-    const base = 'http://localhost';
-    return URL.canParse(url, base) && new URL(url, base).pathname === this.#path;
-  }
-
-  answer(method: string): Response {
-    if (method === 'OPTIONS')
-      return new Response(null, {
-        status: 204,
-        headers: {
-          ...anyOrigin,
-          'access-control-allow-methods': methods,
-          'access-control-allow-headers': '*',
-        },
-      });
-    if (method === 'GET') return Response.json(this.#document, { headers: anyOrigin });
-    if (method === 'HEAD')
-      return new Response(null, { headers: { ...anyOrigin, 'content-type': 'application/json' } });
+function published(document: object, method: string): Response {
+  if (method === 'GET') return Response.json(document, { headers: anyOrigin });
+  if (method === 'HEAD')
+    return new Response(null, { headers: { ...anyOrigin, 'content-type': 'application/json' } });
+  if (method !== 'OPTIONS')
     return new Response(null, { status: 405, headers: { ...anyOrigin, allow: methods } });
-  }
+  const preflight = { 'access-control-allow-methods': methods, 'access-control-allow-headers': '*' };
+  return new Response(null, { status: 204, headers: { ...anyOrigin, ...preflight } });
 }

@@ -19,19 +19,27 @@ import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';
 import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { runtime } from '../../model/runtime.ts';
-import { clientCapabilitiesKey, revision, serverInfoKey } from '../../protocol/dialects/2026-07-28/names.ts';
+import { clientCapabilitiesKey, revision } from '../../protocol/dialects/2026-07-28/names.ts';
 import { isFailure } from '../../protocol/errors.ts';
+import { readEvents } from '../../protocol/event-stream.ts';
 import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { exchanged } from '../deliveries.ts';
-import { withPeer } from '../streams.ts';
-import { asTaskListen, checkTaskListen, type TaskListen, visibleTasks } from '../subscription.ts';
+import {
+  acknowledgement,
+  asTaskListen,
+  farewell,
+  Subscription,
+  type SubscriptionId,
+  type TaskListen,
+  tasksToHear,
+} from '../subscription.ts';
 import type { Tasks } from '../tasks.ts';
 import { RequestAborted } from '../tool-call.ts';
-import { BodyRefused, parseBody, readWebBody } from './body.ts';
-import { type DirectAnswer, DirectAnswers, refusedAnswer } from './direct.ts';
+import { HttpRefusal, parseBody, readWebBody } from './body.ts';
+import { type DirectAnswer, DirectAnswers, type Posted, refusedAnswer } from './direct.ts';
+import { EventBody } from './event-body.ts';
 import { Gate, type GateOptions, refusal } from './gate.ts';
-import { ListenStream } from './listen-stream.ts';
 import { drained, readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
 import { Reading } from './reading.ts';
 import { HttpSessions } from './sessions.ts';
@@ -43,17 +51,16 @@ export interface HandlerOptions extends GateOptions {
   readonly bus?: ServerEventBus;
 }
 
-/** What came in, once its body has been read. */
-interface Received {
-  readonly body: unknown;
-  readonly authInfo: AuthInfo | undefined;
-  /** Fires when the connection is done with the request. Made only for those that listen to it. */
-  readonly signal: () => AbortSignal;
-  readonly header: (name: string) => string | null | undefined;
-  /** Where it came from. The web's requests do not tell. */
-  readonly address?: () => string | undefined;
-  /** Made only for what takes the long way. */
-  readonly request: () => Request;
+/** A request of either face, before it is admitted. */
+interface Incoming extends Omit<Posted, 'body' | 'authInfo'> {
+  readonly method: string;
+  readonly url: string | undefined;
+  readonly host: string | undefined;
+  /** What was verified before it came here. */
+  readonly verified: AuthInfo | undefined;
+  /** Nobody is there any more to be answered. */
+  readonly isGone: () => boolean;
+  readonly readBody: () => unknown;
 }
 
 /** A request of Node's, with what Express and other middleware add to it. */
@@ -73,7 +80,8 @@ export class McpHandler {
   readonly #sdk: ReturnType<typeof createMcpHandler>;
   readonly #largestBody: number;
   readonly #onError: (error: Error) => void;
-  readonly #streams = new Set<ListenStream>();
+  /** The subscriptions to tasks, each with the id of its request. */
+  readonly #streams = new Map<EventBody, SubscriptionId>();
 
   constructor(tasks: Tasks, factory: McpServerFactory, options: HandlerOptions = {}) {
     this.#binding = tasks.binding;
@@ -103,30 +111,21 @@ export class McpHandler {
 
   /** For Hono and everything else that speaks `Request` and `Response`. */
   fetch = async (request: Request, { authInfo }: { authInfo?: AuthInfo } = {}): Promise<Response> => {
-    const { headers } = request;
-    const reading = new Reading(request.signal);
-    withPeer(request, reading);
-    exchanged(request, { arrivedAt: this.#binding.tasks.clock.monotonic(), fate: () => reading.fate });
-    const signal = () => reading.signal;
-    const header = (name: string) => headers.get(name);
-    const host = header('host') ?? new URL(request.url).host;
-    const published = this.#gate.published(request.method, request.url, host);
-    if (published) return published;
-    const turnedAway = this.#gate.refuse(host, header('origin'));
-    if (turnedAway) return turnedAway;
-    const admission = await this.#gate.admit(header('authorization'), authInfo);
-    if ('refusal' in admission) return this.#turnedAway(admission);
-    if (!isJsonPost(request.method, header('content-type')))
-      return reading.of(
-        await this.#withoutBody({ body: undefined, signal, header, ...admission, request: () => request }),
-      );
-    try {
-      const body = parseBody(await readWebBody(request.body, this.#largestBody));
-      const answer = await this.#answer({ body, signal, header, ...admission, request: () => request });
-      return answer instanceof Response ? reading.of(answer) : toResponse(answer);
-    } catch (error) {
-      return this.#failed(error);
-    }
+    const { headers, method, url } = request;
+    const reading = new Reading(request.signal, this.#binding.tasks.clock.monotonic());
+    exchanged(request, reading);
+    const answer = await this.#serve({
+      method,
+      url,
+      host: headers.get('host') ?? new URL(url).host,
+      header: (name) => headers.get(name),
+      verified: authInfo,
+      signal: () => reading.signal,
+      isGone: () => request.signal.aborted,
+      readBody: async () => parseBody(await readWebBody(request.body, this.#largestBody)),
+      request: () => request,
+    });
+    return answer instanceof Response ? reading.of(answer) : toResponse(answer);
   };
 
   /** For Node's `http` and Express. A body that was parsed, or a token that was verified before, is taken over. */
@@ -140,7 +139,7 @@ export class McpHandler {
   /** Each reader gets the answer to its request to listen. */
   endSubscriptions(): void {
     this.#binding.isStopping = true;
-    for (const stream of [...this.#streams]) stream.end();
+    for (const [stream, id] of [...this.#streams]) stream.end(frame(farewell(id, this.#binding.serverInfo)));
     void this.#sessions.endStandaloneStreams();
   }
 
@@ -154,51 +153,62 @@ export class McpHandler {
   async #serveNode(req: NodeRequest, res: ServerResponse): Promise<void> {
     const arrivedAt = this.#binding.tasks.clock.monotonic();
     const { headers, method = 'GET' } = req;
-    const header = (name: string) => headers[name] as string | undefined;
-    const published = this.#gate.published(method, req.originalUrl ?? req.url, headers.host);
-    if (published) return writeResponse(res, published);
-    const turnedAway = this.#gate.refuse(headers.host, headers.origin);
-    if (turnedAway) return writeResponse(res, turnedAway);
-    const admission =
-      this.#gate.isOpen || req.auth
-        ? { authInfo: req.auth }
-        : await this.#gate.admit(headers.authorization, req.auth);
-    if ('refusal' in admission) return writeResponse(res, this.#turnedAway(admission));
     const signal = whenClosed(res);
     const address = () => req.ip ?? req.socket.remoteAddress;
-    const request = () =>
-      exchanged(withPeer(toWebRequest(req, signal()), { address: address(), drained: () => drained(res) }), {
-        arrivedAt,
-        fate: () => whenFinished(res),
-      });
+    const answer = await this.#serve({
+      method,
+      url: req.originalUrl ?? req.url,
+      host: headers.host,
+      header: (name) => headers[name] as string | undefined,
+      verified: req.auth,
+      address,
+      signal,
+      isGone: () => res.destroyed,
+      readBody: async () => req.body ?? parseBody(await readNodeBody(req, this.#largestBody)),
+      request: () =>
+        exchanged(toWebRequest(req, signal()), {
+          arrivedAt,
+          address: address(),
+          fate: () => whenFinished(res),
+          drained: () => drained(res),
+        }),
+    });
+    if (!(answer instanceof Response)) return writeDirect(res, answer);
+    if (answer.status === 413) res.setHeader('connection', 'close');
+    await writeResponse(res, answer);
+  }
+
+  async #serve(incoming: Incoming): Promise<Response | DirectAnswer> {
+    const { method, url, host, header, verified, address, signal, request } = incoming;
+    const early = this.#gate.published(method, url, host) ?? this.#gate.refuse(host, header('origin'));
+    if (early) return early;
+    const admission =
+      this.#gate.isOpen || verified
+        ? { authInfo: verified }
+        : await this.#gate.admit(header('authorization'));
+    if ('refusal' in admission) return this.#turnedAway(admission.refusal);
+    const { authInfo } = admission;
     // Node hears of it, the web knows no such request.
-    if (method === 'TRACE') return writeResponse(res, refusal(405, 'Method not allowed.'));
-    if (!isJsonPost(method, headers['content-type'])) {
-      const received = { body: undefined, signal, header, ...admission, request };
-      return writeResponse(res, await this.#withoutBody(received));
-    }
+    if (method === 'TRACE') return refusal(405, 'Method not allowed.');
+    const admitted = { header, address, signal, request, authInfo };
+    if (!isJsonPost(method, header('content-type')))
+      return this.#withoutBody({ ...admitted, body: undefined }, method);
     try {
-      const body = req.body ?? parseBody(await readNodeBody(req, this.#largestBody));
-      const { authInfo } = admission;
-      const answer = await this.#answer({ body, signal, header, address, authInfo, request });
-      if (answer instanceof Response) await writeResponse(res, answer);
-      else writeDirect(res, answer);
+      return await this.#answer({ ...admitted, body: await incoming.readBody() });
     } catch (error) {
-      if (res.destroyed) return;
-      if (error instanceof BodyRefused && error.status === 413) res.setHeader('connection', 'close');
-      await writeResponse(res, this.#failed(error));
+      return this.#failed(error, incoming.isGone());
     }
   }
 
-  #failed(error: unknown): Response {
-    if (error instanceof BodyRefused) return refusal(error.status, error.message, error.code);
-    if (error instanceof RequestAborted) return new Response(null, { status: 499 });
+  #failed(error: unknown, isGone: boolean): Response {
+    if (isGone || error instanceof RequestAborted) return new Response(null, { status: 499 });
+    if (error instanceof HttpRefusal) return refusal(error.status, error.message, error.code);
     if (isFailure(error)) this.#onError(error as Error);
     if (error instanceof Unavailable) return refusal(503, error.forCallers, internalError);
     return refusal(500, 'Internal server error', internalError);
   }
 
-  #turnedAway({ refusal }: { readonly refusal: Response }): Response {
+  #turnedAway(refusal: Response): Response {
     const { status } = refusal;
     // Of those whose token could not be checked nothing is known.
     if (status === 401 || status === 403)
@@ -207,34 +217,33 @@ export class McpHandler {
   }
 
   /** Streams and ends of sessions, and what is no message at all. */
-  async #withoutBody(received: Received): Promise<Response> {
-    const { authInfo } = received;
-    const request = received.request();
-    const isOfSession = request.method === 'GET' || request.method === 'DELETE';
+  #withoutBody(received: Posted, method: string): Promise<Response | DirectAnswer> {
+    const isOfSession = method === 'GET' || method === 'DELETE';
     // The later revision has neither streams nor sessions that could be opened and ended so.
-    if (!isOfSession || received.header('mcp-protocol-version') === revision)
-      return this.#sdk.fetch(request, toSdk(authInfo));
-    const answer = await this.#sessions.answer({ ...received, signal: received.signal(), request });
-    return answer instanceof Response ? answer : toResponse(answer);
+    if (isOfSession && received.header('mcp-protocol-version') !== revision) return this.#inSession(received);
+    return this.#sdk.fetch(received.request(), toSdk(received.authInfo));
   }
 
-  #answer(received: Received): Promise<Response | DirectAnswer> {
+  #inSession(received: Posted): Promise<Response | DirectAnswer> {
+    const { body, authInfo, signal, request } = received;
+    return this.#sessions.answer({ body, authInfo, signal: signal(), request: request() });
+  }
+
+  #answer(received: Posted): Promise<Response | DirectAnswer> {
     const sdk = (request: Request) =>
       this.#sdk.fetch(request, { ...toSdk(received.authInfo), parsedBody: received.body });
     return this.#direct.answer(received, sdk) ?? this.#answerWithSdk(received, sdk);
   }
 
   async #answerWithSdk(
-    received: Received,
+    received: Posted,
     sdk: (request: Request) => Promise<Response>,
   ): Promise<Response | DirectAnswer> {
-    const { body, request } = received;
-    const listen = asTaskListen(body);
+    const listen = asTaskListen(received.body);
     if (listen) return this.#listen(listen, received);
-    if (isOlder(received))
-      return this.#sessions.answer({ ...received, signal: received.signal(), request: request() });
-    const answer = await sdk(request());
-    return this.#isOfDraft(body) ? asNotFound(answer) : answer;
+    if (isOlder(received)) return this.#inSession(received);
+    const answer = await sdk(received.request());
+    return this.#isOfDraft(received.body) ? asNotFound(answer) : answer;
   }
 
   /** Is it a method that the SDK knows only because a draft has it, and the later revision does not? */
@@ -245,7 +254,7 @@ export class McpHandler {
 
   async #listen(
     listen: TaskListen,
-    { body, authInfo, request, address }: Received,
+    { body, authInfo, request, address }: Posted,
   ): Promise<Response | DirectAnswer> {
     let unsubscribe = () => {};
     let inner: ReadableStream<Uint8Array> | null = null;
@@ -263,27 +272,42 @@ export class McpHandler {
       const caller = this.#binding.caller(meta[clientCapabilitiesKey], authInfo, address);
       spendOn('tasks/get', caller);
       const { requests } = await this.#binding.served();
-      const tasks = await visibleTasks(requests, caller, checkTaskListen(listen, caller));
-      const { serverInfo } = this.#binding;
-      const stream = new ListenStream({
-        requests,
-        caller,
-        id: listen.id,
-        tasks,
-        serverInfo: serverInfo ? { [serverInfoKey]: serverInfo } : {},
-        inner,
-        onClose: () => {
-          if (this.#streams.delete(stream)) unsubscribe();
-        },
+      const tasks = await tasksToHear(requests, caller, listen);
+      const stream = new EventBody(() => {
+        subscription.close();
+        if (this.#streams.delete(stream)) unsubscribe();
       });
-      this.#streams.add(stream);
-      return new Response(stream.body, { status: 200, headers: sdk.headers });
+      const write = (message: JsonObject) => stream.write(frame(message));
+      const reader = { write, drop: () => stream.fail() };
+      const subscription = new Subscription(requests, caller, { id: listen.id, tasks }, reader);
+      this.#streams.set(stream, listen.id);
+      void relay(inner, stream, subscription).catch(() => {});
+      return new Response(stream.stream, { status: 200, headers: sdk.headers });
     } catch (error) {
       unsubscribe();
       await inner?.cancel().catch(() => {});
       return refusedAnswer(this.#binding.dialect, listen.id, error, this.#onError);
     }
   }
+}
+
+/** Passes on what the SDK writes. It ends a stream that listens to nothing it knows; the tasks keep this one open. */
+async function relay(
+  inner: ReadableStream<Uint8Array>,
+  stream: EventBody,
+  subscription: Subscription,
+): Promise<void> {
+  for await (const { data } of readEvents(inner, { signal: stream.closed })) {
+    const message: unknown = JSON.parse(data);
+    if (!isJsonObject(message) || 'result' in message) continue;
+    const isAcknowledged = message.method === acknowledgement;
+    await stream.write(frame(isAcknowledged ? subscription.acknowledging(message) : message));
+    if (isAcknowledged) subscription.start();
+  }
+}
+
+function frame(message: JsonObject): string {
+  return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
 }
 
 function isJsonPost(method: string, contentType: string | null | undefined): boolean {
@@ -295,7 +319,7 @@ function toSdk(authInfo: AuthInfo | undefined): { authInfo?: AuthInfo } {
 }
 
 /** By the body, as the SDK decides it; a later revision in the header makes it a later request, if a faulty one. */
-function isOlder({ body, header }: Received): boolean {
+function isOlder({ body, header }: Posted): boolean {
   const protocolVersionHeader = header('mcp-protocol-version');
   const route = classifyInboundRequest({
     httpMethod: 'POST',

@@ -69,7 +69,7 @@ export function whenFinished(res: ServerResponse): Promise<Fate> {
 
 /** Writes a response: one that is there as a whole in one piece, a stream at the reader's pace. */
 export async function writeResponse(res: ServerResponse, response: Response): Promise<void> {
-  if (res.closed) {
+  if (res.destroyed) {
     await response.body?.cancel().catch(() => {});
     return;
   }

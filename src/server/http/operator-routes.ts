@@ -1,23 +1,12 @@
 /** From a request below `/operator/api` to a method of the desk: paths, queries, bodies, and what is wrong with them. */
 import type { SurveyFilter } from '../../engine/survey.ts';
-import { HoldfastError, TaskNotFound } from '../../model/errors.ts';
+import { TaskNotFound } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { type Standing, standings } from '../../model/standing.ts';
 import type { TaskId } from '../../model/task.ts';
 import type { ListOfTasks, OperatorDesk } from '../../operator/api.ts';
 import { BadQuery } from '../../operator/operator.ts';
-
-/** A refusal of the HTTP face itself. */
-export class HttpRefusal extends HoldfastError {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
-    super(message);
-    this.status = status;
-    this.headers = headers;
-  }
-}
+import { HttpRefusal } from './body.ts';
 
 export type Route =
   | { readonly kind: 'read'; readonly answer: (desk: OperatorDesk) => Promise<unknown> }
@@ -47,36 +36,31 @@ export function routeOf(method: string, path: string, query: URLSearchParams): R
   const [, place = '', rawId, what, ...rest] = path.split('/');
   if (rest.length > 0) throw nothingAt(path);
   if (place === 'tasks' && rawId !== undefined) return ofTask(method, idIn(rawId, path), what, path, query);
-  if (rawId !== undefined) throw nothingAt(path);
-  const route = Object.hasOwn(places, place) ? places[place] : undefined;
-  if (!route) throw nothingAt(path);
+  const names = rawId === undefined && Object.hasOwn(places, place) ? places[place] : undefined;
+  if (!names) throw nothingAt(path);
   allow(method, 'GET');
-  return route(query);
-}
-
-const places: Readonly<Record<string, (query: URLSearchParams) => Route>> = {
-  about: (query) => {
-    only(query);
-    return read((desk) => desk.about());
-  },
-  tasks: (query) => {
-    const list = listIn(query);
-    return read((desk) => desk.list(list));
-  },
-  count: (query) => {
-    only(query, ...filters);
-    const filter = filterIn(query);
-    return read((desk) => desk.count(filter));
-  },
-  overview: (query) => {
-    only(query, 'window');
+  only(query, ...names);
+  if (place === 'changes') return { kind: 'changes' };
+  if (place === 'about') return read((desk) => desk.about());
+  if (place === 'overview') {
     const windowMs = numberIn('window', single(query, 'window') ?? defaultWindow);
     return read((desk) => desk.overview({ windowMs }));
-  },
-  changes: (query) => {
-    only(query);
-    return { kind: 'changes' };
-  },
+  }
+  const filter = filterIn(query);
+  if (place === 'count') return read((desk) => desk.count(filter));
+  const list = { ...filter, ...pageIn(query) };
+  return read((desk) => desk.list(list));
+}
+
+const filters = ['status', 'tool', 'owner', 'since', 'until', 'text'] as const;
+
+/** What can be read, and what its query may name. */
+const places: Readonly<Record<string, readonly string[]>> = {
+  about: [],
+  changes: [],
+  overview: ['window'],
+  count: filters,
+  tasks: [...filters, 'limit', 'cursor'],
 };
 
 function ofTask(
@@ -156,14 +140,10 @@ function idIn(raw: string, path: string): TaskId {
 
 // --- Queries ------------------------------------------------------------------------------------------------
 
-const filters = ['status', 'tool', 'owner', 'since', 'until', 'text'] as const;
-
-function listIn(query: URLSearchParams): ListOfTasks {
-  only(query, ...filters, 'limit', 'cursor');
+function pageIn(query: URLSearchParams): Pick<ListOfTasks, 'limit' | 'cursor'> {
   const limit = single(query, 'limit');
   const cursor = single(query, 'cursor');
   return {
-    ...filterIn(query),
     ...(limit !== undefined && { limit: numberIn('limit', limit) }),
     ...(cursor !== undefined && { cursor }),
   };

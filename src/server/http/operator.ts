@@ -12,17 +12,17 @@ import { noteTurnedAway } from '../../hosting/recording.ts';
 import { BadAnswer, HoldfastError, TaskNotFound } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
-import { apiPath, dashboardPath, type Viewer } from '../../operator/api.ts';
+import { apiPath, type ChangeMessage, dashboardPath, type Viewer } from '../../operator/api.ts';
 import { Changes } from '../../operator/changes.ts';
 import { BadQuery, Operator } from '../../operator/operator.ts';
 import { OverLimit } from '../../protocol/errors.ts';
 import type { Tasks } from '../tasks.ts';
-import { BodyRefused, parseBody } from './body.ts';
-import { ChangeStream } from './change-stream.ts';
-import { DashboardFiles, strictHeaders } from './dashboard-files.ts';
+import { HttpRefusal, parseBody } from './body.ts';
+import { dashboardFile, strictHeaders } from './dashboard-files.ts';
+import { EventBody } from './event-body.ts';
 import { Gate, type GateOptions } from './gate.ts';
 import { readNodeBody, writeResponse } from './node.ts';
-import { HttpRefusal, type Route, routeOf } from './operator-routes.ts';
+import { type Route, routeOf } from './operator-routes.ts';
 
 export interface OperatorAccess {
   /** Whoever shows it sees and may do everything. At least 22 characters that nobody guesses. */
@@ -70,9 +70,8 @@ export class OperatorHandler {
   readonly #allowRemote: boolean;
   readonly #onError: (error: Error) => void;
   readonly #changes: Changes;
-  readonly #files = new DashboardFiles();
   /** Each with the owner whose tasks it is about, if it is not the operator's. */
-  readonly #streams = new Map<ChangeStream, Owner | undefined>();
+  readonly #streams = new Map<EventBody, Owner | undefined>();
   readonly #version: string;
 
   constructor(tasks: Tasks, options: OperatorHandlerOptions) {
@@ -133,7 +132,7 @@ export class OperatorHandler {
       throw new HttpRefusal(405, 'This can only be read.', { allow: 'GET, HEAD' });
     if (!pathname.startsWith(dashboardPath))
       return new Response(null, { status: 308, headers: { ...strictHeaders, location: dashboardPath } });
-    return this.#files.answer(pathname.slice(dashboardPath.length));
+    return dashboardFile(pathname.slice(dashboardPath.length));
   }
 
   /** Whoever reaches this process through a proxy came from elsewhere, however near the proxy is. */
@@ -189,15 +188,14 @@ export class OperatorHandler {
     this.#admitStream(owner);
     const lastId = headers['last-event-id'];
     const leave = owner === undefined ? () => {} : this.#tasks.binding.limiter.subscribe(owner);
-    const stream = new ChangeStream(
-      (signal) => desk.changes({ signal, ...(typeof lastId === 'string' && lastId !== '' && { lastId }) }),
-      () => {
-        if (this.#streams.delete(stream)) leave();
-      },
-    );
-    this.#streams.set(stream, owner);
+    const events = new EventBody(() => {
+      if (this.#streams.delete(events)) leave();
+    });
+    this.#streams.set(events, owner);
+    const since = typeof lastId === 'string' && lastId !== '' ? { lastId } : {};
+    void tellChanges(events, desk.changes({ signal: events.closed, ...since }));
     const type = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' };
-    return new Response(stream.body, { headers: { ...strictHeaders, ...type, 'x-accel-buffering': 'no' } });
+    return new Response(events.stream, { headers: { ...strictHeaders, ...type, 'x-accel-buffering': 'no' } });
   }
 
   #admitStream(owner: Owner | undefined): void {
@@ -216,7 +214,6 @@ export class OperatorHandler {
 
   #worded(error: unknown, isAction: boolean): Response {
     if (error instanceof HttpRefusal) return refused(error.status, error.message, error.headers);
-    if (error instanceof BodyRefused) return refused(error.status, error.message);
     if (error instanceof OverLimit) {
       const { retryAfterMs = 10_000 } = error;
       return refused(429, error.message, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) });
@@ -236,6 +233,19 @@ export class OperatorHandler {
     if (error instanceof HoldfastError) return refused(isAction ? 409 : 400, error.message);
     this.#onError(error as Error);
     return refused(500, 'Something went wrong here; the log of the server says what.');
+  }
+}
+
+/** A change is made into a message when the reader has taken the one before it, so that no more than one waits. */
+export async function tellChanges(events: EventBody, changes: AsyncIterable<ChangeMessage>): Promise<void> {
+  try {
+    for await (const change of changes) {
+      await events.write(`id: ${change.id}\nevent: ${change.type}\ndata: ${JSON.stringify(change)}\n\n`);
+      await events.untilRoom();
+    }
+    events.end();
+  } catch (error) {
+    events.fail(error);
   }
 }
 
@@ -286,6 +296,6 @@ export function isLoopback(address: string): boolean {
   );
 }
 
-function pathOf(url = '/'): string {
+export function pathOf(url = '/'): string {
   return url.split('?', 1)[0]!;
 }

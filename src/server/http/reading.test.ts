@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { Reading } from './reading.ts';
 
-const reading = (gone = new AbortController()) => new Reading(gone.signal);
+const reading = (gone = new AbortController()) => new Reading(gone.signal, 0);
 
 test('an answer that was read to its end is delivered, and its request is over', async () => {
   const one = reading();
-  const { signal, fate } = one;
+  const { signal } = one;
+  const fate = one.fate();
   await one.of(new Response('answer')).text();
   expect(await fate).toBe('delivered');
   expect(signal.aborted).toBe(true);
@@ -14,7 +15,7 @@ test('an answer that was read to its end is delivered, and its request is over',
 test('an answer whose fate is asked for only while it is read is delivered, too', async () => {
   const one = reading();
   const text = one.of(new Response('answer')).text();
-  const { fate } = one;
+  const fate = one.fate();
   await text;
   expect(await fate).toBe('delivered');
 });
@@ -22,13 +23,13 @@ test('an answer whose fate is asked for only while it is read is delivered, too'
 test('an answer that nobody reads is lost', async () => {
   const one = reading();
   await one.of(new Response('answer')).body!.cancel();
-  expect(await one.fate).toBe('lost');
+  expect(await one.fate()).toBe('lost');
 });
 
 test('an answer whose reader is gone is lost', async () => {
   const gone = new AbortController();
   const one = reading(gone);
-  const { fate } = one;
+  const fate = one.fate();
   gone.abort();
   expect(await fate).toBe('lost');
 });

@@ -1,12 +1,12 @@
 import { runtime } from '../../model/runtime.ts';
-import type { Fate } from '../deliveries.ts';
-import type { HttpPeer } from '../streams.ts';
+import type { Fate, HttpExchange } from '../deliveries.ts';
 
 /**
  * A request of the web says when its sender is gone, but not when its answer has been read. Here both are the end of it,
  * as of Node's; otherwise a session would be in use for ever after its first answer.
  */
-export class Reading implements HttpPeer {
+export class Reading implements HttpExchange {
+  readonly arrivedAt: number;
   readonly #gone: AbortSignal;
   #over: AbortController | undefined;
   readonly #fate = Promise.withResolvers<Fate>();
@@ -15,8 +15,9 @@ export class Reading implements HttpPeer {
   #pulled = Promise.withResolvers<void>();
   #isOver = false;
 
-  constructor(gone: AbortSignal) {
+  constructor(gone: AbortSignal, arrivedAt: number) {
     this.#gone = gone;
+    this.arrivedAt = arrivedAt;
   }
 
   /** Fires when the request is over. Made only for those that listen to it. */
@@ -31,7 +32,7 @@ export class Reading implements HttpPeer {
   }
 
   /** Whether the answer was read to its end. */
-  get fate(): Promise<Fate> {
+  fate(): Promise<Fate> {
     const lost = () => this.#fate.resolve('lost');
     if (this.#gone.aborted) lost();
     else this.#gone.addEventListener('abort', lost, { once: true });

@@ -1,4 +1,5 @@
 /** A whole server in one call: the HTTP face on a port, and a graceful end when the process is told to stop. */
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
@@ -10,7 +11,7 @@ import type { Tasks } from '../tasks.ts';
 import { Gate } from './gate.ts';
 import { type HandlerOptions, McpHandler } from './handler.ts';
 import { writeResponse } from './node.ts';
-import { isLoopback, type OperatorAccess, OperatorExposed, OperatorHandler } from './operator.ts';
+import { isLoopback, type OperatorAccess, OperatorExposed, OperatorHandler, pathOf } from './operator.ts';
 
 export interface ServeHttpOptions extends HandlerOptions, OperationsOptions {
   /** Default 7420; 0 takes any that is free. */
@@ -53,28 +54,27 @@ export async function serveHttp(
   const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
   const handler = new McpHandler(tasks, factory, options);
   const gate = new Gate(options);
-  const operations = new Operations(tasks, options);
+  let stopping: Promise<void> | undefined;
+  const operations = operationsOf(tasks, options, () => stopping !== undefined);
   const server = createServer((req, res) => {
     if (req.url === path || req.url?.startsWith(`${path}?`)) return handler.node(req, res);
     if (operator?.answers(req.url)) return operator.node(req, res);
     const published = gate.published(req.method ?? 'GET', req.url, req.headers.host);
     if (published) return void writeResponse(res, published);
-    const isOperations = operations.answers(req);
-    if (isOperations || elsewhere) {
+    const operation = operations.get(pathOf(req.url));
+    if (operation || elsewhere) {
       const refusal = gate.refuse(req.headers.host, req.headers.origin);
       if (refusal) return void writeResponse(res, refusal);
-      return isOperations ? operations.serve(req, res) : elsewhere!(req, res);
+      return operation ? void serveOperation(operation, req, res) : elsewhere!(req, res);
     }
     res.writeHead(404, { 'content-type': 'text/plain' }).end(`There is nothing here. MCP is at ${path}.\n`);
   });
   const silent = silentConnections(server);
-  await listening(server, port, host);
+  await once(server.listen(port, host), 'listening');
   const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
-  let stopping: Promise<void> | undefined;
   const stop = () => {
     stopping ??= (async () => {
       for (const signal of signals) process.off(signal, stop);
-      operations.drain();
       await operator?.close();
       await drain(server, handler, silent, toMs(grace));
       await tasks.close();
@@ -89,14 +89,6 @@ export async function serveHttp(
   const at = `http://${name}:${actual}`;
   const dashboard = operator && { dashboard: `${at}${dashboardPath}` };
   return { url: `${at}${path}`, ...dashboard, handler, stopped, stop };
-}
-
-async function listening(server: Server, port: number, host: string): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen(port, host, resolve);
-  await promise;
-  server.off('error', reject);
 }
 
 /** Connections without a request so far, such as browsers keep ready. Node does not count them among the idle ones. */
@@ -154,56 +146,45 @@ interface Answer {
 
 const prometheus = 'text/plain; version=0.0.4; charset=utf-8';
 
-class Operations {
-  readonly #answers = new Map<string, () => Promise<Answer>>();
-  #isDraining = false;
-
-  constructor(tasks: Tasks, { metrics: path, health = false }: OperationsOptions) {
-    if (health) {
-      this.#answers.set('/healthz', async () => ({ status: 200, text: 'ok\n' }));
-      this.#answers.set('/readyz', () => this.#readiness(tasks));
-    }
-    if (path === undefined) return;
-    const { metrics } = tasks.observer;
-    if (!metrics) throw new NothingCounted(path);
-    this.#answers.set(path, async () => ({ status: 200, text: await metrics(), type: prometheus }));
+/** What answers at which path. */
+function operationsOf(
+  tasks: Tasks,
+  { metrics: path, health = false }: OperationsOptions,
+  isStopping: () => boolean,
+): ReadonlyMap<string, () => Promise<Answer>> {
+  const answers = new Map<string, () => Promise<Answer>>();
+  if (health) {
+    answers.set('/healthz', async () => ({ status: 200, text: 'ok\n' }));
+    answers.set('/readyz', () => readiness(tasks, isStopping()));
   }
-
-  answers({ url }: IncomingMessage): boolean {
-    return this.#answers.has(pathOf(url));
-  }
-
-  serve(req: IncomingMessage, res: ServerResponse): void {
-    if (req.method !== 'GET' && req.method !== 'HEAD') {
-      res.writeHead(405, { allow: 'GET, HEAD' }).end();
-      return;
-    }
-    this.#answers.get(pathOf(req.url))!()
-      .catch((): Answer => ({ status: 500, text: 'It cannot be told.\n' }))
-      .then(({ status, text, type = 'text/plain; charset=utf-8' }) => {
-        res.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text);
-      });
-  }
-
-  /** From here on no new work should be sent. */
-  drain(): void {
-    this.#isDraining = true;
-  }
-
-  async #readiness(tasks: Tasks): Promise<Answer> {
-    if (this.#isDraining) return { status: 503, text: 'stopping\n' };
-    if (tasks.storeHealth.failure) return { status: 503, text: 'the store cannot be written\n' };
-    try {
-      await (await tasks.served()).store.get('');
-      return { status: 200, text: 'ok\n' };
-    } catch {
-      // What is wrong with the store is for the logs, not for whoever asks.
-      return { status: 503, text: 'the store cannot be read\n' };
-    }
-  }
+  if (path === undefined) return answers;
+  const { metrics } = tasks.observer;
+  if (!metrics) throw new NothingCounted(path);
+  return answers.set(path, async () => ({ status: 200, text: await metrics(), type: prometheus }));
 }
 
-function pathOf(url = ''): string {
-  const [path = ''] = url.split('?', 1);
-  return path;
+async function serveOperation(
+  answer: () => Promise<Answer>,
+  { method }: IncomingMessage,
+  res: ServerResponse,
+): Promise<void> {
+  if (method !== 'GET' && method !== 'HEAD') {
+    res.writeHead(405, { allow: 'GET, HEAD' }).end();
+    return;
+  }
+  const failed = { status: 500, text: 'It cannot be told.\n' };
+  const { status, text, type = 'text/plain; charset=utf-8' }: Answer = await answer().catch(() => failed);
+  res.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text);
+}
+
+async function readiness(tasks: Tasks, isStopping: boolean): Promise<Answer> {
+  if (isStopping) return { status: 503, text: 'stopping\n' };
+  if (tasks.storeHealth.failure) return { status: 503, text: 'the store cannot be written\n' };
+  try {
+    await (await tasks.served()).store.get('');
+    return { status: 200, text: 'ok\n' };
+  } catch {
+    // What is wrong with the store is for the logs, not for whoever asks.
+    return { status: 503, text: 'the store cannot be read\n' };
+  }
 }

@@ -19,7 +19,8 @@ import { OverLimit } from '../../protocol/errors.ts';
 import { invalidParams, notAdmitted } from '../../protocol/json-rpc.ts';
 import type { Binding } from '../binding.ts';
 import { isLogLevel, type LogLevel } from '../call-log.ts';
-import { peerOf, StandaloneStream } from '../streams.ts';
+import { exchangeOf } from '../deliveries.ts';
+import { StandaloneStream } from '../streams.ts';
 import { type DirectAnswer, refusedAnswer } from './direct.ts';
 import { refusal } from './gate.ts';
 
@@ -39,11 +40,9 @@ interface Live {
   opening: JsonObject;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly standalone: StandaloneStream;
-  /** Requests that are being answered, streams included. */
-  inUse: number;
+  readonly use: Use;
   /** The ids of requests that are being answered by the SDK. */
   readonly underWay: Set<unknown>;
-  seenAt: number;
   savedAt: number;
 }
 
@@ -54,9 +53,6 @@ export interface SessionRequest {
   readonly authInfo: AuthInfo | undefined;
   readonly signal: AbortSignal;
 }
-
-/** As the SDK words it; it makes clients open a new session. */
-const notFound = () => refusal(404, 'Session not found', notAdmitted);
 
 export class HttpSessions {
   readonly #binding: Binding;
@@ -82,16 +78,16 @@ export class HttpSessions {
     const session = await this.#session(id, owner, received);
     if (!session) {
       noteTurnedAway(this.#binding.tasks.recorder, owner, 'There is no such session of this owner.');
-      return notFound();
+      // As the SDK words it; it makes clients open a new session.
+      return refusal(404, 'Session not found', notAdmitted);
     }
-    session.seenAt = runtime.now();
-    this.#known.used(owner, id, () => session.inUse > 0);
+    this.#known.used(owner, id);
     await this.#noteUse(id, session, levelIn(body));
     const direct = isRightRevision(request) ? await this.#direct(session, received) : undefined;
     if (direct) return direct;
     // Accepted only when it is stored: nobody asks again as long as the stream of the question stands.
     const storing =
-      isJsonObject(body) && this.#binding.strangeAnswers.get(session.transport)?.(body, authInfo);
+      isJsonObject(body) && this.#binding.sessions.get(session.transport)?.strangeAnswer(body, authInfo);
     if (storing) {
       await storing;
       return new Response(null, { status: 202 });
@@ -100,12 +96,10 @@ export class HttpSessions {
     if (request.method === 'GET' && !request.headers.has('last-event-id'))
       session.transport.closeStandaloneSSEStream();
     if (!begin(session, received)) return refusal(409, 'A request with this id is already in progress.');
-    const response = await session.transport.handleRequest(request, {
-      ...(body !== undefined && { parsedBody: body }),
-      ...(authInfo && { authInfo }),
-    });
-    if (request.method === 'GET' && response.ok) session.standalone.opened(received.signal, peerOf(request));
-    return this.#whileInUse(session, response, received.signal);
+    const response = await toSdk(session, request, received);
+    if (request.method === 'GET' && response.ok)
+      session.standalone.opened(received.signal, exchangeOf(request));
+    return whileInUse(session.use, response, received.signal);
   }
 
   /** The streams that belong to no request would otherwise stay open as long as their clients do. */
@@ -133,8 +127,9 @@ export class HttpSessions {
     if (JSON.stringify(opening).length > longestOpening)
       return notAnOpening(body, `initialize may have ${longestOpening} characters at most.`);
     const id = newId();
+    let use: Use;
     try {
-      await this.#makeRoom(owner, id);
+      use = await this.#makeRoom(owner, id);
     } catch (error) {
       if (!(error instanceof OverLimit)) throw error;
       const asked = { opening, session: id, method: 'initialize', meta: opening._meta };
@@ -143,23 +138,20 @@ export class HttpSessions {
     }
     let isOpen = false;
     try {
-      const session = await this.#open(id, owner, opening, request, authInfo, true);
+      const session = await this.#open(id, owner, opening, received, true);
       this.#live.set(keyOf(id, owner), Promise.resolve(session));
-      const response = await session.transport.handleRequest(request, {
-        parsedBody: body,
-        ...(authInfo && { authInfo }),
-      });
+      const response = await toSdk(session, request, received);
       isOpen = response.ok;
       if (!isOpen) await session.transport.close();
-      this.#known.used(owner, id, () => session.inUse > 0);
-      return this.#whileInUse(session, response, signal);
+      return whileInUse(use, response, signal);
     } finally {
+      use.inUse--;
       if (!isOpen) this.#known.ended(owner, id);
     }
   }
 
   /** For one more session of the owner, whose longest unused one goes for it. */
-  async #makeRoom(owner: Owner, id: string): Promise<void> {
+  async #makeRoom(owner: Owner, id: string): Promise<Use> {
     const { limiter } = this.#binding;
     const going: string[] = [];
     while (this.#known.countOf(owner) >= limiter.limits.sessionsPerOwner) {
@@ -169,7 +161,8 @@ export class HttpSessions {
       going.push(unused);
     }
     // From here on it counts, however many are opened at the same time.
-    this.#known.used(owner, id, () => true);
+    const use = this.#known.used(owner, id);
+    use.inUse++;
     for (const unused of going) {
       limiter.sessionWent();
       const { requests } = await this.#binding.served();
@@ -177,6 +170,7 @@ export class HttpSessions {
       const live = await this.#live.get(keyOf(unused, owner))?.catch(() => undefined);
       await live?.transport.close().catch(this.#onError);
     }
+    return use;
   }
 
   #session(id: string, owner: Owner, received: SessionRequest): Promise<Live | undefined> {
@@ -193,22 +187,20 @@ export class HttpSessions {
   }
 
   /** Opens a session again, for the server of the SDK as its client did it: with the same first words. */
-  async #restore(id: string, owner: Owner, { request, authInfo }: SessionRequest): Promise<Live | undefined> {
+  async #restore(id: string, owner: Owner, received: SessionRequest): Promise<Live | undefined> {
+    const { request, authInfo } = received;
     const { requests } = await this.#binding.served();
     const row = await requests.sessions.get(id);
     if (!row || row.owner !== owner) return undefined;
-    const session = await this.#open(id, owner, row.opening, request, authInfo, false);
+    const session = await this.#open(id, owner, row.opening, received, false);
     const say = async (message: JsonObject) => {
       const headers = new Headers(request.headers);
       headers.set('content-type', 'application/json');
       headers.set('accept', 'application/json, text/event-stream');
       headers.delete('last-event-id');
       const again = new Request(request.url, { method: 'POST', headers });
-      const response = await session.transport.handleRequest(again, {
-        parsedBody: { jsonrpc: '2.0', ...message },
-        ...(authInfo && { authInfo }),
-      });
-      await response.text();
+      const body = { jsonrpc: '2.0', ...message };
+      await (await toSdk(session, again, { body, authInfo })).text();
     };
     const [params, level] = apart(row.opening);
     await say({ id: 'restored', method: 'initialize', params });
@@ -221,8 +213,7 @@ export class HttpSessions {
     id: string,
     owner: Owner,
     opening: JsonObject,
-    request: Request,
-    authInfo: AuthInfo | undefined,
+    { request, authInfo }: SessionRequest,
     isNew: boolean,
   ): Promise<Live> {
     const { requests } = await this.#binding.served();
@@ -248,20 +239,10 @@ export class HttpSessions {
     const { onclose } = transport;
     transport.onclose = () => {
       this.#live.delete(keyOf(id, owner));
-      this.#known.left(owner, id);
       onclose?.();
     };
-    const now = runtime.now();
-    return {
-      owner,
-      opening,
-      transport,
-      standalone,
-      inUse: 0,
-      underWay: new Set(),
-      seenAt: now,
-      savedAt: now,
-    };
+    const use = this.#known.used(owner, id);
+    return { owner, opening, transport, standalone, use, underWay: new Set(), savedAt: use.seenAt };
   }
 
   // --- Use ------------------------------------------------------------------------------------------------
@@ -280,7 +261,7 @@ export class HttpSessions {
     const caller = this.#binding.sessionCaller(
       { opening, session: transport.sessionId, method, meta: said._meta },
       authInfo,
-      () => peerOf(request)?.address,
+      () => exchangeOf(request)?.address,
     );
     // What may have to wait, or is not there at all, is the SDK's to answer.
     const { dialect } = caller;
@@ -290,7 +271,7 @@ export class HttpSessions {
     try {
       const { result, tree } = await answerTo(method, requests, caller, said);
       if (tree && tree.root.phase !== 'done') {
-        const connection = await this.#binding.connections.get(transport)?.();
+        const connection = await this.#binding.sessions.get(transport)?.connection();
         connection?.follow(topOf(tree).id, caller);
       }
       return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, result }) };
@@ -302,32 +283,44 @@ export class HttpSessions {
   /** A level of the log is said once, and holds also for whoever opens the session again. */
   async #noteUse(id: string, session: Live, level: LogLevel | undefined): Promise<void> {
     const isNews = level !== undefined && level !== session.opening[levelKey];
-    if (!isNews && session.seenAt - session.savedAt < seenMs) return;
-    session.savedAt = session.seenAt;
+    const { seenAt } = session.use;
+    if (!isNews && seenAt - session.savedAt < seenMs) return;
+    session.savedAt = seenAt;
     if (isNews) session.opening = { ...session.opening, [levelKey]: level };
-    const { owner, opening, seenAt } = session;
+    const { owner, opening } = session;
     const { requests } = await this.#binding.served();
     await requests.sessions.save({ id, owner, opening, seenAt });
-  }
-
-  #whileInUse(session: Live, response: Response, signal: AbortSignal): Response {
-    if (!response.body || signal.aborted) return response;
-    session.inUse++;
-    signal.addEventListener('abort', () => session.inUse--, { once: true });
-    return response;
   }
 
   async #tidy(): Promise<void> {
     const now = runtime.now();
     for (const opening of [...this.#live.values()]) {
       const session = await opening.catch(() => undefined);
-      if (session && session.inUse === 0 && now - session.seenAt > idleMs)
+      if (session?.use.inUse === 0 && now - session.use.seenAt > idleMs)
         await session.transport.close().catch(this.#onError);
     }
     this.#known.forget(now - forgottenMs);
     const { requests } = await this.#binding.served();
     await requests.sessions.forget(now - forgottenMs);
   }
+}
+
+function toSdk(
+  { transport }: Live,
+  request: Request,
+  { body, authInfo }: Pick<SessionRequest, 'body' | 'authInfo'>,
+): Promise<Response> {
+  return transport.handleRequest(request, {
+    ...(body !== undefined && { parsedBody: body }),
+    ...(authInfo && { authInfo }),
+  });
+}
+
+function whileInUse(use: Use, response: Response, signal: AbortSignal): Response {
+  if (!response.body || signal.aborted) return response;
+  use.inUse++;
+  signal.addEventListener('abort', () => use.inUse--, { once: true });
+  return response;
 }
 
 /**
@@ -372,29 +365,26 @@ function keyOf(id: string, owner: Owner): string {
 
 // --- Sessions of each owner --------------------------------------------------------------------------------
 
-interface Known {
+/** When a session was last used in this process, and how many of its requests are being answered, streams included. */
+interface Use {
   seenAt: number;
-  /** Is one of its requests being answered? */
-  isInUse: () => boolean;
+  inUse: number;
 }
 
-const isNotInUse = () => false;
-
+/** The sessions that count for their owners, whether they are live in this process or not. */
 class KnownSessions {
-  readonly #byOwner = new Map<Owner, Map<string, Known>>();
+  /** Of each owner the longest unused first. */
+  readonly #byOwner = new Map<Owner, Map<string, Use>>();
 
   /** The session was opened, or is used again. */
-  used(owner: Owner, id: string, isInUse: () => boolean, seenAt = runtime.now()): void {
-    const own = this.#byOwner.get(owner) ?? new Map<string, Known>();
+  used(owner: Owner, id: string): Use {
+    const own = this.#byOwner.get(owner) ?? new Map<string, Use>();
+    const use = own.get(id) ?? { seenAt: 0, inUse: 0 };
+    use.seenAt = runtime.now();
     this.#byOwner.set(owner, own);
     own.delete(id);
-    own.set(id, { seenAt, isInUse });
-  }
-
-  /** It has left the memory of this process. */
-  left(owner: Owner, id: string): void {
-    const known = this.#byOwner.get(owner)?.get(id);
-    if (known) known.isInUse = isNotInUse;
+    own.set(id, use);
+    return use;
   }
 
   /** It is over. */
@@ -410,14 +400,14 @@ class KnownSessions {
 
   /** Undefined if every session of the owner is in use. */
   longestUnused(owner: Owner): string | undefined {
-    for (const [id, { isInUse }] of this.#byOwner.get(owner) ?? []) if (!isInUse()) return id;
+    for (const [id, { inUse }] of this.#byOwner.get(owner) ?? []) if (inUse === 0) return id;
     return undefined;
   }
 
   /** Those that were not used since then are no longer counted. */
   forget(seenBefore: number): void {
     for (const [owner, own] of this.#byOwner)
-      for (const [id, { seenAt, isInUse }] of own)
-        if (seenAt < seenBefore && !isInUse()) this.ended(owner, id);
+      for (const [id, { seenAt, inUse }] of own)
+        if (seenAt < seenBefore && inUse === 0) this.ended(owner, id);
   }
 }

@@ -1,7 +1,7 @@
 /** A server that tells given stories: the real files under their real policy, and states that are hard to come by. */
 import { createServer } from 'node:http';
 import type { TaskStory } from '../../../src/operator/api.ts';
-import { DashboardFiles } from '../../../src/server/http/dashboard-files.ts';
+import { dashboardFile } from '../../../src/server/http/dashboard-files.ts';
 import { originOf } from '../../kit/serve.ts';
 import { builtDashboard } from './built.ts';
 import { present } from './stories.ts';
@@ -10,12 +10,11 @@ export type Telling = Awaited<ReturnType<typeof tell>>;
 
 export async function tell(stories: readonly TaskStory[]) {
   await builtDashboard();
-  const files = new DashboardFiles();
   const server = createServer(async (req, res) => {
     const { pathname } = new URL(req.url!, 'http://localhost');
     const path = pathname.replace(/^\/operator\//, '');
     if (!path.startsWith('api/')) {
-      const { status, headers, body } = await files.answer(path);
+      const { status, headers, body } = await dashboardFile(path);
       res.writeHead(status, Object.fromEntries(headers));
       res.end(body && Buffer.from(await new Response(body).arrayBuffer()));
     } else if (path === 'api/changes') {

@@ -3,12 +3,11 @@
 import type { TaskV1 } from '@modelcontextprotocol/ext-tasks/core/v1';
 import type { InputKind } from '../../../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
-import type { Outcome } from '../../../model/outcome.ts';
 import { pollHintMs, type Task } from '../../../model/task.ts';
 import { linksOf, parentOf, questionsOf, type Tree, ttlOf, type WireLinks } from '../../collapse.ts';
 import type { Dialect } from '../../dialect.ts';
 import { CallFailed, commonFault, NotOffered } from '../../errors.ts';
-import { tasksExtension } from '../2026-07-28/dialect.ts';
+import { reasonOf, tasksExtension } from '../2026-07-28/dialect.ts';
 // A question looks the same in both revisions, and so do the capabilities to answer it.
 import { answerable } from '../2026-07-28/input.ts';
 import { relatedTaskKey, revision } from './names.ts';
@@ -88,34 +87,18 @@ function relatedTo(tree: Tree, meta?: JsonObject): JsonObject {
 function statusOf(tree: Tree): WireTask['status'] {
   const { root } = tree;
   if (root.phase !== 'done') return questionsOf(tree).length > 0 ? 'input_required' : 'working';
-  return endStatus(root.outcome);
-}
-
-/** An error result is a failure here, though `tasks/result` gives it like any other. */
-function endStatus(outcome: Outcome): WireTask['status'] {
-  switch (outcome.kind) {
-    case 'result':
-      return outcome.isError ? 'failed' : 'completed';
-    case 'cancelled':
-      return 'cancelled';
-    case 'failure':
-    case 'lost':
-      return 'failed';
-  }
+  const { outcome } = root;
+  if (outcome.kind === 'cancelled') return 'cancelled';
+  // An error result is a failure here, though `tasks/result` gives it like any other.
+  return outcome.kind === 'result' && !outcome.isError ? 'completed' : 'failed';
 }
 
 function messageOf(task: Task): string | undefined {
   if (task.phase !== 'done') return task.statusMessage;
   const { outcome } = task;
-  switch (outcome.kind) {
-    case 'failure':
-    case 'lost':
-      return outcome.message;
-    case 'cancelled':
-      return outcome.reason ?? task.statusMessage ?? 'The task was cancelled.';
-    case 'result':
-      return outcome.isError ? firstText(outcome.value as JsonObject) : task.statusMessage;
-  }
+  if (outcome.kind === 'result' && outcome.isError) return firstText(outcome.value as JsonObject);
+  const untold = outcome.kind === 'cancelled' ? 'The task was cancelled.' : undefined;
+  return reasonOf(outcome) ?? task.statusMessage ?? untold;
 }
 
 /** What went wrong stands in the result; the status repeats the beginning of it for those that only look. */

@@ -15,12 +15,11 @@ import {
   failure,
   family,
   now,
-  question,
   result,
   rules,
 } from '../../../testing/notebook.ts';
 import { createResult, detailed, getResult } from './dialect.ts';
-import { missingFor } from './input.ts';
+import { answerable } from './input.ts';
 
 const at = 10_000;
 
@@ -160,14 +159,11 @@ describe('to a peer that knows no subtasks', () => {
   });
 });
 
-test('a client is asked only what it says it can take', () => {
-  expect(missingFor(question, { elicitation: {} })).toBe(undefined);
-  expect(missingFor(question, { elicitation: { form: {} } })).toBe(undefined);
-  expect(missingFor(question, { elicitation: { url: {} } })).toBe('elicitation.form');
-  expect(missingFor(question, undefined)).toBe('elicitation');
-  const page = { kind: 'url', message: '', url: 'https://example.org', elicitationId: '1' } as const;
-  expect(missingFor(page, { elicitation: {} })).toBe('elicitation.url');
-  expect(missingFor(page, { elicitation: { url: {} } })).toBe(undefined);
-  expect(missingFor({ kind: 'sampling', params: {} }, {})).toBe('sampling');
-  expect(missingFor({ kind: 'roots' }, { roots: {} })).toBe(undefined);
+test('a client can be asked what its capabilities name, and an empty elicitation means forms', () => {
+  expect(answerable({})).toEqual([]);
+  expect(answerable({ elicitation: {} })).toEqual(['form']);
+  expect(answerable({ elicitation: { form: {} } })).toEqual(['form']);
+  expect(answerable({ elicitation: { url: {} } })).toEqual(['url']);
+  expect(answerable({ elicitation: { form: {}, url: {} } })).toEqual(['form', 'url']);
+  expect(answerable({ elicitation: true, sampling: {}, roots: {} })).toEqual(['sampling', 'roots']);
 });

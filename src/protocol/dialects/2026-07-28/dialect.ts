@@ -10,7 +10,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts
 import type { Outcome } from '../../../model/outcome.ts';
 import { pollHintMs, type Task } from '../../../model/task.ts';
 import { linksOf, questionsOf, subtasksExtension, type Tree, ttlOf } from '../../collapse.ts';
-import type { Dialect, Sender, WireFault } from '../../dialect.ts';
+import { type Dialect, type Sender, type WireFault, wireProgress } from '../../dialect.ts';
 import {
   CallFailed,
   capabilityFor,
@@ -83,11 +83,9 @@ export type WireTask = z.infer<typeof TaskV2Schema>;
 export type WireDetailedTask = z.infer<typeof DetailedTaskV2Schema>;
 export type WireCreateResult = z.infer<typeof CreateTaskResultV2Schema>;
 
-type Status = WireTask['status'];
-
 /** The answer to the call that made the task: flat, without what `tasks/get` adds for each status. */
 export function createResult(tree: Tree, now: number): WireCreateResult {
-  return { resultType: 'task', ...base(tree, now), status: statusOf(tree) };
+  return { resultType: 'task', ...base(tree, now), status: detailed(tree, now).status };
 }
 
 export type WireGetResult = WireDetailedTask & {
@@ -132,17 +130,7 @@ export function detailed(tree: Tree, now: number): WireDetailedTask {
 
 /** A progress that no notification may carry here travels with the task. */
 function meta({ progress }: Task): { readonly _meta?: JsonObject } {
-  if (!progress) return {};
-  const { done, total, message } = progress;
-  return {
-    _meta: {
-      [progressKey]: {
-        progress: done,
-        ...(total !== undefined && { total }),
-        ...(message !== undefined && { message }),
-      },
-    },
-  };
+  return progress ? { _meta: { [progressKey]: wireProgress(progress) } } : {};
 }
 
 function base(tree: Tree, now: number): Omit<WireTask, 'status'> {
@@ -159,29 +147,14 @@ function base(tree: Tree, now: number): Omit<WireTask, 'status'> {
   };
 }
 
-function statusOf(tree: Tree): Status {
-  const { root } = tree;
-  if (root.phase !== 'done') return questionsOf(tree).length > 0 ? 'input_required' : 'working';
-  const statuses: Record<Outcome['kind'], Status> = {
-    result: 'completed',
-    failure: 'failed',
-    lost: 'failed',
-    cancelled: 'cancelled',
-  };
-  return statuses[root.outcome.kind];
+function messageOf(task: Task): string | undefined {
+  return (task.phase === 'done' ? reasonOf(task.outcome) : undefined) ?? task.statusMessage;
 }
 
-function messageOf(task: Task): string | undefined {
-  if (task.phase !== 'done') return task.statusMessage;
-  switch (task.outcome.kind) {
-    case 'failure':
-    case 'lost':
-      return task.outcome.message;
-    case 'cancelled':
-      return task.outcome.reason ?? task.statusMessage;
-    case 'result':
-      return task.statusMessage;
-  }
+/** Why a task ended without a result. */
+export function reasonOf(outcome: Outcome): string | undefined {
+  if (outcome.kind === 'result') return undefined;
+  return outcome.kind === 'cancelled' ? outcome.reason : outcome.message;
 }
 
 function errorOf({ code, message, data, unaskable }: Extract<Outcome, { kind: 'failure' }>) {

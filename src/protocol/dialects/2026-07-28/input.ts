@@ -2,7 +2,7 @@
 import type { InputRequestV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2';
 import type { z } from 'zod';
 import type { InputKind, InputRequest } from '../../../model/input.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../../model/json.ts';
 
 export type WireInputRequest = z.infer<typeof InputRequestV2Schema>;
 
@@ -33,33 +33,15 @@ function formSchema({ properties, required }: JsonObject) {
   } as never;
 }
 
-const samples: Record<InputKind, InputRequest> = {
-  form: { kind: 'form', message: '', schema: {} },
-  url: { kind: 'url', message: '', url: '', elicitationId: '' },
-  sampling: { kind: 'sampling', params: {} },
-  roots: { kind: 'roots' },
-};
-
 /** The kinds of questions that a client with these capabilities can be asked. */
-export function answerable(declared: JsonObject): InputKind[] {
-  const able = Object.values(samples).filter((request) => missingFor(request, declared) === undefined);
-  return able.map(({ kind }) => kind);
-}
-
-/** The capability that a client must declare to be asked such a question, or undefined if it declares it. */
-export function missingFor(request: InputRequest, declared: Json | undefined): string | undefined {
-  const capabilities = isJsonObject(declared) ? declared : {};
-  const { elicitation } = capabilities;
-  switch (request.kind) {
-    case 'form':
-      // An empty object has always meant forms.
-      if (!isJsonObject(elicitation)) return 'elicitation';
-      return Object.keys(elicitation).length === 0 || 'form' in elicitation ? undefined : 'elicitation.form';
-    case 'url':
-      return isJsonObject(elicitation) && 'url' in elicitation ? undefined : 'elicitation.url';
-    case 'sampling':
-      return isJsonObject(capabilities.sampling) ? undefined : 'sampling';
-    case 'roots':
-      return isJsonObject(capabilities.roots) ? undefined : 'roots';
-  }
+export function answerable({ elicitation, sampling, roots }: JsonObject): InputKind[] {
+  const modes = isJsonObject(elicitation) ? Object.keys(elicitation) : undefined;
+  const able: Record<InputKind, boolean> = {
+    // An empty object has always meant forms.
+    form: modes !== undefined && (modes.length === 0 || modes.includes('form')),
+    url: modes?.includes('url') ?? false,
+    sampling: isJsonObject(sampling),
+    roots: isJsonObject(roots),
+  };
+  return (Object.keys(able) as InputKind[]).filter((kind) => able[kind]);
 }

@@ -13,17 +13,9 @@ import { tasksOf2025 } from '../2025-11-25/dialect.ts';
 import { toInputRequest } from '../2026-07-28/input.ts';
 import type { Draft, Drafts } from './flags.ts';
 
-const made = new Map<string, Dialect>();
-
 /** The dialect of a session in which these drafts are agreed on. */
 export function tasksWith(agreed: Drafts): Dialect {
-  if (agreed.size === 0) return tasksOf2025;
-  const key = [...agreed].sort().join(' ');
-  const known = made.get(key);
-  if (known) return known;
-  const dialect = [...agreed].reduce<Dialect>((base, draft) => variations[draft](base), tasksOf2025);
-  made.set(key, dialect);
-  return dialect;
+  return [...agreed].reduce<Dialect>((base, draft) => variations[draft](base), tasksOf2025);
 }
 
 const variations: Record<Draft, (base: Dialect) => Dialect> = {
@@ -53,7 +45,7 @@ const variations: Record<Draft, (base: Dialect) => Dialect> = {
 };
 
 /** An error result is no error here: its status says failed, and what it says stands where every result does. */
-function outcomeOf({ root }: Tree): JsonObject {
+export function outcomeOf({ root }: Tree): JsonObject {
   if (root.phase !== 'done' || root.outcome.kind === 'cancelled') return {};
   if (root.outcome.kind === 'result') return { result: root.outcome.value };
   return { error: { ...tasksOf2025.fault(new CallFailed(root.outcome)) } as JsonObject };

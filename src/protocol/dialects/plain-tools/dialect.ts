@@ -110,7 +110,8 @@ function standingOf(
     ...(statusMessage !== undefined && { statusMessage }),
     ...(progress && root.phase !== 'done' && { progress }),
     createdAt,
-    ...(questions.length > 0 && root.deadlineAt !== null && { waitsUntil: iso(root.deadlineAt) }),
+    ...(questions.length > 0 &&
+      root.deadlineAt !== null && { waitsUntil: new Date(root.deadlineAt).toISOString() }),
     ...(questions.length > 0 && { questions }),
     ...nextOf(root, questions, names),
   };
@@ -131,46 +132,32 @@ function nextOf(
   return { next: { tool: names.wait, arguments: { taskId } } };
 }
 
-function iso(at: number): string {
-  return new Date(at).toISOString();
-}
-
 function shownQuestion({ key, request }: CollapsedQuestion): ShownQuestion {
   const { kind } = request;
-  if (request.person && 'message' in request) {
-    const { message } = request;
-    return { key, kind, message, person: true, ...(request.kind === 'url' && { url: request.url }) };
-  }
+  const message = 'message' in request ? request.message : needs[request.kind];
+  const asked = { key, kind, message, ...(request.kind === 'url' && { url: request.url }) };
+  if (request.person && 'message' in request) return { ...asked, person: true };
   switch (request.kind) {
     case 'form': {
       const { params } = toInputRequest(request) as unknown as { params: { requestedSchema: JsonObject } };
-      return {
-        key,
-        kind,
-        message: request.message,
-        schema: params.requestedSchema,
-        answer: { action: 'accept', content: {} },
-      };
+      return { ...asked, schema: params.requestedSchema, answer: { action: 'accept', content: {} } };
     }
     case 'url':
-      return { key, kind, message: request.message, url: request.url, answer: { action: 'accept' } };
-    case 'sampling':
-      return {
-        key,
-        kind,
-        message: 'The tool needs an answer from a language model.',
-        params: request.params,
-        answer: { role: 'assistant', content: { type: 'text', text: '' }, model: '' },
-      };
+      return { ...asked, answer: { action: 'accept' } };
+    case 'sampling': {
+      const answer = { role: 'assistant', content: { type: 'text', text: '' }, model: '' };
+      return { ...asked, params: request.params, answer };
+    }
     case 'roots':
-      return {
-        key,
-        kind,
-        message: 'The tool needs to know which folders it may work in.',
-        answer: { roots: [] },
-      };
+      return { ...asked, answer: { roots: [] } };
   }
 }
+
+/** What questions without words of their own ask. */
+const needs = {
+  sampling: 'The tool needs an answer from a language model.',
+  roots: 'The tool needs to know which folders it may work in.',
+};
 
 /** A tool result with the status of a task. */
 function standingResult(standing: Standing, names: PlainToolNames, isFirst = false): JsonObject {

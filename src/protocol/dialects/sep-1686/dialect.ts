@@ -9,7 +9,7 @@ import { pollHintMs, type Task } from '../../../model/task.ts';
 import { questionsOf, type Tree } from '../../collapse.ts';
 import type { Dialect } from '../../dialect.ts';
 import { commonFault, InvalidParams, NotOffered } from '../../errors.ts';
-import { payloadOf, tasksOf2025 } from '../2025-11-25/dialect.ts';
+import { type WireTask as FlatTask, payloadOf, tasksOf2025 } from '../2025-11-25/dialect.ts';
 import { createdNotification, relatedTaskKey, revision, taskKey } from './names.ts';
 
 export const originalTasks: Dialect = {
@@ -92,15 +92,8 @@ export function isMarked(method: string, meta: unknown): boolean {
 
 // --- Task → wire: a flat task without times, under the name that its requestor gave it ----------------------
 
-export type Status =
-  | 'submitted'
-  | 'working'
-  | 'input_required'
-  | 'completed'
-  | 'failed'
-  | 'cancelled'
-  /** What became of it can no longer be found out. */
-  | 'unknown';
+/** `unknown`: what became of it can no longer be found out. */
+export type Status = FlatTask['status'] | 'submitted' | 'unknown';
 
 export interface WireTask {
   readonly taskId: string;
