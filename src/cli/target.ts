@@ -184,7 +184,7 @@ function configured(
   for (const file of files) {
     const servers = serversIn(readConfigFile(file));
     const server = servers.key(name);
-    if (server) return { file, upstream: targetIn(name, server) };
+    if (server) return { file, upstream: targetIn(server) };
     names.push(...Object.keys(servers.object()));
   }
   if (files.length === 0)
