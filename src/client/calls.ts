@@ -1,7 +1,7 @@
 /** Sends calls, in the words that the server understands, and reads what it answers. */
 import { type Duration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { pause, runtime } from '../model/runtime.ts';
+import { pause } from '../model/runtime.ts';
 import { immediateResponseKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { createdNotification, relatedTaskKey, taskKey } from '../protocol/dialects/sep-1686/names.ts';
@@ -15,6 +15,7 @@ import {
   RequestTimedOut,
   ServerUnreachable,
 } from '../requestor/errors.ts';
+import { insist } from '../requestor/insistence.ts';
 import type { Pursuit } from '../requestor/pursuit.ts';
 import {
   type RemoteProgress,
@@ -115,7 +116,7 @@ export class Calls {
   }
 
   /** Sends again what certainly was not carried out, or does no harm if it is carried out twice. */
-  async #insist(
+  #insist(
     message: Message,
     {
       isRepeatable,
@@ -123,18 +124,12 @@ export class Calls {
       ...options
     }: DispatchOptions & { readonly isRepeatable: boolean; readonly unreachableForMs?: number },
   ): Promise<JsonObject> {
-    const { pace } = this.#options;
-    const since = runtime.monotonic();
-    for (let failures = 1; ; failures++) {
-      try {
-        return await this.#connection.request(message, options);
-      } catch (error) {
-        if (!(error instanceof ConnectionLost) || !(error.isUnsent || isRepeatable)) throw error;
-        const passed = runtime.monotonic() - since;
-        if (passed > unreachableForMs) throw new ServerUnreachable(passed, error.message);
-        await pause(pace.next({ hintMs: 0, failures, retryAfterMs: error.retryAfterMs }), options.signal);
-      }
-    }
+    return insist(() => this.#connection.request(message, options), {
+      pace: this.#options.pace,
+      unreachableForMs,
+      pause: (ms) => pause(ms, options.signal),
+      isPassing: (error) => error instanceof ConnectionLost && (error.isUnsent || isRepeatable),
+    });
   }
 
   async #hintsFor({ method, params }: HandleRecord) {

@@ -116,11 +116,6 @@ export class Connection implements RemotePeer {
     return this.#agreed.isModern;
   }
 
-  /** The session of the requests, where there is one. */
-  get session(): string | undefined {
-    return this.client.transport?.sessionId;
-  }
-
   get #server(): JsonObject {
     return this.#agreed.capabilities;
   }
@@ -144,9 +139,9 @@ export class Connection implements RemotePeer {
     return isJsonObject(tools) && isJsonObject(tools.call);
   }
 
-  has(capability: 'list' | 'cancel'): boolean {
+  get listsTasks(): boolean {
     const { tasks } = this.#server;
-    return isJsonObject(tasks) && isJsonObject(tasks[capability]);
+    return isJsonObject(tasks) && isJsonObject(tasks.list);
   }
 
   /** In which words the server speaks of the tasks that are made now; undefined if it makes none. */

@@ -7,7 +7,7 @@ import type { AnswerQuestion } from '../client/asking.ts';
 import type { Agreement } from '../client/connection.ts';
 import type { Handles } from '../client/handles.ts';
 import { httpTransport, type KnownSession } from '../client/http.ts';
-import { Pages } from '../client/listing.ts';
+import { listed } from '../client/listing.ts';
 import { ProgramTransport } from '../client/program.ts';
 import { TaskClient } from '../client/task-client.ts';
 import { backoffMs } from '../model/backoff.ts';
@@ -200,18 +200,14 @@ export class UpstreamConnection {
 
   /** Without what has no name, and what has the name of another: nobody could ask for it. */
   async #list(method: string, key: string, name: string): Promise<JsonObject[]> {
-    const listed = new Map<string, JsonObject>();
-    const pages = new Pages(`the answer to ${method}`);
-    for (let cursor: string | undefined; ; ) {
-      const page = await this.#main.request(method, cursor === undefined ? {} : { cursor });
-      const entries = Array.isArray(page[key]) ? page[key] : [];
-      for (const entry of entries.filter(isJsonObject)) {
-        const called = entry[name];
-        if (typeof called === 'string' && called && !listed.has(called)) listed.set(called, entry);
-      }
-      cursor = pages.next(page.nextCursor, entries.length);
-      if (cursor === undefined) return [...listed.values()];
+    const byName = new Map<string, JsonObject>();
+    const read = (params: JsonObject) => this.#main.request(method, params);
+    for await (const entry of listed(`the answer to ${method}`, key, read)) {
+      const called = isJsonObject(entry) ? entry[name] : undefined;
+      if (typeof called === 'string' && called && !byName.has(called))
+        byName.set(called, entry as JsonObject);
     }
+    return [...byName.values()];
   }
 
   /** A client that is, or has been, connected; while it is away for the first time, why it is not. */

@@ -1,85 +1,44 @@
 /** Asks until there is an answer, or for as long as a caller has patience. What the peer refuses is refused; what did not get through is sent again. */
-import type { JsonObject } from '../model/json.ts';
-import type { Semaphore } from '../model/semaphore.ts';
+import { runtime } from '../model/runtime.ts';
 import { isUnavailable } from '../protocol/errors.ts';
 import { internalError } from '../protocol/json-rpc.ts';
 import type { Ending } from './ending.ts';
 import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable, TaskOverdue } from './errors.ts';
-import type { PursuitParts } from './pursuit.ts';
-import type { Message } from './remote-dialect.ts';
 import type { RemoteTask } from './remote-task.ts';
-import type { Halt } from './waiting.ts';
+import type { Pace } from './waiting.ts';
 
-type Parts = Pick<PursuitParts, 'peer' | 'pace' | 'onUpdate' | 'unreachableForMs'>;
+export interface InsistOptions {
+  readonly pace: Pace;
+  readonly unreachableForMs: number;
+  readonly pause: (ms: number) => Promise<void>;
+  /** Is it sent again after this error? */
+  readonly isPassing: (error: Error) => boolean;
+  readonly onFailure?: (error: Error) => void;
+}
 
-export class Insistence {
-  readonly #parts: Parts;
-  readonly #halt: Halt;
-  readonly #requests: Semaphore;
-  readonly #now: () => number;
-  #isUnreachable = false;
-
-  constructor(parts: Parts, halt: Halt, requests: Semaphore, now: () => number) {
-    this.#parts = parts;
-    this.#halt = halt;
-    this.#requests = requests;
-    this.#now = now;
-  }
-
-  /** Asks for the status of a task, for as long as the caller has patience with it. */
-  look(message: Message, patience: Patience): Promise<JsonObject> {
-    const since = this.#now();
-    return this.#insist(message, true, ({ message: why }) => patience.failed(since, why));
-  }
-
-  /** Sends what may arrive twice. */
-  answer(message: Message): Promise<JsonObject> {
-    return this.#insist(message, true);
-  }
-
-  /** Takes every error of the peer at its word, unless it says nothing about the task. */
-  once(message: Message): Promise<JsonObject> {
-    return this.#insist(message, false);
-  }
-
-  async #insist(message: Message, isRepeated: boolean, onFailure = (_: Error) => {}): Promise<JsonObject> {
-    const { pace, unreachableForMs } = this.#parts;
-    const since = this.#now();
-    for (let failures = 1; ; failures++) {
-      try {
-        return await this.#request(message);
-      } catch (error) {
-        if (this.#halt.signal.aborted || !isPassing(error, isRepeated)) throw error;
-        this.#unreachable(error.message);
-        onFailure(error);
-        const passed = this.#now() - since;
-        if (passed > unreachableForMs) throw new ServerUnreachable(passed, error.message);
-        const retryAfterMs = error instanceof ConnectionLost ? error.retryAfterMs : undefined;
-        await this.#halt.pause(pace.next({ hintMs: 0, failures, retryAfterMs }));
-      }
+export async function insist<T>(
+  request: () => Promise<T>,
+  { pace, unreachableForMs, pause, isPassing, onFailure }: InsistOptions,
+): Promise<T> {
+  const since = runtime.monotonic();
+  for (let failures = 1; ; failures++) {
+    try {
+      return await request();
+    } catch (error) {
+      if (!(error instanceof Error) || !isPassing(error)) throw error;
+      onFailure?.(error);
+      const passed = runtime.monotonic() - since;
+      if (passed > unreachableForMs) throw new ServerUnreachable(passed, error.message);
+      const retryAfterMs = error instanceof ConnectionLost ? error.retryAfterMs : undefined;
+      await pause(pace.next({ hintMs: 0, failures, retryAfterMs }));
     }
-  }
-
-  async #request(message: Message): Promise<JsonObject> {
-    const { peer, onUpdate } = this.#parts;
-    const { signal } = this.#halt;
-    signal.throwIfAborted();
-    const answer = await this.#requests.run(() => peer.request(message, { signal }), this.#halt);
-    if (this.#isUnreachable) onUpdate({ type: 'reachable' });
-    this.#isUnreachable = false;
-    return answer;
-  }
-
-  #unreachable(why: string): void {
-    if (!this.#isUnreachable) this.#parts.onUpdate({ type: 'unreachable', why });
-    this.#isUnreachable = true;
   }
 }
 
-function isPassing(error: unknown, isRepeated: boolean): error is Error {
-  // Something went wrong over there: tried again, where trying again does no harm.
+/** Says nothing about the task. What went wrong over there is tried again where that does no harm. */
+export function saysNothing(error: Error, isRepeatable: boolean): boolean {
   if (error instanceof RemoteError)
-    return (isRepeated && error.code === internalError) || isUnavailable(error.data);
+    return (isRepeatable && error.code === internalError) || isUnavailable(error.data);
   return error instanceof ConnectionLost || error instanceof RequestTimedOut;
 }
 
@@ -102,29 +61,15 @@ export class Patience {
   readonly #taskId: string;
   readonly #unreachableForMs: number;
   /** Monotonic: neither a clock that is set nor the clock of the server counts. */
-  readonly #now: () => number;
-  readonly #knownSince: number;
+  readonly #knownSince = runtime.monotonic();
   #ttlMs: number | null | undefined;
   /** Since when every answer showed a task that is older than its ttl. */
   #overdueSince: number | undefined;
 
-  constructor(
-    taskId: string,
-    {
-      unreachableForMs,
-      now,
-      ttlMs,
-    }: {
-      readonly unreachableForMs: number;
-      readonly now: () => number;
-      /** As the create result has it. */
-      readonly ttlMs?: number | null | undefined;
-    },
-  ) {
+  /** With the ttl as the create result has it. */
+  constructor(taskId: string, unreachableForMs: number, ttlMs: number | null | undefined) {
     this.#taskId = taskId;
     this.#unreachableForMs = unreachableForMs;
-    this.#now = now;
-    this.#knownSince = now();
     this.#ttlMs = ttlMs;
   }
 
@@ -139,7 +84,7 @@ export class Patience {
     isAsked: () => boolean,
   ): void {
     this.#ttlMs = ttlMs;
-    const now = this.#now();
+    const now = runtime.monotonic();
     if (typeof ttlMs !== 'number' || now - this.#knownSince <= ttlMs || isAsked()) {
       this.#overdueSince = undefined;
       return;
@@ -155,7 +100,7 @@ export class Patience {
 
   /** The server has given no proper answer since then. */
   failed(since: number, why: string): void {
-    const forMs = this.#now() - since;
+    const forMs = runtime.monotonic() - since;
     if (typeof this.#ttlMs !== 'number' || forMs <= this.#ttlMs) return;
     throw new TaskOverdue(
       this.#taskId,

@@ -32,15 +32,16 @@ export interface RemoteDialect {
   readonly resultWaits: boolean;
   cancel?(taskId: string): Message;
   delete?(taskId: string): Message;
-  list?(cursor: string | undefined): Message;
+  /** Asks for a page of tasks. */
+  list?(params: JsonObject): Message;
 }
 
 function about(method: string, taskId: string): Message {
   return { method, params: { taskId } };
 }
 
-function listed(cursor: string | undefined): Message {
-  return { method: 'tasks/list', params: cursor === undefined ? {} : { cursor } };
+function listed(params: JsonObject): Message {
+  return { method: 'tasks/list', params };
 }
 
 export const tasksExtension: RemoteDialect = {
@@ -96,11 +97,8 @@ export const originalTasks: RemoteDialect = {
   result: (taskId) => related('tasks/result', taskId),
   resultWaits: false,
   delete: (taskId) => related('tasks/delete', taskId),
-  list: (cursor) => {
-    const { method, params } = listed(cursor);
-    // Nothing else says in which dialect a list is asked for.
-    return { method, params: { ...params, _meta: { [relatedTaskKey]: {} } } };
-  },
+  // Nothing else says in which dialect a list is asked for.
+  list: (params) => listed({ ...params, _meta: { [relatedTaskKey]: {} } }),
 };
 
 const all = [tasksExtension, tasksOf2025, tasksContinued, originalTasks];
