@@ -59,22 +59,27 @@ export class Gateway implements AsyncDisposable {
     this.#programs = new Programs(environment);
     const { plainClients } = config;
     const reserved = handOverSettings({ plainClients });
-    const events = {
-      changed: (upstream: Upstream) => {
-        lists?.set(upstream.name, upstream.listed);
-        catalogue.refresh();
-        this.face.changed();
-      },
-      failed: ({ name }: Upstream, why: string) => onTrouble?.(new UpstreamUnreachable(name, why)),
-      notified: (...told: Parameters<Face['notified']>) => this.face.notified(...told),
-    };
     const sessionLogs = new SessionLogs();
     const configured = Object.entries(config.upstreams);
     const isAlone = configured.length === 1;
-    const upstreams = configured.map(
-      ([name, upstream]) =>
-        new Upstream(name, upstream, { version, events, listed: lists?.get(name), sessionLogs, isAlone }),
-    );
+    const upstreams = configured.map(([name, upstreamConfig]) => {
+      const upstream: Upstream = new Upstream(name, upstreamConfig, {
+        version,
+        listed: lists?.get(name),
+        sessionLogs,
+        isAlone,
+        events: {
+          changed: () => {
+            lists?.set(name, upstream.listed);
+            catalogue.refresh();
+            this.face.changed();
+          },
+          failed: (why) => onTrouble?.(new UpstreamUnreachable(name, why)),
+          notified: (method, params) => this.face.notified(method, params),
+        },
+      });
+      return upstream;
+    });
     sessionLogs.onWish = () => {
       for (const { logs } of upstreams) void logs.ask();
     };

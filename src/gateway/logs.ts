@@ -25,6 +25,7 @@ import {
   logLevels,
 } from '../server/call-log.ts';
 import type { Drive } from './drive.ts';
+import type { Upstream } from './upstream.ts';
 
 /** What a session hears that has not said from which level on. */
 const usualLevel: LogLevel = 'info';
@@ -55,7 +56,8 @@ interface Wish {
 export class SessionLogs {
   /** With the levels that they have set. */
   readonly #sessions = new Map<HearingSession, LogLevel | undefined>();
-  #wish: Wish | undefined;
+  /** What all of them together want to hear, and whether any of them has said so. */
+  wish: Wish = { level: undefined, isSaid: false };
   /** Is called when sessions want to hear more, or less. */
   onWish: () => void = () => {};
 
@@ -78,25 +80,17 @@ export class SessionLogs {
       if (isAtLeast(message.level, level)) stream.tell(message);
   }
 
-  /** What all of them together want to hear, and whether any of them has said so. */
-  get wish(): Wish {
-    if (!this.#wish) {
-      const said = new Set(this.#sessions.values());
-      this.#wish = {
-        level: mostOf([...said].map((level = usualLevel) => level)),
-        isSaid: logLevels.some((level) => said.has(level)),
-      };
-    }
-    return this.#wish;
-  }
-
   #set(session: HearingSession, level: LogLevel | undefined): void {
     this.#sessions.set(session, level);
     this.#changed();
   }
 
   #changed(): void {
-    this.#wish = undefined;
+    const said = new Set(this.#sessions.values());
+    this.wish = {
+      level: mostOf([...said].map((level = usualLevel) => level)),
+      isSaid: logLevels.some((level) => said.has(level)),
+    };
     this.onWish();
   }
 }
@@ -104,16 +98,10 @@ export class SessionLogs {
 // --- One upstream -------------------------------------------------------------------------------------------
 
 /** As much of an upstream as its log has to know. */
-export interface LoggingUpstream {
-  readonly name: string;
-  /** The only one there is: readers know who speaks. */
-  readonly isAlone: boolean;
-  readonly isModern: boolean | undefined;
-  readonly instance: string;
-  readonly drives: Iterable<Drive>;
-  has(capability: 'logging'): boolean;
-  request(method: string, params: JsonObject): Promise<JsonObject>;
-}
+export type LoggingUpstream = Pick<
+  Upstream,
+  'name' | 'isAlone' | 'isModern' | 'instance' | 'drives' | 'has' | 'request'
+>;
 
 export class UpstreamLogs {
   readonly #upstream: LoggingUpstream;
@@ -194,7 +182,7 @@ export class UpstreamLogs {
   #hearers(drive: Drive | undefined): readonly CallLog[] {
     if (this.#open.size === 0) return [];
     if (drive) return this.#logsOf(drive);
-    const drives = [...this.#upstream.drives];
+    const { drives } = this.#upstream;
     const owners = new Set(drives.map(({ owner }) => owner));
     return owners.size > 1 ? [] : drives.flatMap((one) => this.#logsOf(one));
   }
@@ -206,7 +194,7 @@ export class UpstreamLogs {
   #driveOf({ _meta }: JsonObject): Drive | undefined {
     const related = isJsonObject(_meta) ? _meta[relatedTaskKey] : undefined;
     if (!isJsonObject(related)) return undefined;
-    return [...this.#upstream.drives].find(({ taskId }) => taskId === related.taskId);
+    return this.#upstream.drives.find(({ taskId }) => taskId === related.taskId);
   }
 
   // --- Asking for a level ---------------------------------------------------------------------------------
