@@ -92,7 +92,7 @@ export class Calls {
     const { signal, ttl, tellsAbort = false, unreachableFor, onProgress } = options;
     if (onProgress) this.onProgress(record, onProgress);
     const hints = await this.#hintsFor(record);
-    const asked = await this.#wish(method, hints?.taskSupport, ttl);
+    const asked = this.#wish(method, hints?.taskSupport, ttl);
     const base = { ...params, ...asked, _meta: { ...metaOf(params), ...this.#metaFor(record) } };
     const headers = hints && headersFor(hints, isJsonObject(params.arguments) ? params.arguments : {});
     const timeoutMs = toMs(this.#options.callTimeout ?? '10m');
@@ -104,15 +104,43 @@ export class Calls {
       ...(headers && { headers }),
       ...(unreachableFor !== undefined && { unreachableForMs: toMs(unreachableFor) }),
     };
-    const asking = new Rounds(this.#options, record, options.answer);
+    const answered = new Set<string>();
     let more: JsonObject = {};
     for (let round = 0; round < mostRounds; round++) {
       const answer = await this.#insist({ method, params: { ...base, ...more } }, how);
       const reply = readReply(method, answer, this.#connection.isModern);
       if (reply.kind !== 'questions') return this.#asAgreed(reply, asked.task !== undefined, method);
-      more = await asking.answered(reply, signal);
+      const { questions, requestState } = reply;
+      const responses: [string, JsonObject][] = [];
+      for (const [key, request] of Object.entries(questions)) {
+        // An earlier process may have been given the answer; one that is asked for twice was not to the server's liking.
+        const before = answered.has(key) ? undefined : this.#options.keptFor(record).answer(` ${key}`);
+        answered.add(key);
+        responses.push([key, before ?? (await this.#answer(record, { key, ...request }, options))]);
+      }
+      more = {
+        inputResponses: Object.fromEntries(responses),
+        ...(requestState !== undefined && { requestState }),
+      };
     }
     throw new MalformedAnswer(`it asked more than ${mostRounds} times before there was a task`);
+  }
+
+  /** Answers a question that comes before there is a task. */
+  async #answer(
+    record: HandleRecord,
+    question: RemoteRequest & { key: string },
+    { signal, answer: by }: SendOptions & { readonly signal: AbortSignal },
+  ): Promise<JsonObject> {
+    const { answer, keptFor } = this.#options;
+    const given = await answer(question, signal, by).catch((error: unknown) => {
+      const refusal = signal.aborted ? undefined : refusalOf(question);
+      if (!refusal) throw error;
+      return refusal;
+    });
+    signal.throwIfAborted();
+    keptFor(record).remember(` ${question.key}`, given);
+    return given;
   }
 
   /** Sends again what certainly was not carried out, or does no harm if it is carried out twice. */
@@ -139,11 +167,11 @@ export class Calls {
   }
 
   /** What a call says of the task that it wants. */
-  async #wish(
+  #wish(
     method: string,
     support: string | undefined,
     ttl: Duration | undefined,
-  ): Promise<{ readonly task?: JsonObject }> {
+  ): { readonly task?: JsonObject } {
     const wish = ttl === undefined ? {} : { ttl: toMs(ttl) };
     if (this.#connection.isModern) return {};
     if (this.#connection.agreesOn('sep-2229')) return ttl === undefined ? {} : { task: wish };
@@ -233,47 +261,6 @@ export class Calls {
   }
 }
 
-/** The questions that come before there is a task. */
-class Rounds {
-  readonly #ask: CallsOptions['answer'];
-  readonly #kept: Kept;
-  readonly #answered = new Set<string>();
-
-  constructor(options: CallsOptions, record: HandleRecord, by: AnswerQuestion | undefined) {
-    this.#ask = (question, signal) => options.answer(question, signal, by);
-    this.#kept = options.keptFor(record);
-  }
-
-  async answered(
-    { questions, requestState }: Extract<Reply, { kind: 'questions' }>,
-    signal: AbortSignal,
-  ): Promise<JsonObject> {
-    const inputResponses: [string, JsonObject][] = [];
-    for (const [key, request] of Object.entries(questions))
-      inputResponses.push([key, await this.#answer(key, request, signal)]);
-    return {
-      inputResponses: Object.fromEntries(inputResponses),
-      ...(requestState !== undefined && { requestState }),
-    };
-  }
-
-  /** An earlier process may have been given the answer; one that is asked for twice was not to the server's liking. */
-  async #answer(key: string, request: RemoteRequest, signal: AbortSignal): Promise<JsonObject> {
-    const at = ` ${key}`;
-    const before = this.#answered.has(key) ? undefined : this.#kept.answer(at);
-    this.#answered.add(key);
-    if (before) return before;
-    const answer = await this.#ask({ key, ...request }, signal).catch((error: unknown) => {
-      const refusal = signal.aborted ? undefined : refusalOf(request);
-      if (!refusal) throw error;
-      return refusal;
-    });
-    signal.throwIfAborted();
-    this.#kept.remember(at, answer);
-    return answer;
-  }
-}
-
 function metaOf({ _meta }: JsonObject): JsonObject {
   return isJsonObject(_meta) ? _meta : {};
 }
@@ -314,7 +301,8 @@ function readReply(method: string, reply: JsonObject, isModern: boolean): Reply 
       ...(typeof interim === 'string' && { interim }),
     };
   }
-  return { kind: 'result', result: checkedResult(method, reply) };
+  checkResult(method, reply);
+  return { kind: 'result', result: reply };
 }
 
 /** The only result whose sole key is `task`. */
@@ -331,9 +319,8 @@ const listsIn: Readonly<Record<string, string>> = {
 export type { CallToolResult, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/client';
 
 /** The least that a result of its kind has. */
-export function checkedResult(method: string, result: JsonObject): JsonObject {
+export function checkResult(method: string, result: JsonObject): void {
   const key = listsIn[method];
   if (key !== undefined && !Array.isArray(result[key]))
     throw new MalformedAnswer(`the result of ${method} has no "${key}"`);
-  return result;
 }

@@ -65,8 +65,8 @@ export class Handle implements TaskHandle {
     const queue = new UpdateQueue(() => this.#queues.delete(queue));
     this.#queues.add(queue);
     this.#ended.promise.then(
-      () => queue.end(),
-      (error) => queue.fail(error),
+      () => queue.finish({}),
+      (error) => queue.finish({ error }),
     );
     return queue;
   }
@@ -154,7 +154,7 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
   }
 
   async return(): Promise<IteratorResult<TaskUpdate>> {
-    this.end();
+    this.finish({});
     this.#onReturn();
     return { value: undefined, done: true };
   }
@@ -170,15 +170,8 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
     if (this.#held.length > mostHeld) this.#held.shift();
   }
 
-  end(): void {
-    this.#finish({});
-  }
-
-  fail(error: unknown): void {
-    this.#finish({ error });
-  }
-
-  #finish(end: { readonly error?: unknown }): void {
+  /** An end with an error is a failure. */
+  finish(end: { readonly error?: unknown }): void {
     if (this.#end) return;
     this.#end = end;
     for (const waiting of this.#waiting.splice(0))
@@ -189,37 +182,11 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
 
 // --- Calls that run here ------------------------------------------------------------------------------------
 
-interface LiveCall {
+export interface LiveCall {
   readonly handle: Handle;
   readonly over: AbortController;
   /** Resolves when nothing of it is under way any more. */
   readonly left: Promise<unknown>;
-}
-
-/** By the ids of their handles. */
-export class LiveCalls {
-  readonly #calls = new Map<string, LiveCall>();
-
-  add(id: string, call: LiveCall): void {
-    this.#calls.set(id, call);
-  }
-
-  delete(id: string): void {
-    this.#calls.delete(id);
-  }
-
-  /** A detached handle gives no result. Who resumes its call waits until it has ended, and then gets a new one. */
-  async handleOf(id: string): Promise<Handle | undefined> {
-    for (let live = this.#calls.get(id); live; live = this.#calls.get(id)) {
-      if (!live.over.signal.aborted) return live.handle;
-      await live.left;
-    }
-    return undefined;
-  }
-
-  detachAll(): void {
-    for (const { over } of this.#calls.values()) over.abort();
-  }
 }
 
 /** Ends with the signal of a caller, and leaves nothing on it. */

@@ -15,7 +15,6 @@ export interface HandleRecord {
   readonly target?: JsonObject;
   readonly method: string;
   readonly params: JsonObject;
-  readonly argumentsDigest: string;
   /** With which the call can be sent again without being carried out twice, if the server knows such keys. */
   readonly idempotencyKey: string;
   readonly createdAt: number;

@@ -16,7 +16,7 @@ import { commandTool } from './command.ts';
 import type { Config } from './config.ts';
 import { UpstreamUnreachable } from './endings.ts';
 import type { KeptLists } from './kept-lists.ts';
-import { type HearingSession, SessionLogs } from './logs.ts';
+import { SessionLogs } from './logs.ts';
 import { Programs } from './programs.ts';
 import { relayTool } from './relay.ts';
 import { Upstream } from './upstream.ts';
@@ -157,18 +157,6 @@ interface FaceParts {
 
 type Handler = (request: { params?: JsonObject }) => unknown;
 
-/** A server that stays connected, and what it is told of logs. */
-function hearing(server: Server, { binding }: Tasks): HearingSession {
-  return {
-    stream: new LogStream(
-      async (params) => {
-        if (server.transport) await server.notification({ method: 'notifications/message', params } as never);
-      },
-      async () => server.transport && binding.standaloneStreams.get(server.transport)?.drained(),
-    ),
-  };
-}
-
 /**
  * Creates the servers that clients talk to: tools with tasks, everything else passed on as it is. Servers that stay
  * connected are told when lists change.
@@ -203,10 +191,15 @@ export class Face {
   #hearLogs(server: Server): () => void {
     const { sessionLogs, tasks, upstreams } = this.#parts;
     if (!this.#has('logging')) return () => {};
-    const session = hearing(server, tasks);
-    sessionLogs.join(session);
+    const session = new LogStream(
+      async (params) => {
+        if (server.transport) await server.notification({ method: 'notifications/message', params } as never);
+      },
+      async () => server.transport && tasks.binding.standaloneStreams.get(server.transport)?.drained(),
+    );
+    sessionLogs.set(session, undefined);
     server.setRequestHandler('logging/setLevel', async ({ params }) => {
-      sessionLogs.setLevel(session, params.level as LogLevel);
+      sessionLogs.set(session, params.level as LogLevel);
       await Promise.all(upstreams.map(({ logs }) => logs.askSoon()));
       return {};
     });
@@ -224,14 +217,9 @@ export class Face {
     this.notifier?.resourcesChanged();
     for (const server of this.#connected) {
       if (!server.transport) continue;
-      for (const told of [
-        () => server.sendToolListChanged(),
-        () => server.sendPromptListChanged(),
-        () => server.sendResourceListChanged(),
-      ])
-        void Promise.resolve()
-          .then(told)
-          .catch(() => {});
+      void server.sendToolListChanged().catch(() => {});
+      void server.sendPromptListChanged().catch(() => {});
+      void server.sendResourceListChanged().catch(() => {});
     }
   }
 

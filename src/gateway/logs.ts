@@ -43,46 +43,34 @@ function mostOf(levels: readonly LogLevel[]): LogLevel | undefined {
 
 // --- Sessions -----------------------------------------------------------------------------------------------
 
-/** A session that can be told what upstreams log. */
-export interface HearingSession {
-  readonly stream: LogStream;
-}
-
 interface Wish {
   readonly level: LogLevel | undefined;
   readonly isSaid: boolean;
 }
 
 export class SessionLogs {
-  /** With the levels that they have set. */
-  readonly #sessions = new Map<HearingSession, LogLevel | undefined>();
+  /** The streams of sessions, with the levels that they have set. */
+  readonly #sessions = new Map<LogStream, LogLevel | undefined>();
   /** What all of them together want to hear, and whether any of them has said so. */
   wish: Wish = { level: undefined, isSaid: false };
   /** Is called when sessions want to hear more, or less. */
   onWish: () => void = () => {};
 
-  join(session: HearingSession): void {
-    this.#set(session, undefined);
-  }
-
-  leave(session: HearingSession): void {
-    if (!this.#sessions.delete(session)) return;
-    void session.stream.close();
+  /** A session that joins has not set its level. */
+  set(session: LogStream, level: LogLevel | undefined): void {
+    this.#sessions.set(session, level);
     this.#changed();
   }
 
-  setLevel(session: HearingSession, level: LogLevel): void {
-    this.#set(session, level);
+  leave(session: LogStream): void {
+    if (!this.#sessions.delete(session)) return;
+    void session.close();
+    this.#changed();
   }
 
   tell(message: LogMessage): void {
-    for (const [{ stream }, level = usualLevel] of this.#sessions)
+    for (const [stream, level = usualLevel] of this.#sessions)
       if (isAtLeast(message.level, level)) stream.tell(message);
-  }
-
-  #set(session: HearingSession, level: LogLevel | undefined): void {
-    this.#sessions.set(session, level);
-    this.#changed();
   }
 
   #changed(): void {

@@ -230,25 +230,20 @@ export class UpstreamConnection {
       return main;
     }
     const { sessionId } = session;
-    const known =
+    const earlier =
       this.#earlier.get(sessionId) ??
       (async () => {
-        let isFirst = true;
+        let known: KnownSession | undefined = session;
         const client = this.#client(() => {
-          const transport = httpTransport(
-            new URL(target.url),
-            target,
-            isFirst ? session : undefined,
-            upstreamFetch,
-          );
-          isFirst = false;
+          const transport = httpTransport(new URL(target.url), target, known, upstreamFetch);
+          known = undefined;
           return transport;
         });
         await client.connect();
         return client;
       })();
-    this.#earlier.set(sessionId, known);
-    return known;
+    this.#earlier.set(sessionId, earlier);
+    return earlier;
   }
 
   #client(open: () => Transport): TaskClient {
@@ -266,8 +261,6 @@ export class UpstreamConnection {
       server: this.#parts.name,
       answers: ['form', 'url', 'sampling', 'roots'],
       answer: this.#parts.answer,
-      // Its tasks say what was called.
-      digests: false,
       callTimeout: '30d',
       unreachableFor: '30d',
     });

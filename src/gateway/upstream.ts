@@ -229,7 +229,6 @@ function recordOf(server: string, { name, arguments: input }: Call, remote: Remo
     server,
     method: 'tools/call',
     params: { name, arguments: input },
-    argumentsDigest: '',
     idempotencyKey: '',
     createdAt: runtime.now(),
     dialect: remote.dialect,
