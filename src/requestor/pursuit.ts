@@ -183,7 +183,8 @@ export class Pursuit {
     const { dialect } = this.#parts;
     const wasOrphaned = path.isParentDone();
     bell.hush();
-    const seen = dialect.read(await this.#seen(path, dialect.poll(taskId)));
+    const look = dialect.poll?.(taskId) ?? dialect.get(taskId);
+    const seen = dialect.read(await this.#seen(path, look));
     if ('taskId' in seen) {
       for (const id of this.#take(taskId, seen)) this.#followChild(path, id);
       if (isOver(seen)) return this.#finish(path, endingIn(seen) ?? (await this.#fetched(seen, path)));

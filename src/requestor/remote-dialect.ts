@@ -19,10 +19,10 @@ export type Seen = RemoteTask | { readonly questions: Readonly<Record<string, Re
 
 export interface RemoteDialect {
   readonly name: string;
-  /** A look, on the way to the end. */
-  poll(taskId: string): Message;
   /** A look without any obligation. */
   get(taskId: string): Message;
+  /** A look, on the way to the end, if that is another. */
+  poll?(taskId: string): Message;
   read(answer: JsonObject): Seen;
   /** Sends answers, where they are not given to requests of the peer; what comes back may be the task. */
   answer?(taskId: string, responses: JsonObject): Message;
@@ -46,7 +46,6 @@ function listed(params: JsonObject): Message {
 
 export const tasksExtension: RemoteDialect = {
   name: revision2026,
-  poll: (taskId) => about('tasks/get', taskId),
   get: (taskId) => about('tasks/get', taskId),
   read: readTask,
   answer: (taskId, inputResponses) => ({ method: 'tasks/update', params: { taskId, inputResponses } }),
@@ -56,7 +55,6 @@ export const tasksExtension: RemoteDialect = {
 
 export const tasksOf2025: RemoteDialect = {
   name: revision2025,
-  poll: (taskId) => about('tasks/get', taskId),
   get: (taskId) => about('tasks/get', taskId),
   read: readTask,
   result: (taskId) => about('tasks/result', taskId),
@@ -91,7 +89,6 @@ function related(method: string, taskId: string): Message {
 /** SEP-1686. A task is cancelled by cancelling its request, which its pending request does. */
 export const originalTasks: RemoteDialect = {
   name: revision1686,
-  poll: (taskId) => related('tasks/get', taskId),
   get: (taskId) => related('tasks/get', taskId),
   read: readTask,
   result: (taskId) => related('tasks/result', taskId),
