@@ -133,7 +133,7 @@ export async function connectTo(
   const { ProgramTransport } = await import('../client/program.ts');
   let program: InstanceType<typeof ProgramTransport> | undefined;
   const started = (command: Program) => {
-    program = new ProgramTransport(command, { endsWhenAsked: program?.endsWhenAsked ?? false });
+    program = new ProgramTransport(command, program?.endsWhenAsked);
     return program;
   };
   try {

@@ -30,7 +30,7 @@ import type { AnswerQuestion } from './asking.ts';
 import type { Connection, DispatchOptions } from './connection.ts';
 import type { HandleRecord } from './handles.ts';
 import type { Kept } from './ledger.ts';
-import { headersFor, ToolList } from './listing.ts';
+import { headersFor, type ToolHints, toolHints } from './listing.ts';
 import type { CallOptions } from './options.ts';
 
 /** How often a call may come back with questions before there is a task. */
@@ -58,16 +58,15 @@ type Message = { readonly method: string; readonly params: JsonObject };
 
 export class Calls {
   readonly #connection: Connection;
-  readonly #tools: ToolList;
   readonly #options: CallsOptions;
+  /** Of the tools that the server listed; undefined until they are needed, and when the list has changed. */
+  #hints: Promise<ReadonlyMap<string, ToolHints>> | undefined;
   readonly #progress = new Map<string, (progress: RemoteProgress) => void>();
   readonly #created = new Map<string, () => void>();
 
   constructor(connection: Connection, options: CallsOptions) {
     this.#connection = connection;
     this.#options = options;
-    const { signal } = new AbortController();
-    this.#tools = new ToolList((message) => this.#insist(message, { signal, isRepeatable: true }));
   }
 
   /** Does the server promise to carry out a call only once, however often it is sent? */
@@ -160,10 +159,18 @@ export class Calls {
     });
   }
 
-  async #hintsFor({ method, params }: HandleRecord) {
-    if (method !== 'tools/call') return undefined;
+  async #hintsFor({ method, params }: HandleRecord): Promise<ToolHints | undefined> {
     const needsList = this.#connection.isModern || this.#connection.takesTasks;
-    return needsList ? this.#tools.hints(String(params.name)) : undefined;
+    if (method !== 'tools/call' || !needsList) return undefined;
+    const { signal } = new AbortController();
+    this.#hints ??= toolHints((page) =>
+      this.#insist({ method: 'tools/list', params: page }, { signal, isRepeatable: true }),
+    );
+    const hints = this.#hints;
+    hints.catch(() => {
+      if (this.#hints === hints) this.#hints = undefined;
+    });
+    return (await hints).get(String(params.name));
   }
 
   /** What a call says of the task that it wants. */
@@ -244,7 +251,7 @@ export class Calls {
     } else if (method === 'notifications/progress') {
       const progress = readProgress(params);
       if (progress) this.#progress.get(String(params.progressToken))?.(progress);
-    } else if (method === 'notifications/tools/list_changed') this.#tools.forget();
+    } else if (method === 'notifications/tools/list_changed') this.#hints = undefined;
   }
 
   onProgress({ id }: HandleRecord, listener: (progress: RemoteProgress) => void): void {

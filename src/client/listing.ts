@@ -3,7 +3,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { methodNotFound } from '../protocol/json-rpc.ts';
 import { MalformedAnswer, RemoteError } from '../requestor/errors.ts';
-import type { Message } from '../requestor/remote-dialect.ts';
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
 import type { Connection } from './connection.ts';
 
@@ -59,37 +58,14 @@ export interface ToolHints {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const unknown: ToolHints = { taskSupport: 'forbidden', headers: {} };
-
-export class ToolList {
-  readonly #request: (message: Message) => Promise<JsonObject>;
-  #hints: Promise<ReadonlyMap<string, ToolHints>> | undefined;
-
-  constructor(request: (message: Message) => Promise<JsonObject>) {
-    this.#request = request;
-  }
-
-  /** The list has changed, or another server answers now. */
-  forget(): void {
-    this.#hints = undefined;
-  }
-
-  async hints(tool: string): Promise<ToolHints> {
-    this.#hints ??= this.#read();
-    const known = this.#hints;
-    known.catch(() => {
-      if (this.#hints === known) this.#hints = undefined;
-    });
-    return (await known).get(tool) ?? unknown;
-  }
-
-  async #read(): Promise<ReadonlyMap<string, ToolHints>> {
-    const hints = new Map<string, ToolHints>();
-    const read = (params: JsonObject) => this.#request({ method: 'tools/list', params });
-    for await (const tool of listed('its list of tools', 'tools', read))
-      if (isJsonObject(tool) && typeof tool.name === 'string') hints.set(tool.name, hintsOf(tool));
-    return hints;
-  }
+/** What the tools of a server say about calling them, by their names. */
+export async function toolHints(
+  read: (page: JsonObject) => Promise<JsonObject>,
+): Promise<ReadonlyMap<string, ToolHints>> {
+  const hints = new Map<string, ToolHints>();
+  for await (const tool of listed('its list of tools', 'tools', read))
+    if (isJsonObject(tool) && typeof tool.name === 'string') hints.set(tool.name, hintsOf(tool));
+  return hints;
 }
 
 function hintsOf({ execution, inputSchema }: JsonObject): ToolHints {

@@ -145,25 +145,25 @@ export class PushedQuestions {
     return given;
   }
 
-  #askOnce(at: string, key: string, pushed: Pushed, kept: Kept | undefined): Promise<JsonObject> {
-    const { method, params, taskId, signal } = pushed;
-    const asking = this.#asking.get(at) ?? this.#ask(at, { method, params, key, taskId }, kept);
+  #askOnce(
+    at: string,
+    key: string,
+    { method, params, taskId, signal }: Pushed,
+    kept: Kept | undefined,
+  ): Promise<JsonObject> {
+    const question = { key, method, params, ...(taskId !== undefined && { taskId }) };
+    const { answer, over } = this.#asking.get(at) ?? this.#ask(at, question, kept);
     // A lost connection takes no question back: it comes again on the next, and the answer is kept for it.
     const takeBack = () => {
-      if (!kept || !isClosing(signal.reason)) asking.over.abort(signal.reason);
+      if (!kept || !isClosing(signal.reason)) over.abort(signal.reason);
     };
     signal.addEventListener('abort', takeBack, { once: true });
-    return asking.answer.finally(() => signal.removeEventListener('abort', takeBack));
+    return answer.finally(() => signal.removeEventListener('abort', takeBack));
   }
 
-  #ask(
-    at: string,
-    { taskId, ...question }: RemoteRequest & { key: string; taskId: string | undefined },
-    kept: Kept | undefined,
-  ): Asking {
+  #ask(at: string, question: Parameters<PushedQuestions['answer']>[0], kept: Kept | undefined): Asking {
     const over = new AbortController();
-    const asked = { ...question, ...(taskId !== undefined && { taskId }) };
-    const answer = this.answer(asked, over.signal)
+    const answer = this.answer(question, over.signal)
       .then((given) => {
         over.signal.throwIfAborted();
         kept?.remember(at, given);
@@ -171,7 +171,7 @@ export class PushedQuestions {
       })
       .finally(() => this.#asking.delete(at));
     answer.catch(() => {});
-    const asking = { taskId, answer, over };
+    const asking = { taskId: question.taskId, answer, over };
     this.#asking.set(at, asking);
     return asking;
   }

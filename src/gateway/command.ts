@@ -63,12 +63,28 @@ async function run(
   task: TaskContext,
 ): Promise<ToolResult<Report>> {
   const retry = retryPolicy(config.policy.retry);
+  const once = async (signal: AbortSignal): Promise<Event> => {
+    const from = runtime.now();
+    const log = new OutputLog(config.largestOutput);
+    const report = runtime.setInterval(() => {
+      if (log.lines > 0) task.progress(log.lines, undefined, log.lastLine);
+    }, 100);
+    try {
+      const ended = await programs.run(programOf(name, config, input), task.id, log, signal);
+      task.progress(log.lines, undefined, log.lastLine);
+      return { type: 'ended', report: { ...ended, ...log.end(), durationMs: runtime.now() - from } };
+    } catch (error) {
+      return { type: 'refused', why: `"${name}" was not run: ${(error as Error).message}` };
+    } finally {
+      runtime.clearInterval(report);
+    }
+  };
   for (let attempt = 1; ; attempt++) {
     const event = await task.step('run', async ({ signal }): Promise<Event> => {
       // A later pass does not know how far an earlier one came.
       if (task.pass > 1) await programs.endOrphans(task.id, toMs(config.killAfter));
       if (task.pass > 1 && !config.policy.idempotent) return { type: 'lost' };
-      const event = await once(name, config, programs, input, task, signal);
+      const event = await once(signal);
       const hasFailed = event.type === 'ended' && event.report.exitCode !== 0;
       return hasFailed && attempt < retry.attempts
         ? { type: 'again', afterMs: restAfter(retry, attempt) }
@@ -87,30 +103,6 @@ async function run(
       case 'again':
         await task.sleep(event.afterMs);
     }
-  }
-}
-
-async function once(
-  name: string,
-  config: CommandConfig,
-  programs: Programs,
-  input: JsonObject,
-  task: TaskContext,
-  signal: AbortSignal,
-): Promise<Event> {
-  const from = runtime.now();
-  const log = new OutputLog(config.largestOutput);
-  const report = runtime.setInterval(() => {
-    if (log.lines > 0) task.progress(log.lines, undefined, log.lastLine);
-  }, 100);
-  try {
-    const ended = await programs.run(programOf(name, config, input), task.id, log, signal);
-    task.progress(log.lines, undefined, log.lastLine);
-    return { type: 'ended', report: { ...ended, ...log.end(), durationMs: runtime.now() - from } };
-  } catch (error) {
-    return { type: 'refused', why: `"${name}" was not run: ${(error as Error).message}` };
-  } finally {
-    runtime.clearInterval(report);
   }
 }
 

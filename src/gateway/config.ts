@@ -2,6 +2,7 @@
  * What stands behind a gateway: servers under the key `mcpServers`, as every MCP host writes it, and programs under
  * `commands`, each with a policy for its tasks. A file that is wrong in any respect is refused as a whole, with the line.
  */
+import type { Program } from '../client/program.ts';
 import type { Retry } from '../engine/retry.ts';
 import type { TaskSetting, ToolAnnotations } from '../engine/tool.ts';
 import { defaultLimits, type Limits } from '../hosting/limits.ts';
@@ -20,14 +21,7 @@ export interface Config {
 }
 
 /** How a server is reached. */
-export type Target =
-  | { readonly url: string; readonly headers: Readonly<Record<string, string>> }
-  | {
-      readonly command: string;
-      readonly args: readonly string[];
-      readonly env: Readonly<Record<string, string>>;
-      readonly cwd?: string;
-    };
+export type Target = { readonly url: string; readonly headers: Readonly<Record<string, string>> } | Program;
 
 export interface UpstreamConfig {
   readonly target: Target;

@@ -123,7 +123,7 @@ export class Drive {
     const times = (this.#given.get(name) ?? 0) + 1;
     const key = times === 1 ? name : `${name}~${times}`;
     // What was asked before a restart is asked already.
-    if (!this.conversation.isOpen(key))
+    if (!this.conversation.has(key))
       this.#tell({ type: 'question', key, question: question as unknown as JsonObject });
     this.#asking++;
     const { promise } = this.conversation.open(key);
@@ -196,17 +196,11 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
  * What was asked in one call, and answered, as far as the handler of its task has come. A replayed handler fills it
  * again from the journal, so that a question which an upstream repeats after a restart is not put to anyone twice.
  */
-export class Conversation {
-  readonly #answers = new Map<string, PromiseWithResolvers<JsonObject | undefined>>();
-
-  isOpen(key: string): boolean {
-    return this.#answers.has(key);
-  }
-
-  /** Undefined if nobody can or will answer. */
+export class Conversation extends Map<string, PromiseWithResolvers<JsonObject | undefined>> {
+  /** The answer to a question; undefined if nobody can or will answer. */
   open(key: string): PromiseWithResolvers<JsonObject | undefined> {
-    const answer = this.#answers.get(key) ?? Promise.withResolvers();
-    this.#answers.set(key, answer);
+    const answer = this.get(key) ?? Promise.withResolvers();
+    this.set(key, answer);
     return answer;
   }
 }

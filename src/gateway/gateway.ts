@@ -123,7 +123,7 @@ export class Gateway implements AsyncDisposable {
     this.#closing.abort();
     await this.tasks.close();
     await this.#programs.close();
-    await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
+    await Promise.all(this.#upstreams.map(({ connection }) => connection.close()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -136,7 +136,7 @@ async function settledWithin(
   ms: number,
   closing: AbortSignal,
 ): Promise<void> {
-  const begun = upstreams.map((upstream) => [upstream, upstream.start()] as const);
+  const begun = upstreams.map((upstream) => [upstream, upstream.connection.start()] as const);
   // What is known of an earlier start need not be waited for.
   const unknown = begun.flatMap(([{ isKnown }, started]) => (isKnown ? [] : [started]));
   await within(ms, Promise.all(unknown), closing);
@@ -232,48 +232,47 @@ export class Face {
 
   #server(): Server {
     const { tasks, upstreams, version, plainClients } = this.#parts;
-    const has = (capability: string) => this.#has(capability);
     const instructions = instructionsOf(upstreams);
     const server = new Server(
       { name: 'holdfast', version },
       {
         capabilities: {
-          ...(has('prompts') && { prompts: { listChanged: true } }),
-          ...(has('resources') && { resources: { listChanged: true, subscribe: true } }),
-          ...(has('completions') && { completions: {} }),
-          ...(has('logging') && { logging: {} }),
+          ...(this.#has('prompts') && { prompts: { listChanged: true } }),
+          ...(this.#has('resources') && { resources: { listChanged: true, subscribe: true } }),
+          ...(this.#has('completions') && { completions: {} }),
+          ...(this.#has('logging') && { logging: {} }),
         },
         ...(instructions && { instructions }),
       },
     );
     tasks.attach(server, { plainClients });
     server.registerCapabilities({ tools: { listChanged: true } });
-    this.#answer(server, has);
+    this.#answer(server);
     return server;
   }
 
-  #answer(server: Server, has: (capability: string) => boolean): void {
+  #answer(server: Server): void {
     const { catalogue } = this.#parts;
     const set = (method: string, handler: Handler) =>
       (server.setRequestHandler as (method: string, handler: Handler) => void)(method, handler);
     set('tools/list', () => ({ tools: catalogue.tools }));
-    if (has('prompts')) {
+    if (this.#has('prompts')) {
       set('prompts/list', () => ({ prompts: catalogue.prompts }));
-      set('prompts/get', ({ params = {} }) => this.#prompt('prompts/get', params));
+      set('prompts/get', ({ params = {} }) => this.#prompt(params));
     }
-    if (has('resources')) {
+    if (this.#has('resources')) {
       set('resources/list', () => ({ resources: catalogue.resources }));
       set('resources/templates/list', () => ({ resourceTemplates: catalogue.resourceTemplates }));
       for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe'])
         set(method, ({ params = {} }) => this.#resource(method, params));
     }
-    if (has('completions')) set('completion/complete', ({ params = {} }) => this.#complete(params));
+    if (this.#has('completions')) set('completion/complete', ({ params = {} }) => this.#complete(params));
   }
 
-  async #prompt(method: string, params: JsonObject): Promise<JsonObject> {
+  async #prompt(params: JsonObject): Promise<JsonObject> {
     const found = this.#parts.catalogue.prompt(String(params.name));
     if (!found) throw new Fault({ code: invalidParams, message: `Prompt ${params.name} not found` });
-    return passedOn(found.upstream, method, { ...params, name: found.name });
+    return passedOn(found.upstream, 'prompts/get', { ...params, name: found.name });
   }
 
   /** Whoever knows it answers; if nobody does, the likeliest says why. */

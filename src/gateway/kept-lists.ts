@@ -7,16 +7,13 @@ import { dirname } from 'node:path';
 import { isJsonObject } from '../model/json.ts';
 import type { Listed } from './upstream-connection.ts';
 
-export interface KeptLists {
-  get(upstream: string): Listed | undefined;
-  set(upstream: string, listed: Listed): void;
-}
+export type KeptLists = ReturnType<typeof keptLists>;
 
-export function keptLists(file: string): KeptLists {
+export function keptLists(file: string) {
   const kept = read(file);
   return {
-    get: (upstream) => kept.get(upstream),
-    set(upstream, listed) {
+    get: (upstream: string) => kept.get(upstream),
+    set(upstream: string, listed: Listed) {
       if (isEmpty(listed)) kept.delete(upstream);
       else kept.set(upstream, listed);
       try {

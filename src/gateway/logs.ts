@@ -26,6 +26,7 @@ import {
 } from '../server/call-log.ts';
 import type { Drive } from './drive.ts';
 import type { Upstream } from './upstream.ts';
+import type { UpstreamConnection } from './upstream-connection.ts';
 
 /** What a session hears that has not said from which level on. */
 const usualLevel: LogLevel = 'info';
@@ -86,10 +87,9 @@ export class SessionLogs {
 // --- One upstream -------------------------------------------------------------------------------------------
 
 /** As much of an upstream as its log has to know. */
-export type LoggingUpstream = Pick<
-  Upstream,
-  'name' | 'isAlone' | 'isModern' | 'instance' | 'drives' | 'has' | 'request'
->;
+export type LoggingUpstream = Pick<Upstream, 'name' | 'isAlone' | 'drives' | 'has' | 'request'> & {
+  readonly connection: Pick<UpstreamConnection, 'isModern' | 'instance'>;
+};
 
 export class UpstreamLogs {
   readonly #upstream: LoggingUpstream;
@@ -142,7 +142,7 @@ export class UpstreamLogs {
     // A task may be under way before the request that made it has heard its name.
     if (this.#unknown.size > 0) await Promise.all(this.#unknown);
     const own = this.#logsOf(drive).map(({ level }) => level);
-    if (!this.#upstream.isModern) {
+    if (!this.#upstream.connection.isModern) {
       if (own.length > 0) await this.askSoon();
       return undefined;
     }
@@ -203,7 +203,7 @@ export class UpstreamLogs {
   }
 
   async #ask(): Promise<void> {
-    const { instance } = this.#upstream;
+    const { instance } = this.#upstream.connection;
     const level = this.#wanted();
     const isAsked = this.#asked?.instance === instance && this.#asked.level === level;
     if (!level || isAsked) return;
@@ -218,7 +218,7 @@ export class UpstreamLogs {
 
   /** Undefined if it is to be left as it is. */
   #wanted(): LogLevel | undefined {
-    const { isModern, instance } = this.#upstream;
+    const { isModern, instance } = this.#upstream.connection;
     if (isModern !== false || !this.#upstream.has('logging')) return undefined;
     const { level, isSaid } = this.#sessions.wish;
     // What it logs unasked is good enough until somebody has said something else.

@@ -5,7 +5,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { inheritedEnvironment } from '../client/program.ts';
-import { maxTimeoutMs, pause, runtime, type Timer } from '../model/runtime.ts';
+import { after } from '../model/clock.ts';
+import { pause, runtime, type Timer } from '../model/runtime.ts';
 
 export interface Program {
   readonly command: string;
@@ -54,22 +55,17 @@ export class Programs {
     child.stdin?.on('error', () => {}).end(program.stdin);
     const end = () => this.#end(child, program.killAfterMs);
     let timedOut = false;
-    const timer =
-      program.timeoutMs === undefined
-        ? undefined
-        : runtime.setTimeout(
-            () => {
-              timedOut = true;
-              end();
-            },
-            Math.min(program.timeoutMs, maxTimeoutMs),
-          );
+    const onTimeout = () => {
+      timedOut = true;
+      end();
+    };
+    const cancelTimer = program.timeoutMs === undefined ? undefined : after(program.timeoutMs, onTimeout);
     if (signal.aborted) end();
     signal.addEventListener('abort', end, { once: true });
     try {
       return { ...(await ended(child)), timedOut };
     } finally {
-      runtime.clearTimeout(timer);
+      cancelTimer?.();
       signal.removeEventListener('abort', end);
       if (timedOut) await Promise.all(this.#ending);
     }
@@ -192,8 +188,6 @@ export class OutputLog {
     const head = Buffer.concat(this.#head);
     const omittedBytes = this.#written - head.length - this.#tail.length;
     const gap = omittedBytes > 0 ? `\n… ${omittedBytes} bytes left out …\n` : '';
-    const output =
-      omittedBytes > 0 ? `${head}${gap}${this.#tail}` : Buffer.concat([head, this.#tail]).toString();
-    return { output, omittedBytes };
+    return { output: Buffer.concat([head, Buffer.from(gap), this.#tail]).toString(), omittedBytes };
   }
 }

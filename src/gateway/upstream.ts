@@ -43,7 +43,7 @@ export class Upstream {
   /** Was it known what it lists before it was asked? */
   readonly isKnown: boolean;
   readonly logs: UpstreamLogs;
-  readonly #connection: UpstreamConnection;
+  readonly connection: UpstreamConnection;
   /** There is no other. */
   readonly isAlone: boolean;
   /** Calls are remembered by their tasks; here only while they are under way. */
@@ -62,7 +62,7 @@ export class Upstream {
     this.config = config;
     this.isKnown = listed !== undefined;
     this.isAlone = isAlone;
-    this.#connection = new UpstreamConnection({
+    this.connection = new UpstreamConnection({
       name,
       target: config.target,
       version,
@@ -82,16 +82,8 @@ export class Upstream {
     return [...this.#drives.values()];
   }
 
-  get instance(): string {
-    return this.#connection.instance;
-  }
-
-  get isModern(): boolean | undefined {
-    return this.#connection.isModern;
-  }
-
   get listed(): Listed {
-    return this.#connection.listed;
+    return this.connection.listed;
   }
 
   has(capability: string): boolean {
@@ -101,15 +93,6 @@ export class Upstream {
   /** Its process is ours, and ends with us. */
   get isSpawned(): boolean {
     return 'command' in this.config.target;
-  }
-
-  /** Resolves after the first attempt to connect, whatever came of it. */
-  start(): Promise<void> {
-    return this.#connection.start();
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
   }
 
   // --- What it says of its tools --------------------------------------------------------------------------
@@ -149,7 +132,7 @@ export class Upstream {
   // --- Requests -------------------------------------------------------------------------------------------
 
   async request(method: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
-    const client = await this.#connection.ready();
+    const client = await this.connection.ready();
     return client.request(method, params, signal && { signal });
   }
 
@@ -158,7 +141,7 @@ export class Upstream {
     drive.start(this, async (signal) => {
       await this.#attribution.settled;
       this.#drives.set(idempotencyKey, drive);
-      const client = await this.#connection.ready();
+      const client = await this.connection.ready();
       const _meta = await this.logs.metaFor(drive);
       const params = { name, arguments: input, ...(_meta && { _meta }) };
       return client.start('tools/call', params, {
@@ -174,11 +157,11 @@ export class Upstream {
 
   /** Goes back to a task that an earlier process, or an earlier pass, has met. False if that is not possible. */
   resume(drive: Drive, call: Call, remote: RemoteTaskEvent): boolean {
-    if (this.isSpawned && remote.instance !== this.#connection.instance) return false;
+    if (this.isSpawned && remote.instance !== this.connection.instance) return false;
     const record = recordOf(this.name, call, remote);
     const begin = async () => {
       this.#drives.set(record.id, drive);
-      const client = await this.#connection.clientOf(remote.session);
+      const client = await this.connection.clientOf(remote.session);
       this.#handles.save(record);
       return client.resume(record.id, { answer: (question, over) => drive.ask(question, over) });
     };
@@ -188,7 +171,7 @@ export class Upstream {
 
   /** What has to be known of a task to come back to it. */
   remoteOf(handle: TaskHandle): RemoteTaskEvent {
-    const { instance, session } = this.#connection;
+    const { instance, session } = this.connection;
     const dialect = this.#handles.get(handle.id)?.dialect ?? '';
     return { type: 'task', taskId: handle.taskId!, dialect, instance, ...(session && { session }) };
   }

@@ -29,7 +29,7 @@ export interface RemoteDialect {
   /** Asks for the outcome, where it does not come with the task. */
   result?(taskId: string): Message;
   /** … and may wait for it, questions on its stream meanwhile. */
-  readonly resultWaits: boolean;
+  readonly resultWaits?: true;
   cancel?(taskId: string): Message;
   delete?(taskId: string): Message;
   /** Asks for a page of tasks. */
@@ -44,35 +44,34 @@ function listed(params: JsonObject): Message {
   return { method: 'tasks/list', params };
 }
 
-export const tasksExtension: RemoteDialect = {
-  name: revision2026,
-  get: (taskId) => about('tasks/get', taskId),
+const common = {
+  get: (taskId: string) => about('tasks/get', taskId),
   read: readTask,
+  cancel: (taskId: string) => about('tasks/cancel', taskId),
+};
+
+export const tasksExtension: RemoteDialect = {
+  ...common,
+  name: revision2026,
   answer: (taskId, inputResponses) => ({ method: 'tasks/update', params: { taskId, inputResponses } }),
-  resultWaits: false,
-  cancel: (taskId) => about('tasks/cancel', taskId),
 };
 
 export const tasksOf2025: RemoteDialect = {
+  ...common,
   name: revision2025,
-  get: (taskId) => about('tasks/get', taskId),
-  read: readTask,
   result: (taskId) => about('tasks/result', taskId),
   resultWaits: true,
-  cancel: (taskId) => about('tasks/cancel', taskId),
   list: listed,
 };
 
 /** 2025-11-25 with SEP-2339: one method for the whole conversation. */
 export const tasksContinued: RemoteDialect = {
+  ...common,
   name: `${revision2025} sep-2339`,
   poll: (taskId) => about('tasks/continue', taskId),
-  get: (taskId) => about('tasks/get', taskId),
   // The draft shows questions without the task; its reviewers wanted both at once. Either is understood.
   read: (answer) => ('taskId' in answer ? readTask(answer) : { questions: bareQuestions(answer) }),
   answer: (taskId, inputResponses) => ({ method: 'tasks/continue', params: { taskId, inputResponses } }),
-  resultWaits: false,
-  cancel: (taskId) => about('tasks/cancel', taskId),
   list: listed,
 };
 
@@ -92,7 +91,6 @@ export const originalTasks: RemoteDialect = {
   get: (taskId) => related('tasks/get', taskId),
   read: readTask,
   result: (taskId) => related('tasks/result', taskId),
-  resultWaits: false,
   delete: (taskId) => related('tasks/delete', taskId),
   // Nothing else says in which dialect a list is asked for.
   list: (params) => listed({ ...params, _meta: { [relatedTaskKey]: {} } }),

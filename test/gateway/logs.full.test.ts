@@ -276,8 +276,7 @@ function upstreamWith(drives: readonly Drive[]): LoggingUpstream {
   return {
     name: 'toy',
     isAlone: true,
-    isModern: true,
-    instance: 'one',
+    connection: { isModern: true, instance: 'one' },
     drives,
     has: () => true,
     request: async () => ({}),
