@@ -15,7 +15,6 @@ import {
   RequestTimedOut,
   ServerUnreachable,
 } from '../requestor/errors.ts';
-import { insist } from '../requestor/insistence.ts';
 import type { Pursuit } from '../requestor/pursuit.ts';
 import {
   type RemoteProgress,
@@ -25,31 +24,24 @@ import {
   readQuestions,
   readTask,
 } from '../requestor/remote-task.ts';
-import type { Pace } from '../requestor/waiting.ts';
-import type { AnswerQuestion } from './asking.ts';
+import { insist, type Pace } from '../requestor/waiting.ts';
 import type { Connection, DispatchOptions } from './connection.ts';
 import type { HandleRecord } from './handles.ts';
-import type { Kept } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
 import { headersFor, type ToolHints, toolHints } from './listing.ts';
-import type { CallOptions } from './options.ts';
+import type { CallOptions, ConnectTasksOptions } from './options.ts';
+import type { PushedQuestions } from './pushed-questions.ts';
 
 /** How often a call may come back with questions before there is a task. */
 const mostRounds = 20;
 /** SEP-1686: how long a server may take to create the task of a call whose connection was lost. */
 const creationMs = 30_000;
 
-interface CallsOptions {
-  readonly callTimeout?: Duration;
-  readonly strict?: boolean;
+interface CallsOptions extends Pick<ConnectTasksOptions, 'callTimeout' | 'strict'> {
   readonly pace: Pace;
   readonly unreachableForMs: number;
-  /** By whoever answers for that call alone, if anybody does. */
-  readonly answer: (
-    question: RemoteRequest & { key: string },
-    signal: AbortSignal,
-    by?: AnswerQuestion,
-  ) => Promise<JsonObject>;
-  readonly keptFor: (record: HandleRecord) => Kept;
+  readonly questions: PushedQuestions;
+  readonly ledger: Ledger;
 }
 
 type SendOptions = Omit<CallOptions, 'idempotencyKey'>;
@@ -113,7 +105,7 @@ export class Calls {
       const responses: [string, JsonObject][] = [];
       for (const [key, request] of Object.entries(questions)) {
         // An earlier process may have been given the answer; one that is asked for twice was not to the server's liking.
-        const before = answered.has(key) ? undefined : this.#options.keptFor(record).answer(` ${key}`);
+        const before = answered.has(key) ? undefined : this.#options.ledger.kept(record.id).answer(` ${key}`);
         answered.add(key);
         responses.push([key, before ?? (await this.#answer(record, { key, ...request }, options))]);
       }
@@ -131,14 +123,14 @@ export class Calls {
     question: RemoteRequest & { key: string },
     { signal, answer: by }: SendOptions & { readonly signal: AbortSignal },
   ): Promise<JsonObject> {
-    const { answer, keptFor } = this.#options;
-    const given = await answer(question, signal, by).catch((error: unknown) => {
+    const { questions, ledger } = this.#options;
+    const given = await questions.answer(question, signal, by).catch((error: unknown) => {
       const refusal = signal.aborted ? undefined : refusalOf(question);
       if (!refusal) throw error;
       return refusal;
     });
     signal.throwIfAborted();
-    keptFor(record).remember(` ${question.key}`, given);
+    ledger.kept(record.id).remember(` ${question.key}`, given);
     return given;
   }
 

@@ -129,7 +129,7 @@ const mostHeld = 1_000;
 class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
   readonly #held: TaskUpdate[] = [];
   readonly #onReturn: () => void;
-  readonly #waiting: PromiseWithResolvers<IteratorResult<TaskUpdate>>[] = [];
+  #news = Promise.withResolvers<void>();
   #end: { readonly error?: unknown } | undefined;
 
   constructor(onReturn: () => void) {
@@ -141,16 +141,12 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
   }
 
   async next(): Promise<IteratorResult<TaskUpdate>> {
+    while (this.#held.length === 0 && !this.#end) await this.#news.promise;
     const value = this.#held.shift();
     if (value) return { value, done: false };
-    if (this.#end) {
-      this.#onReturn();
-      if ('error' in this.#end) throw this.#end.error;
-      return { value: undefined, done: true };
-    }
-    const waiting = Promise.withResolvers<IteratorResult<TaskUpdate>>();
-    this.#waiting.push(waiting);
-    return waiting.promise;
+    this.#onReturn();
+    if (this.#end && 'error' in this.#end) throw this.#end.error;
+    return { value: undefined, done: true };
   }
 
   async return(): Promise<IteratorResult<TaskUpdate>> {
@@ -161,22 +157,23 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
 
   push(update: TaskUpdate): void {
     if (this.#end) return;
-    const waiting = this.#waiting.shift();
-    if (waiting) return waiting.resolve({ value: update, done: false });
     const last = this.#held.at(-1);
     if (update.type === 'progress' && last?.type === 'progress' && last.taskId === update.taskId)
       this.#held.pop();
     this.#held.push(update);
     if (this.#held.length > mostHeld) this.#held.shift();
+    this.#wake();
   }
 
   /** An end with an error is a failure. */
   finish(end: { readonly error?: unknown }): void {
-    if (this.#end) return;
-    this.#end = end;
-    for (const waiting of this.#waiting.splice(0))
-      if ('error' in end) waiting.reject(end.error);
-      else waiting.resolve({ value: undefined, done: true });
+    this.#end ??= end;
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
   }
 }
 

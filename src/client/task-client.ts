@@ -86,8 +86,8 @@ export class TaskClient implements AsyncDisposable {
       ...options,
       pace: this.#pace,
       unreachableForMs: this.#unreachableForMs,
-      answer: (question, signal, by) => this.#questions.answer(question, signal, by),
-      keptFor: ({ id }) => this.#ledger.kept(id),
+      questions: this.#questions,
+      ledger: this.#ledger,
     });
   }
 

@@ -53,10 +53,6 @@ export interface ReceiverParts {
   readonly notify: (message: { method: string; params: JsonObject }) => Promise<void>;
 }
 
-interface Wish {
-  readonly ttl?: unknown;
-}
-
 const removed = { kind: 'lost', message: 'The task was removed before it was answered.' } as const;
 
 /** With SEP-2229 a question that is answered within this time needs no task. */
@@ -106,7 +102,10 @@ export class Receiver {
     // Later revisions know no tasks of clients.
     if (String(this.#parts.server().protocolVersion) > revision) return undefined;
     const answer = this.#wayOf(request);
-    return answer && this.#cancellable(request, answer);
+    if (!answer) return undefined;
+    const cancelled = new AbortController();
+    this.#pending.set(request.id, cancelled);
+    return answer(cancelled.signal).finally(() => this.#pending.delete(request.id));
   }
 
   #wayOf(request: IncomingRequest): ((signal: AbortSignal) => Promise<JsonObject>) | undefined {
@@ -119,19 +118,6 @@ export class Receiver {
     const isUnasked = caller.sender.takesTasksUnasked ?? false;
     if (!wish && !isUnasked) return undefined;
     return (signal) => this.#asTask(request, caller, wish ?? {}, isUnasked, signal);
-  }
-
-  async #cancellable(
-    { id }: IncomingRequest,
-    answer: (signal: AbortSignal) => Promise<JsonObject>,
-  ): Promise<JsonObject> {
-    const cancelled = new AbortController();
-    this.#pending.set(id, cancelled);
-    try {
-      return await answer(cancelled.signal);
-    } finally {
-      this.#pending.delete(id);
-    }
   }
 
   heard(method: string, params: JsonObject): void {
@@ -161,7 +147,7 @@ export class Receiver {
   async #asTask(
     request: IncomingRequest,
     caller: Caller,
-    wish: Wish,
+    wish: { readonly ttl?: unknown },
     isUnasked: boolean,
     signal: AbortSignal,
   ): Promise<JsonObject> {
@@ -171,7 +157,14 @@ export class Receiver {
     const unconfirmed = key === undefined ? undefined : this.#unconfirmed.get(key);
     let tree = unconfirmed && (await view(requests, caller, unconfirmed));
     if (!tree) {
-      const root = await this.#create(request, caller, wish, isUnasked);
+      const { method } = request;
+      const { task: _, ...asked } = request.params;
+      const root = await this.#begin(method, asked, {
+        owner: caller.owner,
+        origin: { dialect: caller.dialect.revision, method },
+        unpublished: isUnasked,
+        ...(typeof wish.ttl === 'number' && { ttlMs: wish.ttl }),
+      });
       tree = { root, descendants: [] };
       if (isUnasked) {
         const waited = await waitFor(requests, root.id, { signal, windowMs });
@@ -196,18 +189,6 @@ export class Receiver {
     if (task?.phase !== 'done') throw new CallFailed(removed);
     if (task.outcome.kind !== 'result') throw new CallFailed(task.outcome);
     return task.outcome.value as JsonObject;
-  }
-
-  #create(
-    { method, params }: IncomingRequest,
-    { owner, dialect }: Caller,
-    { ttl }: Wish,
-    unpublished: boolean,
-  ): Promise<Task> {
-    const { task: _, ...asked } = params;
-    const origin = { dialect: dialect.revision, method };
-    const ttlMs = typeof ttl === 'number' ? { ttlMs: ttl } : {};
-    return this.#begin(method, asked, { owner, origin, unpublished, ...ttlMs });
   }
 
   async #begin(method: string, params: JsonObject, options: CreateOptions): Promise<Task> {

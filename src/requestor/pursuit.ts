@@ -10,7 +10,6 @@ import { invalidParams } from '../protocol/json-rpc.ts';
 import { type Answering, Questions } from './asked.ts';
 import { checkedSize, type Ending, endingIn, endingOfUnknown, endingWithout, sizeOf } from './ending.ts';
 import { Detached, MalformedAnswer, RemoteError } from './errors.ts';
-import { Gone, insist, Patience, saysNothing } from './insistence.ts';
 import type { Message, RemoteDialect } from './remote-dialect.ts';
 import {
   isOver,
@@ -20,7 +19,7 @@ import {
   TreeGuard,
   type TreeLimits,
 } from './remote-task.ts';
-import { Bell, Halt, type Pace } from './waiting.ts';
+import { Bell, Gone, Halt, insist, type Pace, Patience, saysNothing } from './waiting.ts';
 
 /** Whoever holds the tasks. */
 export interface RemotePeer {
