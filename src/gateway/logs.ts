@@ -94,9 +94,8 @@ export type LoggingUpstream = Pick<Upstream, 'name' | 'isAlone' | 'drives' | 'ha
 export class UpstreamLogs {
   readonly #upstream: LoggingUpstream;
   readonly #sessions: SessionLogs;
-  /** Requests that listen, by their task here. */
-  readonly #calls = new Map<TaskId, Set<CallLog>>();
-  readonly #open = new Set<CallLog>();
+  /** Requests that listen, with their task here once it is known. */
+  readonly #open = new Map<CallLog, TaskId | undefined>();
   /** Tasks that are being made, and that somebody wants to hear of. */
   readonly #unknown = new Set<Promise<void>>();
   /** The level that it was last asked for, and in which process or session. */
@@ -111,15 +110,12 @@ export class UpstreamLogs {
 
   /** A request that wants to hear what is logged while its task is carried out. */
   readonly listen = (log: CallLog): Listening => {
-    let task: TaskId | undefined;
-    this.#open.add(log);
+    this.#open.set(log, undefined);
     return {
       isFor: (making) => {
         const known = making.then(
           (id) => {
-            if (!this.#open.has(log)) return;
-            task = id;
-            this.#calls.set(id, (this.#calls.get(id) ?? new Set()).add(log));
+            if (this.#open.has(log)) this.#open.set(log, id);
           },
           () => {},
         );
@@ -128,9 +124,6 @@ export class UpstreamLogs {
       },
       end: () => {
         this.#open.delete(log);
-        const others = task === undefined ? undefined : this.#calls.get(task);
-        others?.delete(log);
-        if (others?.size === 0) this.#calls.delete(task!);
         void this.ask();
       },
     };
@@ -176,7 +169,8 @@ export class UpstreamLogs {
   }
 
   #logsOf({ ownTaskId }: Drive): readonly CallLog[] {
-    return ownTaskId === undefined ? [] : [...(this.#calls.get(ownTaskId) ?? [])];
+    if (ownTaskId === undefined || this.#open.size === 0) return [];
+    return [...this.#open].flatMap(([log, task]) => (task === ownTaskId ? [log] : []));
   }
 
   #driveOf({ _meta }: JsonObject): Drive | undefined {
@@ -223,7 +217,7 @@ export class UpstreamLogs {
     const { level, isSaid } = this.#sessions.wish;
     // What it logs unasked is good enough until somebody has said something else.
     if (!isSaid && this.#open.size === 0 && this.#asked?.instance !== instance) return undefined;
-    const calls = [...this.#open].map((log) => log.level);
+    const calls = [...this.#open.keys()].map((log) => log.level);
     return mostOf(level ? [...calls, level] : calls);
   }
 }

@@ -62,6 +62,8 @@ export class Upstream {
     this.config = config;
     this.isKnown = listed !== undefined;
     this.isAlone = isAlone;
+    for (const [tool, { concurrency }] of Object.entries(config.tools))
+      if (concurrency !== undefined) this.#slots.set(tool, new Semaphore(concurrency));
     this.connection = new UpstreamConnection({
       name,
       target: config.target,
@@ -122,18 +124,14 @@ export class Upstream {
 
   /** Limits the concurrent calls of a tool, if the tool has a limit of its own. */
   slots(tool: string): Semaphore | undefined {
-    const limit = Object.hasOwn(this.config.tools, tool) ? this.config.tools[tool]!.concurrency : undefined;
-    if (limit === undefined) return undefined;
-    const slots = this.#slots.get(tool) ?? new Semaphore(limit);
-    this.#slots.set(tool, slots);
-    return slots;
+    return this.#slots.get(tool);
   }
 
   // --- Requests -------------------------------------------------------------------------------------------
 
-  async request(method: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
+  async request(method: string, params: JsonObject): Promise<JsonObject> {
     const client = await this.connection.ready();
-    return client.request(method, params, signal && { signal });
+    return client.request(method, params);
   }
 
   /** Sends a call. */

@@ -34,6 +34,8 @@ export interface IncomingRequest {
   readonly params: JsonObject;
 }
 
+type AskedRequest = Omit<IncomingRequest, 'id'>;
+
 export interface Engine {
   readonly tasks: Tasks;
   /** What answers each method, as a durable handler of `{ method, params }`. */
@@ -253,7 +255,7 @@ export class Receiver {
     return result;
   }
 
-  #callerOf({ method, params }: { readonly method: string; readonly params: JsonObject }): Caller {
+  #callerOf({ method, params }: AskedRequest): Caller {
     const { drafts, owner, server } = this.#parts;
     const opening = server();
     const dialect = dialectOf(opening, drafts, { method, meta: params._meta });
@@ -310,11 +312,6 @@ async function keyOf({ method, params: all }: IncomingRequest): Promise<string |
 }
 
 // --- Durable handlers of questions -------------------------------------------------------------------------
-
-interface AskedRequest {
-  readonly method: string;
-  readonly params: JsonObject;
-}
 
 type AnswerRequest = (request: AskedRequest, signal: AbortSignal) => Promise<JsonObject>;
 
