@@ -29,9 +29,6 @@ export interface RemoteTaskEvent {
 
 type Reporting = Pick<TaskContext, 'id' | 'progress' | 'say'>;
 
-/** Sends the call, or finds it again. */
-type Begin = (signal: AbortSignal) => Promise<TaskHandle>;
-
 export class Drive {
   readonly owner: Owner;
   readonly conversation: Conversation;
@@ -85,10 +82,28 @@ export class Drive {
     return this.#answered.promise;
   }
 
-  /** Nothing that goes wrong is thrown: it is told as the end. */
-  start(upstream: Pick<Upstream, 'remoteOf' | 'left'>, begin: Begin, isResumed = false): void {
+  /** Resolves when the call has ended. Nothing that goes wrong is thrown: it is told as the end. */
+  async start(
+    upstream: Pick<Upstream, 'remoteOf' | 'left'>,
+    begin: (signal: AbortSignal) => Promise<TaskHandle>,
+    isResumed = false,
+  ): Promise<void> {
     this.#isBegun = true;
-    void this.#run(upstream, begin, isResumed);
+    try {
+      const handle = await begin(this.#over.signal);
+      this.#handle = handle;
+      if (handle.taskId !== undefined) {
+        if (!isResumed) this.#tell(upstream.remoteOf(handle));
+        void this.#report(handle).catch(() => {});
+      }
+      this.#answered.resolve();
+      this.#tell({ type: 'end', ending: { kind: 'result', result: await handle.result() } });
+    } catch (error) {
+      this.#tell({ type: 'end', ending: endingOfError(error) });
+    } finally {
+      this.#answered.resolve();
+      upstream.left(this);
+    }
   }
 
   /** It cannot be found again: nobody will ever know. */
@@ -143,24 +158,6 @@ export class Drive {
   detach(): void {
     this.#handle?.detach();
     this.#over.abort();
-  }
-
-  async #run(upstream: Pick<Upstream, 'remoteOf' | 'left'>, begin: Begin, isResumed: boolean): Promise<void> {
-    try {
-      const handle = await begin(this.#over.signal);
-      this.#handle = handle;
-      if (handle.taskId !== undefined) {
-        if (!isResumed) this.#tell(upstream.remoteOf(handle));
-        void this.#report(handle).catch(() => {});
-      }
-      this.#answered.resolve();
-      this.#tell({ type: 'end', ending: { kind: 'result', result: await handle.result() } });
-    } catch (error) {
-      this.#tell({ type: 'end', ending: endingOfError(error) });
-    } finally {
-      this.#answered.resolve();
-      upstream.left(this);
-    }
   }
 
   async #report(handle: TaskHandle): Promise<void> {

@@ -136,7 +136,7 @@ export class Upstream {
 
   /** Sends a call. */
   send(drive: Drive, { name, arguments: input }: Call, idempotencyKey: string): void {
-    drive.start(this, async (signal) => {
+    void drive.start(this, async (signal) => {
       await this.#attribution.settled;
       this.#drives.set(idempotencyKey, drive);
       const client = await this.connection.ready();
@@ -163,7 +163,7 @@ export class Upstream {
       this.#handles.save(record);
       return client.resume(record.id, { answer: (question, over) => drive.ask(question, over) });
     };
-    drive.start(this, begin, true);
+    void drive.start(this, begin, true);
     return true;
   }
 
