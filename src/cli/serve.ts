@@ -119,11 +119,11 @@ async function onPort(gateway: Gateway, port: number, json = false, operator = f
   const { serveHttp } = await import('../server/http/serve.ts');
   const token = operator ? operatorToken() : undefined;
   try {
-    const server = await serveHttp(gateway.tasks, gateway.face.serverFor, {
+    const server = await serveHttp(gateway.tasks, gateway.serverFor, {
       port,
       ...(token && { operator: token }),
     });
-    gateway.face.notifier = server.handler.notify;
+    gateway.notifier = server.handler.notify;
     await workUntilStopped(gateway, server, () => {
       const dashboard = token && `${server.dashboard}${token.fragment}`;
       if (json) console.log(JSON.stringify({ ready: server.url, ...(dashboard && { dashboard }) }));
@@ -136,7 +136,7 @@ async function onPort(gateway: Gateway, port: number, json = false, operator = f
 
 async function onPipe(gateway: Gateway): Promise<void> {
   const { serveStdio } = await import('../server/stdio.ts');
-  const server = serveStdio(gateway.tasks, gateway.face.serverFor, { onError: say });
+  const server = serveStdio(gateway.tasks, gateway.serverFor, { onError: say });
   await workUntilStopped(gateway, server, () => {});
 }
 

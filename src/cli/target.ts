@@ -133,7 +133,7 @@ export async function connectTo(
   const { ProgramTransport } = await import('../client/program.ts');
   let program: InstanceType<typeof ProgramTransport> | undefined;
   const started = (command: Program) => {
-    program = new ProgramTransport(command, { endsWhenAsked: program?.endsWhenAsked ?? false });
+    program = new ProgramTransport(command, program?.endsWhenAsked);
     return program;
   };
   try {
@@ -184,7 +184,7 @@ function configured(
   for (const file of files) {
     const servers = serversIn(readConfigFile(file));
     const server = servers.key(name);
-    if (server) return { file, upstream: targetIn(name, server) };
+    if (server) return { file, upstream: targetIn(server) };
     names.push(...Object.keys(servers.object()));
   }
   if (files.length === 0)

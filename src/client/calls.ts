@@ -1,7 +1,7 @@
 /** Sends calls, in the words that the server understands, and reads what it answers. */
 import { type Duration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { pause, runtime } from '../model/runtime.ts';
+import { pause } from '../model/runtime.ts';
 import { immediateResponseKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { idempotencyKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { createdNotification, relatedTaskKey, taskKey } from '../protocol/dialects/sep-1686/names.ts';
@@ -24,31 +24,24 @@ import {
   readQuestions,
   readTask,
 } from '../requestor/remote-task.ts';
-import type { Pace } from '../requestor/waiting.ts';
-import type { AnswerQuestion } from './asking.ts';
+import { insist, type Pace } from '../requestor/waiting.ts';
 import type { Connection, DispatchOptions } from './connection.ts';
 import type { HandleRecord } from './handles.ts';
-import type { Kept } from './ledger.ts';
-import { headersFor, ToolList } from './listing.ts';
-import type { CallOptions } from './options.ts';
+import type { Ledger } from './ledger.ts';
+import { headersFor, type ToolHints, toolHints } from './listing.ts';
+import type { CallOptions, ConnectTasksOptions } from './options.ts';
+import type { PushedQuestions } from './pushed-questions.ts';
 
 /** How often a call may come back with questions before there is a task. */
 const mostRounds = 20;
 /** SEP-1686: how long a server may take to create the task of a call whose connection was lost. */
 const creationMs = 30_000;
 
-interface CallsOptions {
-  readonly callTimeout?: Duration;
-  readonly strict?: boolean;
+interface CallsOptions extends Pick<ConnectTasksOptions, 'callTimeout' | 'strict'> {
   readonly pace: Pace;
   readonly unreachableForMs: number;
-  /** By whoever answers for that call alone, if anybody does. */
-  readonly answer: (
-    question: RemoteRequest & { key: string },
-    signal: AbortSignal,
-    by?: AnswerQuestion,
-  ) => Promise<JsonObject>;
-  readonly keptFor: (record: HandleRecord) => Kept;
+  readonly questions: PushedQuestions;
+  readonly ledger: Ledger;
 }
 
 type SendOptions = Omit<CallOptions, 'idempotencyKey'>;
@@ -57,16 +50,15 @@ type Message = { readonly method: string; readonly params: JsonObject };
 
 export class Calls {
   readonly #connection: Connection;
-  readonly #tools: ToolList;
   readonly #options: CallsOptions;
+  /** Of the tools that the server listed; undefined until they are needed, and when the list has changed. */
+  #hints: Promise<ReadonlyMap<string, ToolHints>> | undefined;
   readonly #progress = new Map<string, (progress: RemoteProgress) => void>();
   readonly #created = new Map<string, () => void>();
 
   constructor(connection: Connection, options: CallsOptions) {
     this.#connection = connection;
     this.#options = options;
-    const { signal } = new AbortController();
-    this.#tools = new ToolList((message) => this.#insist(message, { signal, isRepeatable: true }));
   }
 
   /** Does the server promise to carry out a call only once, however often it is sent? */
@@ -91,7 +83,7 @@ export class Calls {
     const { signal, ttl, tellsAbort = false, unreachableFor, onProgress } = options;
     if (onProgress) this.onProgress(record, onProgress);
     const hints = await this.#hintsFor(record);
-    const asked = await this.#wish(method, hints?.taskSupport, ttl);
+    const asked = this.#wish(method, hints?.taskSupport, ttl);
     const base = { ...params, ...asked, _meta: { ...metaOf(params), ...this.#metaFor(record) } };
     const headers = hints && headersFor(hints, isJsonObject(params.arguments) ? params.arguments : {});
     const timeoutMs = toMs(this.#options.callTimeout ?? '10m');
@@ -103,19 +95,47 @@ export class Calls {
       ...(headers && { headers }),
       ...(unreachableFor !== undefined && { unreachableForMs: toMs(unreachableFor) }),
     };
-    const asking = new Rounds(this.#options, record, options.answer);
+    const answered = new Set<string>();
     let more: JsonObject = {};
     for (let round = 0; round < mostRounds; round++) {
       const answer = await this.#insist({ method, params: { ...base, ...more } }, how);
       const reply = readReply(method, answer, this.#connection.isModern);
       if (reply.kind !== 'questions') return this.#asAgreed(reply, asked.task !== undefined, method);
-      more = await asking.answered(reply, signal);
+      const { questions, requestState } = reply;
+      const responses: [string, JsonObject][] = [];
+      for (const [key, request] of Object.entries(questions)) {
+        // An earlier process may have been given the answer; one that is asked for twice was not to the server's liking.
+        const before = answered.has(key) ? undefined : this.#options.ledger.kept(record.id).answer(` ${key}`);
+        answered.add(key);
+        responses.push([key, before ?? (await this.#answer(record, { key, ...request }, options))]);
+      }
+      more = {
+        inputResponses: Object.fromEntries(responses),
+        ...(requestState !== undefined && { requestState }),
+      };
     }
     throw new MalformedAnswer(`it asked more than ${mostRounds} times before there was a task`);
   }
 
+  /** Answers a question that comes before there is a task. */
+  async #answer(
+    record: HandleRecord,
+    question: RemoteRequest & { key: string },
+    { signal, answer: by }: SendOptions & { readonly signal: AbortSignal },
+  ): Promise<JsonObject> {
+    const { questions, ledger } = this.#options;
+    const given = await questions.answer(question, signal, by).catch((error: unknown) => {
+      const refusal = signal.aborted ? undefined : refusalOf(question);
+      if (!refusal) throw error;
+      return refusal;
+    });
+    signal.throwIfAborted();
+    ledger.kept(record.id).remember(` ${question.key}`, given);
+    return given;
+  }
+
   /** Sends again what certainly was not carried out, or does no harm if it is carried out twice. */
-  async #insist(
+  #insist(
     message: Message,
     {
       isRepeatable,
@@ -123,32 +143,34 @@ export class Calls {
       ...options
     }: DispatchOptions & { readonly isRepeatable: boolean; readonly unreachableForMs?: number },
   ): Promise<JsonObject> {
-    const { pace } = this.#options;
-    const since = runtime.monotonic();
-    for (let failures = 1; ; failures++) {
-      try {
-        return await this.#connection.request(message, options);
-      } catch (error) {
-        if (!(error instanceof ConnectionLost) || !(error.isUnsent || isRepeatable)) throw error;
-        const passed = runtime.monotonic() - since;
-        if (passed > unreachableForMs) throw new ServerUnreachable(passed, error.message);
-        await pause(pace.next({ hintMs: 0, failures, retryAfterMs: error.retryAfterMs }), options.signal);
-      }
-    }
+    return insist(() => this.#connection.request(message, options), {
+      pace: this.#options.pace,
+      unreachableForMs,
+      pause: (ms) => pause(ms, options.signal),
+      isPassing: (error) => error instanceof ConnectionLost && (error.isUnsent || isRepeatable),
+    });
   }
 
-  async #hintsFor({ method, params }: HandleRecord) {
-    if (method !== 'tools/call') return undefined;
+  async #hintsFor({ method, params }: HandleRecord): Promise<ToolHints | undefined> {
     const needsList = this.#connection.isModern || this.#connection.takesTasks;
-    return needsList ? this.#tools.hints(String(params.name)) : undefined;
+    if (method !== 'tools/call' || !needsList) return undefined;
+    const { signal } = new AbortController();
+    this.#hints ??= toolHints((page) =>
+      this.#insist({ method: 'tools/list', params: page }, { signal, isRepeatable: true }),
+    );
+    const hints = this.#hints;
+    hints.catch(() => {
+      if (this.#hints === hints) this.#hints = undefined;
+    });
+    return (await hints).get(String(params.name));
   }
 
   /** What a call says of the task that it wants. */
-  async #wish(
+  #wish(
     method: string,
     support: string | undefined,
     ttl: Duration | undefined,
-  ): Promise<{ readonly task?: JsonObject }> {
+  ): { readonly task?: JsonObject } {
     const wish = ttl === undefined ? {} : { ttl: toMs(ttl) };
     if (this.#connection.isModern) return {};
     if (this.#connection.agreesOn('sep-2229')) return ttl === undefined ? {} : { task: wish };
@@ -221,7 +243,7 @@ export class Calls {
     } else if (method === 'notifications/progress') {
       const progress = readProgress(params);
       if (progress) this.#progress.get(String(params.progressToken))?.(progress);
-    } else if (method === 'notifications/tools/list_changed') this.#tools.forget();
+    } else if (method === 'notifications/tools/list_changed') this.#hints = undefined;
   }
 
   onProgress({ id }: HandleRecord, listener: (progress: RemoteProgress) => void): void {
@@ -235,47 +257,6 @@ export class Calls {
 
   #metaFor({ id, idempotencyKey: key }: HandleRecord): JsonObject {
     return { progressToken: id, [idempotencyKey]: key };
-  }
-}
-
-/** The questions that come before there is a task. */
-class Rounds {
-  readonly #ask: CallsOptions['answer'];
-  readonly #kept: Kept;
-  readonly #answered = new Set<string>();
-
-  constructor(options: CallsOptions, record: HandleRecord, by: AnswerQuestion | undefined) {
-    this.#ask = (question, signal) => options.answer(question, signal, by);
-    this.#kept = options.keptFor(record);
-  }
-
-  async answered(
-    { questions, requestState }: Extract<Reply, { kind: 'questions' }>,
-    signal: AbortSignal,
-  ): Promise<JsonObject> {
-    const inputResponses: [string, JsonObject][] = [];
-    for (const [key, request] of Object.entries(questions))
-      inputResponses.push([key, await this.#answer(key, request, signal)]);
-    return {
-      inputResponses: Object.fromEntries(inputResponses),
-      ...(requestState !== undefined && { requestState }),
-    };
-  }
-
-  /** An earlier process may have been given the answer; one that is asked for twice was not to the server's liking. */
-  async #answer(key: string, request: RemoteRequest, signal: AbortSignal): Promise<JsonObject> {
-    const at = ` ${key}`;
-    const before = this.#answered.has(key) ? undefined : this.#kept.answer(at);
-    this.#answered.add(key);
-    if (before) return before;
-    const answer = await this.#ask({ key, ...request }, signal).catch((error: unknown) => {
-      const refusal = signal.aborted ? undefined : refusalOf(request);
-      if (!refusal) throw error;
-      return refusal;
-    });
-    signal.throwIfAborted();
-    this.#kept.remember(at, answer);
-    return answer;
   }
 }
 
@@ -319,7 +300,8 @@ function readReply(method: string, reply: JsonObject, isModern: boolean): Reply 
       ...(typeof interim === 'string' && { interim }),
     };
   }
-  return { kind: 'result', result: checkedResult(method, reply) };
+  checkResult(method, reply);
+  return { kind: 'result', result: reply };
 }
 
 /** The only result whose sole key is `task`. */
@@ -336,9 +318,8 @@ const listsIn: Readonly<Record<string, string>> = {
 export type { CallToolResult, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/client';
 
 /** The least that a result of its kind has. */
-export function checkedResult(method: string, result: JsonObject): JsonObject {
+export function checkResult(method: string, result: JsonObject): void {
   const key = listsIn[method];
   if (key !== undefined && !Array.isArray(result[key]))
     throw new MalformedAnswer(`the result of ${method} has no "${key}"`);
-  return result;
 }

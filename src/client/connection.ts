@@ -116,37 +116,29 @@ export class Connection implements RemotePeer {
     return this.#agreed.isModern;
   }
 
-  /** The session of the requests, where there is one. */
-  get session(): string | undefined {
-    return this.client.transport?.sessionId;
-  }
-
-  get #server(): JsonObject {
-    return this.#agreed.capabilities;
+  /** Does the server declare that, as an object? */
+  #declares(...path: readonly string[]): boolean {
+    let found: unknown = this.#agreed.capabilities;
+    for (const key of path) found = isJsonObject(found) ? found[key] : undefined;
+    return isJsonObject(found);
   }
 
   hasExtension(name: string): boolean {
-    const { extensions } = this.#server;
-    return isJsonObject(extensions) && isJsonObject(extensions[name]);
+    return this.#declares('extensions', name);
   }
 
   /** Do both sides flag it? */
   agreesOn(draft: Draft): boolean {
-    const { experimental } = this.#server;
-    return this.#options.drafts.has(draft) && isJsonObject(experimental) && isJsonObject(experimental[draft]);
+    return this.#options.drafts.has(draft) && this.#declares('experimental', draft);
   }
 
   /** May a call be made as a task, as 2025-11-25 has it? */
   get takesTasks(): boolean {
-    const { tasks } = this.#server;
-    const requests = isJsonObject(tasks) ? tasks.requests : undefined;
-    const tools = isJsonObject(requests) ? requests.tools : undefined;
-    return isJsonObject(tools) && isJsonObject(tools.call);
+    return this.#declares('tasks', 'requests', 'tools', 'call');
   }
 
-  has(capability: 'list' | 'cancel'): boolean {
-    const { tasks } = this.#server;
-    return isJsonObject(tasks) && isJsonObject(tasks[capability]);
+  get listsTasks(): boolean {
+    return this.#declares('tasks', 'list');
   }
 
   /** In which words the server speaks of the tasks that are made now; undefined if it makes none. */
@@ -154,7 +146,7 @@ export class Connection implements RemotePeer {
     const { isOriginal, drafts } = this.#options;
     if (this.isModern) return tasksExtension;
     if (isOriginal) return originalTasks;
-    if (isJsonObject(this.#server.tasks)) return this.agreesOn('sep-2339') ? tasksContinued : tasksOf2025;
+    if (this.#declares('tasks')) return this.agreesOn('sep-2339') ? tasksContinued : tasksOf2025;
     return drafts.has('sep-1686') ? originalTasks : undefined;
   }
 

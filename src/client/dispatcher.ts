@@ -4,9 +4,10 @@
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { backoffMs } from '../model/backoff.ts';
+import { after } from '../model/clock.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { maxTimeoutMs, pause, runtime } from '../model/runtime.ts';
+import { pause } from '../model/runtime.ts';
 import { messageOf } from '../model/thrown.ts';
 import { within, withTimeout } from '../model/timeout.ts';
 import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
@@ -143,12 +144,8 @@ export class Dispatcher implements RemotePeer {
     if (!transport) throw new ConnectionLost('it is closed.', { isOver: true, isUnsent: true });
     const waiting = { ...Promise.withResolvers<JsonObject>(), transport };
     const ended = new AbortController();
-    const timer = isPatient
-      ? undefined
-      : runtime.setTimeout(
-          () => waiting.reject(new RequestTimedOut(method, timeoutMs)),
-          Math.min(timeoutMs, maxTimeoutMs),
-        );
+    const timedOut = () => waiting.reject(new RequestTimedOut(method, timeoutMs));
+    const cancelTimer = isPatient ? undefined : after(timeoutMs, timedOut);
     const onAbort = () => waiting.reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     this.#pending.set(id, waiting);
@@ -163,7 +160,7 @@ export class Dispatcher implements RemotePeer {
       sent.catch((error: unknown) => waiting.reject(asLost(error, this.#envelope !== undefined)));
       return await waiting.promise;
     } finally {
-      runtime.clearTimeout(timer);
+      cancelTimer?.();
       signal.removeEventListener('abort', onAbort);
       this.#pending.delete(id);
       ended.abort(done);

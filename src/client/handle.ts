@@ -65,8 +65,8 @@ export class Handle implements TaskHandle {
     const queue = new UpdateQueue(() => this.#queues.delete(queue));
     this.#queues.add(queue);
     this.#ended.promise.then(
-      () => queue.end(),
-      (error) => queue.fail(error),
+      () => queue.finish({}),
+      (error) => queue.finish({ error }),
     );
     return queue;
   }
@@ -129,7 +129,7 @@ const mostHeld = 1_000;
 class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
   readonly #held: TaskUpdate[] = [];
   readonly #onReturn: () => void;
-  readonly #waiting: PromiseWithResolvers<IteratorResult<TaskUpdate>>[] = [];
+  #news = Promise.withResolvers<void>();
   #end: { readonly error?: unknown } | undefined;
 
   constructor(onReturn: () => void) {
@@ -141,85 +141,49 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
   }
 
   async next(): Promise<IteratorResult<TaskUpdate>> {
+    while (this.#held.length === 0 && !this.#end) await this.#news.promise;
     const value = this.#held.shift();
     if (value) return { value, done: false };
-    if (this.#end) {
-      this.#onReturn();
-      if ('error' in this.#end) throw this.#end.error;
-      return { value: undefined, done: true };
-    }
-    const waiting = Promise.withResolvers<IteratorResult<TaskUpdate>>();
-    this.#waiting.push(waiting);
-    return waiting.promise;
+    this.#onReturn();
+    if (this.#end && 'error' in this.#end) throw this.#end.error;
+    return { value: undefined, done: true };
   }
 
   async return(): Promise<IteratorResult<TaskUpdate>> {
-    this.end();
+    this.finish({});
     this.#onReturn();
     return { value: undefined, done: true };
   }
 
   push(update: TaskUpdate): void {
     if (this.#end) return;
-    const waiting = this.#waiting.shift();
-    if (waiting) return waiting.resolve({ value: update, done: false });
     const last = this.#held.at(-1);
     if (update.type === 'progress' && last?.type === 'progress' && last.taskId === update.taskId)
       this.#held.pop();
     this.#held.push(update);
     if (this.#held.length > mostHeld) this.#held.shift();
+    this.#wake();
   }
 
-  end(): void {
-    this.#finish({});
+  /** An end with an error is a failure. */
+  finish(end: { readonly error?: unknown }): void {
+    this.#end ??= end;
+    this.#wake();
   }
 
-  fail(error: unknown): void {
-    this.#finish({ error });
-  }
-
-  #finish(end: { readonly error?: unknown }): void {
-    if (this.#end) return;
-    this.#end = end;
-    for (const waiting of this.#waiting.splice(0))
-      if ('error' in end) waiting.reject(end.error);
-      else waiting.resolve({ value: undefined, done: true });
+  #wake(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
   }
 }
 
 // --- Calls that run here ------------------------------------------------------------------------------------
 
-interface LiveCall {
+export interface LiveCall {
   readonly handle: Handle;
   readonly over: AbortController;
   /** Resolves when nothing of it is under way any more. */
   readonly left: Promise<unknown>;
-}
-
-/** By the ids of their handles. */
-export class LiveCalls {
-  readonly #calls = new Map<string, LiveCall>();
-
-  add(id: string, call: LiveCall): void {
-    this.#calls.set(id, call);
-  }
-
-  delete(id: string): void {
-    this.#calls.delete(id);
-  }
-
-  /** A detached handle gives no result. Who resumes its call waits until it has ended, and then gets a new one. */
-  async handleOf(id: string): Promise<Handle | undefined> {
-    for (let live = this.#calls.get(id); live; live = this.#calls.get(id)) {
-      if (!live.over.signal.aborted) return live.handle;
-      await live.left;
-    }
-    return undefined;
-  }
-
-  detachAll(): void {
-    for (const { over } of this.#calls.values()) over.abort();
-  }
 }
 
 /** Ends with the signal of a caller, and leaves nothing on it. */

@@ -15,7 +15,6 @@ export interface HandleRecord {
   readonly target?: JsonObject;
   readonly method: string;
   readonly params: JsonObject;
-  readonly argumentsDigest: string;
   /** With which the call can be sent again without being carried out twice, if the server knows such keys. */
   readonly idempotencyKey: string;
   readonly createdAt: number;
@@ -40,16 +39,20 @@ export interface Handles {
 
 /** Forgets everything with its process. */
 export function memoryHandles(): Handles {
+  return handlesInMemory(structuredClone);
+}
+
+export function handlesInMemory(copied: (record: HandleRecord) => HandleRecord): Handles {
   const records = new Map<string, HandleRecord>();
   return {
-    save: (record) => void records.set(record.id, structuredClone(record)),
-    get: (id) => structuredClone(records.get(id)),
+    save: (record) => void records.set(record.id, copied(record)),
+    get: (id) => (records.has(id) ? copied(records.get(id)!) : undefined),
     list: ({ server, onlyOpen = false } = {}) =>
-      structuredClone(
-        [...records.values()].filter(
+      [...records.values()]
+        .filter(
           (record) => (server === undefined || record.server === server) && !(onlyOpen && record.isDelivered),
-        ),
-      ),
+        )
+        .map((record) => copied(record)),
     delete: (id) => void records.delete(id),
     close: () => records.clear(),
   };

@@ -1,5 +1,6 @@
 /** A transport to a server's URL that minds what the SDK's own leaves out: how large an answer may get, and Retry-After. */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { backoffMs } from '../model/backoff.ts';
 import { pause, runtime } from '../model/runtime.ts';
 import { ConnectionLost, MalformedAnswer } from '../requestor/errors.ts';
 
@@ -14,8 +15,7 @@ const soonestMs = 250;
 const latestMs = 60_000;
 
 /** Between two tries to open the stream that belongs to no request. */
-const firstTryMs = 1_000;
-const longestTryMs = 30_000;
+const backoff = { minMs: 1_000, maxMs: 30_000 };
 
 /** A session that was opened earlier, perhaps by another process. */
 export interface KnownSession {
@@ -83,7 +83,7 @@ function isStandalone({ method, headers }: RequestInit = {}): boolean {
  * it once, and again only after it was open.
  */
 async function insist(open: () => Promise<Response>, { signal }: RequestInit = {}): Promise<Response> {
-  for (let restMs = firstTryMs; ; restMs = Math.min(restMs * 1.5, longestTryMs)) {
+  for (let retries = 0; ; retries++) {
     try {
       const response = await open();
       if (response.status < 500) return response;
@@ -91,7 +91,7 @@ async function insist(open: () => Promise<Response>, { signal }: RequestInit = {
     } catch (error) {
       if (signal?.aborted) throw error;
     }
-    await pause(restMs, signal ?? undefined);
+    await pause(backoffMs(backoff, retries), signal ?? undefined);
   }
 }
 

@@ -1,4 +1,4 @@
-/** What is written down of each call, and which call a task belongs to. */
+/** What is written down of each call on its way, and which call a task belongs to. */
 import type { JsonObject } from '../model/json.ts';
 import { isJsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
@@ -27,23 +27,6 @@ export class Ledger {
   constructor(handles: Handles, onEvent: ((event: CallEvent) => void) | undefined) {
     this.#handles = handles;
     this.#onEvent = onEvent;
-  }
-
-  save(record: HandleRecord): void {
-    this.#handles.save(record);
-  }
-
-  get(id: string): HandleRecord | undefined {
-    return this.#handles.get(id);
-  }
-
-  delete(id: string): void {
-    this.#handles.delete(id);
-  }
-
-  /** Those whose outcome nobody has been given. */
-  open(server: string): readonly HandleRecord[] {
-    return this.#handles.list({ server, onlyOpen: true });
   }
 
   /** What was delivered long ago need not be found any more. */
@@ -89,7 +72,9 @@ export class Ledger {
   ): Promise<Kept | undefined> {
     let place: string | undefined = taskId;
     for (let depth = 0; place !== undefined && depth < deepest; depth++) {
-      const id = this.#callOf.get(place) ?? this.open(server).find((record) => record.taskId === place)?.id;
+      const id =
+        this.#callOf.get(place) ??
+        this.#handles.list({ server, onlyOpen: true }).find((record) => record.taskId === place)?.id;
       if (id !== undefined) return this.kept(id);
       place = await parentOf(place).catch(() => undefined);
     }

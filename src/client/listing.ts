@@ -3,7 +3,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { methodNotFound } from '../protocol/json-rpc.ts';
 import { MalformedAnswer, RemoteError } from '../requestor/errors.ts';
-import type { Message } from '../requestor/remote-dialect.ts';
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
 import type { Connection } from './connection.ts';
 
@@ -13,42 +12,41 @@ const mostEmptyPages = 100;
 
 export async function* listedTasks(connection: Connection): AsyncGenerator<RemoteTask> {
   const { dialect } = connection;
-  if (!dialect?.list || (dialect.name !== 'sep-1686' && !connection.has('list')))
+  const list = dialect?.list;
+  if (!list || (dialect.name !== 'sep-1686' && !connection.listsTasks))
     throw new RemoteError({
       code: methodNotFound,
       message:
         'The server offers no list of tasks: 2026-07-28 has none, and others show none to callers without a token. resumeAll() knows the calls that were made from here.',
     });
   const { signal } = new AbortController();
-  const pages = new Pages('its list of tasks');
-  for (let cursor: string | undefined; ; ) {
-    const page = await connection.request(dialect.list(cursor), { signal });
-    if (!Array.isArray(page.tasks)) throw new MalformedAnswer('its list of tasks is no list');
-    for (const task of page.tasks) yield readTask(task);
-    cursor = pages.next(page.nextCursor, page.tasks.length);
-    if (cursor === undefined) return;
-  }
+  const read = async (page: JsonObject) => {
+    const answer = await connection.request(list(page), { signal });
+    if (!Array.isArray(answer.tasks)) throw new MalformedAnswer('its list of tasks is no list');
+    return answer;
+  };
+  for await (const task of listed('its list of tasks', 'tasks', read)) yield readTask(task);
 }
 
-/** Sees to it that a list in pages comes to an end. */
-export class Pages {
-  readonly #what: string;
-  readonly #seen = new Set<string>();
-  #empty = 0;
-
-  constructor(what: string) {
-    this.#what = what;
-  }
-
-  /** The cursor of the next page, if there is one. */
-  next(cursor: unknown, length: number): string | undefined {
-    if (cursor === undefined || cursor === null) return undefined;
-    this.#empty = length === 0 ? this.#empty + 1 : 0;
-    const isEndless = this.#seen.size >= mostPages || this.#empty > mostEmptyPages;
-    if (typeof cursor !== 'string' || this.#seen.has(cursor) || isEndless)
-      throw new MalformedAnswer(`${this.#what} has no end`);
-    this.#seen.add(cursor);
-    return cursor;
+/** The entries of a list in pages, which must come to an end. `read` is given the params that ask for a page. */
+export async function* listed(
+  what: string,
+  key: string,
+  read: (page: JsonObject) => Promise<JsonObject>,
+): AsyncGenerator<Json> {
+  const seen = new Set<string>();
+  let emptyPages = 0;
+  for (let page = {}; ; ) {
+    const { [key]: found, nextCursor: cursor } = await read(page);
+    const entries = Array.isArray(found) ? found : [];
+    yield* entries;
+    if (cursor === undefined || cursor === null) return;
+    emptyPages = entries.length === 0 ? emptyPages + 1 : 0;
+    const isEndless = seen.size >= mostPages || emptyPages > mostEmptyPages;
+    if (typeof cursor !== 'string' || seen.has(cursor) || isEndless)
+      throw new MalformedAnswer(`${what} has no end`);
+    seen.add(cursor);
+    page = { cursor };
   }
 }
 
@@ -60,43 +58,14 @@ export interface ToolHints {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const unknown: ToolHints = { taskSupport: 'forbidden', headers: {} };
-
-export class ToolList {
-  readonly #request: (message: Message) => Promise<JsonObject>;
-  #hints: Promise<ReadonlyMap<string, ToolHints>> | undefined;
-
-  constructor(request: (message: Message) => Promise<JsonObject>) {
-    this.#request = request;
-  }
-
-  /** The list has changed, or another server answers now. */
-  forget(): void {
-    this.#hints = undefined;
-  }
-
-  async hints(tool: string): Promise<ToolHints> {
-    this.#hints ??= this.#read();
-    const known = this.#hints;
-    known.catch(() => {
-      if (this.#hints === known) this.#hints = undefined;
-    });
-    return (await known).get(tool) ?? unknown;
-  }
-
-  async #read(): Promise<ReadonlyMap<string, ToolHints>> {
-    const hints = new Map<string, ToolHints>();
-    const pages = new Pages('its list of tools');
-    for (let cursor: string | undefined; ; ) {
-      const params = cursor === undefined ? {} : { cursor };
-      const page = await this.#request({ method: 'tools/list', params });
-      const tools = Array.isArray(page.tools) ? page.tools : [];
-      for (const tool of tools)
-        if (isJsonObject(tool) && typeof tool.name === 'string') hints.set(tool.name, hintsOf(tool));
-      cursor = pages.next(page.nextCursor, tools.length);
-      if (cursor === undefined) return hints;
-    }
-  }
+/** What the tools of a server say about calling them, by their names. */
+export async function toolHints(
+  read: (page: JsonObject) => Promise<JsonObject>,
+): Promise<ReadonlyMap<string, ToolHints>> {
+  const hints = new Map<string, ToolHints>();
+  for await (const tool of listed('its list of tools', 'tools', read))
+    if (isJsonObject(tool) && typeof tool.name === 'string') hints.set(tool.name, hintsOf(tool));
+  return hints;
 }
 
 function hintsOf({ execution, inputSchema }: JsonObject): ToolHints {

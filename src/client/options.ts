@@ -42,8 +42,6 @@ export interface ConnectTasksOptions {
   readonly strict?: boolean;
   /** Makes tasks of what servers ask, where they want that. */
   readonly hosts?: (about: Hosted) => Hosting;
-  /** Whether a handle also holds a digest of what was called, to find calls that are the same. Default true. */
-  readonly digests?: boolean;
   /** Hears of everything that happens to calls, to be logged. */
   readonly onEvent?: (event: CallEvent) => void;
 }

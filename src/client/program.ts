@@ -31,11 +31,6 @@ export interface Program {
   readonly cwd?: string;
 }
 
-export interface ProgramOptions {
-  /** It is known to end when it is asked, and is not asked again. */
-  readonly endsWhenAsked?: boolean;
-}
-
 export class ProgramTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -50,7 +45,8 @@ export class ProgramTransport implements Transport {
   #isClosed = false;
   #complaint: string | undefined;
 
-  constructor(program: Program, { endsWhenAsked = false }: ProgramOptions = {}) {
+  /** A program that is known to end when it is asked is not asked again. */
+  constructor(program: Program, endsWhenAsked = false) {
     this.#program = program;
     this.#endsWhenAsked = endsWhenAsked;
     this.#process = this.#newProcess();
@@ -218,13 +214,13 @@ function read(line: string): JSONRPCMessage | undefined {
 
 // --- The environment of programs that we start --------------------------------------------------------------
 
-type Hides = (name: string, value: string) => boolean;
-
 /**
  * For programs that run on behalf of whoever started this process: all of it but the settings of Holdfast, of which the
  * operator's token is one, and what the caller hides besides. Programs of a config get less: `ProgramTransport`.
  */
-export function inheritedEnvironment(isHidden: Hides = () => false): Record<string, string> {
+export function inheritedEnvironment(
+  isHidden = (_name: string, _value: string) => false,
+): Record<string, string> {
   const visible = Object.entries(process.env as Record<string, string>).filter(
     ([name, value]) => !name.toUpperCase().startsWith('HOLDFAST_') && !isHidden(name, value),
   );

@@ -25,11 +25,6 @@ interface Asking {
   readonly over: AbortController;
 }
 
-interface Unknown {
-  readonly taskId: string;
-  readonly method: string;
-}
-
 interface Pushed {
   readonly requestId: string | number;
   readonly method: string;
@@ -44,12 +39,10 @@ export class PushedQuestions {
   /** Questions that are being answered: a second delivery of the same waits for the first. */
   readonly #asking = new Map<string, Asking>();
   readonly #client: Client;
-  /** Requests of a kind that nobody here knows, until their refusal has got there. */
-  readonly #refusing = new Map<string | number, Unknown>();
-  /** The same afterwards, by the task that asked. */
-  readonly #unknown = new Map<string, Unknown & { looks: number }>();
-  /** Answers on their way, by the request that they answer. */
-  readonly #underWay = new Map<string | number, { readonly kept: Kept; readonly at: string }>();
+  /** What is done when the answer to a request, or its refusal, has got there. */
+  readonly #afterwards = new Map<string | number, () => void>();
+  /** The method of a refused request that nobody here knows, by the task that asked, and how often that was seen since. */
+  readonly #unknown = new Map<string, { readonly method: string; looks: number }>();
 
   constructor(
     client: Client,
@@ -104,9 +97,10 @@ export class PushedQuestions {
   /** A request of the server came in. The SDK refuses what nobody handles, and its task may wait all the same. */
   came({ id, method, params }: RemoteRequest & { readonly id: string | number }): undefined {
     const taskId = taskIn(isJsonObject(params._meta) ? params._meta : undefined);
-    if (taskId === undefined || isKnown(method) || this.#refusing.size + this.#unknown.size >= mostUnknown)
+    if (taskId === undefined || isKnown(method) || this.#afterwards.size + this.#unknown.size >= mostUnknown)
       return;
-    if (!this.#isHandled(method)) this.#refusing.set(id, { taskId, method });
+    if (!this.#isHandled(method))
+      this.#afterwards.set(id, () => this.#unknown.set(taskId, { method, looks: 0 }));
   }
 
   #isHandled(method: string): boolean {
@@ -127,14 +121,9 @@ export class PushedQuestions {
     for (const { taskId, over } of this.#asking.values()) if (taskId === task.taskId) over.abort();
   }
 
-  /** The peer has the answer: if it asks the same again, that is another question. */
   responded(requestId: string | number): void {
-    const refused = this.#refusing.get(requestId);
-    this.#refusing.delete(requestId);
-    if (refused) this.#unknown.set(refused.taskId, { ...refused, looks: 0 });
-    const { kept, at } = this.#underWay.get(requestId) ?? {};
-    this.#underWay.delete(requestId);
-    kept?.forget((other) => other === at);
+    this.#afterwards.get(requestId)?.();
+    this.#afterwards.delete(requestId);
   }
 
   close(): void {
@@ -147,33 +136,34 @@ export class PushedQuestions {
     // Only a task asks the same question again. Of plain calls two may ask the same, and each gets its own answer.
     const at = place(taskId ?? `request ${requestId}`, key);
     const kept = taskId === undefined ? undefined : await this.#keptFor(taskId);
-    if (kept) this.#underWay.set(requestId, { kept, at });
+    // If the peer asks the same again when it has the answer, that is another question.
+    if (kept) this.#afterwards.set(requestId, () => kept.forget((other) => other === at));
     const answer = kept?.answer(at) ?? (await this.#askOnce(at, key, pushed, kept).catch(() => undefined));
-    if (signal.aborted) this.#underWay.delete(requestId);
+    if (signal.aborted) this.#afterwards.delete(requestId);
     const given = answer ?? refusalOf({ method });
     if (!given) throw new Error(`Nobody here answered ${method}.`);
     return given;
   }
 
-  #askOnce(at: string, key: string, pushed: Pushed, kept: Kept | undefined): Promise<JsonObject> {
-    const { method, params, taskId, signal } = pushed;
-    const asking = this.#asking.get(at) ?? this.#ask(at, { method, params, key, taskId }, kept);
+  #askOnce(
+    at: string,
+    key: string,
+    { method, params, taskId, signal }: Pushed,
+    kept: Kept | undefined,
+  ): Promise<JsonObject> {
+    const question = { key, method, params, ...(taskId !== undefined && { taskId }) };
+    const { answer, over } = this.#asking.get(at) ?? this.#ask(at, question, kept);
     // A lost connection takes no question back: it comes again on the next, and the answer is kept for it.
     const takeBack = () => {
-      if (!kept || !isClosing(signal.reason)) asking.over.abort(signal.reason);
+      if (!kept || !isClosing(signal.reason)) over.abort(signal.reason);
     };
     signal.addEventListener('abort', takeBack, { once: true });
-    return asking.answer.finally(() => signal.removeEventListener('abort', takeBack));
+    return answer.finally(() => signal.removeEventListener('abort', takeBack));
   }
 
-  #ask(
-    at: string,
-    { taskId, ...question }: RemoteRequest & { key: string; taskId: string | undefined },
-    kept: Kept | undefined,
-  ): Asking {
+  #ask(at: string, question: Parameters<PushedQuestions['answer']>[0], kept: Kept | undefined): Asking {
     const over = new AbortController();
-    const asked = { ...question, ...(taskId !== undefined && { taskId }) };
-    const answer = this.answer(asked, over.signal)
+    const answer = this.answer(question, over.signal)
       .then((given) => {
         over.signal.throwIfAborted();
         kept?.remember(at, given);
@@ -181,7 +171,7 @@ export class PushedQuestions {
       })
       .finally(() => this.#asking.delete(at));
     answer.catch(() => {});
-    const asking = { taskId, answer, over };
+    const asking = { taskId: question.taskId, answer, over };
     this.#asking.set(at, asking);
     return asking;
   }

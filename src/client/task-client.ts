@@ -1,7 +1,7 @@
 /** Calls whose handles survive their host: made, pursued, remembered, and taken up again. */
 import type { Client, Transport } from '@modelcontextprotocol/client';
 import { toMs } from '../model/duration.ts';
-import { digestOf, newId } from '../model/id.ts';
+import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
 import { Semaphore } from '../model/semaphore.ts';
@@ -16,13 +16,13 @@ import { type AnswerQuestion, capabilitiesFor } from './asking.ts';
 import {
   Calls,
   type CallToolResult,
-  checkedResult,
+  checkResult,
   type GetPromptResult,
   type ReadResourceResult,
 } from './calls.ts';
 import { type Agreement, Connection, type Opens } from './connection.ts';
-import { Handle, LiveCalls, overWith, type TaskHandle } from './handle.ts';
-import type { HandleRecord } from './handles.ts';
+import { Handle, type LiveCall, overWith, type TaskHandle } from './handle.ts';
+import type { HandleRecord, Handles } from './handles.ts';
 import { Ledger, toolOf } from './ledger.ts';
 import { Listening } from './listening.ts';
 import { listedTasks } from './listing.ts';
@@ -34,13 +34,15 @@ export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } fro
 export class TaskClient implements AsyncDisposable {
   readonly #options: ConnectTasksOptions;
   readonly #connection: Connection;
+  readonly #handles: Handles;
   readonly #ledger: Ledger;
   readonly #calls: Calls;
   readonly #listening: Listening;
   readonly #questions: PushedQuestions;
   readonly #pace: Pace;
   readonly #requests = new Semaphore(mostAtOnce);
-  readonly #live = new LiveCalls();
+  /** By the ids of their handles. */
+  readonly #live = new Map<string, LiveCall>();
   readonly #closed = new AbortController();
   readonly #unreachableForMs: number;
   readonly #largestResult: number;
@@ -52,6 +54,7 @@ export class TaskClient implements AsyncDisposable {
     this.#pace = new Pace(options.pace);
     this.#unreachableForMs = toMs(options.unreachableFor ?? '10m');
     this.#largestResult = options.largestResult ?? 32 * 1024 * 1024;
+    this.#handles = options.handles;
     this.#ledger = new Ledger(options.handles, options.onEvent);
     const { answer, answers = answer ? ['form', 'url'] : [], drafts = [] } = options;
     this.#hosting = options.hosts?.({
@@ -83,8 +86,8 @@ export class TaskClient implements AsyncDisposable {
       ...options,
       pace: this.#pace,
       unreachableForMs: this.#unreachableForMs,
-      answer: (question, signal, by) => this.#questions.answer(question, signal, by),
-      keptFor: ({ id }) => this.#ledger.kept(id),
+      questions: this.#questions,
+      ledger: this.#ledger,
     });
   }
 
@@ -112,13 +115,12 @@ export class TaskClient implements AsyncDisposable {
       ...(this.#options.target && { target: this.#options.target }),
       method,
       params,
-      argumentsDigest: this.#options.digests === false ? '' : await digestOf(params),
       idempotencyKey: options.idempotencyKey ?? newId(),
       createdAt: runtime.now(),
       answers: {},
       isDelivered: false,
     };
-    this.#ledger.save(record);
+    this.#handles.save(record);
     this.#ledger.log(record, 'called');
     return this.#begin(record, options);
   }
@@ -154,9 +156,12 @@ export class TaskClient implements AsyncDisposable {
 
   /** Takes a handle up again, in whichever process it was made. */
   async resume(id: string, options: Pick<CallOptions, 'answer'> = {}): Promise<TaskHandle> {
-    const live = await this.#live.handleOf(id);
-    if (live) return live;
-    const record = this.#ledger.get(id);
+    // A detached handle gives no result. Who resumes its call waits until it has ended, and then gets a new one.
+    for (let live = this.#live.get(id); live; live = this.#live.get(id)) {
+      if (!live.over.signal.aborted) return live.handle;
+      await live.left;
+    }
+    const record = this.#handles.get(id);
     if (!record) throw new TaskLost(id, 'there is no such handle here.');
     this.#ledger.log(record, 'resumed');
     if (record.ending) return this.#handleOf(record).end(record.ending);
@@ -165,7 +170,8 @@ export class TaskClient implements AsyncDisposable {
 
   /** Takes up every handle of this server whose outcome nobody has been given. */
   async resumeAll(): Promise<TaskHandle[]> {
-    return Promise.all(this.#ledger.open(this.#server!).map(({ id }) => this.resume(id)));
+    const open = this.#handles.list({ server: this.#server!, onlyOpen: true });
+    return Promise.all(open.map(({ id }) => this.resume(id)));
   }
 
   /** The tasks that the server lists, over all pages. */
@@ -176,7 +182,7 @@ export class TaskClient implements AsyncDisposable {
   /** Stops waiting for everything; tasks go on, and handles stay. */
   async close(): Promise<void> {
     this.#closed.abort();
-    this.#live.detachAll();
+    for (const { over } of this.#live.values()) over.abort();
     this.#questions.close();
     this.#listening.close();
     await this.#hosting?.close();
@@ -194,43 +200,39 @@ export class TaskClient implements AsyncDisposable {
     const over = overWith(options.signal);
     if (dialect?.name === 'sep-1686') return this.#beginOriginal(record, dialect, options, over);
     try {
-      const begun = await this.#send(record, options, over.signal);
-      if ('result' in begun) return this.#answered(record, begun.result, over);
-      const handle = this.#handleOf(begun.record, over);
-      return this.#pursue(handle, begun.record, { ...begun, answer: options.answer }, over);
+      return await this.#send(this.#handleOf(record, over), record, options, over);
     } catch (error) {
       // What the server refused has no task, and no handle either; what may have got through can be taken up again.
-      if (!over.signal.aborted && !this.#calls.mayHaveGotThrough(error)) this.#ledger.delete(record.id);
+      if (!over.signal.aborted && !this.#calls.mayHaveGotThrough(error)) this.#handles.delete(record.id);
       this.#calls.forget(record);
       over.abort();
       throw error;
     }
   }
 
-  /** Sends a call, and writes down what came of it. */
-  async #send(record: HandleRecord, options: CallOptions, signal: AbortSignal): Promise<Begun> {
+  /** Sends a call, and writes down what came of it. Its handle has ended then, or its task is pursued. */
+  async #send(
+    handle: Handle,
+    record: HandleRecord,
+    options: CallOptions,
+    over: AbortController,
+  ): Promise<TaskHandle> {
     const { dialect } = this.#connection;
-    const reply = await this.#calls.send(record, { ...options, signal });
-    if (reply.kind === 'result') return { result: reply.result };
+    const reply = await this.#calls.send(record, { ...options, signal: over.signal });
+    if (reply.kind === 'result') {
+      checkedSize(sizeOf(reply.result), this.#largestResult);
+      this.#calls.forget(record);
+      over.abort(answered);
+      this.#live.delete(record.id);
+      return this.#end(handle, record, reply);
+    }
     const { task, interim = this.#options.interim?.(toolOf(record) ?? record.method) } = reply;
     if (!dialect) throw new MalformedAnswer(`it answered ${record.method} with a task, and declares none`);
     const known = { ...record, dialect: dialect.name, taskId: task.taskId };
     // Answers that were given on the way are in the registry already.
-    this.#ledger.save({ ...known, answers: this.#ledger.get(record.id)?.answers ?? {} });
+    this.#handles.save({ ...known, answers: this.#handles.get(record.id)?.answers ?? {} });
     this.#ledger.log(known, 'task');
-    return { record: known, first: task, interim };
-  }
-
-  #answered(
-    record: HandleRecord,
-    result: JsonObject,
-    over: AbortController,
-    handle = this.#handleOf(record),
-  ): TaskHandle {
-    checkedSize(sizeOf(result), this.#largestResult);
-    this.#calls.forget(record);
-    over.abort(answered);
-    return this.#end(handle, record, { kind: 'result', result });
+    return this.#pursue(handle, known, { first: task, interim, answer: options.answer }, over);
   }
 
   /** SEP-1686: the plain answer and the task that is said to be there race; the first that succeeds is the outcome. */
@@ -241,7 +243,7 @@ export class TaskClient implements AsyncDisposable {
     over: AbortController,
   ): TaskHandle {
     const known = { ...record, dialect: dialect.name, taskId: record.id };
-    this.#ledger.save(known);
+    this.#handles.save(known);
     const pending = this.#calls.sendOriginal(known, over.signal, options);
     const beginning = { race: pending.race, answer: options.answer };
     return this.#pursue(this.#handleOf(known, over, pending.cancel), known, beginning, over);
@@ -257,17 +259,11 @@ export class TaskClient implements AsyncDisposable {
         'the host ended before the server answered, and the server cannot be asked whether it was called.';
       return this.#end(handle, record, { kind: 'lost', why });
     }
-    const left = this.#send(record, { ...(answer && { answer }) }, over.signal)
-      .then((begun) => {
-        if (!('result' in begun)) return void this.#pursue(handle, begun.record, { ...begun, answer }, over);
-        this.#answered(record, begun.result, over, handle);
-        this.#live.delete(record.id);
-      })
-      .catch((error: unknown) => {
-        this.#live.delete(record.id);
-        this.#failed(handle, record, over.signal.aborted ? new Detached() : error);
-      });
-    this.#live.add(record.id, { handle, over, left });
+    const left = this.#send(handle, record, { ...(answer && { answer }) }, over).catch((error: unknown) => {
+      this.#live.delete(record.id);
+      this.#failed(handle, record, over.signal.aborted ? new Detached() : error);
+    });
+    this.#live.set(record.id, { handle, over, left });
     return handle;
   }
 
@@ -318,7 +314,10 @@ export class TaskClient implements AsyncDisposable {
       runtime.setImmediate(() => handle.tell({ type: 'interim', taskId, text: interim }));
     const left = race((options) => pursuit.run(options))
       .catch(endingOf)
-      .then((ending) => this.#end(handle, record, this.#checked(record, ending)))
+      .then((ending) => {
+        if (ending.kind === 'result') checkResult(record.method, ending.result);
+        this.#end(handle, record, ending);
+      })
       .catch((error: unknown) => this.#failed(handle, record, error))
       .finally(() => {
         over.abort();
@@ -326,19 +325,14 @@ export class TaskClient implements AsyncDisposable {
         this.#calls.forget(record);
         this.#ledger.release(tasks);
       });
-    this.#live.add(record.id, { handle, over, left });
+    this.#live.set(record.id, { handle, over, left });
     return handle;
-  }
-
-  #checked(record: HandleRecord, ending: Ending): Ending {
-    if (ending.kind !== 'result') return ending;
-    return { kind: 'result', result: checkedResult(record.method, ending.result) };
   }
 
   #end(handle: Handle, record: HandleRecord, ending: Ending): TaskHandle {
     this.#ledger.end(record, ending);
     if (this.#options.deleteAfterRead && ending.kind === 'result')
-      void this.#deleteThere(record).catch(() => {});
+      void this.#ask('delete', record).catch(() => {});
     return handle.end(ending);
   }
 
@@ -348,26 +342,23 @@ export class TaskClient implements AsyncDisposable {
   }
 
   #handleOf(record: HandleRecord, over?: AbortController, cancel?: () => Promise<void>): Handle {
-    const handle: Handle = new Handle(record.id, record.taskId, {
-      cancel: () => (cancel ? cancel() : this.#cancelThere(handle.taskId, record.dialect)),
+    return new Handle(record.id, record.taskId, {
+      cancel: () => (cancel ? cancel() : this.#ask('cancel', record)),
       delete: async () => {
         over?.abort();
-        await this.#deleteThere(record);
-        this.#ledger.delete(record.id);
+        await this.#ask('delete', record);
+        this.#handles.delete(record.id);
       },
       detach: () => over?.abort(),
       deliver: () => this.#ledger.deliver(record.id),
     });
-    return handle;
   }
 
-  async #cancelThere(taskId: string | undefined, dialect = this.#connection.dialect?.name): Promise<void> {
-    const message = taskId !== undefined && remoteDialect(dialect ?? '')?.cancel?.(taskId);
-    if (message) await this.#connection.request(message, { signal: this.#closed.signal });
-  }
-
-  async #deleteThere({ taskId, dialect }: HandleRecord): Promise<void> {
-    const message = taskId !== undefined && remoteDialect(dialect ?? '')?.delete?.(taskId);
+  /** Asks the server to end or remove the task of a call, where its dialect has a word for that. */
+  async #ask(act: 'cancel' | 'delete', record: HandleRecord): Promise<void> {
+    // The registry knows of a task that came after the handle.
+    const { taskId, dialect } = this.#handles.get(record.id) ?? record;
+    const message = taskId !== undefined && remoteDialect(dialect ?? '')?.[act]?.(taskId);
     if (message) await this.#connection.request(message, { signal: this.#closed.signal });
   }
 
@@ -388,8 +379,6 @@ interface Beginning {
   readonly answer?: AnswerQuestion | undefined;
   readonly race?: (pursue: Pursuit['run']) => Promise<Ending>;
 }
-
-type Begun = { readonly result: JsonObject } | (Beginning & { readonly record: HandleRecord });
 
 function endingOf(error: unknown): Ending {
   if (error instanceof Gone) return error.ending;

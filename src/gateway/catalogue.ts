@@ -9,28 +9,27 @@ import { taskSupport, toolDefinition } from '../server/listings.ts';
 import { headOf, relayToolFor } from './relay.ts';
 import type { Upstream } from './upstream.ts';
 
-/** Something of an upstream, and what the upstream calls it. */
-export interface Found {
-  readonly upstream: Upstream;
-  readonly name: string;
-}
-
-interface Entry<T> {
+/** Something that is listed, and what its owner calls it. */
+interface Named {
   readonly owner: string;
   readonly name: string;
-  readonly what: T;
+  readonly listed: JsonObject;
 }
 
-type ToolEntry =
-  | { readonly upstream: Upstream; readonly base: DurableTool; readonly listed: JsonObject }
-  | { readonly command: DurableTool };
+interface Prompt extends Named {
+  readonly upstream: Upstream;
+}
+
+interface Tool extends Named {
+  readonly call: (input: unknown) => Called;
+}
 
 export class Catalogue {
   readonly #upstreams: ReadonlyMap<Upstream, DurableTool>;
   readonly #commands: readonly DurableTool[];
   readonly #reserved: readonly string[];
-  #called = new Map<string, (input: unknown) => Called>();
-  #prompts = new Map<string, Found>();
+  #tools: ReadonlyMap<string, Tool> = new Map();
+  #prompts: ReadonlyMap<string, Prompt> = new Map();
   tools: readonly JsonObject[] = [];
   prompts: readonly JsonObject[] = [];
   resources: readonly JsonObject[] = [];
@@ -50,40 +49,33 @@ export class Catalogue {
 
   /** The durable tool that a name stands for, and the input that its task is made with. */
   called(name: string, input: unknown): Called | undefined {
-    const found = this.#called.get(name)?.(input);
+    const found = this.#tools.get(name)?.call(input);
     return found && { ...found, calledAs: name };
   }
 
-  prompt(name: string): Found | undefined {
+  /** The prompt that a name stands for. */
+  prompt(name: string): Pick<Prompt, 'upstream' | 'name'> | undefined {
     return this.#prompts.get(name);
   }
 
   refresh(): void {
-    const tools: Entry<ToolEntry>[] = this.#commands.map((command) => ({
-      owner: 'command',
-      name: command.name,
-      what: { command },
-    }));
-    const prompts: Entry<{ readonly upstream: Upstream; readonly listed: JsonObject }>[] = [];
-    for (const [upstream, base] of this.#upstreams) {
-      for (const listed of upstream.listed.tools)
-        tools.push({ owner: upstream.name, name: String(listed.name), what: { upstream, base, listed } });
-      for (const listed of upstream.listed.prompts)
-        prompts.push({ owner: upstream.name, name: String(listed.name), what: { upstream, listed } });
-    }
-    const called = new Map<string, (input: unknown) => Called>();
-    this.tools = named(tools, this.#reserved).map(([name, { what }]) => {
-      const [shown, call] = shownAndCalled(what);
-      called.set(name, call);
-      return { ...shown, name };
-    });
-    this.#called = called;
-    const byName = named(prompts);
-    this.prompts = byName.map(([name, { what }]) => ({ ...what.listed, name }));
-    this.#prompts = new Map(
-      byName.map(([shown, { name, what }]) => [shown, { upstream: what.upstream, name }]),
-    );
     const upstreams = [...this.#upstreams.keys()];
+    const relayed = [...this.#upstreams].flatMap(([upstream, base]) =>
+      upstream.listed.tools.map((listed) => relayedTool(upstream, base, listed)),
+    );
+    this.#tools = named([...this.#commands.map(ownTool), ...relayed], this.#reserved);
+    this.tools = shown(this.#tools);
+    this.#prompts = named(
+      upstreams.flatMap((upstream) =>
+        upstream.listed.prompts.map((listed) => ({
+          owner: upstream.name,
+          name: String(listed.name),
+          listed,
+          upstream,
+        })),
+      ),
+    );
+    this.prompts = shown(this.#prompts);
     this.resources = distinct(
       upstreams.flatMap(({ listed }) => listed.resources),
       'uri',
@@ -96,37 +88,36 @@ export class Catalogue {
 
   /** Those that may have a resource, the likeliest first: who lists it, who has a template for its like, all others. */
   holdersOf(uri: string): Upstream[] {
-    const upstreams = [...this.#upstreams.keys()].filter((upstream) => upstream.has('resources'));
     const rank = ({ listed }: Upstream) => {
       if (listed.resources.some((resource) => resource.uri === uri)) return 0;
       return listed.resourceTemplates.some(({ uriTemplate }) => fits(String(uriTemplate), uri)) ? 1 : 2;
     };
-    return upstreams
-      .map((one) => [rank(one), one] as const)
-      .sort(([a], [b]) => a - b)
-      .map(([, one]) => one);
+    return [...this.#upstreams.keys()]
+      .filter((upstream) => upstream.has('resources'))
+      .sort((a, b) => rank(a) - rank(b));
   }
 }
 
-function shownAndCalled(what: ToolEntry): [JsonObject, (input: unknown) => Called] {
-  if ('command' in what) {
-    const { command } = what;
-    return [toolDefinition(command) as unknown as JsonObject, (input) => ({ tool: command, input })];
-  }
-  const { upstream, base, listed } = what;
+function ownTool(command: DurableTool): Tool {
+  const listed = toolDefinition(command) as unknown as JsonObject;
+  return { owner: 'command', name: command.name, listed, call: (input) => ({ tool: command, input }) };
+}
+
+function relayedTool(upstream: Upstream, base: DurableTool, listed: JsonObject): Tool {
   const name = String(listed.name);
   const tool = relayToolFor(base, upstream, name);
   const isLimited = upstream.slots(name) !== undefined;
   // The engine counts the slots of limited tools, so nothing may start without it.
   const isCounted = isLimited || upstream.config.policy.concurrency !== undefined;
-  const shown = {
-    ...listed,
-    inputSchema: withoutHeaders(listed.inputSchema),
-    execution: { taskSupport: taskSupport[tool.task] },
-  };
-  return [
-    shown,
-    (input) => {
+  return {
+    owner: upstream.name,
+    name,
+    listed: {
+      ...listed,
+      inputSchema: withoutHeaders(listed.inputSchema),
+      execution: { taskSupport: taskSupport[tool.task] },
+    },
+    call: (input) => {
       const call = { name, arguments: isJsonObject(input) ? input : {}, ...(isLimited && { isLimited }) };
       return {
         tool,
@@ -135,27 +126,29 @@ function shownAndCalled(what: ToolEntry): [JsonObject, (input: unknown) => Calle
         ...(upstream.has('logging') && { listen: upstream.logs.listen }),
       };
     },
-  ];
+  };
+}
+
+function shown(entries: ReadonlyMap<string, Named>): JsonObject[] {
+  return [...entries].map(([name, { listed }]) => ({ ...listed, name }));
 }
 
 /** Own names where they are unique; where they are not, with that of their upstream in front. */
-function named<T>(
-  entries: readonly Entry<T>[],
+function named<T extends Named>(
+  entries: readonly T[],
   reserved: readonly string[] = [],
-): (readonly [string, Entry<T>])[] {
+): ReadonlyMap<string, T> {
   const byName = Map.groupBy(entries, ({ name }) => name);
-  const taken = new Set([
-    ...reserved,
-    ...[...byName].flatMap(([name, those]) => (those.length === 1 ? [name] : [])),
-  ]);
-  return entries.map((entry) => {
-    const isUnique = byName.get(entry.name)!.length === 1 && !reserved.includes(entry.name);
-    if (isUnique) return [entry.name, entry];
+  const isUnique = (name: string) => byName.get(name)?.length === 1 && !reserved.includes(name);
+  const taken = new Set([...reserved, ...[...byName.keys()].filter(isUnique)]);
+  const all = entries.map((entry) => {
+    if (isUnique(entry.name)) return [entry.name, entry] as const;
     let name = `${entry.owner}_${entry.name}`;
     while (taken.has(name)) name += '_';
     taken.add(name);
-    return [name, entry];
+    return [name, entry] as const;
   });
+  return new Map(all);
 }
 
 function distinct(entries: readonly JsonObject[], key: string): JsonObject[] {

@@ -34,10 +34,16 @@ export function parseConfig(written: string, file: string): Entry {
     const [what] = message.split(/ in JSON| \(line/) as [string];
     throw new InvalidConfig(file, line ? Number(line) : text.split('\n').length, `it is not JSON: ${what}.`);
   }
-  const lines = new Map<string, number>();
-  new Locator(text, lines).value([]);
-  return new Entry(value, [], { file, lines });
+  return new Entry(value, [], { file, lines: linesIn(text) });
 }
+
+/** Reads the value of a key, or refuses it. */
+type Reader = (entry: Entry) => unknown;
+
+/** An object whose keys are those of a table of readers. Each of them may be missing. */
+export type Fields<R extends Readonly<Record<string, Reader>>> = {
+  readonly [K in keyof R]?: ReturnType<R[K]>;
+};
 
 /** A value of the file, and where it stands. */
 export class Entry {
@@ -60,14 +66,12 @@ export class Entry {
   }
 
   refuse(reason: string): never {
-    throw new InvalidConfig(this.file, this.#source.lines.get(nameOf(this.#path)), reason);
+    throw new InvalidConfig(this.#source.file, this.#source.lines.get(nameOf(this.#path)), reason);
   }
 
-  /** As people call it: `mcpServers.files.args[0]`. */
-  get name(): string {
-    return this.#path
-      .map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`))
-      .join('');
+  /** The name of the server or command that it belongs to. */
+  get topic(): string {
+    return String(this.#path[1]);
   }
 
   key(name: string): Entry | undefined {
@@ -94,6 +98,15 @@ export class Entry {
     return this;
   }
 
+  /** What the readers make of the keys that are there. */
+  fields<R extends Readonly<Record<string, Reader>>>(readers: R): Fields<R> {
+    const read = Object.entries(readers).flatMap(([key, reader]) => {
+      const entry = this.key(key);
+      return entry ? [[key, reader(entry)]] : [];
+    });
+    return Object.fromEntries(read);
+  }
+
   text(): string {
     return typeof this.value === 'string' ? this.value : this.refuse(`${this.#what()} must be a text.`);
   }
@@ -104,10 +117,10 @@ export class Entry {
       : this.refuse(`${this.#what()} must be true or false.`);
   }
 
-  count(least = 1): number {
+  count(): number {
     const { value } = this;
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
-    return this.refuse(`${this.#what()} must be a whole number of at least ${least}.`);
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return value;
+    return this.refuse(`${this.#what()} must be a whole number of at least 1.`);
   }
 
   duration(): Duration {
@@ -131,8 +144,11 @@ export class Entry {
     return this.value.map((value, at) => new Entry(value, [...this.#path, at], this.#source));
   }
 
+  /** As people call it: `"mcpServers.files.args[0]"`. */
   #what(): string {
-    return this.#path.length === 0 ? 'the file' : `"${this.name}"`;
+    if (this.#path.length === 0) return 'the file';
+    const parts = this.#path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`));
+    return `"${parts.join('').slice(1)}"`;
   }
 }
 
@@ -159,58 +175,33 @@ function distance(from: string, to: string): number {
   return row[to.length]!;
 }
 
-/** Walks a text that is known to be JSON, and notes the line on which each value, or its key, begins. */
-class Locator {
-  readonly #text: string;
-  readonly #lines: Map<string, number>;
-  #at = 0;
-  #line = 1;
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s[\]{},:"]+|\n/g;
 
-  constructor(text: string, lines: Map<string, number>) {
-    this.#text = text;
-    this.#lines = lines;
-  }
-
-  value(path: Path): void {
-    this.#space();
-    if (!this.#lines.has(nameOf(path))) this.#lines.set(nameOf(path), this.#line);
-    const first = this.#text[this.#at];
-    if (first === '{') this.#members('}', () => this.#member(path));
-    else if (first === '[') this.#members(']', (n) => this.value([...path, n]));
-    else if (first === '"') this.#string();
-    else while (this.#at < this.#text.length && !/[\s,\]}]/.test(this.#text[this.#at]!)) this.#at++;
-  }
-
-  #members(end: string, read: (n: number) => void): void {
-    this.#at++;
-    for (let n = 0; ; n++) {
-      this.#space();
-      if (this.#text[this.#at] === ',') this.#at++;
-      this.#space();
-      if (this.#text[this.#at] === end) break;
-      read(n);
+/** The line on which each value, or its key, begins, in a text that is known to be JSON. */
+function linesIn(text: string): ReadonlyMap<string, number> {
+  const lines = new Map<string, number>();
+  const path: (string | number)[] = [];
+  let line = 1;
+  let isKey = false;
+  for (const [token] of text.matchAll(tokens)) {
+    const last = path.at(-1);
+    if (token === '\n') line++;
+    else if (token === '}' || token === ']') {
+      path.pop();
+      isKey = false;
+    } else if (token === ',') {
+      if (typeof last === 'number') path.splice(-1, 1, last + 1);
+      else isKey = true;
+    } else if (isKey) {
+      path.splice(-1, 1, JSON.parse(token));
+      lines.set(nameOf(path), line);
+      isKey = false;
+    } else if (token !== ':') {
+      if (!lines.has(nameOf(path))) lines.set(nameOf(path), line);
+      if (token === '{') path.push('');
+      if (token === '[') path.push(0);
+      isKey = token === '{';
     }
-    this.#at++;
   }
-
-  #member(path: Path): void {
-    this.#space();
-    const line = this.#line;
-    const key = JSON.parse(this.#string()) as string;
-    this.#space();
-    this.#at++; // The colon.
-    this.#lines.set(nameOf([...path, key]), line);
-    this.value([...path, key]);
-  }
-
-  #string(): string {
-    const from = this.#at++;
-    while (this.#text[this.#at] !== '"') this.#at += this.#text[this.#at] === '\\' ? 2 : 1;
-    this.#at++;
-    return this.#text.slice(from, this.#at);
-  }
-
-  #space(): void {
-    for (; /\s/.test(this.#text[this.#at] ?? ''); this.#at++) if (this.#text[this.#at] === '\n') this.#line++;
-  }
+  return lines;
 }

@@ -2,13 +2,14 @@
  * What stands behind a gateway: servers under the key `mcpServers`, as every MCP host writes it, and programs under
  * `commands`, each with a policy for its tasks. A file that is wrong in any respect is refused as a whole, with the line.
  */
+import type { Program } from '../client/program.ts';
 import type { Retry } from '../engine/retry.ts';
 import type { TaskSetting, ToolAnnotations } from '../engine/tool.ts';
 import { defaultLimits, type Limits } from '../hosting/limits.ts';
 import type { Duration } from '../model/duration.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { AttachOptions, HandOverOptions } from '../server/hand-over/options.ts';
-import { type Entry, readConfigFile } from './config-file.ts';
+import { type Entry, type Fields, readConfigFile } from './config-file.ts';
 
 export interface Config {
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>;
@@ -20,14 +21,7 @@ export interface Config {
 }
 
 /** How a server is reached. */
-export type Target =
-  | { readonly url: string; readonly headers: Readonly<Record<string, string>> }
-  | {
-      readonly command: string;
-      readonly args: readonly string[];
-      readonly env: Readonly<Record<string, string>>;
-      readonly cwd?: string;
-    };
+export type Target = { readonly url: string; readonly headers: Readonly<Record<string, string>> } | Program;
 
 export interface UpstreamConfig {
   readonly target: Target;
@@ -36,49 +30,69 @@ export interface UpstreamConfig {
   readonly tools: Readonly<Record<string, Policy>>;
 }
 
+const text = (entry: Entry) => entry.text();
+const flag = (entry: Entry) => entry.flag();
+const count = (entry: Entry) => entry.count();
+const duration = (entry: Entry) => entry.duration();
+
 /** What is said about tasks. What is not said holds as for any durable tool. */
-export interface Policy {
-  readonly task?: TaskSetting;
-  readonly deadline?: Duration | 'none';
-  readonly retention?: Duration;
-  readonly concurrency?: number;
+const policyFields = {
+  task: (entry: Entry): TaskSetting => entry.oneOf(['auto', 'always', 'required', 'never']),
+  deadline: (entry: Entry): Duration | 'none' => (entry.value === 'none' ? 'none' : entry.duration()),
+  retention: duration,
+  concurrency: count,
   /** After a lost connection, and only of what does no harm if it is carried out twice. */
-  readonly retry?: Retry;
+  retry: (entry: Entry): Retry =>
+    typeof entry.value === 'number' ? { attempts: entry.count() } : only(entry, retryFields),
   /** Whether being carried out twice does no harm; otherwise the tool's own annotations say so. */
-  readonly idempotent?: boolean;
+  idempotent: flag,
   /** Whether a repeated plain call joins the lost one. Default true. */
-  readonly joinable?: boolean;
-}
+  joinable: flag,
+};
 
-export interface CommandConfig {
-  readonly command: string;
+export type Policy = Fields<typeof policyFields>;
+
+const retryFields = { attempts: count, delay: duration, maxDelay: duration };
+
+/** What a command need not say. */
+const commandFields = {
+  stdin: expanded,
+  title: text,
+  description: text,
+  annotations: (entry: Entry) => entry.object() as ToolAnnotations,
+  cwd: expanded,
+  timeout: duration,
+};
+
+/** What holds of a command unless it says something else. */
+const commandDefaults = {
+  args: [],
+  shell: false,
+  inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+  env: {},
+  killAfter: '5s',
+  largestOutput: 256 * 1024,
+} as const;
+
+const commandFieldsWithDefaults = {
   /** Each becomes one argument; `{name}` stands for an input, and nothing in it is ever read by a shell. */
-  readonly args: readonly string[];
-  readonly stdin?: string;
-  readonly shell: boolean;
-  readonly title?: string;
-  readonly description?: string;
-  readonly annotations?: ToolAnnotations;
-  readonly inputSchema: JsonObject;
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd?: string;
-  readonly timeout?: Duration;
+  args: (entry: Entry): readonly string[] => entry.list().map(expanded),
+  shell: flag,
+  inputSchema: schemaIn,
+  env: texts,
   /** How long it may take to end after SIGTERM. */
-  readonly killAfter: Duration;
+  killAfter: duration,
   /** Bytes of output that are kept. */
-  readonly largestOutput: number;
-  readonly policy: Policy;
-}
+  largestOutput: count,
+};
 
-const policyKeys = [
-  'task',
-  'deadline',
-  'retention',
-  'concurrency',
-  'retry',
-  'idempotent',
-  'joinable',
-] as const;
+export type CommandConfig = Fields<typeof commandFields> &
+  Required<Fields<typeof commandFieldsWithDefaults>> & {
+    readonly command: string;
+    readonly policy: Policy;
+  };
+
+const policyKeys = Object.keys(policyFields);
 const serverKeys = ['command', 'args', 'env', 'cwd', 'url', 'headers', 'tools', ...policyKeys];
 /** What hosts write beside it, for themselves. */
 const keysOfHosts = [
@@ -97,18 +111,7 @@ const keysOfHosts = [
 ];
 const commandKeys = [
   'command',
-  'args',
-  'stdin',
-  'shell',
-  'title',
-  'description',
-  'annotations',
-  'inputSchema',
-  'env',
-  'cwd',
-  'timeout',
-  'killAfter',
-  'largestOutput',
+  ...Object.keys({ ...commandFields, ...commandFieldsWithDefaults }),
   ...policyKeys,
 ];
 
@@ -133,11 +136,11 @@ export function configIn(root: Entry): Config {
   if (!servers && !commands) root.refuse('it has neither "mcpServers" nor "commands".');
   const upstreams = (servers?.entries() ?? [])
     .filter(([, entry]) => entry.key('disabled')?.value !== true)
-    .map(([name, entry]) => [checkedName(name, entry), upstreamIn(name, entry)] as const);
+    .map(([name, entry]) => [checkedName(name, entry), upstreamIn(entry)] as const);
   return {
     upstreams: Object.fromEntries(upstreams),
     commands: Object.fromEntries(
-      (commands?.entries() ?? []).map(([name, entry]) => [checkedName(name, entry), commandIn(name, entry)]),
+      (commands?.entries() ?? []).map(([name, entry]) => [checkedName(name, entry), commandIn(entry)]),
     ),
     limits: limitsIn(root.key('limits')),
     plainClients: plainClientsIn(root.key('plainClients')),
@@ -153,26 +156,23 @@ export function serversIn(root: Entry): Entry {
 }
 
 /** How one of them is reached; keys that are for others are passed over. */
-export function targetIn(name: string, server: Entry): Target {
+export function targetIn(server: Entry): Target {
   server.object();
+  const name = server.topic;
   const url = server.key('url');
   const command = server.key('command');
   if (url && command) server.refuse(`"${name}" has both a "command" and a "url": one server is one of them.`);
   if (url) {
-    const address = expanded(url, name);
+    const address = expanded(url);
     if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
       url.refuse(`"${address}" is no URL of an MCP server: it begins with http:// or https://.`);
-    return { url: address, headers: texts(server.key('headers'), name) };
+    return { url: address, headers: {}, ...server.fields({ headers: texts }) };
   }
   if (!command) return server.refuse(`"${name}" has neither a "command" nor a "url".`);
-  const cwd = server.key('cwd');
-  return {
-    command: expanded(command, name),
-    args: (server.key('args')?.list() ?? []).map((arg) => expanded(arg, name)),
-    env: texts(server.key('env'), name),
-    ...(cwd && { cwd: expanded(cwd, name) }),
-  };
+  return { command: expanded(command), args: [], env: {}, ...server.fields(programFields) };
 }
+
+const programFields = { args: commandFieldsWithDefaults.args, env: texts, cwd: expanded };
 
 /** Most calls that pass through never become tasks, and all callers on this machine count as one. */
 const ownLimits: Partial<Limits> = {
@@ -194,100 +194,62 @@ function limitsIn(entry: Entry | undefined): Partial<Limits> {
 function plainClientsIn(entry: Entry | undefined): Config['plainClients'] {
   if (!entry) return 'hand-over';
   if (typeof entry.value === 'string') return entry.oneOf(['hand-over', 'wait']);
-  const durations = ['window', 'windowWithProgress', 'keepDelivered'] as const;
-  const flags = ['earlierRevisions', 'required'] as const;
-  entry.only([...durations, ...flags, 'prefix']);
-  const prefix = entry.key('prefix');
-  const read = <K extends string, V>(keys: readonly K[], value: (one: Entry) => V) =>
-    Object.fromEntries(
-      keys.flatMap((key) => {
-        const one = entry.key(key);
-        return one ? [[key, value(one)]] : [];
-      }),
-    );
-  return {
-    ...read(durations, (one) => one.duration()),
-    ...read(flags, (one) => one.flag()),
-    ...(prefix && { prefix: prefix.text() }),
-  } satisfies HandOverOptions;
+  return only(entry, handOverFields) satisfies HandOverOptions;
 }
 
-function upstreamIn(name: string, server: Entry): UpstreamConfig {
+const handOverFields = {
+  window: duration,
+  windowWithProgress: duration,
+  keepDelivered: duration,
+  earlierRevisions: flag,
+  required: flag,
+  prefix: text,
+};
+
+/** Reads these fields, and refuses others. */
+function only<R extends Parameters<Entry['fields']>[0]>(entry: Entry, readers: R): Fields<R> {
+  return entry.only(Object.keys(readers)).fields(readers);
+}
+
+function upstreamIn(server: Entry): UpstreamConfig {
   server.only([...serverKeys, ...keysOfHosts]);
   const tools = (server.key('tools')?.entries() ?? []).map(
     ([tool, entry]) => [tool, policyIn(entry.only(policyKeys))] as const,
   );
-  return { target: targetIn(name, server), policy: policyIn(server), tools: Object.fromEntries(tools) };
+  return { target: targetIn(server), policy: policyIn(server), tools: Object.fromEntries(tools) };
 }
 
 function policyIn(entry: Entry): Policy {
-  const [task, deadline, retention, concurrency, retry, idempotent, joinable] = policyKeys.map((key) =>
-    entry.key(key),
-  );
-  if (retry && idempotent?.flag() === false)
-    retry.refuse('what is not idempotent is not tried again: take "retry" or "idempotent": false away.');
-  return {
-    ...(task && { task: task.oneOf(['auto', 'always', 'required', 'never']) }),
-    ...(deadline && { deadline: deadline.value === 'none' ? ('none' as const) : deadline.duration() }),
-    ...(retention && { retention: retention.duration() }),
-    ...(concurrency && { concurrency: concurrency.count() }),
-    ...(retry && { retry: retryIn(retry) }),
-    ...(idempotent && { idempotent: idempotent.flag() }),
-    ...(joinable && { joinable: joinable.flag() }),
-  };
-}
-
-function retryIn(entry: Entry): Retry {
-  if (typeof entry.value === 'number') return { attempts: entry.count() };
-  const [attempts, delay, maxDelay] = ['attempts', 'delay', 'maxDelay'].map((key) =>
-    entry.only(['attempts', 'delay', 'maxDelay']).key(key),
-  );
-  return {
-    ...(attempts && { attempts: attempts.count() }),
-    ...(delay && { delay: delay.duration() }),
-    ...(maxDelay && { maxDelay: maxDelay.duration() }),
-  };
+  const policy = entry.fields(policyFields);
+  if (policy.retry && policy.idempotent === false)
+    entry
+      .key('retry')
+      ?.refuse('what is not idempotent is not tried again: take "retry" or "idempotent": false away.');
+  return policy;
 }
 
 // --- Commands ---------------------------------------------------------------------------------------------
 
-function commandIn(name: string, entry: Entry): CommandConfig {
+function commandIn(entry: Entry): CommandConfig {
   entry.only(commandKeys);
+  const name = entry.topic;
   const command = entry.key('command') ?? entry.refuse(`"${name}" has no "command".`);
-  const inputSchema = schemaIn(entry.key('inputSchema'));
-  const shell = entry.key('shell')?.flag() ?? false;
-  const stdin = entry.key('stdin');
-  const args = entry.key('args')?.list() ?? [];
+  const [args, stdin, retry] = ['args', 'stdin', 'retry'].map((key) => entry.key(key));
   const policy = policyIn(entry);
-  const retry = entry.key('retry');
   if (retry && !policy.idempotent)
     retry.refuse(`"retry" needs "idempotent": true: "${name}" may be run again.`);
-  for (const text of [...args, ...(stdin ? [stdin] : [])]) checkPlaceholders(text, inputSchema);
-  const [title, description, cwd, timeout] = ['title', 'description', 'cwd', 'timeout'].map((key) =>
-    entry.key(key),
-  );
-  const annotations = entry.key('annotations');
-  return {
-    // What a shell reads has its own `${…}`.
-    command: shell ? command.text() : expanded(command, name),
-    args: args.map((arg) => expanded(arg, name)),
-    ...(stdin && { stdin: expanded(stdin, name) }),
-    shell,
-    ...(title && { title: title.text() }),
-    ...(description && { description: description.text() }),
-    ...(annotations && { annotations: annotations.object() as ToolAnnotations }),
-    inputSchema,
-    env: texts(entry.key('env'), name),
-    ...(cwd && { cwd: expanded(cwd, name) }),
-    ...(timeout && { timeout: timeout.duration() }),
-    killAfter: entry.key('killAfter')?.duration() ?? '5s',
-    largestOutput: entry.key('largestOutput')?.count() ?? 256 * 1024,
-    policy,
+  const fields = {
+    ...commandDefaults,
+    ...entry.fields(commandFields),
+    ...entry.fields(commandFieldsWithDefaults),
   };
+  for (const one of [...(args?.list() ?? []), ...(stdin ? [stdin] : [])])
+    checkPlaceholders(one, fields.inputSchema);
+  // What a shell reads has its own `${…}`.
+  return { ...fields, command: fields.shell ? command.text() : expanded(command), policy };
 }
 
-function schemaIn(entry: Entry | undefined): JsonObject {
-  if (!entry) return { type: 'object', properties: {}, additionalProperties: false };
+function schemaIn(entry: Entry): JsonObject {
   const schema = entry.object();
   if (schema.type !== 'object') entry.refuse('"inputSchema" must have "type": "object".');
   entry.key('properties')?.object();
@@ -313,17 +275,17 @@ function checkedName(name: string, entry: Entry): string {
   return entry.refuse(`"${name}" is no name: use 1 to 64 letters, digits, "_", "-" and ".".`);
 }
 
-function texts(entry: Entry | undefined, name: string): Record<string, string> {
-  return Object.fromEntries((entry?.entries() ?? []).map(([key, value]) => [key, expanded(value, name)]));
+function texts(entry: Entry): Record<string, string> {
+  return Object.fromEntries(entry.entries().map(([key, value]) => [key, expanded(value)]));
 }
 
 const variable = /\$\{(\w+)(?::-([^}]*))?\}/g;
 
 /** `${NAME}` and `${NAME:-otherwise}`, so that secrets need not be in the file. */
-function expanded(entry: Entry, server: string): string {
+function expanded(entry: Entry): string {
   return entry.text().replace(variable, (_, name: string, otherwise: string | undefined) => {
     const value = process.env[name] ?? otherwise;
-    if (value === undefined) entry.refuse(`"${server}" needs ${name}, which is not in the environment.`);
+    if (value === undefined) entry.refuse(`"${entry.topic}" needs ${name}, which is not in the environment.`);
     return value;
   });
 }

@@ -9,7 +9,8 @@ import type { TaskContext } from '../engine/context.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Owner, TaskId } from '../model/task.ts';
 import { within } from '../model/timeout.ts';
-import { type CallEnding, endingOfError } from './endings.ts';
+import { type CallEnding, endingOfError, lost } from './endings.ts';
+import type { Upstream } from './upstream.ts';
 
 export type DriveEvent =
   | RemoteTaskEvent
@@ -28,14 +29,6 @@ export interface RemoteTaskEvent {
 
 type Reporting = Pick<TaskContext, 'id' | 'progress' | 'say'>;
 
-/** How a drive gets its call under way. */
-export interface Road {
-  begin(drive: Drive, signal: AbortSignal): Promise<TaskHandle>;
-  /** What is to be known of a task to come back to it. */
-  remote(handle: TaskHandle): RemoteTaskEvent;
-  left(drive: Drive, handle: TaskHandle | undefined): void;
-}
-
 export class Drive {
   readonly owner: Owner;
   readonly conversation: Conversation;
@@ -48,7 +41,6 @@ export class Drive {
   #wake: (() => void) | undefined;
   #isBegun = false;
   #asking = 0;
-
   #task: Reporting | undefined;
 
   constructor(owner: Owner, conversation = new Conversation()) {
@@ -64,6 +56,11 @@ export class Drive {
   /** The task here, if there is one already. */
   get ownTaskId(): TaskId | undefined {
     return this.#task?.id;
+  }
+
+  /** The call as our client holds it, once the upstream has answered. */
+  get handle(): TaskHandle | undefined {
+    return this.#handle;
   }
 
   /** The upstream's name for it, once there is one. */
@@ -85,26 +82,39 @@ export class Drive {
     return this.#answered.promise;
   }
 
-  /** Takes the road. Nothing that goes wrong on it is thrown: it is told as the end. */
-  start(road: Road, isResumed = false): void {
+  /** Resolves when the call has ended. Nothing that goes wrong is thrown: it is told as the end. */
+  async start(
+    upstream: Pick<Upstream, 'remoteOf' | 'left'>,
+    begin: (signal: AbortSignal) => Promise<TaskHandle>,
+    isResumed = false,
+  ): Promise<void> {
     this.#isBegun = true;
-    void this.#run(road, isResumed);
+    try {
+      const handle = await begin(this.#over.signal);
+      this.#handle = handle;
+      if (handle.taskId !== undefined) {
+        if (!isResumed) this.#tell(upstream.remoteOf(handle));
+        void this.#report(handle).catch(() => {});
+      }
+      this.#answered.resolve();
+      this.#tell({ type: 'end', ending: { kind: 'result', result: await handle.result() } });
+    } catch (error) {
+      this.#tell({ type: 'end', ending: endingOfError(error) });
+    } finally {
+      this.#answered.resolve();
+      upstream.left(this);
+    }
   }
 
-  /** There is no road: nobody will ever know. */
+  /** It cannot be found again: nobody will ever know. */
   lose(why: string): void {
     this.#isBegun = true;
-    this.#tell({ type: 'end', ending: { kind: 'lost', why } });
+    this.#tell({ type: 'end', ending: lost(why) });
   }
 
   /** The end, if nothing else comes before it and it comes soon. */
   async endWithin(ms: number): Promise<CallEnding | undefined> {
-    if (this.#events.length === 0) {
-      const event = new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-      await within(ms, event);
-    }
+    if (this.#events.length === 0) await within(ms, this.#news());
     const [event] = this.#events;
     return event?.type === 'end' ? event.ending : undefined;
   }
@@ -113,10 +123,14 @@ export class Drive {
     for (;;) {
       const event = this.#events.shift();
       if (event) return event;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      await this.#news();
     }
+  }
+
+  #news(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   /** A question of the upstream, to be answered by whoever made the call. */
@@ -124,10 +138,11 @@ export class Drive {
     const times = (this.#given.get(name) ?? 0) + 1;
     const key = times === 1 ? name : `${name}~${times}`;
     // What was asked before a restart is asked already.
-    if (this.conversation.open(key))
+    if (!this.conversation.has(key))
       this.#tell({ type: 'question', key, question: question as unknown as JsonObject });
     this.#asking++;
-    const answer = await unlessAborted(this.conversation.answerTo(key), signal).finally(() => this.#asking--);
+    const { promise } = this.conversation.open(key);
+    const answer = await unlessAborted(promise, signal).finally(() => this.#asking--);
     this.#given.set(name, times);
     if (!answer) throw new Error('Nobody answered.');
     return answer;
@@ -143,24 +158,6 @@ export class Drive {
   detach(): void {
     this.#handle?.detach();
     this.#over.abort();
-  }
-
-  async #run(road: Road, isResumed: boolean): Promise<void> {
-    try {
-      const handle = await road.begin(this, this.#over.signal);
-      this.#handle = handle;
-      if (handle.taskId !== undefined) {
-        if (!isResumed) this.#tell(road.remote(handle));
-        void this.#report(handle).catch(() => {});
-      }
-      this.#answered.resolve();
-      this.#tell({ type: 'end', ending: { kind: 'result', result: await handle.result() } });
-    } catch (error) {
-      this.#tell({ type: 'end', ending: endingOfError(error) });
-    } finally {
-      this.#answered.resolve();
-      road.left(this, this.#handle);
-    }
   }
 
   async #report(handle: TaskHandle): Promise<void> {
@@ -196,24 +193,11 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
  * What was asked in one call, and answered, as far as the handler of its task has come. A replayed handler fills it
  * again from the journal, so that a question which an upstream repeats after a restart is not put to anyone twice.
  */
-export class Conversation {
-  readonly #answers = new Map<string, PromiseWithResolvers<JsonObject | undefined>>();
-
-  /** False if the question is known already. */
-  open(key: string): boolean {
-    if (this.#answers.has(key)) return false;
-    this.#answers.set(key, Promise.withResolvers());
-    return true;
-  }
-
-  /** Undefined if nobody can or will answer. */
-  answerTo(key: string): Promise<JsonObject | undefined> {
-    this.open(key);
-    return this.#answers.get(key)!.promise;
-  }
-
-  answer(key: string, given: JsonObject | undefined): void {
-    this.open(key);
-    this.#answers.get(key)!.resolve(given);
+export class Conversation extends Map<string, PromiseWithResolvers<JsonObject | undefined>> {
+  /** The answer to a question; undefined if nobody can or will answer. */
+  open(key: string): PromiseWithResolvers<JsonObject | undefined> {
+    const answer = this.get(key) ?? Promise.withResolvers();
+    this.set(key, answer);
+    return answer;
   }
 }

@@ -6,7 +6,6 @@ import type { Failed } from '../model/outcome.ts';
 import { messageOf } from '../model/thrown.ts';
 import { relatedTaskKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { serverInfoKey } from '../protocol/dialects/2026-07-28/names.ts';
-import type { Ending } from '../requestor/ending.ts';
 import {
   ConnectionLost,
   MalformedAnswer,
@@ -20,11 +19,12 @@ import {
 } from '../requestor/errors.ts';
 
 export type CallEnding =
-  | Exclude<Ending, { kind: 'expired' }>
+  | { readonly kind: 'result'; readonly result: JsonObject }
   /** It never got there. */
   | { readonly kind: 'unreachable'; readonly why: string }
   /** It broke off, and what became of it is not known. */
-  | { readonly kind: 'broken'; readonly why: string };
+  | { readonly kind: 'broken'; readonly why: string }
+  | { readonly kind: 'failed'; readonly outcome: Failed };
 
 /** An upstream that there is no connection to. */
 export class UpstreamUnreachable extends HoldfastError {
@@ -43,17 +43,19 @@ export class CallEnded extends HoldfastError {
   }
 }
 
+export function lost(message: string): CallEnding {
+  return { kind: 'failed', outcome: { kind: 'lost', message } };
+}
+
 export function endingOfError(error: unknown): CallEnding {
   if (error instanceof RemoteError || error instanceof TaskFailed) {
     const { code, message, data } = error;
-    return {
-      kind: 'failed',
-      error: { message, ...(code !== undefined && { code }), ...(data !== undefined && { data }) },
-    };
+    const details = { ...(code !== undefined && { code }), ...(data !== undefined && { data }) };
+    return { kind: 'failed', outcome: { kind: 'failure', message, ...details } };
   }
-  if (error instanceof TaskCancelled) return { kind: 'cancelled', reason: error.message };
-  if (error instanceof TaskLost || error instanceof TaskExpired) return { kind: 'lost', why: error.message };
   const why = messageOf(error);
+  if (error instanceof TaskCancelled) return { kind: 'failed', outcome: { kind: 'cancelled', reason: why } };
+  if (error instanceof TaskLost || error instanceof TaskExpired) return lost(why);
   const isUnsent =
     error instanceof UpstreamUnreachable ||
     error instanceof ServerUnreachable ||
@@ -61,7 +63,7 @@ export function endingOfError(error: unknown): CallEnding {
   if (isUnsent) return { kind: 'unreachable', why };
   const isBroken = error instanceof ConnectionLost || error instanceof RequestTimedOut;
   if (isBroken) return { kind: 'broken', why };
-  return { kind: 'lost', why: error instanceof MalformedAnswer ? why : `The call went wrong here: ${why}` };
+  return lost(error instanceof MalformedAnswer ? why : `The call went wrong here: ${why}`);
 }
 
 /** The result of the task. Throws if there is none. */
@@ -74,22 +76,8 @@ export function resultOf(ending: CallEnding, what: string): JsonObject {
         content: [{ type: 'text', text: `${ending.why} ${what} was not called.` }],
         isError: true,
       };
-    case 'failed': {
-      const { code, message, data } = ending.error;
-      throw new CallEnded({
-        kind: 'failure',
-        message,
-        ...(code !== undefined && { code }),
-        ...(data !== undefined && { data }),
-      });
-    }
-    case 'cancelled':
-      throw new CallEnded({
-        kind: 'cancelled',
-        ...(ending.reason !== undefined && { reason: ending.reason }),
-      });
-    case 'lost':
-      throw new CallEnded({ kind: 'lost', message: ending.why });
+    case 'failed':
+      throw new CallEnded(ending.outcome);
     case 'broken':
       throw new CallEnded({
         kind: 'lost',

@@ -12,12 +12,11 @@ import { type LogLevel, LogStream } from '../server/call-log.ts';
 import { handOverSettings } from '../server/hand-over/options.ts';
 import { createTasks, type Tasks } from '../server/tasks.ts';
 import { Catalogue } from './catalogue.ts';
-import { commandTool } from './command.ts';
+import { commandTool, Programs } from './command.ts';
 import type { Config } from './config.ts';
 import { UpstreamUnreachable } from './endings.ts';
 import type { KeptLists } from './kept-lists.ts';
-import { type HearingSession, SessionLogs } from './logs.ts';
-import { Programs } from './programs.ts';
+import { SessionLogs } from './logs.ts';
 import { relayTool } from './relay.ts';
 import { Upstream } from './upstream.ts';
 
@@ -35,16 +34,25 @@ export interface GatewayOptions extends Pick<EngineOptions, 'store' | 'log' | 't
   readonly onTrouble?: (trouble: Error) => void;
 }
 
+type Handler = (request: { params?: JsonObject }) => unknown;
+
 /** A call that waits for an upstream holds a place of a worker, and nothing else. */
 const callsAtOnce = 1_000;
 
 export class Gateway implements AsyncDisposable {
   readonly tasks: Tasks;
-  readonly face: Face;
+  /** Announces to clients of 2026-07-28 that listen over HTTP. */
+  notifier: ServerNotifier | undefined;
   /** Resolves when every upstream has answered, or has had its time to, or nobody waits any more. */
   readonly settled: Promise<void>;
   readonly #upstreams: readonly Upstream[];
+  readonly #catalogue: Catalogue;
   readonly #programs: Programs;
+  readonly #sessionLogs = new SessionLogs();
+  readonly #version: string;
+  readonly #plainClients: Config['plainClients'];
+  /** Servers that stay connected: sessions, and the one on standard input and output. */
+  readonly #connected = new Set<Server>();
   readonly #closing = new AbortController();
 
   constructor({
@@ -57,32 +65,37 @@ export class Gateway implements AsyncDisposable {
     ...options
   }: GatewayOptions) {
     this.#programs = new Programs(environment);
-    const { plainClients } = config;
-    const reserved = handOverSettings({ plainClients });
-    const events = {
-      changed: (upstream: Upstream) => {
-        lists?.set(upstream.name, upstream.listed);
-        catalogue.refresh();
-        this.face.changed();
-      },
-      failed: ({ name }: Upstream, why: string) => onTrouble?.(new UpstreamUnreachable(name, why)),
-      notified: (...told: Parameters<Face['notified']>) => this.face.notified(...told),
-    };
-    const sessionLogs = new SessionLogs();
+    this.#version = version;
+    this.#plainClients = config.plainClients;
+    const reserved = handOverSettings(config);
     const configured = Object.entries(config.upstreams);
     const isAlone = configured.length === 1;
-    const upstreams = configured.map(
-      ([name, upstream]) =>
-        new Upstream(name, upstream, { version, events, listed: lists?.get(name), sessionLogs, isAlone }),
-    );
-    sessionLogs.onWish = () => {
+    const upstreams = configured.map(([name, upstreamConfig]) => {
+      const upstream: Upstream = new Upstream(name, upstreamConfig, {
+        version,
+        listed: lists?.get(name),
+        sessionLogs: this.#sessionLogs,
+        isAlone,
+        events: {
+          changed: () => {
+            lists?.set(name, upstream.listed);
+            this.#catalogue.refresh();
+            this.#changed();
+          },
+          failed: (why) => onTrouble?.(new UpstreamUnreachable(name, why)),
+          notified: (method, params) => this.#notified(method, params),
+        },
+      });
+      return upstream;
+    });
+    this.#sessionLogs.onWish = () => {
       for (const { logs } of upstreams) void logs.ask();
     };
     const relays = new Map(upstreams.map((upstream) => [upstream, relayTool(upstream)]));
     const commands = Object.entries(config.commands).map(([name, command]) =>
       commandTool(name, command, this.#programs),
     );
-    const catalogue = new Catalogue(relays, commands, reserved ? Object.values(reserved.names) : []);
+    this.#catalogue = new Catalogue(relays, commands, reserved ? Object.values(reserved.names) : []);
     this.#upstreams = upstreams;
     this.tasks = createTasks({
       ...options,
@@ -90,18 +103,9 @@ export class Gateway implements AsyncDisposable {
       // Nobody is told of a task but by its id, and how long it is kept is for the config to say.
       anonymousRetention: '30d',
       limits: config.limits,
-      toolNamed: (name, input) => catalogue.called(name, input),
+      toolNamed: (name, input) => this.#catalogue.called(name, input),
     });
     this.settled = settledWithin(upstreams, startMs, this.#closing.signal);
-    this.face = new Face({
-      tasks: this.tasks,
-      catalogue,
-      upstreams,
-      sessionLogs,
-      version,
-      plainClients,
-      settled: this.settled,
-    });
   }
 
   /** Begins to carry tasks out, those of an earlier process among them. */
@@ -118,69 +122,17 @@ export class Gateway implements AsyncDisposable {
     this.#closing.abort();
     await this.tasks.close();
     await this.#programs.close();
-    await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
+    await Promise.all(this.#upstreams.map(({ connection }) => connection.close()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
 
-async function settledWithin(
-  upstreams: readonly Upstream[],
-  ms: number,
-  closing: AbortSignal,
-): Promise<void> {
-  const begun = upstreams.map((upstream) => [upstream, upstream.start()] as const);
-  // What is known of an earlier start need not be waited for.
-  const unknown = begun.flatMap(([{ isKnown }, started]) => (isKnown ? [] : [started]));
-  await within(ms, Promise.all(unknown), closing);
-}
-
-// --- The server in front of it ----------------------------------------------------------------------------
-
-interface FaceParts {
-  readonly tasks: Tasks;
-  readonly catalogue: Catalogue;
-  readonly upstreams: readonly Upstream[];
-  readonly sessionLogs: SessionLogs;
-  readonly version: string;
-  readonly plainClients: Config['plainClients'];
-  /** Resolves when it is known what there is. */
-  readonly settled: Promise<void>;
-}
-
-type Handler = (request: { params?: JsonObject }) => unknown;
-
-/** A server that stays connected, and what it is told of logs. */
-function hearing(server: Server, { binding }: Tasks): HearingSession {
-  return {
-    stream: new LogStream(
-      async (params) => {
-        if (server.transport) await server.notification({ method: 'notifications/message', params } as never);
-      },
-      async () => server.transport && binding.standaloneStreams.get(server.transport)?.drained(),
-    ),
-  };
-}
-
-/**
- * Creates the servers that clients talk to: tools with tasks, everything else passed on as it is. Servers that stay
- * connected are told when lists change.
- */
-export class Face {
-  readonly #parts: FaceParts;
-  /** Those that stay connected: sessions, and the one on standard input and output. */
-  readonly #connected = new Set<Server>();
-  /** Announces to clients of 2026-07-28 that listen over HTTP. */
-  notifier: ServerNotifier | undefined;
-
-  constructor(parts: FaceParts) {
-    this.#parts = parts;
-  }
+  // --- The servers that clients talk to: tools with tasks, everything else passed on as it is ---------------
 
   readonly serverFor = async ({ era, requestInfo }: McpRequestContext): Promise<Server> => {
-    await this.#parts.settled;
+    await this.settled;
     const server = this.#server();
     // One that serves a single request hears of nothing.
     if (era === 'legacy' || !requestInfo) {
@@ -196,97 +148,94 @@ export class Face {
 
   /** In a session the level is said once, and holds for whatever is logged from then on. */
   #hearLogs(server: Server): () => void {
-    const { sessionLogs, tasks, upstreams } = this.#parts;
     if (!this.#has('logging')) return () => {};
-    const session = hearing(server, tasks);
-    sessionLogs.join(session);
+    const session = new LogStream(
+      async (params) => {
+        if (server.transport) await server.notification({ method: 'notifications/message', params } as never);
+      },
+      async () => server.transport && this.tasks.binding.standaloneStreams.get(server.transport)?.drained(),
+    );
+    this.#sessionLogs.set(session, undefined);
     server.setRequestHandler('logging/setLevel', async ({ params }) => {
-      sessionLogs.setLevel(session, params.level as LogLevel);
-      await Promise.all(upstreams.map(({ logs }) => logs.askSoon()));
+      this.#sessionLogs.set(session, params.level as LogLevel);
+      await Promise.all(this.#upstreams.map(({ logs }) => logs.askSoon()));
       return {};
     });
-    return () => sessionLogs.leave(session);
+    return () => this.#sessionLogs.leave(session);
   }
 
   #has(capability: string): boolean {
-    return this.#parts.upstreams.some((upstream) => upstream.has(capability));
+    return this.#upstreams.some((upstream) => upstream.has(capability));
   }
 
   /** The lists of some upstream have changed. */
-  changed(): void {
+  #changed(): void {
     this.notifier?.toolsChanged();
     this.notifier?.promptsChanged();
     this.notifier?.resourcesChanged();
     for (const server of this.#connected) {
       if (!server.transport) continue;
-      for (const told of [
-        () => server.sendToolListChanged(),
-        () => server.sendPromptListChanged(),
-        () => server.sendResourceListChanged(),
-      ])
-        void Promise.resolve()
-          .then(told)
-          .catch(() => {});
+      void server.sendToolListChanged().catch(() => {});
+      void server.sendPromptListChanged().catch(() => {});
+      void server.sendResourceListChanged().catch(() => {});
     }
   }
 
   /** An upstream said something that is for clients. */
-  notified(method: string, params: JsonObject): void {
+  #notified(method: string, params: JsonObject): void {
     if (method === 'notifications/resources/updated') this.notifier?.resourceUpdated(String(params.uri));
     for (const server of this.#connected)
       if (server.transport) void server.notification({ method, params } as never).catch(() => {});
   }
 
   #server(): Server {
-    const { tasks, upstreams, version, plainClients } = this.#parts;
-    const has = (capability: string) => this.#has(capability);
-    const instructions = instructionsOf(upstreams);
+    const instructions = instructionsOf(this.#upstreams);
     const server = new Server(
-      { name: 'holdfast', version },
+      { name: 'holdfast', version: this.#version },
       {
         capabilities: {
-          ...(has('prompts') && { prompts: { listChanged: true } }),
-          ...(has('resources') && { resources: { listChanged: true, subscribe: true } }),
-          ...(has('completions') && { completions: {} }),
-          ...(has('logging') && { logging: {} }),
+          ...(this.#has('prompts') && { prompts: { listChanged: true } }),
+          ...(this.#has('resources') && { resources: { listChanged: true, subscribe: true } }),
+          ...(this.#has('completions') && { completions: {} }),
+          ...(this.#has('logging') && { logging: {} }),
         },
         ...(instructions && { instructions }),
       },
     );
-    tasks.attach(server, { plainClients });
+    this.tasks.attach(server, { plainClients: this.#plainClients });
     server.registerCapabilities({ tools: { listChanged: true } });
-    this.#answer(server, has);
+    this.#answer(server);
     return server;
   }
 
-  #answer(server: Server, has: (capability: string) => boolean): void {
-    const { catalogue } = this.#parts;
+  #answer(server: Server): void {
+    const catalogue = this.#catalogue;
     const set = (method: string, handler: Handler) =>
       (server.setRequestHandler as (method: string, handler: Handler) => void)(method, handler);
     set('tools/list', () => ({ tools: catalogue.tools }));
-    if (has('prompts')) {
+    if (this.#has('prompts')) {
       set('prompts/list', () => ({ prompts: catalogue.prompts }));
-      set('prompts/get', ({ params = {} }) => this.#prompt('prompts/get', params));
+      set('prompts/get', ({ params = {} }) => this.#prompt(params));
     }
-    if (has('resources')) {
+    if (this.#has('resources')) {
       set('resources/list', () => ({ resources: catalogue.resources }));
       set('resources/templates/list', () => ({ resourceTemplates: catalogue.resourceTemplates }));
       for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe'])
         set(method, ({ params = {} }) => this.#resource(method, params));
     }
-    if (has('completions')) set('completion/complete', ({ params = {} }) => this.#complete(params));
+    if (this.#has('completions')) set('completion/complete', ({ params = {} }) => this.#complete(params));
   }
 
-  async #prompt(method: string, params: JsonObject): Promise<JsonObject> {
-    const found = this.#parts.catalogue.prompt(String(params.name));
+  async #prompt(params: JsonObject): Promise<JsonObject> {
+    const found = this.#catalogue.prompt(String(params.name));
     if (!found) throw new Fault({ code: invalidParams, message: `Prompt ${params.name} not found` });
-    return passedOn(found.upstream, method, { ...params, name: found.name });
+    return passedOn(found.upstream, 'prompts/get', { ...params, name: found.name });
   }
 
   /** Whoever knows it answers; if nobody does, the likeliest says why. */
   async #resource(method: string, params: JsonObject): Promise<JsonObject> {
     let refusal: unknown;
-    for (const upstream of this.#parts.catalogue.holdersOf(String(params.uri)))
+    for (const upstream of this.#catalogue.holdersOf(String(params.uri)))
       try {
         return await passedOn(upstream, method, params);
       } catch (error) {
@@ -298,10 +247,10 @@ export class Face {
   async #complete(params: JsonObject): Promise<JsonObject> {
     const ref = isJsonObject(params.ref) ? params.ref : {};
     if (ref.type === 'ref/resource') {
-      const [upstream] = this.#parts.catalogue.holdersOf(String(ref.uri));
+      const [upstream] = this.#catalogue.holdersOf(String(ref.uri));
       if (upstream) return passedOn(upstream, 'completion/complete', params);
     }
-    const found = this.#parts.catalogue.prompt(String(ref.name));
+    const found = this.#catalogue.prompt(String(ref.name));
     if (!found)
       throw new Fault({
         code: invalidParams,
@@ -309,6 +258,17 @@ export class Face {
       });
     return passedOn(found.upstream, 'completion/complete', { ...params, ref: { ...ref, name: found.name } });
   }
+}
+
+async function settledWithin(
+  upstreams: readonly Upstream[],
+  ms: number,
+  closing: AbortSignal,
+): Promise<void> {
+  const begun = upstreams.map((upstream) => [upstream, upstream.connection.start()] as const);
+  // What is known of an earlier start need not be waited for.
+  const unknown = begun.flatMap(([{ isKnown }, started]) => (isKnown ? [] : [started]));
+  await within(ms, Promise.all(unknown), closing);
 }
 
 async function passedOn(

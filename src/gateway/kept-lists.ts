@@ -7,18 +7,15 @@ import { dirname } from 'node:path';
 import { isJsonObject } from '../model/json.ts';
 import type { Listed } from './upstream-connection.ts';
 
-export interface KeptLists {
-  get(upstream: string): Listed | undefined;
-  set(upstream: string, listed: Listed): void;
-}
+export type KeptLists = ReturnType<typeof keptLists>;
 
-export function keptLists(file: string): KeptLists {
+export function keptLists(file: string) {
   const kept = read(file);
   return {
-    get: (upstream) => kept.get(upstream),
-    set(upstream, listed) {
-      if (isEmpty(listed)) kept.delete(upstream);
-      else kept.set(upstream, listed);
+    get: (upstream: string) => kept.get(upstream),
+    set(upstream: string, listed: Listed) {
+      if (isListed(listed)) kept.set(upstream, listed);
+      else kept.delete(upstream);
       try {
         mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
         // Never half a file: others may be starting.
@@ -33,26 +30,19 @@ export function keptLists(file: string): KeptLists {
 
 function read(file: string): Map<string, Listed> {
   try {
-    const all: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    if (!isJsonObject(all)) return new Map();
-    const kept = Object.entries(all).filter(
-      ([, listed]) => isListed(listed) && !isEmpty(listed as unknown as Listed),
-    );
-    return new Map(kept) as unknown as Map<string, Listed>;
+    const all = Object.entries<unknown>(JSON.parse(readFileSync(file, 'utf8')));
+    return new Map(all.filter(([, listed]) => isListed(listed))) as Map<string, Listed>;
   } catch {
     return new Map();
   }
 }
 
-/** There is nothing to show of it, so nothing is gained by not waiting for it. */
-function isEmpty({ capabilities }: Listed): boolean {
-  return Object.keys(capabilities).length === 0;
-}
-
+/** Of an upstream without capabilities there is nothing to show, so nothing is gained by not waiting for it. */
 function isListed(value: unknown): boolean {
   return (
     isJsonObject(value) &&
     isJsonObject(value.capabilities) &&
+    Object.keys(value.capabilities).length > 0 &&
     [value.tools, value.prompts, value.resources, value.resourceTemplates].every(
       (list) => Array.isArray(list) && list.every(isJsonObject),
     )

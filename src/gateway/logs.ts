@@ -25,6 +25,8 @@ import {
   logLevels,
 } from '../server/call-log.ts';
 import type { Drive } from './drive.ts';
+import type { Upstream } from './upstream.ts';
+import type { UpstreamConnection } from './upstream-connection.ts';
 
 /** What a session hears that has not said from which level on. */
 const usualLevel: LogLevel = 'info';
@@ -42,61 +44,42 @@ function mostOf(levels: readonly LogLevel[]): LogLevel | undefined {
 
 // --- Sessions -----------------------------------------------------------------------------------------------
 
-/** A session that can be told what upstreams log. */
-export interface HearingSession {
-  readonly stream: LogStream;
-}
-
 interface Wish {
   readonly level: LogLevel | undefined;
   readonly isSaid: boolean;
 }
 
 export class SessionLogs {
-  /** With the levels that they have set. */
-  readonly #sessions = new Map<HearingSession, LogLevel | undefined>();
-  #wish: Wish | undefined;
+  /** The streams of sessions, with the levels that they have set. */
+  readonly #sessions = new Map<LogStream, LogLevel | undefined>();
+  /** What all of them together want to hear, and whether any of them has said so. */
+  wish: Wish = { level: undefined, isSaid: false };
   /** Is called when sessions want to hear more, or less. */
   onWish: () => void = () => {};
 
-  join(session: HearingSession): void {
-    this.#set(session, undefined);
-  }
-
-  leave(session: HearingSession): void {
-    if (!this.#sessions.delete(session)) return;
-    void session.stream.close();
-    this.#changed();
-  }
-
-  setLevel(session: HearingSession, level: LogLevel): void {
-    this.#set(session, level);
-  }
-
-  tell(message: LogMessage): void {
-    for (const [{ stream }, level = usualLevel] of this.#sessions)
-      if (isAtLeast(message.level, level)) stream.tell(message);
-  }
-
-  /** What all of them together want to hear, and whether any of them has said so. */
-  get wish(): Wish {
-    if (!this.#wish) {
-      const said = new Set(this.#sessions.values());
-      this.#wish = {
-        level: mostOf([...said].map((level = usualLevel) => level)),
-        isSaid: logLevels.some((level) => said.has(level)),
-      };
-    }
-    return this.#wish;
-  }
-
-  #set(session: HearingSession, level: LogLevel | undefined): void {
+  /** A session that joins has not set its level. */
+  set(session: LogStream, level: LogLevel | undefined): void {
     this.#sessions.set(session, level);
     this.#changed();
   }
 
+  leave(session: LogStream): void {
+    if (!this.#sessions.delete(session)) return;
+    void session.close();
+    this.#changed();
+  }
+
+  tell(message: LogMessage): void {
+    for (const [stream, level = usualLevel] of this.#sessions)
+      if (isAtLeast(message.level, level)) stream.tell(message);
+  }
+
   #changed(): void {
-    this.#wish = undefined;
+    const said = new Set(this.#sessions.values());
+    this.wish = {
+      level: mostOf([...said].map((level = usualLevel) => level)),
+      isSaid: logLevels.some((level) => said.has(level)),
+    };
     this.onWish();
   }
 }
@@ -104,23 +87,15 @@ export class SessionLogs {
 // --- One upstream -------------------------------------------------------------------------------------------
 
 /** As much of an upstream as its log has to know. */
-export interface LoggingUpstream {
-  readonly name: string;
-  /** The only one there is: readers know who speaks. */
-  readonly isAlone: boolean;
-  readonly isModern: boolean | undefined;
-  readonly instance: string;
-  readonly drives: Iterable<Drive>;
-  has(capability: 'logging'): boolean;
-  request(method: string, params: JsonObject): Promise<JsonObject>;
-}
+export type LoggingUpstream = Pick<Upstream, 'name' | 'isAlone' | 'drives' | 'has' | 'request'> & {
+  readonly connection: Pick<UpstreamConnection, 'isModern' | 'instance'>;
+};
 
 export class UpstreamLogs {
   readonly #upstream: LoggingUpstream;
   readonly #sessions: SessionLogs;
-  /** Requests that listen, by their task here. */
-  readonly #calls = new Map<TaskId, Set<CallLog>>();
-  readonly #open = new Set<CallLog>();
+  /** Requests that listen, with their task here once it is known. */
+  readonly #open = new Map<CallLog, TaskId | undefined>();
   /** Tasks that are being made, and that somebody wants to hear of. */
   readonly #unknown = new Set<Promise<void>>();
   /** The level that it was last asked for, and in which process or session. */
@@ -135,15 +110,12 @@ export class UpstreamLogs {
 
   /** A request that wants to hear what is logged while its task is carried out. */
   readonly listen = (log: CallLog): Listening => {
-    let task: TaskId | undefined;
-    this.#open.add(log);
+    this.#open.set(log, undefined);
     return {
       isFor: (making) => {
         const known = making.then(
           (id) => {
-            if (!this.#open.has(log)) return;
-            task = id;
-            this.#calls.set(id, (this.#calls.get(id) ?? new Set()).add(log));
+            if (this.#open.has(log)) this.#open.set(log, id);
           },
           () => {},
         );
@@ -152,9 +124,6 @@ export class UpstreamLogs {
       },
       end: () => {
         this.#open.delete(log);
-        const others = task === undefined ? undefined : this.#calls.get(task);
-        others?.delete(log);
-        if (others?.size === 0) this.#calls.delete(task!);
         void this.ask();
       },
     };
@@ -166,7 +135,7 @@ export class UpstreamLogs {
     // A task may be under way before the request that made it has heard its name.
     if (this.#unknown.size > 0) await Promise.all(this.#unknown);
     const own = this.#logsOf(drive).map(({ level }) => level);
-    if (!this.#upstream.isModern) {
+    if (!this.#upstream.connection.isModern) {
       if (own.length > 0) await this.askSoon();
       return undefined;
     }
@@ -194,19 +163,20 @@ export class UpstreamLogs {
   #hearers(drive: Drive | undefined): readonly CallLog[] {
     if (this.#open.size === 0) return [];
     if (drive) return this.#logsOf(drive);
-    const drives = [...this.#upstream.drives];
+    const { drives } = this.#upstream;
     const owners = new Set(drives.map(({ owner }) => owner));
     return owners.size > 1 ? [] : drives.flatMap((one) => this.#logsOf(one));
   }
 
   #logsOf({ ownTaskId }: Drive): readonly CallLog[] {
-    return ownTaskId === undefined ? [] : [...(this.#calls.get(ownTaskId) ?? [])];
+    if (ownTaskId === undefined || this.#open.size === 0) return [];
+    return [...this.#open].flatMap(([log, task]) => (task === ownTaskId ? [log] : []));
   }
 
   #driveOf({ _meta }: JsonObject): Drive | undefined {
     const related = isJsonObject(_meta) ? _meta[relatedTaskKey] : undefined;
     if (!isJsonObject(related)) return undefined;
-    return [...this.#upstream.drives].find(({ taskId }) => taskId === related.taskId);
+    return this.#upstream.drives.find(({ taskId }) => taskId === related.taskId);
   }
 
   // --- Asking for a level ---------------------------------------------------------------------------------
@@ -227,7 +197,7 @@ export class UpstreamLogs {
   }
 
   async #ask(): Promise<void> {
-    const { instance } = this.#upstream;
+    const { instance } = this.#upstream.connection;
     const level = this.#wanted();
     const isAsked = this.#asked?.instance === instance && this.#asked.level === level;
     if (!level || isAsked) return;
@@ -242,12 +212,12 @@ export class UpstreamLogs {
 
   /** Undefined if it is to be left as it is. */
   #wanted(): LogLevel | undefined {
-    const { isModern, instance } = this.#upstream;
+    const { isModern, instance } = this.#upstream.connection;
     if (isModern !== false || !this.#upstream.has('logging')) return undefined;
     const { level, isSaid } = this.#sessions.wish;
     // What it logs unasked is good enough until somebody has said something else.
     if (!isSaid && this.#open.size === 0 && this.#asked?.instance !== instance) return undefined;
-    const calls = [...this.#open].map((log) => log.level);
+    const calls = [...this.#open.keys()].map((log) => log.level);
     return mostOf(level ? [...calls, level] : calls);
   }
 }

@@ -40,13 +40,6 @@ export function relayTool(upstream: Upstream): DurableTool {
   };
 }
 
-/** A ticket is for the call that was under way when its task was made, and for no other. */
-function withoutTicket(call: Json): Json {
-  if (!isJsonObject(call)) return call;
-  const { ticket: _, ...rest } = call;
-  return rest;
-}
-
 /** The same, with what is said of one of its tools. */
 export function relayToolFor(base: DurableTool, upstream: Upstream, tool: string): DurableTool {
   const { retry: _, concurrency: _limit, joinable = true, ...policy } = upstream.policy(tool);
@@ -54,8 +47,12 @@ export function relayToolFor(base: DurableTool, upstream: Upstream, tool: string
   return { ...base, task, retentionMs, deadlineMs, joinable };
 }
 
-/** Within which a call is answered without a task. */
+// --- An answer that comes at once needs no task -----------------------------------------------------------
+
 const headMs = 100;
+
+/** Calls that began before there was a task of them, by the ticket that is in the input of the task. */
+const begunCalls = new Map<string, Drive>();
 
 /** Begins a call before there is a task of it. */
 export function headOf(upstream: Upstream, call: Call): Head {
@@ -64,21 +61,35 @@ export function headOf(upstream: Upstream, call: Call): Head {
     const onAbort = () => void drive.cancel();
     signal.addEventListener('abort', onAbort, { once: true });
     const ticket = newId();
-    drive.start(upstream.roadOf(call, ticket));
+    upstream.send(drive, call, ticket);
     const ending = await drive.endWithin(headMs);
     signal.removeEventListener('abort', onAbort);
     // What broke off may be worth another try, which is for a task to make.
     if (ending && ending.kind !== 'broken' && ending.kind !== 'unreachable')
       return { outcome: outcomeOfEnding(ending, `"${call.name}" of "${upstream.name}"`) };
-    upstream.tickets.set(ticket, drive);
+    begunCalls.set(ticket, drive);
     return {
       input: { ...call, ticket },
       abandon: () => {
-        upstream.tickets.delete(ticket);
+        begunCalls.delete(ticket);
         void drive.cancel();
       },
     };
   };
+}
+
+/** The call that began before its task. Only the first pass in the same process finds it. */
+function takeBegun({ ticket = '' }: Call): Drive | undefined {
+  const drive = begunCalls.get(ticket);
+  begunCalls.delete(ticket);
+  return drive;
+}
+
+/** A ticket is for the call that was under way when its task was made, and for no other. */
+function withoutTicket(call: Json): Json {
+  if (!isJsonObject(call)) return call;
+  const { ticket: _, ...rest } = call;
+  return rest;
 }
 
 /** Nothing of it is kept, and what came as JSON goes on as it came. */
@@ -92,6 +103,8 @@ function outcomeOfEnding(ending: CallEnding, what: string): Outcome {
     return failureOfCall(error);
   }
 }
+
+// --- The task ---------------------------------------------------------------------------------------------
 
 type Event = DriveEvent | { readonly type: 'again'; readonly afterMs: number };
 
@@ -109,14 +122,12 @@ class Relay {
     this.#upstream = upstream;
     this.#call = call;
     this.#task = task;
-    const { ticket } = call;
-    const begun = ticket === undefined ? undefined : upstream.tickets.get(ticket);
-    if (ticket !== undefined) upstream.tickets.delete(ticket);
+    const begun = takeBegun(call);
     this.#drive = begun ?? new Drive(task.owner);
     this.#drive.reportTo(task);
     this.#conversation = this.#drive.conversation;
     // One that began before its task is known to whoever began it, and to nobody after that.
-    this.#mayHaveBegun = (from) => (ticket === undefined ? task.pass > from : begun === undefined);
+    this.#mayHaveBegun = (from) => (call.ticket === undefined ? task.pass > from : begun === undefined);
     this.#what = `"${call.name}" of "${upstream.name}"`;
   }
 
@@ -124,16 +135,12 @@ class Relay {
     const task = this.#task;
     const from = await this.#takePlace();
     let remote: RemoteTaskEvent | undefined;
-    let event: Event = await task.step('call', (step) =>
-      this.#attended(step.signal, 1, () => this.#begin(from, step.key)),
-    );
+    let event = await this.#step('call', 1, (key) => this.#begin(from, key));
     for (let attempt = 1; event.type !== 'end'; ) {
       if (event.type === 'task') remote = event;
       if (event.type === 'question') void this.#answer(event.key, event.question);
       if (event.type !== 'again') {
-        event = await task.step('next', (step) =>
-          this.#attended(step.signal, attempt, () => this.#goOn(remote, step.key)),
-        );
+        event = await this.#step('next', attempt, (key) => this.#goOn(remote, key));
         continue;
       }
       await task.sleep(event.afterMs);
@@ -141,9 +148,7 @@ class Relay {
       remote = undefined;
       this.#drive = new Drive(task.owner, this.#conversation);
       this.#drive.reportTo(task);
-      event = await task.step('call', (step) =>
-        this.#attended(step.signal, attempt, () => this.#begin(0, step.key)),
-      );
+      event = await this.#step('call', attempt, (key) => this.#begin(0, key));
     }
     return resultOf(event.ending, this.#what);
   }
@@ -161,24 +166,27 @@ class Relay {
 
   #begin(from: number, key: string): void {
     if (this.#drive.isBegun) return;
-    const road = this.#upstream.roadOf(this.#call, key);
     if (this.#mayHaveBegun(from) && !this.#upstream.isSafe(this.#call.name))
       return this.#drive.lose(
         `The gateway ended while ${this.#what} was being called. Whether it was carried out is not known.`,
       );
-    this.#drive.start(road);
+    this.#upstream.send(this.#drive, this.#call, key);
   }
 
   /** In a later pass the drive is another: it finds the call again, if anybody can. */
   #goOn(remote: RemoteTaskEvent | undefined, key: string): void {
     if (this.#drive.isBegun) return;
     if (!remote) return this.#begin(0, key);
-    const road = this.#upstream.roadTo(this.#call, remote);
-    const why = `The gateway ended, and with it the process of "${this.#upstream.name}" that worked on ${this.#what}.`;
-    if (road) this.#drive.start(road, true);
-    else if (this.#upstream.isSafe(this.#call.name))
-      this.#drive.start(this.#upstream.roadOf(this.#call, key));
-    else this.#drive.lose(`${why} How far it came is not known.`);
+    if (this.#upstream.resume(this.#drive, this.#call, remote)) return;
+    if (this.#upstream.isSafe(this.#call.name)) this.#upstream.send(this.#drive, this.#call, key);
+    else
+      this.#drive.lose(
+        `The gateway ended, and with it the process of "${this.#upstream.name}" that worked on ${this.#what}. How far it came is not known.`,
+      );
+  }
+
+  #step(name: 'call' | 'next', attempt: number, act: (key: string) => void): Promise<Event> {
+    return this.#task.step(name, ({ signal, key }) => this.#attended(signal, attempt, () => act(key)));
   }
 
   /** The next event. If the step is stopped, the upstream is told only when the task itself has ended. */
@@ -206,12 +214,12 @@ class Relay {
 
   /** Beside the call, which goes on meanwhile. */
   async #answer(key: string, question: JsonObject): Promise<void> {
-    this.#conversation.open(key);
+    const answer = this.#conversation.open(key);
     const given = await this.#asked(key, question).catch((error: unknown) => {
       if (error instanceof CannotBeAsked) return undefined;
       throw error;
     });
-    this.#conversation.answer(key, given);
+    answer.resolve(given);
   }
 
   #asked(key: string, question: JsonObject): Promise<JsonObject> {

@@ -7,7 +7,7 @@ import type { AnswerQuestion } from '../client/asking.ts';
 import type { Agreement } from '../client/connection.ts';
 import type { Handles } from '../client/handles.ts';
 import { httpTransport, type KnownSession } from '../client/http.ts';
-import { Pages } from '../client/listing.ts';
+import { listed } from '../client/listing.ts';
 import { ProgramTransport } from '../client/program.ts';
 import { TaskClient } from '../client/task-client.ts';
 import { backoffMs } from '../model/backoff.ts';
@@ -19,14 +19,20 @@ import { UpstreamUnreachable } from './endings.ts';
 import { carryingCall, namingCalls } from './logs.ts';
 import { upstreamFetch } from './upstream-fetch.ts';
 
+/** What an upstream lists: under which key, by which method, and what an entry is known by. */
+const lists = [
+  ['tools', 'tools/list', 'name'],
+  ['prompts', 'prompts/list', 'name'],
+  ['resources', 'resources/list', 'uri'],
+  ['resourceTemplates', 'resources/templates/list', 'uriTemplate'],
+] as const;
+
+type Lists = Readonly<Record<(typeof lists)[number][0], readonly JsonObject[]>>;
+
 /** What it said of itself when it was last asked. */
-export interface Listed {
+export interface Listed extends Lists {
   readonly capabilities: JsonObject;
   readonly instructions?: string;
-  readonly tools: readonly JsonObject[];
-  readonly prompts: readonly JsonObject[];
-  readonly resources: readonly JsonObject[];
-  readonly resourceTemplates: readonly JsonObject[];
 }
 
 export interface ConnectionParts {
@@ -75,8 +81,6 @@ export class UpstreamConnection {
   #isOutOfDate = false;
   #listedAt = Number.NEGATIVE_INFINITY;
   #problem = 'it has not been connected to yet.';
-  /** The program of an upstream that is one. */
-  #program: ProgramTransport | undefined;
   /** It got through only when it was not asked first which revision it speaks. */
   #endsWhenAsked = false;
 
@@ -99,6 +103,11 @@ export class UpstreamConnection {
 
   get listed(): Listed {
     return this.#listed;
+  }
+
+  /** The program of an upstream that is one. */
+  get #program(): ProgramTransport | undefined {
+    return this.#transport instanceof ProgramTransport ? this.#transport : undefined;
   }
 
   /** Undefined as long as it has not answered. */
@@ -174,14 +183,12 @@ export class UpstreamConnection {
     const agreement = await this.#main.connect();
     this.#agreement = agreement;
     const { capabilities, instructions } = agreement;
-    const list = (capability: string, method: string, key: string, name: string) =>
-      isJsonObject(capabilities[capability]) ? this.#list(method, key, name) : [];
-    const [tools, prompts, resources, resourceTemplates] = await Promise.all([
-      list('tools', 'tools/list', 'tools', 'name'),
-      list('prompts', 'prompts/list', 'prompts', 'name'),
-      list('resources', 'resources/list', 'resources', 'uri'),
-      list('resources', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'),
-    ]);
+    const found = await Promise.all(
+      lists.map(async ([key, method, name]) => {
+        const [capability = ''] = method.split('/');
+        return [key, isJsonObject(capabilities[capability]) ? await this.#list(method, key, name) : []];
+      }),
+    );
     this.#endsWhenAsked = this.#program?.endsWhenAsked ?? false;
     // Lists are kept only if all of them are of one connection: another process may declare something else.
     if ((await this.#main.connect()) !== agreement) return this.#connectAndList();
@@ -189,10 +196,7 @@ export class UpstreamConnection {
     this.#listed = {
       capabilities,
       ...(instructions !== undefined && { instructions }),
-      tools,
-      prompts,
-      resources,
-      resourceTemplates,
+      ...(Object.fromEntries(found) as Lists),
     };
     if (JSON.stringify(this.#listed) !== before) this.#parts.events.changed();
     this.#parts.events.opened();
@@ -200,18 +204,14 @@ export class UpstreamConnection {
 
   /** Without what has no name, and what has the name of another: nobody could ask for it. */
   async #list(method: string, key: string, name: string): Promise<JsonObject[]> {
-    const listed = new Map<string, JsonObject>();
-    const pages = new Pages(`the answer to ${method}`);
-    for (let cursor: string | undefined; ; ) {
-      const page = await this.#main.request(method, cursor === undefined ? {} : { cursor });
-      const entries = Array.isArray(page[key]) ? page[key] : [];
-      for (const entry of entries.filter(isJsonObject)) {
-        const called = entry[name];
-        if (typeof called === 'string' && called && !listed.has(called)) listed.set(called, entry);
-      }
-      cursor = pages.next(page.nextCursor, entries.length);
-      if (cursor === undefined) return [...listed.values()];
+    const byName = new Map<string, JsonObject>();
+    const read = (params: JsonObject) => this.#main.request(method, params);
+    for await (const entry of listed(`the answer to ${method}`, key, read)) {
+      const called = isJsonObject(entry) ? entry[name] : undefined;
+      if (typeof called === 'string' && called && !byName.has(called))
+        byName.set(called, entry as JsonObject);
     }
+    return [...byName.values()];
   }
 
   /** A client that is, or has been, connected; while it is away for the first time, why it is not. */
@@ -234,25 +234,20 @@ export class UpstreamConnection {
       return main;
     }
     const { sessionId } = session;
-    const known =
+    const earlier =
       this.#earlier.get(sessionId) ??
       (async () => {
-        let isFirst = true;
+        let known: KnownSession | undefined = session;
         const client = this.#client(() => {
-          const transport = httpTransport(
-            new URL(target.url),
-            target,
-            isFirst ? session : undefined,
-            upstreamFetch,
-          );
-          isFirst = false;
+          const transport = httpTransport(new URL(target.url), target, known, upstreamFetch);
+          known = undefined;
           return transport;
         });
         await client.connect();
         return client;
       })();
-    this.#earlier.set(sessionId, known);
-    return known;
+    this.#earlier.set(sessionId, earlier);
+    return earlier;
   }
 
   #client(open: () => Transport): TaskClient {
@@ -270,8 +265,6 @@ export class UpstreamConnection {
       server: this.#parts.name,
       answers: ['form', 'url', 'sampling', 'roots'],
       answer: this.#parts.answer,
-      // Its tasks say what was called.
-      digests: false,
       callTimeout: '30d',
       unreachableFor: '30d',
     });
@@ -282,10 +275,7 @@ export class UpstreamConnection {
     this.#instance = newId();
     if ('url' in target)
       this.#transport = namingCalls(httpTransport(new URL(target.url), target, undefined, upstreamFetch));
-    else {
-      this.#program = new ProgramTransport(target, { endsWhenAsked: this.#endsWhenAsked });
-      this.#transport = this.#program;
-    }
+    else this.#transport = new ProgramTransport(target, this.#endsWhenAsked);
     return this.#transport;
   }
 }

@@ -55,7 +55,7 @@ async function posted(url: URL, { headers, body, signal }: RequestInit, largest:
     response.on('error', (cause) => reject(new TypeError('terminated', { cause })));
     response.on('end', () => {
       release();
-      resolve(new WholeAnswer(response, Buffer.concat(chunks).toString()) as unknown as Response);
+      resolve(whole(response, Buffer.concat(chunks).toString()));
     });
   });
   request.end(text);
@@ -75,28 +75,16 @@ function headersOf({ headers }: IncomingMessage): [string, string][] {
 }
 
 /** As much of a `Response` as there is to an answer that has been read. */
-class WholeAnswer implements Pick<Response, 'ok' | 'status' | 'statusText' | 'headers' | 'text' | 'json'> {
-  readonly ok: boolean;
-  readonly status: number;
-  readonly statusText: string;
-  readonly headers: Headers;
-  readonly body = null;
-  readonly #text: string;
-
-  constructor(response: IncomingMessage, text: string) {
-    const { statusCode = 500, statusMessage = '' } = response;
-    this.ok = statusCode >= 200 && statusCode < 300;
-    this.status = statusCode;
-    this.statusText = statusMessage;
-    this.headers = new Headers(headersOf(response));
-    this.#text = text;
-  }
-
-  async text(): Promise<string> {
-    return this.#text;
-  }
-
-  async json(): Promise<unknown> {
-    return JSON.parse(this.#text);
-  }
+function whole(response: IncomingMessage, text: string): Response {
+  const { statusCode = 500, statusMessage = '' } = response;
+  const answer = {
+    ok: statusCode >= 200 && statusCode < 300,
+    status: statusCode,
+    statusText: statusMessage,
+    headers: new Headers(headersOf(response)),
+    body: null,
+    text: async () => text,
+    json: async () => JSON.parse(text),
+  } satisfies Partial<Response>;
+  return answer as unknown as Response;
 }

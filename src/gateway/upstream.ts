@@ -1,6 +1,7 @@
 /** A server behind the gateway: what is said about its tools, and the calls that are under way on it. */
 import type { Answer, Question } from '../client/asking.ts';
-import type { HandleRecord, Handles } from '../client/handles.ts';
+import type { TaskHandle } from '../client/handle.ts';
+import { type HandleRecord, handlesInMemory } from '../client/handles.ts';
 import { type RetryPolicy, retryPolicy } from '../engine/retry.ts';
 import { anonymous } from '../hosting/caller.ts';
 import { HoldfastError } from '../model/errors.ts';
@@ -10,9 +11,9 @@ import { runtime } from '../model/runtime.ts';
 import { Semaphore } from '../model/semaphore.ts';
 import { within } from '../model/timeout.ts';
 import type { Policy, UpstreamConfig } from './config.ts';
-import type { Drive, RemoteTaskEvent, Road } from './drive.ts';
+import type { Drive, RemoteTaskEvent } from './drive.ts';
 import { type SessionLogs, UpstreamLogs } from './logs.ts';
-import { type Listed, UpstreamConnection } from './upstream-connection.ts';
+import { type ConnectionEvents, type Listed, UpstreamConnection } from './upstream-connection.ts';
 
 export interface Call {
   readonly name: string;
@@ -23,18 +24,11 @@ export interface Call {
   readonly ticket?: string;
 }
 
-export interface UpstreamEvents {
-  changed(upstream: Upstream): void;
-  failed(upstream: Upstream, why: string): void;
-  notified(method: string, params: JsonObject): void;
-}
-
 export interface UpstreamParts {
   readonly version: string;
-  readonly events: UpstreamEvents;
+  readonly events: Pick<ConnectionEvents, 'changed' | 'failed' | 'notified'>;
   readonly listed: Listed | undefined;
   readonly sessionLogs: SessionLogs;
-  /** There is no other. */
   readonly isAlone: boolean;
 }
 
@@ -48,14 +42,14 @@ export class Upstream {
   readonly config: UpstreamConfig;
   /** Was it known what it lists before it was asked? */
   readonly isKnown: boolean;
-  /** Calls that began before there was a task of them. */
-  readonly tickets = new Map<string, Drive>();
   readonly logs: UpstreamLogs;
-  readonly #connection: UpstreamConnection;
-  readonly #handles = bareHandles();
-  readonly #drives = new Set<Drive>();
+  readonly connection: UpstreamConnection;
+  /** There is no other. */
+  readonly isAlone: boolean;
+  /** Calls are remembered by their tasks; here only while they are under way. */
+  readonly #handles = handlesInMemory((record) => record);
   /** By the key that the call was made with. */
-  readonly #keys = new Map<string, Drive>();
+  readonly #drives = new Map<string, Drive>();
   readonly #attribution = new Attribution();
   readonly #slots = new Map<string, Semaphore>();
 
@@ -67,7 +61,10 @@ export class Upstream {
     this.name = name;
     this.config = config;
     this.isKnown = listed !== undefined;
-    this.#connection = new UpstreamConnection({
+    this.isAlone = isAlone;
+    for (const [tool, { concurrency }] of Object.entries(config.tools))
+      if (concurrency !== undefined) this.#slots.set(tool, new Semaphore(concurrency));
+    this.connection = new UpstreamConnection({
       name,
       target: config.target,
       version,
@@ -75,35 +72,20 @@ export class Upstream {
       answer: (question, signal) => this.#answer(question, signal),
       listed,
       events: {
-        changed: () => events.changed(this),
-        failed: (why) => events.failed(this, why),
-        notified: (method, params) => events.notified(method, params),
-        logged: (params, key) =>
-          this.logs.logged(params, key === undefined ? undefined : this.#keys.get(key)),
+        ...events,
+        logged: (params, key = '') => this.logs.logged(params, this.#drives.get(key)),
         opened: () => void this.logs.ask(),
       },
     });
-    const [connection, drives] = [this.#connection, this.#drives];
-    this.logs = new UpstreamLogs(
-      {
-        name,
-        isAlone,
-        drives,
-        get isModern() {
-          return connection.isModern;
-        },
-        get instance() {
-          return connection.instance;
-        },
-        has: (capability) => this.has(capability),
-        request: (method, params) => this.request(method, params),
-      },
-      sessionLogs,
-    );
+    this.logs = new UpstreamLogs(this, sessionLogs);
+  }
+
+  get drives(): readonly Drive[] {
+    return [...this.#drives.values()];
   }
 
   get listed(): Listed {
-    return this.#connection.listed;
+    return this.connection.listed;
   }
 
   has(capability: string): boolean {
@@ -113,15 +95,6 @@ export class Upstream {
   /** Its process is ours, and ends with us. */
   get isSpawned(): boolean {
     return 'command' in this.config.target;
-  }
-
-  /** Resolves after the first attempt to connect, whatever came of it. */
-  start(): Promise<void> {
-    return this.#connection.start();
-  }
-
-  close(): Promise<void> {
-    return this.#connection.close();
   }
 
   // --- What it says of its tools --------------------------------------------------------------------------
@@ -151,74 +124,62 @@ export class Upstream {
 
   /** Limits the concurrent calls of a tool, if the tool has a limit of its own. */
   slots(tool: string): Semaphore | undefined {
-    const limit = Object.hasOwn(this.config.tools, tool) ? this.config.tools[tool]!.concurrency : undefined;
-    if (limit === undefined) return undefined;
-    const slots = this.#slots.get(tool) ?? new Semaphore(limit);
-    this.#slots.set(tool, slots);
-    return slots;
+    return this.#slots.get(tool);
   }
 
   // --- Requests -------------------------------------------------------------------------------------------
 
-  async request(method: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
-    const client = await this.#connection.ready();
-    return client.request(method, params, signal && { signal });
+  async request(method: string, params: JsonObject): Promise<JsonObject> {
+    const client = await this.connection.ready();
+    return client.request(method, params);
   }
 
-  /** The road of a new call. */
-  roadOf({ name, arguments: input }: Call, idempotencyKey: string): Road {
-    return {
-      ...this.#road,
-      left: (drive, handle) => {
-        this.#keys.delete(idempotencyKey);
-        this.#road.left(drive, handle);
-      },
-      begin: async (drive, signal) => {
-        await this.#attribution.settled;
-        this.#drives.add(drive);
-        const client = await this.#connection.ready();
-        const _meta = await this.logs.metaFor(drive);
-        this.#keys.set(idempotencyKey, drive);
-        const params = { name, arguments: input, ...(_meta && { _meta }) };
-        return client.start('tools/call', params, {
-          signal,
-          idempotencyKey,
-          tellsAbort: true,
-          unreachableFor,
-          answer: (question, over) => drive.ask(question, over),
-          onProgress: (progress) => drive.progress(progress),
-        });
-      },
+  /** Sends a call. */
+  send(drive: Drive, { name, arguments: input }: Call, idempotencyKey: string): void {
+    void drive.start(this, async (signal) => {
+      await this.#attribution.settled;
+      this.#drives.set(idempotencyKey, drive);
+      const client = await this.connection.ready();
+      const _meta = await this.logs.metaFor(drive);
+      const params = { name, arguments: input, ...(_meta && { _meta }) };
+      return client.start('tools/call', params, {
+        signal,
+        idempotencyKey,
+        tellsAbort: true,
+        unreachableFor,
+        answer: (question, over) => drive.ask(question, over),
+        onProgress: (progress) => drive.progress(progress),
+      });
+    });
+  }
+
+  /** Goes back to a task that an earlier process, or an earlier pass, has met. False if that is not possible. */
+  resume(drive: Drive, call: Call, remote: RemoteTaskEvent): boolean {
+    if (this.isSpawned && remote.instance !== this.connection.instance) return false;
+    const record = recordOf(this.name, call, remote);
+    const begin = async () => {
+      this.#drives.set(record.id, drive);
+      const client = await this.connection.clientOf(remote.session);
+      this.#handles.save(record);
+      return client.resume(record.id, { answer: (question, over) => drive.ask(question, over) });
     };
+    void drive.start(this, begin, true);
+    return true;
   }
 
-  /** The road back to a task that an earlier process, or an earlier pass, has met. Undefined if there is none. */
-  roadTo(call: Call, remote: RemoteTaskEvent): Road | undefined {
-    if (this.isSpawned && remote.instance !== this.#connection.instance) return undefined;
-    return {
-      ...this.#road,
-      begin: async (drive) => {
-        this.#drives.add(drive);
-        const client = await this.#connection.clientOf(remote.session);
-        const record = recordOf(this.name, call, remote);
-        this.#handles.save(record);
-        return client.resume(record.id, { answer: (question, over) => drive.ask(question, over) });
-      },
-    };
+  /** What has to be known of a task to come back to it. */
+  remoteOf(handle: TaskHandle): RemoteTaskEvent {
+    const { instance, session } = this.connection;
+    const dialect = this.#handles.get(handle.id)?.dialect ?? '';
+    return { type: 'task', taskId: handle.taskId!, dialect, instance, ...(session && { session }) };
   }
 
-  readonly #road: Omit<Road, 'begin'> = {
-    remote: (handle) => {
-      const { instance, session } = this.#connection;
-      const dialect = this.#handles.get(handle.id)?.dialect ?? '';
-      return { type: 'task', taskId: handle.taskId!, dialect, instance, ...(session && { session }) };
-    },
-    left: (drive, handle) => {
-      this.#drives.delete(drive);
-      this.#attribution.look();
-      if (handle) this.#handles.delete(handle.id);
-    },
-  };
+  /** The call has ended, or nobody waits for it any more. */
+  left(drive: Drive): void {
+    for (const [key, other] of this.#drives) if (other === drive) this.#drives.delete(key);
+    this.#attribution.look();
+    if (drive.handle) this.#handles.delete(drive.handle.id);
+  }
 
   // --- Questions ------------------------------------------------------------------------------------------
 
@@ -230,14 +191,13 @@ export class Upstream {
 
   async #askingDrive({ taskId }: Question): Promise<Drive> {
     if (taskId !== undefined) {
-      const known = () => [...this.#drives].find((drive) => drive.taskId === taskId);
-      if (!known())
-        await within(attributionMs, Promise.all([...this.#drives].map(({ answered }) => answered)));
+      const known = () => this.drives.find((drive) => drive.taskId === taskId);
+      if (!known()) await within(attributionMs, Promise.all(this.drives.map(({ answered }) => answered)));
       const asking = known();
       if (asking) return asking;
     }
     return this.#attribution.onlyOne(() => {
-      const idle = [...this.#drives].filter(({ isAsking }) => !isAsking);
+      const idle = this.drives.filter(({ isAsking }) => !isAsking);
       const plain = idle.filter((drive) => drive.taskId === undefined);
       return plain.length > 0 ? plain : idle;
     });
@@ -250,26 +210,12 @@ function recordOf(server: string, { name, arguments: input }: Call, remote: Remo
     server,
     method: 'tools/call',
     params: { name, arguments: input },
-    argumentsDigest: '',
     idempotencyKey: '',
     createdAt: runtime.now(),
     dialect: remote.dialect,
     taskId: remote.taskId,
     answers: {},
     isDelivered: false,
-  };
-}
-
-/** Calls are remembered by their tasks; here only while they are under way. */
-function bareHandles(): Handles {
-  const records = new Map<string, HandleRecord>();
-  return {
-    save: (record) => void records.set(record.id, record),
-    get: (id) => records.get(id),
-    list: ({ onlyOpen = false } = {}) =>
-      [...records.values()].filter(({ isDelivered }) => !(onlyOpen && isDelivered)),
-    delete: (id) => void records.delete(id),
-    close: () => records.clear(),
   };
 }
 

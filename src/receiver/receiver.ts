@@ -34,6 +34,8 @@ export interface IncomingRequest {
   readonly params: JsonObject;
 }
 
+type AskedRequest = Omit<IncomingRequest, 'id'>;
+
 export interface Engine {
   readonly tasks: Tasks;
   /** What answers each method, as a durable handler of `{ method, params }`. */
@@ -53,14 +55,13 @@ export interface ReceiverParts {
   readonly notify: (message: { method: string; params: JsonObject }) => Promise<void>;
 }
 
-interface Wish {
-  readonly ttl?: unknown;
-}
-
 const removed = { kind: 'lost', message: 'The task was removed before it was answered.' } as const;
 
 /** With SEP-2229 a question that is answered within this time needs no task. */
 const windowMs = toMs('1s');
+
+/** Unconfirmed tasks: more than a server has open at a time. */
+const mostUnconfirmed = 10_000;
 
 /** The server cancelled its request, and waits for no answer. */
 export class RequestCancelled extends HoldfastError {}
@@ -71,7 +72,12 @@ export class Receiver {
   readonly #followed = new Map<TaskId, () => void>();
   /** Requests that are being answered and may be cancelled, by their id. */
   readonly #pending = new Map<string | number, AbortController>();
-  readonly #unheard = new Unheard();
+  /**
+   * Tasks that the server has not shown to know yet, by the question: it may have died, or our answer may not have
+   * reached it. If it asks the same question again, for the same task of its own, it gets the same task, and nobody is
+   * asked twice.
+   */
+  readonly #unconfirmed = new Map<string, TaskId>();
   #isClosed = false;
 
   constructor(parts: ReceiverParts) {
@@ -98,7 +104,10 @@ export class Receiver {
     // Later revisions know no tasks of clients.
     if (String(this.#parts.server().protocolVersion) > revision) return undefined;
     const answer = this.#wayOf(request);
-    return answer && this.#cancellable(request, answer);
+    if (!answer) return undefined;
+    const cancelled = new AbortController();
+    this.#pending.set(request.id, cancelled);
+    return answer(cancelled.signal).finally(() => this.#pending.delete(request.id));
   }
 
   #wayOf(request: IncomingRequest): ((signal: AbortSignal) => Promise<JsonObject>) | undefined {
@@ -108,21 +117,9 @@ export class Receiver {
     const caller = this.#callerOf(request);
     if (caller.dialect.requestorNamesTasks) return (signal) => this.#named(request, caller, signal);
     const wish = caller.dialect.methods.length > 0 ? wishedTask(params) : undefined;
-    if (caller.sender.takesTasksUnasked) return (signal) => this.#perhaps(request, caller, wish, signal);
-    return wish && ((signal) => this.#made(request, caller, wish, signal));
-  }
-
-  async #cancellable(
-    { id }: IncomingRequest,
-    answer: (signal: AbortSignal) => Promise<JsonObject>,
-  ): Promise<JsonObject> {
-    const cancelled = new AbortController();
-    this.#pending.set(id, cancelled);
-    try {
-      return await answer(cancelled.signal);
-    } finally {
-      this.#pending.delete(id);
-    }
+    const isUnasked = caller.sender.takesTasksUnasked ?? false;
+    if (!wish && !isUnasked) return undefined;
+    return (signal) => this.#asTask(request, caller, wish ?? {}, isUnasked, signal);
   }
 
   heard(method: string, params: JsonObject): void {
@@ -148,35 +145,47 @@ export class Receiver {
 
   // --- Making tasks ---------------------------------------------------------------------------------------
 
-  async #made(
+  /** With SEP-2229 a task only if the answer is not there at once: until then the task belongs to the request. */
+  async #asTask(
     request: IncomingRequest,
     caller: Caller,
-    wish: Wish,
-    signal: AbortSignal,
-  ): Promise<JsonObject> {
-    const key = await this.#unheard.keyOf(request.method, request.params);
-    const again = await this.#handedOver(key, caller);
-    const tree = again ?? { root: await this.#create(request, caller, wish), descendants: [] };
-    return this.#handOver(tree, caller, signal, key);
-  }
-
-  /** SEP-2229: a task, unless the answer is there at once. Until then the task belongs to the request. */
-  async #perhaps(
-    request: IncomingRequest,
-    caller: Caller,
-    wish: Wish = {},
+    wish: { readonly ttl?: unknown },
+    isUnasked: boolean,
     signal: AbortSignal,
   ): Promise<JsonObject> {
     const requests = await this.#requests();
-    const key = await this.#unheard.keyOf(request.method, request.params);
-    const again = await this.#handedOver(key, caller);
-    if (again) return this.#handOver(again, caller, signal, key);
-    const { id } = await this.#create(request, caller, wish, true);
-    const waited = await waitFor(requests, id, { signal, windowMs });
-    if (waited === 'aborted') return this.#abort(id);
-    const isAlive = waited !== 'done' && (await requests.publish(id));
-    const tree = isAlive ? await view(requests, caller, id) : undefined;
-    if (tree) return this.#handOver(tree, caller, signal, key);
+    const key = await keyOf(request);
+    // The server may never have got the id of the task.
+    const unconfirmed = key === undefined ? undefined : this.#unconfirmed.get(key);
+    let tree = unconfirmed && (await view(requests, caller, unconfirmed));
+    if (!tree) {
+      const { method } = request;
+      const { task: _, ...asked } = request.params;
+      const root = await this.#begin(method, asked, {
+        owner: caller.owner,
+        origin: { dialect: caller.dialect.revision, method },
+        unpublished: isUnasked,
+        ...(typeof wish.ttl === 'number' && { ttlMs: wish.ttl }),
+      });
+      tree = { root, descendants: [] };
+      if (isUnasked) {
+        const waited = await waitFor(requests, root.id, { signal, windowMs });
+        if (waited === 'aborted') return this.#abort(root.id);
+        const isAlive = waited !== 'done' && (await requests.publish(root.id));
+        tree = isAlive ? await view(requests, caller, root.id) : undefined;
+        if (!tree) return this.#answered(requests, root.id);
+      }
+    }
+    const { id } = tree.root;
+    if (signal.aborted) return this.#abort(id);
+    // Its id is on its way to the server.
+    if (key !== undefined && this.#unconfirmed.size < mostUnconfirmed) this.#unconfirmed.set(key, id);
+    this.#follow(tree, caller);
+    return caller.dialect.created(tree, requests.now);
+  }
+
+  /** The answer, which needs no task. */
+  async #answered(requests: Requests, id: TaskId): Promise<JsonObject> {
     const task = await requests.task(id);
     await requests.discard(id);
     if (task?.phase !== 'done') throw new CallFailed(removed);
@@ -184,39 +193,9 @@ export class Receiver {
     return task.outcome.value as JsonObject;
   }
 
-  #create(
-    { method, params }: IncomingRequest,
-    { owner, dialect }: Caller,
-    { ttl }: Wish,
-    unpublished = false,
-  ): Promise<Task> {
-    const { task: _, ...asked } = params;
-    const origin = { dialect: dialect.revision, method };
-    const ttlMs = typeof ttl === 'number' ? { ttlMs: ttl } : {};
-    return this.#begin(method, asked, { owner, origin, unpublished, ...ttlMs });
-  }
-
   async #begin(method: string, params: JsonObject, options: CreateOptions): Promise<Task> {
     const { tasks, handlers } = await this.#parts.engine;
     return tasks.create(handlers.get(method)!, { method, params }, options);
-  }
-
-  /** The task whose id the server may never have got. */
-  async #handedOver(key: string | undefined, caller: Caller): Promise<TaskTree | undefined> {
-    const id = this.#unheard.get(key);
-    return id === undefined ? undefined : view(await this.#requests(), caller, id);
-  }
-
-  async #handOver(
-    tree: TaskTree,
-    caller: Caller,
-    signal: AbortSignal,
-    key: string | undefined,
-  ): Promise<JsonObject> {
-    if (signal.aborted) return this.#abort(tree.root.id);
-    this.#unheard.add(key, tree.root.id);
-    this.#follow(tree, caller);
-    return caller.dialect.created(tree, (await this.#requests()).now);
   }
 
   /** A client that closes cancels nothing: what it was asked it finds again. */
@@ -245,10 +224,7 @@ export class Receiver {
     await this.#parts.notify(createdMessage(tree));
     await untilDone(requests, root, { signal });
     if (signal.aborted) return this.#abort(root.id);
-    const done = await view(requests, caller, root.id);
-    const payload = done && payloadOf(done, caller.dialect.related);
-    if (!payload) throw new CallFailed(removed);
-    return payload;
+    return payloadIn(await view(requests, caller, root.id), caller);
   }
 
   async #cancelNamed(name: string, requestId: unknown): Promise<void> {
@@ -262,7 +238,8 @@ export class Receiver {
   // --- About tasks ----------------------------------------------------------------------------------------
 
   async #taskMethod(method: TaskMethodName, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
-    this.#unheard.heardOf(params.taskId);
+    // The server has the id: the same question would be another one.
+    for (const [key, id] of this.#unconfirmed) if (id === params.taskId) this.#unconfirmed.delete(key);
     const requests = await this.#requests();
     const caller = this.#callerOf({ method, params });
     const { dialect } = caller;
@@ -270,9 +247,7 @@ export class Receiver {
       const tree = await known(requests, caller, params, method);
       await untilDone(requests, tree.root, { signal });
       if (signal.aborted) throw new RequestCancelled('The server waits no longer.');
-      const payload = payloadOf(await known(requests, caller, params, method), dialect.related);
-      if (!payload) throw new CallFailed(removed);
-      return payload;
+      return payloadIn(await known(requests, caller, params, method), caller);
     }
     const { result, tree } = await answerTo(method, requests, caller, params);
     // Whoever comes back to a task, perhaps of an earlier process, hears of it from now on.
@@ -280,7 +255,7 @@ export class Receiver {
     return result;
   }
 
-  #callerOf({ method, params }: { readonly method: string; readonly params: JsonObject }): Caller {
+  #callerOf({ method, params }: AskedRequest): Caller {
     const { drafts, owner, server } = this.#parts;
     const opening = server();
     const dialect = dialectOf(opening, drafts, { method, meta: params._meta });
@@ -323,45 +298,20 @@ export class Receiver {
   }
 }
 
-// --- Unconfirmed tasks -------------------------------------------------------------------------------------
+function payloadIn(tree: TaskTree | undefined, { dialect }: Caller): JsonObject {
+  const payload = tree && payloadOf(tree, dialect.related);
+  if (!payload) throw new CallFailed(removed);
+  return payload;
+}
 
-/** More than a server has open at a time. */
-const most = 10_000;
-
-/**
- * Questions whose tasks the server has not shown to know yet: it may have died, or our answer may not have reached it.
- * If it asks the same question again, for the same task of its own, it gets the same task, and nobody is asked twice.
- */
-class Unheard {
-  readonly #tasks = new Map<string, TaskId>();
-
-  /** What tells one question from another; undefined if it belongs to no task. */
-  async keyOf(method: string, { _meta, task: _, ...params }: JsonObject): Promise<string | undefined> {
-    const related = isJsonObject(_meta) ? _meta[relatedTaskKey] : undefined;
-    return isJsonObject(related) ? digestOf({ method, params, related }) : undefined;
-  }
-
-  get(key: string | undefined): TaskId | undefined {
-    return key === undefined ? undefined : this.#tasks.get(key);
-  }
-
-  /** Its id is on its way to the server. */
-  add(key: string | undefined, id: TaskId): void {
-    if (key !== undefined && this.#tasks.size < most) this.#tasks.set(key, id);
-  }
-
-  /** The server asks about it, and so has its id: the same question would be another one. */
-  heardOf(id: unknown): void {
-    for (const [key, unheard] of this.#tasks) if (unheard === id) this.#tasks.delete(key);
-  }
+/** What tells one question from another; undefined if it belongs to no task. */
+async function keyOf({ method, params: all }: IncomingRequest): Promise<string | undefined> {
+  const { _meta, task: _, ...params } = all;
+  const related = isJsonObject(_meta) ? _meta[relatedTaskKey] : undefined;
+  return isJsonObject(related) ? digestOf({ method, params, related }) : undefined;
 }
 
 // --- Durable handlers of questions -------------------------------------------------------------------------
-
-interface AskedRequest {
-  readonly method: string;
-  readonly params: JsonObject;
-}
 
 type AnswerRequest = (request: AskedRequest, signal: AbortSignal) => Promise<JsonObject>;
 

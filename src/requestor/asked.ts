@@ -2,8 +2,8 @@
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { MalformedAnswer, RemoteError, UnknownQuestion } from './errors.ts';
 import type { PursuitParts } from './pursuit.ts';
-import type { Message } from './remote-dialect.ts';
-import type { RemoteRequest, RemoteStatus } from './remote-task.ts';
+import type { Message, Seen } from './remote-dialect.ts';
+import type { RemoteRequest } from './remote-task.ts';
 
 export interface Question extends RemoteRequest {
   readonly taskId: string;
@@ -41,10 +41,15 @@ interface Batch {
 
 /** What is known of the questions of one task. */
 class Asked {
+  readonly taskId: string;
   readonly taken = new Set<string>();
   readonly problems = new Map<string, { readonly times: number; readonly text: string }>();
   readonly batches = new Set<Batch>();
   isAbandoned = false;
+
+  constructor(taskId: string) {
+    this.taskId = taskId;
+  }
 
   isNew(key: string): boolean {
     return !this.taken.has(key) && ![...this.batches].some(({ keys }) => keys.includes(key));
@@ -65,20 +70,14 @@ export class Questions {
   }
 
   /** Sees to it that what is open is being answered. People take their time: nothing waits for them here. */
-  see(
-    taskId: string,
-    {
-      questions,
-      status,
-    }: { readonly questions: Readonly<Record<string, RemoteRequest>>; readonly status?: RemoteStatus },
-    onAnswered: () => void,
-  ): void {
+  see(taskId: string, seen: Seen, onAnswered: () => void): void {
+    const { questions } = seen;
     if (this.#failure) throw this.#failure.error;
-    const unknown = this.#unknownIn(taskId, questions, status);
+    const unknown = this.#unknownIn(taskId, seen);
     // Not cancelled: whoever comes back for the task may know the kind.
     if (unknown !== undefined) throw new UnknownQuestion(taskId, unknown);
     if (!this.#parts.dialect.answer) return;
-    const asked = this.#asked.get(taskId) ?? new Asked();
+    const asked = this.#asked.get(taskId) ?? new Asked(taskId);
     // Somebody else answered, or the task went on without: nobody need think about it any longer.
     for (const { keys, over } of asked.batches)
       if (keys.every((key) => !Object.hasOwn(questions, key))) over.abort();
@@ -88,7 +87,7 @@ export class Questions {
     const batch = { keys: open.map(([key]) => key), over: new AbortController() };
     asked.batches.add(batch);
     const { signal } = batch.over;
-    this.#ask(taskId, asked, open, AbortSignal.any([this.#signal, signal]))
+    this.#ask(asked, open, AbortSignal.any([this.#signal, signal]))
       .catch((error: unknown) => {
         if (!signal.aborted && !this.#signal.aborted) this.#failure ??= { error };
       })
@@ -110,38 +109,35 @@ export class Questions {
     this.#asked.delete(taskId);
   }
 
-  #unknownIn(
-    taskId: string,
-    questions: Readonly<Record<string, RemoteRequest>>,
-    status: RemoteStatus | undefined,
-  ): string | undefined {
-    const shown = Object.values(questions).find(({ method }) => !isKnown(method));
+  #unknownIn(taskId: string, seen: Seen): string | undefined {
+    const shown = Object.values(seen.questions).find(({ method }) => !isKnown(method));
     if (shown) return shown.method;
     // A request was refused already. A task that minds goes on waiting; others continue without an answer.
     const refused = this.#parts.answering.takeUnknown?.(taskId);
-    return status === 'input_required' ? refused : undefined;
+    return 'status' in seen && seen.status === 'input_required' ? refused : undefined;
   }
 
-  async #ask(taskId: string, asked: Asked, open: readonly Open[], signal: AbortSignal): Promise<void> {
+  async #ask(asked: Asked, open: readonly Open[], signal: AbortSignal): Promise<void> {
     const answers: Answered[] = [];
     for (const [key, request] of open) {
-      const answer = await this.#answerTo(taskId, asked, key, request, signal);
+      const answer = await this.#answerTo(asked, key, request, signal);
       // There is no word for "nobody can": what the task makes of its end is its own affair, but it must not wait.
-      if (!answer) return this.#abandon(taskId, asked);
+      if (!answer) return this.#abandon(asked);
       answers.push([key, answer]);
     }
-    await this.#deliver(taskId, asked, answers);
+    await this.#deliver(asked, answers);
   }
 
   /** One bad answer must not spoil the others: what is refused together is sent one by one. */
-  async #deliver(taskId: string, asked: Asked, answers: readonly Answered[]): Promise<void> {
+  async #deliver(asked: Asked, answers: readonly Answered[]): Promise<void> {
+    const { taskId } = asked;
     const { dialect, onUpdate } = this.#parts;
     try {
       await this.#send(dialect.answer!(taskId, Object.fromEntries(answers)));
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      if (answers.length === 1) return this.#refused(taskId, asked, answers[0]![0], error);
-      for (const answer of answers) await this.#deliver(taskId, asked, [answer]);
+      if (answers.length === 1) return this.#refused(asked, answers[0]![0], error);
+      for (const answer of answers) await this.#deliver(asked, [answer]);
       return;
     }
     for (const [key] of answers) {
@@ -150,19 +146,18 @@ export class Questions {
     }
   }
 
-  #refused(taskId: string, asked: Asked, key: string, { message: text }: RemoteError): void {
+  #refused({ taskId, problems }: Asked, key: string, { message: text }: RemoteError): void {
     this.#parts.answering.forget(taskId, key);
-    const times = (asked.problems.get(key)?.times ?? 0) + 1;
+    const times = (problems.get(key)?.times ?? 0) + 1;
     if (times > attempts)
       throw new MalformedAnswer(
         `task ${taskId} refused ${attempts} answers to its question "${key}", and that there is none, too: ${text}`,
       );
-    asked.problems.set(key, { times, text });
+    problems.set(key, { times, text });
   }
 
   async #answerTo(
-    taskId: string,
-    asked: Asked,
+    { taskId, problems }: Asked,
     key: string,
     request: RemoteRequest,
     signal: AbortSignal,
@@ -170,7 +165,7 @@ export class Questions {
     const { answering, onUpdate } = this.#parts;
     const before = answering.recall(taskId, key);
     if (before) return before;
-    const problem = asked.problems.get(key);
+    const problem = problems.get(key);
     if (problem && problem.times >= attempts) return refusalOf(request);
     onUpdate({ type: 'question', taskId, key, request });
     const question = { taskId, key, ...request, ...(problem && { problem: problem.text }) };
@@ -181,9 +176,9 @@ export class Questions {
     return given;
   }
 
-  async #abandon(taskId: string, asked: Asked): Promise<void> {
+  async #abandon(asked: Asked): Promise<void> {
     asked.isAbandoned = true;
-    const cancel = this.#parts.dialect.cancel?.(taskId);
+    const cancel = this.#parts.dialect.cancel?.(asked.taskId);
     if (cancel) await this.#send(cancel);
   }
 }

@@ -10,7 +10,6 @@ import { invalidParams } from '../protocol/json-rpc.ts';
 import { type Answering, Questions } from './asked.ts';
 import { checkedSize, type Ending, endingIn, endingOfUnknown, endingWithout, sizeOf } from './ending.ts';
 import { Detached, MalformedAnswer, RemoteError } from './errors.ts';
-import { Gone, Insistence, Patience } from './insistence.ts';
 import type { Message, RemoteDialect } from './remote-dialect.ts';
 import {
   isOver,
@@ -20,7 +19,7 @@ import {
   TreeGuard,
   type TreeLimits,
 } from './remote-task.ts';
-import { Bell, Halt, type Pace } from './waiting.ts';
+import { Bell, Gone, Halt, insist, type Pace, Patience, saysNothing } from './waiting.ts';
 
 /** Whoever holds the tasks. */
 export interface RemotePeer {
@@ -70,8 +69,6 @@ export interface PursuitParts {
   readonly first?: RemoteTask | undefined;
   /** Limits the concurrent requests to the peer, of this task and of others. */
   readonly requests?: Semaphore;
-  /** Monotonic, in milliseconds. */
-  readonly now?: () => number;
 }
 
 /** Between looks while the server pushes. */
@@ -95,6 +92,10 @@ interface Path {
   readonly patience: Patience;
   readonly children: { readonly path: Path; readonly end: Promise<void> }[];
   readonly isParentDone: () => boolean;
+  /** Its outcome is being waited for, on a stream that brings questions (2025-11-25). */
+  isOutcomeAsked: boolean;
+  /** The outcome that came on that stream. */
+  early: Ending | undefined;
 }
 
 export class Pursuit {
@@ -104,12 +105,12 @@ export class Pursuit {
   readonly #tasks = new Map<string, RemoteTask>();
   readonly #endings = new Map<string, Ending>();
   readonly #questions: Questions;
-  readonly #insistence: Insistence;
-  readonly #now: () => number;
+  readonly #requests: Semaphore;
   readonly #stopped = new AbortController();
   readonly #halt: Halt;
   readonly #streams = new Semaphore(mostStreams);
   #failure: { readonly error: unknown } | undefined;
+  #isUnreachable = false;
   #unknownUntil = 0;
   #size = 0;
 
@@ -117,15 +118,9 @@ export class Pursuit {
     this.#rootId = rootId;
     this.#parts = parts;
     this.#guard = new TreeGuard(rootId, parts.limits);
-    this.#now = parts.now ?? (() => runtime.monotonic());
+    this.#requests = parts.requests ?? new Semaphore(mostAtOnce);
     this.#halt = new Halt(AbortSignal.any([parts.signal, this.#stopped.signal]));
-    this.#insistence = new Insistence(
-      parts,
-      this.#halt,
-      parts.requests ?? new Semaphore(mostAtOnce),
-      this.#now,
-    );
-    this.#questions = new Questions(parts, this.#halt.signal, (message) => this.#insistence.answer(message));
+    this.#questions = new Questions(parts, this.#halt.signal, (message) => this.#send(message));
   }
 
   /**
@@ -133,7 +128,7 @@ export class Pursuit {
    * after `unknownForMs`: until then the peer may still be creating it.
    */
   async run({ unknownForMs = 0 } = {}): Promise<Ending> {
-    this.#unknownUntil = this.#now() + unknownForMs;
+    this.#unknownUntil = runtime.monotonic() + unknownForMs;
     try {
       return await this.#follow(this.#pathTo(this.#rootId, () => false));
     } catch (error) {
@@ -159,16 +154,17 @@ export class Pursuit {
     const { taskId, bell } = path;
     const { pace, news } = this.#parts;
     const heard = news?.of(taskId, () => bell.ring());
-    const outcome = new Outcome(this.#parts, taskId, this.#halt, this.#streams, () => bell.ring());
     try {
       for (;;) {
-        const lookedAt = this.#now();
-        const ending = await this.#look(path, outcome);
+        const lookedAt = runtime.monotonic();
+        const ending = await this.#look(path);
         if (ending) return this.#ended(taskId, ending);
         const hintMs = this.#tasks.get(taskId)?.pollMs;
         const isPushed = heard?.isPushed() ?? false;
         const wait = pace.next({ hintMs, ...(isPushed && { atLeastMs: safetyNetMs }) });
-        await this.#halt.pause(wait, bell, () => Math.max(0, lookedAt + pace.shortestMs - this.#now()));
+        await this.#halt.pause(wait, bell, () =>
+          Math.max(0, lookedAt + pace.shortestMs - runtime.monotonic()),
+        );
       }
     } catch (error) {
       if (!(error instanceof Gone)) throw error;
@@ -181,22 +177,23 @@ export class Pursuit {
   }
 
   /** Looks once. What it shows is taken up; if that is the end, it is given. */
-  async #look(path: Path, outcome: Outcome): Promise<Ending | undefined> {
+  async #look(path: Path): Promise<Ending | undefined> {
     const { taskId, bell, children, patience } = path;
     const { dialect } = this.#parts;
     const wasOrphaned = path.isParentDone();
     bell.hush();
-    const seen = dialect.read(await this.#seen(path, dialect.poll(taskId)));
+    const look = dialect.poll?.(taskId) ?? dialect.get(taskId);
+    const seen = dialect.read(await this.#seen(path, look));
     if ('taskId' in seen) {
       for (const id of this.#take(taskId, seen)) this.#followChild(path, id);
-      if (isOver(seen)) return this.#finish(path, endingIn(seen) ?? (await this.#fetched(seen, outcome)));
+      if (isOver(seen)) return this.#finish(path, endingIn(seen) ?? (await this.#fetched(seen, path)));
       if (wasOrphaned)
         throw new MalformedAnswer(
           `the parent of task ${taskId} ended before it, which is still ${seen.status}`,
         );
-      if (seen.status === 'input_required' && dialect.resultWaits) outcome.ask();
+      if (seen.status === 'input_required' && dialect.resultWaits) this.#askOutcome(path);
     }
-    if (outcome.early && children.length === 0) return outcome.early;
+    if (path.early && children.length === 0) return path.early;
     this.#questions.see(taskId, seen, () => bell.ring());
     const { status = 'input_required', ttlMs } = 'taskId' in seen ? seen : {};
     patience.waited({ status, ...(ttlMs !== undefined && { ttlMs }) }, () =>
@@ -208,10 +205,11 @@ export class Pursuit {
   async #seen(path: Path, message: Message): Promise<JsonObject> {
     const { taskId, patience, bell } = path;
     try {
-      return await this.#insistence.look(message, patience);
+      const since = runtime.monotonic();
+      return await this.#send(message, { onFailure: ({ message: why }) => patience.failed(since, why) });
     } catch (error) {
       if (!(error instanceof RemoteError) || error.code !== invalidParams) throw error;
-      if (!this.#known(taskId) && this.#now() < this.#unknownUntil) {
+      if (!this.#known(taskId) && runtime.monotonic() < this.#unknownUntil) {
         await this.#halt.pause(this.#parts.pace.next({}), bell);
         return this.#seen(path, message);
       }
@@ -223,8 +221,9 @@ export class Pursuit {
   #pathTo(taskId: string, isParentDone: () => boolean): Path {
     const { unreachableForMs } = this.#parts;
     const ttlMs = this.#known(taskId)?.ttlMs;
-    const patience = new Patience(taskId, { unreachableForMs, now: this.#now, ttlMs });
-    return { taskId, bell: new Bell(), patience, children: [], isParentDone };
+    const patience = new Patience(taskId, unreachableForMs, ttlMs);
+    const bell = new Bell();
+    return { taskId, bell, patience, children: [], isParentDone, isOutcomeAsked: false, early: undefined };
   }
 
   /** The last that the peer said of a task, and be it when it made it. */
@@ -285,60 +284,66 @@ export class Pursuit {
     return added;
   }
 
-  async #fetched(task: RemoteTask, outcome: Outcome): Promise<Ending> {
+  async #fetched(task: RemoteTask, { early }: Path): Promise<Ending> {
     const { dialect } = this.#parts;
     const message = dialect.result?.(task.taskId);
     if (!message || (task.status !== 'completed' && !dialect.resultWaits)) return endingWithout(task);
-    if (outcome.early) return outcome.early;
+    if (early) return early;
     try {
-      return { kind: 'result', result: await this.#insistence.once(message) };
+      return { kind: 'result', result: await this.#send(message, { isRepeatable: false }) };
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       const { code, message, data } = error;
       return { kind: 'failed', error: { code, message, ...(data !== undefined && { data }) } };
     }
   }
-}
 
-export { Gone };
-
-/** The outcome of a task of 2025-11-25, asked for before it is there, because questions come on that stream. */
-class Outcome {
-  readonly #parts: PursuitParts;
-  readonly #taskId: string;
-  readonly #halt: Halt;
-  readonly #streams: Semaphore;
-  readonly #onNews: () => void;
-  #isAsked = false;
-  #early: Ending | undefined;
-
-  constructor(parts: PursuitParts, taskId: string, halt: Halt, streams: Semaphore, onNews: () => void) {
-    this.#parts = parts;
-    this.#taskId = taskId;
-    this.#halt = halt;
-    this.#streams = streams;
-    this.#onNews = onNews;
-  }
-
-  get early(): Ending | undefined {
-    return this.#early;
-  }
-
-  ask(): void {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
+  /** Asks for an outcome before it is there. */
+  #askOutcome(path: Path): void {
+    if (path.isOutcomeAsked) return;
+    path.isOutcomeAsked = true;
     const { peer, dialect } = this.#parts;
     const { signal } = this.#halt;
-    const ask = () => peer.request(dialect.result!(this.#taskId), { signal, isPatient: true });
+    const ask = () => peer.request(dialect.result!(path.taskId), { signal, isPatient: true });
     this.#streams.run(ask, this.#halt).then(
       (result) => {
-        this.#early = { kind: 'result', result };
-        this.#onNews();
+        path.early = { kind: 'result', result };
+        path.bell.ring();
       },
       // Whatever it is, the next look says how the task stands; then it is asked for again.
       () => {
-        this.#isAsked = false;
+        path.isOutcomeAsked = false;
       },
     );
   }
+
+  // --- Requests -------------------------------------------------------------------------------------------
+
+  /** Takes every error of the peer at its word if the message may not arrive twice. */
+  async #send(
+    message: Message,
+    { isRepeatable = true, onFailure }: { isRepeatable?: boolean; onFailure?: (error: Error) => void } = {},
+  ): Promise<JsonObject> {
+    const { peer, onUpdate } = this.#parts;
+    const { signal } = this.#halt;
+    const request = async () => {
+      signal.throwIfAborted();
+      return this.#requests.run(() => peer.request(message, { signal }), this.#halt);
+    };
+    const answer = await insist(request, {
+      ...this.#parts,
+      pause: (ms) => this.#halt.pause(ms),
+      isPassing: (error) => !signal.aborted && saysNothing(error, isRepeatable),
+      onFailure: (error) => {
+        if (!this.#isUnreachable) onUpdate({ type: 'unreachable', why: error.message });
+        this.#isUnreachable = true;
+        onFailure?.(error);
+      },
+    });
+    if (this.#isUnreachable) onUpdate({ type: 'reachable' });
+    this.#isUnreachable = false;
+    return answer;
+  }
 }
+
+export { Gone };

@@ -19,61 +19,59 @@ export type Seen = RemoteTask | { readonly questions: Readonly<Record<string, Re
 
 export interface RemoteDialect {
   readonly name: string;
-  /** A look, on the way to the end. */
-  poll(taskId: string): Message;
   /** A look without any obligation. */
   get(taskId: string): Message;
+  /** A look, on the way to the end, if that is another. */
+  poll?(taskId: string): Message;
   read(answer: JsonObject): Seen;
   /** Sends answers, where they are not given to requests of the peer; what comes back may be the task. */
   answer?(taskId: string, responses: JsonObject): Message;
   /** Asks for the outcome, where it does not come with the task. */
   result?(taskId: string): Message;
   /** … and may wait for it, questions on its stream meanwhile. */
-  readonly resultWaits: boolean;
+  readonly resultWaits?: true;
   cancel?(taskId: string): Message;
   delete?(taskId: string): Message;
-  list?(cursor: string | undefined): Message;
+  /** Asks for a page of tasks. */
+  list?(params: JsonObject): Message;
 }
 
 function about(method: string, taskId: string): Message {
   return { method, params: { taskId } };
 }
 
-function listed(cursor: string | undefined): Message {
-  return { method: 'tasks/list', params: cursor === undefined ? {} : { cursor } };
+function listed(params: JsonObject): Message {
+  return { method: 'tasks/list', params };
 }
 
-export const tasksExtension: RemoteDialect = {
-  name: revision2026,
-  poll: (taskId) => about('tasks/get', taskId),
-  get: (taskId) => about('tasks/get', taskId),
+const common = {
+  get: (taskId: string) => about('tasks/get', taskId),
   read: readTask,
+  cancel: (taskId: string) => about('tasks/cancel', taskId),
+};
+
+export const tasksExtension: RemoteDialect = {
+  ...common,
+  name: revision2026,
   answer: (taskId, inputResponses) => ({ method: 'tasks/update', params: { taskId, inputResponses } }),
-  resultWaits: false,
-  cancel: (taskId) => about('tasks/cancel', taskId),
 };
 
 export const tasksOf2025: RemoteDialect = {
+  ...common,
   name: revision2025,
-  poll: (taskId) => about('tasks/get', taskId),
-  get: (taskId) => about('tasks/get', taskId),
-  read: readTask,
   result: (taskId) => about('tasks/result', taskId),
   resultWaits: true,
-  cancel: (taskId) => about('tasks/cancel', taskId),
   list: listed,
 };
 
 /** 2025-11-25 with SEP-2339: one method for the whole conversation. */
 export const tasksContinued: RemoteDialect = {
+  ...common,
   name: `${revision2025} sep-2339`,
   poll: (taskId) => about('tasks/continue', taskId),
-  get: (taskId) => about('tasks/get', taskId),
   // The draft shows questions without the task; its reviewers wanted both at once. Either is understood.
   read: (answer) => ('taskId' in answer ? readTask(answer) : { questions: bareQuestions(answer) }),
   answer: (taskId, inputResponses) => ({ method: 'tasks/continue', params: { taskId, inputResponses } }),
-  resultWaits: false,
-  cancel: (taskId) => about('tasks/cancel', taskId),
   list: listed,
 };
 
@@ -90,17 +88,12 @@ function related(method: string, taskId: string): Message {
 /** SEP-1686. A task is cancelled by cancelling its request, which its pending request does. */
 export const originalTasks: RemoteDialect = {
   name: revision1686,
-  poll: (taskId) => related('tasks/get', taskId),
   get: (taskId) => related('tasks/get', taskId),
   read: readTask,
   result: (taskId) => related('tasks/result', taskId),
-  resultWaits: false,
   delete: (taskId) => related('tasks/delete', taskId),
-  list: (cursor) => {
-    const { method, params } = listed(cursor);
-    // Nothing else says in which dialect a list is asked for.
-    return { method, params: { ...params, _meta: { [relatedTaskKey]: {} } } };
-  },
+  // Nothing else says in which dialect a list is asked for.
+  list: (params) => listed({ ...params, _meta: { [relatedTaskKey]: {} } }),
 };
 
 const all = [tasksExtension, tasksOf2025, tasksContinued, originalTasks];

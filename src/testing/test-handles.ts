@@ -26,7 +26,6 @@ const record: HandleRecord = {
   server: 'reef',
   method: 'tools/call',
   params: { name: 'publish_report', arguments: { topic: 'tides' } },
-  argumentsDigest: '0123',
   idempotencyKey: 'key',
   createdAt: 1_000,
   answers: {},

@@ -16,7 +16,6 @@ function record(id: string): HandleRecord {
     server: 'reports',
     method: 'tools/call',
     params: { name: 'publish', arguments: { secret } },
-    argumentsDigest: `${secret} digest`,
     idempotencyKey: `${secret} key`,
     createdAt: 1,
     answers: { a: { secret } },

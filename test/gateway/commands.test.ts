@@ -1,7 +1,7 @@
 /** Programs as durable tools: what they are given, what becomes of what they write, and how they end. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OutputLog } from '../../src/gateway/programs.ts';
+import { OutputLog } from '../../src/gateway/command.ts';
 import { TaskCancelled } from '../../src/requestor/errors.ts';
 import { connectOurClient, type OurClient } from '../dialects/interop/our-client.ts';
 import { textOf } from '../kit/text.ts';

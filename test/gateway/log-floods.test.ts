@@ -32,7 +32,7 @@ test('for a reader of a web stream no more is held than the limits allow', async
   const times = 4_000;
   const { file, lines } = notes();
   await using stage = await openGateway({ mcpServers: { toy } });
-  const handler = new McpHandler(stage.gateway.tasks, stage.gateway.face.serverFor);
+  const handler = new McpHandler(stage.gateway.tasks, stage.gateway.serverFor);
   const size = 2_000;
   const call = callOf('say', { messages: [{ level: 'info', data: 'x'.repeat(size) }], times, done: file });
   const response = await handler.fetch(
@@ -56,7 +56,7 @@ test('for a reader of a web stream no more is held than the limits allow', async
 test('on standard input and output no more is written than is read', async () => {
   await using stage = await openGateway({ mcpServers: { toy } });
   const pipe = new StuckPipe();
-  const server = serveStdio(stage.gateway.tasks, stage.gateway.face.serverFor, {
+  const server = serveStdio(stage.gateway.tasks, stage.gateway.serverFor, {
     transport: pipe,
     stopOn: [],
   });

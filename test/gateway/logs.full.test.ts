@@ -220,7 +220,7 @@ describe.each(['auto', 'legacy'] as const)('on standard input and output (%s)', 
 
 test('where an upstream does not say of which call it speaks, nobody hears what may be of a call of another person', async () => {
   const heard: string[] = [];
-  const drives = new Set<Drive>();
+  const drives: Drive[] = [];
   const logs = new UpstreamLogs(upstreamWith(drives), new SessionLogs());
   const begin = async (owner: string) => {
     const drive = new Drive(owner);
@@ -229,7 +229,7 @@ test('where an upstream does not say of which call it speaks, nobody hears what 
       .listen({ level: 'info', tell: ({ data }) => heard.push(`${owner}: ${data}`) })
       .isFor(Promise.resolve(`task of ${owner}`));
     await Promise.resolve();
-    drives.add(drive);
+    drives.push(drive);
     return drive;
   };
   const ada = await begin('ada');
@@ -237,7 +237,7 @@ test('where an upstream does not say of which call it speaks, nobody hears what 
   const bob = await begin('bob');
   logs.logged({ level: 'info', data: 'who knows of whom' }, undefined);
   logs.logged({ level: 'info', data: 'his' }, bob);
-  drives.delete(ada);
+  drives.splice(drives.indexOf(ada), 1);
   logs.logged({ level: 'info', data: 'alone again' }, undefined);
   logs.logged({ level: 'loud', data: 'no level' }, undefined);
   expect(heard).toEqual(['ada: alone', 'bob: his', 'bob: alone again']);
@@ -272,12 +272,11 @@ test('the level of a session holds after a restart of the gateway, and of the up
   await client.close();
 });
 
-function upstreamWith(drives: Iterable<Drive>): LoggingUpstream {
+function upstreamWith(drives: readonly Drive[]): LoggingUpstream {
   return {
     name: 'toy',
     isAlone: true,
-    isModern: true,
-    instance: 'one',
+    connection: { isModern: true, instance: 'one' },
     drives,
     has: () => true,
     request: async () => ({}),

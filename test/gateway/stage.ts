@@ -26,8 +26,8 @@ export async function openGateway(config: object, store = 'memory:') {
     startMs: 100_000,
     store: sqlite(store),
   });
-  const server = await serveHttp(gateway.tasks, gateway.face.serverFor, { port: 0, stopOn: [] });
-  gateway.face.notifier = server.handler.notify;
+  const server = await serveHttp(gateway.tasks, gateway.serverFor, { port: 0, stopOn: [] });
+  gateway.notifier = server.handler.notify;
   await gateway.work();
   return {
     url: new URL(server.url),

@@ -67,7 +67,6 @@ const record = {
   server: 's',
   method: 'tools/call',
   params: {},
-  argumentsDigest: '',
   idempotencyKey: '',
   createdAt: 0,
   answers: {},

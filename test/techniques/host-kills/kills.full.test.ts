@@ -25,7 +25,6 @@ describe('the judge complains of', () => {
     server: 's',
     method: 'tools/call',
     params: { name: 'nap' },
-    argumentsDigest: '',
     idempotencyKey: '',
     createdAt: 0,
     answers: {},
