@@ -1,6 +1,6 @@
 /** A database that counts what is asked of its store. */
 
-import { withCommands } from '../../../src/engine/with-commands.ts';
+import { withCommands } from '../../../src/engine/decorated.ts';
 import type { Change, CommitNotice, Database, Store } from '../../../src/index.ts';
 
 export class Counted {
