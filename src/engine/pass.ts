@@ -18,7 +18,7 @@
  */
 import { runtime, type Timer } from '../model/runtime.ts';
 import type { Task, TaskId } from '../model/task.ts';
-import { OutOfBounds } from './bounds.ts';
+import { type Bounds, checkBound } from './bounds.ts';
 import { type Call, newCall, type Purpose, type Seen } from './call.ts';
 import { append, type Batch, type Entry, type FailedAttempt, type Journal, tooLong } from './journal.ts';
 import type { ObservedPass } from './observer.ts';
@@ -131,9 +131,7 @@ export class Pass {
         `task.${kind}() was called inside the step "${step}". A step speaks only by its return value: call it after the step.`,
       );
     if (this.#isOver) return new Promise(() => {});
-    const { mostOpenCalls } = this.#host;
-    if (this.#open.size >= mostOpenCalls)
-      throw new OutOfBounds('Too many calls on `task` are open', 'mostOpenCalls', mostOpenCalls);
+    checkBound(this.#host.bounds, 'mostOpenCalls', this.#open.size, 'Too many calls on `task` are open');
     const made = { position: this.#calls.length, kind, name, at: this.#settled, purpose };
     if (!this.#admit(made)) return new Promise(() => {});
     const known = this.#journal.calls[made.position];
@@ -475,5 +473,5 @@ export interface PassHost {
   readonly largestValue: number;
   /** Entries and failed attempts that a journal may have. */
   readonly longestJournal: number;
-  readonly mostOpenCalls: number;
+  readonly bounds: Bounds;
 }

@@ -38,7 +38,7 @@ export interface RunParts {
   readonly claimedAt: number;
   readonly settings: Pick<
     WorkerSettings,
-    'interruptAfterEveryEntry' | 'largestValue' | 'leaseMs' | 'observer' | 'bounds' | 'onUnrecorded'
+    'interruptAfterEveryEntry' | 'extents' | 'leaseMs' | 'observer' | 'onUnrecorded'
   >;
   /** How long a pass that only waits stays in memory; asked when it begins to. */
   readonly lingerMs: () => number;
@@ -210,8 +210,7 @@ export class Run {
       signal: this.#abort.signal,
       report: (report) => this.#reporter.report(report),
       cancel: (id, reason) => this.#cancelChild(id, reason),
-      bounds: this.#settings.bounds,
-      largestValue: this.#settings.largestValue,
+      extents: this.#settings.extents,
     });
     pass.run(() => observed.handler(() => this.tool.handler(input.value as never, context)));
     return pass.ended;
@@ -248,9 +247,9 @@ export class Run {
       get lingerMs() {
         return lingerMs();
       },
-      largestValue: this.#settings.largestValue,
+      largestValue: this.#settings.extents.largestValue,
       longestJournal: this.tool.longestJournal,
-      mostOpenCalls: this.#settings.bounds.mostOpenCalls,
+      bounds: this.#settings.extents,
       now: () => this.#clock.now(),
       isHeld: () => {
         const { isHeld } = this;
@@ -382,7 +381,10 @@ export class Run {
 
   async #outcome(returned: unknown): Promise<Outcome> {
     try {
-      return await this.tool.outcome(returned, { input: this.#given, largest: this.#settings.largestValue });
+      return await this.tool.outcome(returned, {
+        input: this.#given,
+        largest: this.#settings.extents.largestValue,
+      });
     } catch (error) {
       return this.#failure(error);
     }
@@ -391,7 +393,11 @@ export class Run {
   /** Total: whatever was thrown, and whatever the tool makes of it. */
   #failure(error: unknown): Failed {
     try {
-      return carried(this.tool.failure(error), 'The error', this.#settings.largestValue) as unknown as Failed;
+      return carried(
+        this.tool.failure(error),
+        'The error',
+        this.#settings.extents.largestValue,
+      ) as unknown as Failed;
     } catch (problem) {
       return failureOf(problem);
     }

@@ -80,7 +80,7 @@ export class Tasks implements AsyncDisposable {
   readonly recorder: AuditRecorder | undefined;
   /** Whether the store can be written, as far as this process knows. */
   readonly storeHealth: StoreHealth;
-  readonly #auditRetentionMs: number | undefined;
+  readonly #auditRetentionMs: number;
   readonly #open: () => Promise<Database>;
   /** All three, as they are the same to workers. */
   readonly #durable: readonly DurableTool[];
@@ -103,7 +103,7 @@ export class Tasks implements AsyncDisposable {
     this.observer = log ? logged(telemetry, log) : telemetry;
     this.audit = new AuditLog(async () => (await this.opened()).audit);
     this.#auditRetentionMs = auditRetentionOf(options);
-    if (this.#auditRetentionMs !== undefined)
+    if (options.audit)
       this.recorder = new AuditRecorder(
         async (entries) => (await this.opened()).audit.append(entries),
         clock,
@@ -310,13 +310,8 @@ export class Tasks implements AsyncDisposable {
       leaseMs,
       observer: this.observer,
       onUnrecorded: (rootId, error) => this.#unrecorded.tell(rootId, error),
-      largestValue: this.extents.largestValue,
-      bounds: this.extents,
-      keeping: {
-        largestStore: this.extents.largestStore,
-        shortestRetentionMs: this.extents.shortestRetention,
-        auditRetentionMs: this.#auditRetentionMs ?? Number.POSITIVE_INFINITY,
-      },
+      extents: this.extents,
+      auditRetentionMs: this.#auditRetentionMs,
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),

@@ -82,13 +82,7 @@ export class Worker implements AsyncDisposable {
     this.#slots = new Slots(settings.concurrency);
     this.#running = new RunningTasks(database.queue);
     this.#toolVersions = versionsOf(tools);
-    this.#housekeeping = new Housekeeping(
-      database,
-      clock,
-      this.#toolVersions,
-      settings.keeping,
-      settings.observer,
-    );
+    this.#housekeeping = new Housekeeping(database, clock, this.#toolVersions, settings);
     const renewal = runtime.setInterval(() => void this.#keepClaims(), settings.leaseMs / 3);
     this.#stopListening.push(
       () => runtime.clearInterval(renewal),

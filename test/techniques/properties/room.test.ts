@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { Housekeeping, keepingDefaults } from '../../../src/engine/housekeeping.ts';
+import { Housekeeping } from '../../../src/engine/housekeeping.ts';
 import type { Database } from '../../../src/engine/queue.ts';
 import * as rules from '../../../src/engine/transitions.ts';
+import { workerDefaults } from '../../../src/engine/worker.ts';
 import type { DoneTask, Task } from '../../../src/model/task.ts';
 import { openSqlite, type SqliteOptions } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/testing/fixtures.ts';
@@ -67,8 +68,8 @@ async function holds(options: SqliteOptions, plans: readonly Plan[]): Promise<vo
     .map(([root]) => root!.id);
   const wasTooLarge = (await store.size()) > largestStore;
 
-  const keeping = { ...keepingDefaults, largestStore, shortestRetentionMs };
-  const housekeeping = new Housekeeping(database, clock, [], keeping);
+  const extents = { ...workerDefaults.extents, largestStore, shortestRetention: shortestRetentionMs };
+  const housekeeping = new Housekeeping(database, clock, [], { ...workerDefaults, extents });
   clock.advance(1_000);
   await expect
     .poll(async () => {
