@@ -217,17 +217,7 @@ export class Tasks implements AsyncDisposable {
 
   /** For bindings: tasks on behalf of open requests. */
   requests(): Promise<Requests> {
-    this.#requests ??= this.served().then(
-      (database) =>
-        new Requests(
-          database,
-          this.clock,
-          this.observer,
-          this.extents.largestValue,
-          this.recorder,
-          this.#unrecorded,
-        ),
-    );
+    this.#requests ??= this.served().then((database) => new Requests(database, this, this.#unrecorded));
     return this.#requests;
   }
 
