@@ -3,7 +3,7 @@
  * hold, explains what nobody takes, leaves out of histories what nobody needs; a few at a time, so that traffic never waits for long behind it.
  */
 import type { Clock } from '../model/clock.ts';
-import { Refusal } from '../model/errors.ts';
+import { ignoring, Refusal } from '../model/errors.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Verdict } from './change.ts';
 import { DamagedTasks } from './damaged-tasks.ts';
@@ -250,10 +250,7 @@ export async function endIfAbandoned({ store, queue }: Database, task: Task, clo
   if (typeof servedBy !== 'string' || servedBy === queue.name || (await queue.isAlive(servedBy)))
     return false;
   const reason = 'The process that served the request died before the task was published.';
-  try {
-    await store.update('family', task.rootId, (family) => cancel(family, clock.now(), reason));
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-  }
+  const cancelled = store.update('family', task.rootId, (family) => cancel(family, clock.now(), reason));
+  await cancelled.catch(ignoring(Refusal));
   return true;
 }

@@ -3,7 +3,15 @@
  * waits for them, publishes those whose ids it is about to send, and leaves nothing of the others.
  */
 import type { Clock } from '../model/clock.ts';
-import { AlreadyPublished, BeingDelivered, Refusal, TaskIsDone, TaskNotFound } from '../model/errors.ts';
+import {
+  AlreadyPublished,
+  BeingDelivered,
+  type ErrorClass,
+  ignoring,
+  Refusal,
+  TaskIsDone,
+  TaskNotFound,
+} from '../model/errors.ts';
 import type { Entrusted, InputResponse } from '../model/input.ts';
 import {
   answering,
@@ -354,15 +362,7 @@ function isLeftOut(task: Task): boolean {
   return task.phase === 'done' && task.outcome.kind === 'result' && task.outcome.value === null;
 }
 
-type ErrorClass = { [Symbol.hasInstance](value: unknown): boolean };
-
 /** False if the command was refused for this reason. */
 async function isAllowed(command: Promise<Change>, refusal: ErrorClass): Promise<boolean> {
   return (await command.catch(ignoring(refusal))) !== undefined;
-}
-
-function ignoring(...classes: readonly ErrorClass[]) {
-  return (error: unknown) => {
-    if (!classes.some((one) => one[Symbol.hasInstance](error))) throw error;
-  };
 }

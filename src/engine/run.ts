@@ -5,7 +5,7 @@
 
 import { backoffMs } from '../model/backoff.ts';
 import type { Clock } from '../model/clock.ts';
-import { ClaimLost, HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
+import { ClaimLost, HoldfastError, ignoring, Refusal, TaskMoved } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
 import type { Task, TaskId } from '../model/task.ts';
@@ -367,9 +367,11 @@ export class Run {
       case 'threw':
         return this.#finish(this.#failure(end.error));
       case 'changed':
-        return this.#setAside(this.#otherHandler(end.message));
+        return this.#setAside(
+          `Waiting for a worker with the handler that began this task: in ${this.tool.name} version ${this.tool.version}, ${end.message}.`,
+        );
       case 'stopped':
-        return this.#release();
+        return this.#abort.signal.aborted ? undefined : this.release();
       case 'parked':
         return;
       case 'lost':
@@ -421,11 +423,6 @@ export class Run {
     }
   }
 
-  #otherHandler(difference: string): string {
-    const { name, version } = this.tool;
-    return `Waiting for a worker with the handler that began this task: in ${name} version ${version}, ${difference}.`;
-  }
-
   async #setAside(message: string): Promise<void> {
     await this.#update((task, at) => {
       const rest = backoffMs(stuckBackoff, task.stuck?.times ?? 0);
@@ -433,15 +430,10 @@ export class Run {
     });
   }
 
-  async #release(): Promise<void> {
-    if (!this.#abort.signal.aborted) await this.release();
-  }
-
   async #cancelChild(id: TaskId, reason?: string): Promise<void> {
-    try {
-      await this.#store.update('family', id, (family) => rules.cancel(family, this.#clock.now(), reason));
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-    }
+    const cancelled = this.#store.update('family', id, (family) =>
+      rules.cancel(family, this.#clock.now(), reason),
+    );
+    await cancelled.catch(ignoring(Refusal));
   }
 }

@@ -142,13 +142,8 @@ export class Tasks implements AsyncDisposable {
     checkOwner(owner);
     if (key !== undefined) checkIdempotencyKey(key);
     const origin = this.observer.origin(options.origin ?? direct(tool), tool.name);
-    const retention = this.#granted(options, tool);
-    const request = await rootRequest(options.id ?? newId(), tool, input, {
-      owner,
-      origin,
-      largestValue: this.extents.largestValue,
-      retention,
-    });
+    const terms = { owner, origin, retention: this.#granted(options, tool) };
+    const request = await rootRequest(options.id ?? newId(), tool, input, terms, this.extents.largestValue);
     // On behalf of somebody who waits for the answer.
     const { store, queue } = await (options.by ? this.served() : this.opened());
     const wanted: NewTask = {
