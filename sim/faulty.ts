@@ -1,5 +1,5 @@
 /** The database as a process with bad luck sees it: busy, full, slow, or done without a word. */
-import { type Call, decorated } from '../src/engine/decorated.ts';
+import { type Around, decorated, forwarded } from '../src/engine/decorated.ts';
 import type { Claim, Database, Queue } from '../src/engine/queue.ts';
 import { StoreBusy, StoreFull, StoreSilent } from '../src/engine/store-errors.ts';
 import { pause } from '../src/model/runtime.ts';
@@ -18,34 +18,31 @@ export function faulty(
   state: StoreState,
   renewed: (claims: readonly Claim[]) => void,
 ): Database {
-  const read =
-    (call: Call): Call =>
-    async (...args) => {
+  const around: Around = {
+    read: async (act) => {
       if (state.slowMs > 0) await pause(state.slowMs);
-      return call(...args);
-    };
-  /** What writes may fail; what reads is only slow. */
-  const write =
-    (call: Call): Call =>
-    async (...args) => {
+      return act();
+    },
+    /** What writes may fail; what reads is only slow. */
+    write: async (act) => {
       if (state.slowMs > 0) await pause(state.slowMs);
       if (state.fails === 'busy') throw new StoreBusy(place, 'it is locked', 'Try again.');
       if (state.fails === 'full') throw new StoreFull(place, 'the disk is full', 'Free some space.');
-      const value = await call(...args);
+      const value = await act();
       if (state.losesAnswers > 0) {
         state.losesAnswers--;
         throw new StoreSilent(5_000, true);
       }
       return value;
-    };
+    },
+  };
   const { queue } = database;
   const renew: Queue['renew'] = async (claims, leaseMs) => {
     const lost = await queue.renew(claims, leaseMs);
     renewed(claims.filter((claim) => !lost.includes(claim)));
     return lost;
   };
-  const same = (call: Call) => call;
-  const forwarded = decorated(database, { read: same, write: same }, ['queue']);
-  const observed = { ...forwarded, queue: { ...forwarded.queue, renew } };
-  return decorated(observed, { read, write }, ['store', 'queue', 'sessions', 'calls']);
+  const same = forwarded(database, ['queue']);
+  const observed = { ...same, queue: { ...same.queue, renew } };
+  return decorated(observed, around, ['store', 'queue', 'sessions', 'calls']);
 }

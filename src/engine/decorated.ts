@@ -46,14 +46,14 @@ const members: { readonly [P in PortName]: Readonly<Record<keyof Ports[P], Kind>
   survey: { list: 'read', count: 'read', overview: 'read', history: 'read' },
 };
 
-const portNames = Object.keys(members) as PortName[];
+const portNames: readonly PortName[] = Object.keys(members) as PortName[];
 
-export type Call = (...args: readonly unknown[]) => Promise<unknown>;
+type Act = () => Promise<unknown>;
 
 /** What is done around every call that reads, and every call that writes. */
 export interface Around {
-  read(call: Call): Call;
-  write(call: Call): Call;
+  read(act: Act): Promise<unknown>;
+  write(act: Act): Promise<unknown>;
 }
 
 /** The same database, with something done around the calls of these ports; of all, if none are named. */
@@ -68,14 +68,19 @@ export function decorated(database: Database, around: Around, ports = portNames)
 }
 
 function decoratedPort(port: object, kinds: Readonly<Record<string, Kind>>, around: Around): object {
-  const found = port as Readonly<Record<string, Call>>;
+  const found = port as Readonly<Record<string, (...args: readonly unknown[]) => Promise<unknown>>>;
   const own = Object.entries(kinds).map(([name, kind]) => {
     if (typeof found[name] !== 'function') return [name, found[name]];
     // Ports may be classes with private fields: each method is called on the port itself.
-    const call: Call = (...args) => found[name]!(...args);
-    return [name, kind === 'kept' ? call : around[kind](call)];
+    if (kind === 'kept') return [name, (...args: readonly unknown[]) => found[name]!(...args)];
+    return [name, (...args: readonly unknown[]) => around[kind](() => found[name]!(...args))];
   });
   return Object.fromEntries(own);
+}
+
+/** The same ports, each with methods of its own that can be replaced. */
+export function forwarded(database: Database, ports: readonly PortName[]): Database {
+  return decorated(database, { read: (act) => act(), write: (act) => act() }, ports);
 }
 
 /** The same database with some of its commands replaced. */
@@ -83,7 +88,6 @@ export function withCommands(
   database: Database,
   commands: Partial<Pick<Store, 'create' | 'update' | 'claim'>>,
 ): Database {
-  const same = (call: Call) => call;
-  const forwarded = decorated(database, { read: same, write: same }, ['store']);
-  return { ...forwarded, store: { ...forwarded.store, ...commands } };
+  const same = forwarded(database, ['store']);
+  return { ...same, store: { ...same.store, ...commands } };
 }

@@ -6,7 +6,7 @@
 import { Refusal } from '../model/errors.ts';
 import { runtime, type Timer } from '../model/runtime.ts';
 import type { Change, Verdict } from './change.ts';
-import { type Call, decorated } from './decorated.ts';
+import { type Around, decorated } from './decorated.ts';
 import type { Database } from './queue.ts';
 import { StoreSilent } from './store-errors.ts';
 
@@ -24,13 +24,11 @@ interface Wait {
 export function impatient(database: Database): Database {
   const { store, queue } = database;
   const waits = new Waits();
-  const around =
-    (mayBeDone: boolean) =>
-    (call: Call) =>
-    (...args: readonly unknown[]) =>
-      waits.for(call(...args), () => new StoreSilent(patienceMs, mayBeDone));
-  // What was written cannot be withdrawn any more.
-  const hurried = { read: around(false), write: around(true) };
+  const hurried: Around = {
+    read: (act) => waits.for(act(), () => new StoreSilent(patienceMs, false)),
+    // It cannot be withdrawn any more.
+    write: (act) => waits.for(act(), () => new StoreSilent(patienceMs, true)),
+  };
   const { store: served, ...others } = decorated(database, hurried, ['store', 'sessions', 'calls']);
   return {
     ...others,

@@ -45,14 +45,8 @@ export class StoreHealth {
     // Told, though nobody may notice: what was under way is repeated on another connection.
     database.onDisconnected?.((error) => this.#report(error));
     const watched = decorated(database, {
-      read:
-        (call) =>
-        (...args) =>
-          this.#read(call(...args)),
-      write:
-        (call) =>
-        (...args) =>
-          this.#write(call(...args)),
+      read: (act) => this.#read(act()),
+      write: (act) => this.#write(act()),
     });
     const { store } = watched;
     return {
