@@ -16,7 +16,7 @@ export type Attempted =
   /** To be tried again then; with a message if this attempt failed. */
   | { readonly type: 'later'; readonly at: number; readonly message?: string };
 
-type Surroundings = Pick<PassHost, 'taskId' | 'largestValue' | 'observed' | 'now' | 'began'>;
+type Surroundings = Pick<PassHost, 'taskId' | 'extents' | 'observed' | 'now' | 'began'>;
 
 export async function attempt(call: Call, host: Surroundings): Promise<Attempted> {
   const { purpose } = call;
@@ -33,7 +33,7 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
   try {
     const timeoutMs = purpose.kind === 'step' ? purpose.timeoutMs : undefined;
     const run = () => begun(host, () => host.observed.attempt(observedCall, () => purpose.run(context)));
-    const value = carried(await inTime(run, timeoutMs, what, abort), what, host.largestValue);
+    const value = carried(await inTime(run, timeoutMs, what, abort), what, host.extents.largestValue);
     if (purpose.kind === 'until' && (value === undefined || value === null || value === false))
       return { type: 'later', at: host.now() + purpose.everyMs };
     return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
@@ -44,7 +44,7 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
       const message = messageOf(error, longestComplaint);
       return { type: 'later', at: host.now() + restAfter(purpose.retry, failed), message };
     }
-    return { type: 'settled', ok: false, value: recordError(error, host.largestValue) };
+    return { type: 'settled', ok: false, value: recordError(error, host.extents.largestValue) };
   }
 }
 

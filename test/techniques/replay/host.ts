@@ -13,7 +13,7 @@ import { TaskMoved } from '../../../src/model/errors.ts';
 import { subtaskTool } from './tell.ts';
 import type { World } from './world.ts';
 
-const extents = extentsOf({});
+const extents = extentsOf({ largestValue: 10_000 });
 
 export type HandlerByHand = (task: TaskContext) => Promise<unknown>;
 
@@ -29,10 +29,9 @@ export const calm: Manners = { lingerMs: 0, pause: async () => {}, fate: () => '
 
 /** The part of a host that is the same for all. */
 const anyHost = {
-  lingerMs: 0,
+  lingerMs: () => 0,
   longestJournal: 10_000,
-  bounds: extents,
-  largestValue: 10_000,
+  extents,
   observed: unobservedPass,
   isHeld: () => true,
   began: () => {},
@@ -94,7 +93,7 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
   const host: PassHost = {
     ...anyHost,
     taskId: world.taskId,
-    lingerMs: manners.lingerMs,
+    lingerMs: () => manners.lingerMs,
     now() {
       activity.asked++;
       return world.now;
