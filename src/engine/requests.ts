@@ -33,8 +33,7 @@ import type { Page, Reach } from './store.ts';
 import { type StoreError, TaskDamaged } from './store-errors.ts';
 import type { Tasks } from './tasks.ts';
 import * as rules from './transitions.ts';
-import type { Unrecorded } from './unrecorded.ts';
-import { type Listener, Watches } from './watches.ts';
+import { type Listener, type TreeListeners, Watches } from './watches.ts';
 
 /** How long a request counts as open after the process that serves it last said so. */
 export const requestLeaseMs = 60_000;
@@ -63,7 +62,7 @@ export class Requests {
   readonly #clock: Clock;
   readonly #watches: Watches;
   readonly #largestValue: number;
-  readonly #unrecorded: Unrecorded;
+  readonly #unrecorded: TreeListeners<StoreError>;
 
   /** Tells whoever watches that a caller looks how a task stands. */
   readonly polled: () => void;
@@ -72,7 +71,7 @@ export class Requests {
   /** Where it is noted who read what and who was refused, if anybody keeps an audit log. */
   readonly recorder: AuditRecorder | undefined;
 
-  constructor(database: Database, tasks: Surroundings, unrecorded: Unrecorded) {
+  constructor(database: Database, tasks: Surroundings, unrecorded: TreeListeners<StoreError>) {
     const { polled, refused } = tasks.observer;
     this.#unrecorded = unrecorded;
     this.recorder = tasks.recorder;

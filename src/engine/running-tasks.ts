@@ -37,7 +37,7 @@ export class RunningTasks {
   }
 
   /** `isLate`: its steps outlived it, so its task could not be claimed here until now. */
-  delete(run: Run, { isLate = false } = {}): void {
+  delete(run: Run, { isLate }: { readonly isLate: boolean }): void {
     const { runs, listeners } = this.#known();
     if (runs.get(run.taskId) === run) runs.delete(run.taskId);
     this.#forget();

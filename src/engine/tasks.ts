@@ -27,6 +27,7 @@ import { type DurableResource, isResource } from './resource.ts';
 import type { InputOf, Schema } from './schema.ts';
 import type { Reservation } from './slots.ts';
 import type { CommitNotice, ListQuery, Page, Reach } from './store.ts';
+import type { StoreError } from './store-errors.ts';
 import { StoreHealth } from './store-health.ts';
 import {
   auditRetentionOf,
@@ -38,7 +39,7 @@ import {
 } from './tasks-options.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
-import { Unrecorded } from './unrecorded.ts';
+import { TreeListeners } from './watches.ts';
 import { Worker, workerDefaults } from './worker.ts';
 
 export class UnknownTool extends HoldfastError {
@@ -90,7 +91,8 @@ export class Tasks implements AsyncDisposable {
   readonly #workers = new Set<Worker>();
   /** Those who wait for outcomes: each looks again when it is called. */
   readonly #waiting = new Set<() => void>();
-  readonly #unrecorded = new Unrecorded();
+  /** Those who wait for a tree of which the store did not take what was done for it. */
+  readonly #unrecorded = new TreeListeners<StoreError>();
   #unobserve: () => void = () => {};
   #database: Promise<Database> | undefined;
   #served: Promise<Database> | undefined;
@@ -128,16 +130,12 @@ export class Tasks implements AsyncDisposable {
   }
 
   /** Makes a task; when the promise resolves, it will survive whatever happens. */
-  create<Input extends Schema | undefined>(
-    tool: DurableTool<Input> | string,
+  async create<Input extends Schema | undefined>(
+    named: DurableTool<Input> | string,
     input?: Input extends Schema ? InputOf<Input> : unknown,
     options: CreateOptions = {},
   ): Promise<Task> {
-    return this.#create(tool as DurableTool | string, input, options);
-  }
-
-  async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
-    const tool = typeof named === 'string' ? this.tool(named) : named;
+    const tool = typeof named === 'string' ? this.tool(named) : (named as DurableTool);
     const { owner = local, idempotencyKey: key, unpublished = false, by = operator } = options;
     checkOwner(owner);
     if (key !== undefined) checkIdempotencyKey(key);

@@ -278,15 +278,9 @@ export class Worker implements AsyncDisposable {
       }
       if (this.#runs.get(task.id) === run) this.#runs.delete(task.id);
       this.#tellEmptied();
-      await this.#settle(run);
+      await this.#free(run);
       if (isLeftHeld) await this.#giveBack(run);
     }
-  }
-
-  async #settle(run: Run): Promise<void> {
-    const { settled } = run;
-    if (settled) await settled;
-    this.#free(run, { isLate: settled !== undefined });
   }
 
   /** Releases a task once the store can write again: its lease would last for much longer. */
@@ -300,9 +294,12 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  #free(run: Run, how?: { isLate: boolean }): void {
+  /** Once its steps have settled. */
+  async #free(run: Run): Promise<void> {
+    const { settled } = run;
+    if (settled) await settled;
     this.#slots.give(run.tool);
-    this.#running.delete(run, how);
+    this.#running.delete(run, { isLate: settled !== undefined });
     this.#tellEmptied();
     if (this.#claiming) this.#claimAgain = true;
     else if (this.#leftBehind.size > 0) this.#claimSoon();
