@@ -59,12 +59,11 @@ export interface Around {
 /** The same database, with something done around the calls of these ports; of all, if none are named. */
 export function decorated(database: Database, around: Around, ports = portNames): Database {
   const { store, queue, secrets, sessions, calls, audit, survey } = database;
-  const wrapped = ports.map((name) => [name, decoratedPort(database[name], members[name], around)]);
-  return {
-    ...{ store, queue, secrets, sessions, calls, audit, survey },
-    ...(Object.fromEntries(wrapped) as Partial<Ports>),
-    close: () => database.close(),
-  };
+  const wrapped: Partial<Ports> = Object.fromEntries(
+    ports.map((name) => [name, decoratedPort(database[name], members[name], around)]),
+  );
+  const close = () => database.close();
+  return { store, queue, secrets, sessions, calls, audit, survey, ...wrapped, close };
 }
 
 function decoratedPort(port: object, kinds: Readonly<Record<string, Kind>>, around: Around): object {
