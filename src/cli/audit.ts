@@ -1,13 +1,13 @@
 /** `holdfast audit`: who did what to which task, from the audit log of a store. */
 
-import { type AuditAction, type AuditEntry, type AuditQuery, auditActions } from '../engine/audit.ts';
+import { type AuditEntry, type AuditQuery, auditActions } from '../engine/audit.ts';
 import { AuditLog } from '../engine/audit-log.ts';
 import { pagesOf } from '../model/pages.ts';
-import { oneLine, pad, width } from './live/terminal-text.ts';
+import { oneLine, tableLine, width } from './live/terminal-text.ts';
 import { escaped } from './output.ts';
 import { storePlace, storeWithTasks } from './store-url.ts';
 import { momentFrom } from './time.ts';
-import { readArguments, WrongUsage } from './usage.ts';
+import { oneOf, readArguments, WrongUsage } from './usage.ts';
 
 const usualStore = 'sqlite:.holdfast/demo.db';
 
@@ -36,10 +36,11 @@ export async function audit(args: readonly string[]): Promise<number> {
     json: { type: 'boolean' },
   });
   if (positionals.length > 0) throw new WrongUsage(`audit takes no "${positionals[0]}"`);
+  const { action } = values;
   const query: AuditQuery = {
     ...(values.task !== undefined && { taskId: values.task }),
     ...(values.owner !== undefined && { owner: values.owner }),
-    ...(values.action !== undefined && { action: actionFrom(values.action) }),
+    ...(action !== undefined && { action: oneOf(auditActions, action, `there is no action "${action}"`) }),
     ...(values.since !== undefined && { since: momentFrom(values.since) }),
   };
   const open = await storeWithTasks(storePlace(values.store ?? usualStore));
@@ -52,12 +53,6 @@ export async function audit(args: readonly string[]): Promise<number> {
   } finally {
     await database.close();
   }
-}
-
-function actionFrom(text: string): AuditAction {
-  const action = auditActions.find((one) => one === text);
-  if (!action) throw new WrongUsage(`there is no action "${text}"`);
-  return action;
 }
 
 const heads = ['TIME', 'ACTION', 'BY', 'OWNER', 'TASK', 'TOOL', 'MORE'];
@@ -74,16 +69,9 @@ async function printTable(log: AuditLog, query: AuditQuery): Promise<void> {
     }
     for (const row of rows)
       for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column]!, width(cell));
-    for (const row of rows) console.log(lineOf(row, widths));
+    for (const row of rows) console.log(tableLine(row, widths));
   }
   if (isEmpty) console.error('The log has no such entries.');
-}
-
-function lineOf(row: readonly string[], widths: readonly number[]): string {
-  return row
-    .map((cell, column) => pad(cell, widths[column]!))
-    .join('  ')
-    .trimEnd();
 }
 
 function cellsOf({ at, action, by, owner, taskId, tool, ...said }: AuditEntry): string[] {

@@ -5,8 +5,8 @@ import { GivenAnswers } from './given-answers.ts';
 import { attend } from './live/attend.ts';
 import { lookOn, viewOptions } from './live/view.ts';
 import { openRegistry } from './registry.ts';
-import { headersFrom, type Revision, revisions, type Target, targetNamed, targetStarted } from './target.ts';
-import { readArguments, readJson, WrongUsage } from './usage.ts';
+import { headersFrom, revisions, type Target, targetNamed, targetStarted } from './target.ts';
+import { oneOf, readArguments, readJson, WrongUsage } from './usage.ts';
 
 const help = `Calls a tool, shows its progress, asks what it asks, and prints its result.
 
@@ -44,10 +44,11 @@ export async function call(args: readonly string[]): Promise<number> {
     ttl: { type: 'string' },
     ...viewOptions,
   });
+  const { revision = 'auto' } = values;
   const options = {
     config: values.config,
     headers: headersFrom(values.header),
-    revision: revisionFrom(values.revision),
+    revision: oneOf(revisions, revision, `"${revision}" is no revision: use ${revisions.join(', ')}`),
     drafts: values.drafts ?? false,
   };
   const server = end < 0 ? undefined : args.slice(end + 1);
@@ -75,12 +76,6 @@ function objectFrom(text: string): JsonObject {
   const input = readJson(text, 'the input');
   if (!isJsonObject(input)) throw new WrongUsage(`the input is no JSON object: ${text}`);
   return input;
-}
-
-function revisionFrom(text = 'auto'): Revision {
-  const revision = revisions.find((known) => known === text);
-  if (!revision) throw new WrongUsage(`"${text}" is no revision: use ${revisions.join(', ')}`);
-  return revision;
 }
 
 function ttlFrom(text: string | undefined): number | undefined {

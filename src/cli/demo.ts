@@ -43,7 +43,7 @@ async function start(args: readonly string[]): Promise<number> {
   if (positionals.length > 0) throw new WrongUsage(`the demo takes no "${positionals[0]}"`);
   const port = portFrom(values.port ?? (process.env.PORT || String(defaultPort)));
   const { serveDemo } = await import('./demo/serve.ts');
-  await serveDemo({ port, here: process.cwd(), data: resolve(values.data ?? '.holdfast') });
+  await serveDemo(port, process.cwd(), resolve(values.data ?? '.holdfast'));
   return 0;
 }
 

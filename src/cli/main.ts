@@ -11,7 +11,7 @@ type Command = (args: readonly string[]) => Promise<number>;
 const commands: Readonly<Record<string, Command>> = {
   demo: async (args) => (await import('./demo.ts')).demo(args),
   serve: async (args) => (await import('./serve.ts')).serve(args),
-  worker: async (args) => (await import('./worker.ts')).worker(args),
+  worker: async (args) => (await import('./serve.ts')).worker(args),
   call: async (args) => (await import('./call.ts')).call(args),
   tasks: async (args) => (await import('./tasks.ts')).tasks(args),
   audit: async (args) => (await import('./audit.ts')).audit(args),

@@ -2,14 +2,12 @@
 import { join } from 'node:path';
 import type { HandleRecord, Handles } from '../client/handles.ts';
 import { runtime } from '../model/runtime.ts';
-import { oneLine, pad, truncate, width } from './live/terminal-text.ts';
+import { oneLine, tableLine, truncate, width } from './live/terminal-text.ts';
 import type { Target } from './target.ts';
 import { age } from './time.ts';
 import { CommandFailed, command, quoted, WrongUsage } from './usage.ts';
 
 const fewest = 6;
-/** Eight letters of base 32 tell apart more calls than anybody makes. */
-const usual = 8;
 
 /** Where the registry is; undefined for the usual place. */
 const places = new WeakMap<Handles, string | undefined>();
@@ -21,12 +19,25 @@ export async function openRegistry(file: string | undefined): Promise<Handles> {
   return handles;
 }
 
-/** As much of an id as tells it from all others. */
-function shortId(id: string, handles: Handles): string {
-  const others = handles.list().filter((record) => record.id !== id);
-  for (let length = usual; length < id.length; length++)
-    if (!others.some((other) => other.id.startsWith(id.slice(0, length)))) return id.slice(0, length);
-  return id;
+/** Eight letters of base 32 tell apart more than anybody looks at; no fewer find a task again. */
+const fewestLetters = 8;
+
+/** As much of each id as tells it from the others, and never less than finds a task again. */
+export function shortIds(named: readonly { readonly id: string }[]): (id: string) => string {
+  const sorted = [...new Set(named.map(({ id }) => id))].sort();
+  const lengths = new Map(
+    sorted.map((id, i) => [
+      id,
+      Math.max(fewestLetters, 1 + Math.max(shared(id, sorted[i - 1]), shared(id, sorted[i + 1]))),
+    ]),
+  );
+  return (id) => id.slice(0, lengths.get(id) ?? id.length);
+}
+
+function shared(one: string, other = ''): number {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length++;
+  return length;
 }
 
 export function recordOf(id: string, handles: Handles): HandleRecord {
@@ -55,7 +66,7 @@ export function comeBackWith(
   const file = places.get(handles);
   const headers = (target?.kept.headers ?? []).map((name) => `--header '${name}: …'`);
   return [
-    `${command()} tasks ${verb} ${shortId(id, handles)}`,
+    `${command()} tasks ${verb} ${shortIds(handles.list())(id)}`,
     ...rest,
     ...headers,
     ...(file === undefined ? [] : [`--handles ${quoted(file)}`]),
@@ -84,8 +95,9 @@ export function printTable(records: readonly HandleRecord[], handles: Handles): 
     console.error('There is nothing to come back to; --all shows what is over.');
     return;
   }
+  const idOf = shortIds(handles.list());
   const rows = records.map((record) => [
-    shortId(record.id, handles),
+    idOf(record.id),
     oneLine(record.server),
     toolOf(record),
     statusOf(record),
@@ -102,18 +114,13 @@ function fitted(table: readonly (readonly string[])[], columns = Number.POSITIVE
     if (excess <= 0 || (head !== 'TOOL' && head !== 'SERVER')) continue;
     widths[column] = Math.max(narrowest, widths[column]! - Math.ceil(excess / (table[0]!.length - 3)));
   }
-  const lines = table.map((row) =>
-    row
-      .map((cell, column) => pad(truncate(cell, widths[column]!), widths[column]!))
-      .join(gap)
-      .trimEnd(),
-  );
+  const lines = table.map((row) => {
+    const cells = row.map((cell, column) => truncate(cell, widths[column]!));
+    return tableLine(cells, widths);
+  });
   const fits = lines.every((line) => width(line) < columns);
   const server = table[0]!.indexOf('SERVER');
-  return fits || server < 0
-    ? lines
-    : fitted(
-        table.map((row) => row.toSpliced(server, 1)),
-        columns,
-      );
+  if (fits || server < 0) return lines;
+  const narrower = table.map((row) => row.toSpliced(server, 1));
+  return fitted(narrower, columns);
 }

@@ -1,8 +1,20 @@
-/** `holdfast serve`: a gateway as a process, on a port of this machine or on standard input and output. */
+/**
+ * `holdfast serve`: a gateway as a process, on a port of this machine or on standard input and output. `holdfast worker`
+ * carries out the tasks of gateways on the same store, and serves nobody itself.
+ */
 import { join } from 'node:path';
-import { configured, portFrom, portWorded, sayStoreTrouble, started, usualFile } from './serving.ts';
-import { storeAt, storePlace, storeSecrets } from './store-url.ts';
-import { defaultPort, readArguments, say, version, WrongUsage } from './usage.ts';
+import type { GatewayOptions } from '../gateway/gateway.ts';
+import {
+  configured,
+  operatorToken,
+  portFrom,
+  portWorded,
+  sayStoreTrouble,
+  started,
+  usualFile,
+} from './serving.ts';
+import { existingStore, storeAt, storePlace, storeSecrets } from './store-url.ts';
+import { countFrom, defaultPort, readArguments, say, version, WrongUsage } from './usage.ts';
 
 const help = `Puts durable tasks in front of MCP servers and commands that have none: calls outlive connections and restarts, and
 clients of every revision of MCP can make them.
@@ -45,35 +57,66 @@ export async function serve(args: readonly string[]): Promise<number> {
   if (words && values.config !== undefined)
     throw new WrongUsage('what is served stands in a config or after --, not both');
   const port = values.stdio ? 0 : portFrom(values.port ?? (process.env.PORT || String(defaultPort)));
-  const { inheritedEnvironment } = await import('../client/program.ts');
-  const environment = inheritedEnvironment(storeSecrets(values.store));
+  const environment = await environmentFor(values.store);
   const { config, place } = words ? await started(words, environment) : await configured(values.config);
   const { store, lists } = await placesFor(values.store, place);
-
-  const { Gateway } = await import('../gateway/gateway.ts');
-  const gateway = new Gateway({
-    config,
-    version: version(),
-    store,
-    environment,
-    ...(lists && { lists }),
-    log: sayStoreTrouble,
-    onTrouble: say,
-  });
-  await (values.stdio ? onPipe(gateway) : onPort(gateway, port, values));
+  await using gateway = await gatewayOf({ config, store, environment, ...(lists && { lists }) });
+  await (values.stdio ? onPipe(gateway) : onPort(gateway, port, values.json, values.operator));
   return 0;
 }
 
-type Gateway = import('../gateway/gateway.ts').Gateway;
+const workerHelp = `Carries out tasks that \`holdfast serve\` with the same config makes on the same store; as many workers, on as many
+machines, as there is work for.
 
-interface PortOptions {
-  readonly json?: boolean;
-  readonly operator?: boolean;
+Usage: holdfast worker --store URL [--config FILE] [--concurrency N]
+
+  --concurrency N  tasks at a time (default 1000: a task that waits for a server takes next to nothing)
+  --config FILE    the servers and commands that tasks are carried out by (default ${usualFile} here)
+  --json           say what is said as JSON
+  --store URL      where the tasks are: postgres://USER:PASSWORD@HOST/DATABASE, or sqlite:PATH on the same machine
+  -h, --help       say this
+
+SIGTERM stops it: what is not done goes on elsewhere, or at the next start.`;
+
+export async function worker(args: readonly string[]): Promise<number> {
+  const { values, positionals } = readArguments(args, workerHelp, {
+    concurrency: { type: 'string' },
+    config: { type: 'string' },
+    json: { type: 'boolean' },
+    store: { type: 'string' },
+  });
+  if (positionals.length > 0) throw new WrongUsage(`worker takes no "${positionals[0]}"`);
+  if (values.store === undefined) throw new WrongUsage('--store URL says where the tasks are');
+  const concurrency =
+    values.concurrency === undefined ? undefined : countFrom(values.concurrency, '--concurrency');
+  const place = storePlace(values.store);
+  const { config } = await configured(values.config);
+  const store = await existingStore(place);
+  const environment = await environmentFor(values.store);
+  await using gateway = await gatewayOf({ config, store, environment });
+  const stopped = new Promise<void>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+  });
+  const onReady = () => console.log(values.json ? JSON.stringify({ ready: 'worker' }) : 'ready worker');
+  await workUntil(stopped, gateway.work(concurrency), onReady);
+  return 0;
 }
 
-async function onPort(gateway: Gateway, port: number, { json, operator }: PortOptions): Promise<void> {
+/** Programs that are started do not see the key to the store. */
+async function environmentFor(store: string | undefined): Promise<Record<string, string>> {
+  const { inheritedEnvironment } = await import('../client/program.ts');
+  return inheritedEnvironment(storeSecrets(store));
+}
+
+async function gatewayOf(options: Pick<GatewayOptions, 'config' | 'store' | 'environment' | 'lists'>) {
+  const { Gateway } = await import('../gateway/gateway.ts');
+  return new Gateway({ ...options, version: version(), log: sayStoreTrouble, onTrouble: say });
+}
+
+type Gateway = Awaited<ReturnType<typeof gatewayOf>>;
+
+async function onPort(gateway: Gateway, port: number, json = false, operator = false): Promise<void> {
   const { serveHttp } = await import('../server/http/serve.ts');
-  const { operatorToken } = await import('./serving.ts');
   const token = operator ? operatorToken() : undefined;
   try {
     const server = await serveHttp(gateway.tasks, gateway.face.serverFor, {
@@ -88,36 +131,33 @@ async function onPort(gateway: Gateway, port: number, { json, operator }: PortOp
     });
   } catch (error) {
     throw portWorded(error as NodeJS.ErrnoException, port);
-  } finally {
-    await gateway.close();
   }
 }
 
 async function onPipe(gateway: Gateway): Promise<void> {
   const { serveStdio } = await import('../server/stdio.ts');
-  const server = serveStdio(gateway.tasks, gateway.face.serverFor, {
-    onError: say,
-  });
-  try {
-    await workUntilStopped(gateway, server);
-  } finally {
-    await gateway.close();
-  }
+  const server = serveStdio(gateway.tasks, gateway.face.serverFor, { onError: say });
+  await workUntilStopped(gateway, server, () => {});
 }
 
-/** It may be told to stop while upstreams are waited for; and a server that cannot work must not stay. */
+/** A server that cannot work must not stay. */
 async function workUntilStopped(
   gateway: Gateway,
   server: { readonly stopped: Promise<void>; stop(): Promise<void> },
-  onReady: () => void = () => {},
+  onReady: () => void,
 ): Promise<void> {
-  const isWorking = gateway.work().then(() => true);
   try {
-    if (await Promise.race([isWorking, server.stopped.then(() => false)])) onReady();
-    await server.stopped;
+    await workUntil(server.stopped, gateway.work(), onReady);
   } finally {
     await server.stop();
   }
+}
+
+/** It may be told to stop while upstreams are waited for. */
+async function workUntil(stopped: Promise<void>, working: Promise<void>, onReady: () => void): Promise<void> {
+  const isStopped = stopped.then(() => true);
+  if (!(await Promise.race([isStopped, working]))) onReady();
+  await stopped;
 }
 
 async function placesFor(url: string | undefined, place: string) {

@@ -1,18 +1,23 @@
 /** `holdfast tasks`: calls that were made on this machine, and what became of them. */
 
+import { asQuestion, type Question } from '../client/asking.ts';
+import type { TaskHandle } from '../client/handle.ts';
 import type { HandleRecord, Handles } from '../client/handles.ts';
+import type { TaskClient } from '../client/task-client.ts';
 import type { JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import { resultOf } from '../requestor/ending.ts';
-import { GivenAnswers } from './given-answers.ts';
+import { TaskCancelled, UnknownQuestion } from '../requestor/errors.ts';
+import type { Pursued, TaskUpdate } from '../requestor/pursuit.ts';
+import { exampleOf, GivenAnswers } from './given-answers.ts';
 import { attend } from './live/attend.ts';
-import { JsonView, PlainView } from './live/plain-view.ts';
-import { oneLine } from './live/terminal-text.ts';
-import { lookOn, viewOptions } from './live/view.ts';
-import { answer, cancel, show } from './one-look.ts';
+import { clean, number, oneLine } from './live/terminal-text.ts';
+import { jsonView, lookOn, plainView, viewOptions } from './live/view.ts';
 import { operatorHelp } from './operator/options.ts';
-import { jsonText, printJson } from './output.ts';
-import { openRegistry, printTable, recordOf, statusOf, toolOf } from './registry.ts';
-import { headersFrom, type Target, targetKept } from './target.ts';
+import { jsonText, printJson, textOf } from './output.ts';
+import { comeBackWith, openRegistry, printTable, recordOf, statusOf, toolOf } from './registry.ts';
+import { connectTo, described, headersFrom, type Target, targetKept } from './target.ts';
+import { age } from './time.ts';
 import { type Arguments, CommandFailed, readArguments, WrongUsage } from './usage.ts';
 
 const help = `Calls that were made on this machine: what became of them, and how to come back to them.
@@ -47,8 +52,8 @@ const options = {
 
 type Values = Arguments<typeof options>['values'];
 
-/** A command on one call. */
-type OnOne = (on: {
+/** A call that a command is about. */
+interface OnCall {
   readonly record: HandleRecord;
   readonly handles: Handles;
   readonly values: Values;
@@ -57,26 +62,17 @@ type OnOne = (on: {
   target(): Target;
   /** What follows the id. */
   readonly more: string | undefined;
-}) => Promise<number> | number;
+}
 
-const onOne: Readonly<Record<string, OnOne>> = {
-  watch: ({ record, handles, values, target }) => come(record, handles, values, target, lookOn(values)),
-  result: ({ record, handles, values, target }) =>
-    come(record, handles, values, target, {
-      view: values.json ? new JsonView() : new PlainView({ isQuiet: true }),
-      desk: undefined,
-    }),
-  show: ({ record, handles, json, target }) => show(record, handles, { json, target }),
-  answer: ({ record, handles, json, target, more }) => {
-    if (more === undefined) throw new WrongUsage('an answer takes the id of a call and JSON');
-    const given = new GivenAnswers([more], 'an answer');
-    return answer(refuseIfOver(record), { handles, json, target: target(), given });
-  },
-  cancel: ({ record, handles, json, target }) =>
-    cancel(refuseIfOver(record), { handles, json, target: target() }),
-  forget: ({ record, handles, json }) => {
-    handles.delete(record.id);
-    tell(json, { event: 'forgotten', id: record.id }, `Forgot ${record.id}.`);
+const onOne: Readonly<Record<string, (on: OnCall) => Promise<number> | number>> = {
+  watch: (on) => come(on, lookOn(on.values)),
+  result: (on) => come(on, { view: on.json ? jsonView : plainView({ isQuiet: true }), desk: undefined }),
+  show,
+  answer,
+  cancel,
+  forget: ({ record: { id }, handles, json }) => {
+    handles.delete(id);
+    console.log(json ? jsonText({ event: 'forgotten', id }) : `Forgot ${id}.`);
     return 0;
   },
 };
@@ -105,14 +101,8 @@ export async function tasks(args: readonly string[]): Promise<number> {
   try {
     if (isList) return list(handles, { json, all: values.all ?? false });
     const record = recordOf(id!, handles);
-    return await command!({
-      record,
-      handles,
-      values,
-      json,
-      more,
-      target: () => targetKept(record.target, headers),
-    });
+    const target = () => targetKept(record.target, headers);
+    return await command!({ record, handles, values, json, more, target });
   } finally {
     handles.close();
   }
@@ -123,16 +113,8 @@ function list(handles: Handles, { json, all }: { json: boolean; all: boolean }):
   if (json)
     for (const record of records) {
       const { id, taskId, server, createdAt, isDelivered } = record;
-      const about = {
-        id,
-        taskId,
-        server,
-        tool: toolOf(record),
-        status: statusOf(record),
-        createdAt,
-        isDelivered,
-      };
-      printJson(about);
+      const [tool, status] = [toolOf(record), statusOf(record)];
+      printJson({ id, taskId, server, tool, status, createdAt, isDelivered });
     }
   else printTable(records, handles);
   return 0;
@@ -140,23 +122,20 @@ function list(handles: Handles, { json, all }: { json: boolean; all: boolean }):
 
 /** What is over is here already; everything else is at its server. */
 async function come(
-  record: HandleRecord,
-  handles: Handles,
-  values: Values,
-  target: () => Target,
+  { record, handles, values, target }: OnCall,
   look: ReturnType<typeof lookOn>,
 ): Promise<number> {
   const given = new GivenAnswers(values.answer);
   const { view } = look;
   if (!record.ending)
     return attend({ ...look, handles, given, target: target() }, (tasks) => tasks.resume(record.id));
-  view.called({ id: record.id, tool: toolOf(record), since: record.createdAt });
+  view.called?.({ id: record.id, tool: toolOf(record), since: record.createdAt });
   let result: JsonObject;
   try {
     result = resultOf(record.taskId ?? record.id, record.ending);
   } catch (error) {
     const message = oneLine((error as Error).message);
-    view.failed(record.id, message, (error as { code?: number }).code);
+    view.failed?.(record.id, message, (error as { code?: number }).code);
     throw new CommandFailed(message);
   } finally {
     handles.save({ ...record, isDelivered: true });
@@ -165,11 +144,249 @@ async function come(
   return result.isError ? 1 : 0;
 }
 
-function refuseIfOver(record: HandleRecord): HandleRecord {
+// --- Coming back for a moment -------------------------------------------------------------------------------
+
+/** Whoever only looks does not wait for a server that is away. */
+const patience = '5s';
+const never = new Promise<never>(() => {});
+
+async function visiting<T>(
+  { record, handles }: OnCall,
+  target: Target,
+  onQuestion: (question: Question) => Promise<never> | { readonly action: string },
+  visit: (handle: TaskHandle, tasks: TaskClient) => Promise<T>,
+): Promise<T> {
+  const tasks = await connectTo(target, { handles, answer: onQuestion, unreachableFor: patience });
+  try {
+    return await visit(await tasks.resume(record.id), tasks);
+  } catch (error) {
+    throw error instanceof CommandFailed ? error : new CommandFailed(oneLine((error as Error).message));
+  } finally {
+    await tasks.close().catch(() => {});
+  }
+}
+
+/** Knows when every task of a tree has been looked at once. */
+class FirstLook {
+  readonly #seen = new Set<string>();
+  readonly #unseen = new Set<string>();
+  readonly #waiting = new Set<string>();
+
+  constructor(rootId: string | undefined) {
+    if (rootId !== undefined) this.#unseen.add(rootId);
+  }
+
+  see(update: TaskUpdate): void {
+    if (update.type !== 'status') return;
+    const { taskId, status, childIds } = update.task;
+    this.#seen.add(taskId);
+    this.#unseen.delete(taskId);
+    for (const id of childIds) if (!this.#seen.has(id)) this.#unseen.add(id);
+    if (status === 'input_required') this.#waiting.add(taskId);
+    else this.#waiting.delete(taskId);
+  }
+
+  get isComplete(): boolean {
+    return this.#unseen.size === 0;
+  }
+
+  /** Does any of them wait for an answer? */
+  get isAsked(): boolean {
+    return this.#waiting.size > 0;
+  }
+}
+
+// --- Answering --------------------------------------------------------------------------------------------
+
+async function answer(on: OnCall): Promise<number> {
+  const { json, more } = on;
+  if (more === undefined) throw new WrongUsage('an answer takes the id of a call and JSON');
+  const answers = new GivenAnswers([more], 'an answer');
+  const { id } = notOver(on);
+  const answered: Question[] = [];
+  const refused = Promise.withResolvers<never>();
+  refused.promise.catch(() => {});
+  const onQuestion = (question: Question) => {
+    const { key, problem } = question;
+    const given = problem === undefined ? answers.answerTo(question) : undefined;
+    if (given) {
+      answered.push(question);
+      return given as { action: string };
+    }
+    refused.reject(
+      new CommandFailed(
+        problem === undefined
+          ? `It asks "${oneLine(key)}" too, and there is no answer to that.`
+          : `The server refused the answer to "${oneLine(key)}": ${oneLine(problem)}`,
+      ),
+    );
+    return never;
+  };
+  await visiting(on, on.target(), onQuestion, (handle) =>
+    Promise.race([untilTaken(handle, () => answered.length > 0), refused.promise]),
+  );
+  for (const { key } of answered)
+    console.log(json ? jsonText({ event: 'answered', id, key }) : `Answered "${oneLine(key)}".`);
+  return 0;
+}
+
+/** Until what was answered has been taken, or it is clear that nothing is asked. */
+async function untilTaken(handle: TaskHandle, isAnswered: () => boolean): Promise<void> {
+  const look = new FirstLook(handle.taskId);
+  for await (const update of handle.updates()) {
+    look.see(update);
+    if (update.type === 'unreachable') throw new CommandFailed(oneLine(update.why));
+    if (update.type === 'answered') return;
+    if (!look.isComplete || look.isAsked) continue;
+    // In 2025-11-25 a question comes as a request, and only the status tells that its answer was taken.
+    if (isAnswered()) return;
+    throw new CommandFailed('It asks nothing at the moment.');
+  }
+  if (!isAnswered()) throw new CommandFailed('It is over, and asks nothing.');
+}
+
+// --- Cancelling -------------------------------------------------------------------------------------------
+
+async function cancel(on: OnCall): Promise<number> {
+  const { id } = notOver(on);
+  const unanswered = () => never;
+  return visiting(on, on.target(), unanswered, async (handle, tasks) => {
+    await handle.cancel();
+    try {
+      await handle.result().catch(async (error: unknown) => {
+        // It may have been seen before the server took the cancellation.
+        if (!(error instanceof UnknownQuestion)) throw error;
+        await (await tasks.resume(id)).result();
+      });
+    } catch (error) {
+      if (!(error instanceof TaskCancelled)) throw error;
+      console.log(on.json ? JSON.stringify({ event: 'cancelled', id }) : `Cancelled ${id}.`);
+      return 0;
+    }
+    throw new CommandFailed(
+      'It was done before it could be cancelled; `holdfast tasks result` prints what came of it.',
+    );
+  });
+}
+
+function notOver({ record }: OnCall): HandleRecord {
   if (record.ending) throw new CommandFailed(`It is over: ${statusOf(record)}.`);
   return record;
 }
 
-function tell(json: boolean, event: object, words: string): void {
-  console.log(json ? jsonText(event) : words);
+// --- Showing ----------------------------------------------------------------------------------------------
+
+interface Found {
+  readonly tree?: Pursued | undefined;
+  readonly asked: readonly Question[];
+  /** Where it was found. */
+  readonly target?: Target;
+}
+
+/** All that is known of one call. */
+async function show(on: OnCall): Promise<number> {
+  const { record, handles, json } = on;
+  let found: Found = { asked: [] };
+  let problem: Error | undefined;
+  if (!record.ending)
+    try {
+      const target = on.target();
+      found = { asked: [], target };
+      found = await lookedAt(on, target);
+    } catch (error) {
+      if (error instanceof WrongUsage) throw error;
+      problem = error as Error;
+    }
+  const known = handles.get(record.id) ?? record;
+  if (json) printJson(asJson(known, found));
+  else for (const line of asLines(known, handles, found)) console.log(line);
+  if (problem) throw problem;
+  return 0;
+}
+
+/** The whole tree, each of its tasks once. */
+async function lookedAt(on: OnCall, target: Target): Promise<Found> {
+  const asked: Question[] = [];
+  const onQuestion = (question: Question) => {
+    asked.push(question);
+    return never;
+  };
+  const tree = await visiting(on, target, onQuestion, async (handle) => {
+    const look = new FirstLook(handle.taskId);
+    for await (const update of handle.updates()) {
+      look.see(update);
+      // Where questions come as requests the look is over before they are here; its status tells of them.
+      if (look.isComplete) break;
+    }
+    return handle.tree();
+  });
+  return { tree, target, asked: tree ? questionsIn(tree) : asked };
+}
+
+function questionsIn({ task, children }: Pursued): Question[] {
+  const own = Object.entries(task.questions).map(([key, request]) =>
+    asQuestion({ taskId: task.taskId, key, ...request }),
+  );
+  return [...own.filter((question) => question !== undefined), ...children.flatMap(questionsIn)];
+}
+
+function asJson(record: HandleRecord, { tree, asked }: Found) {
+  const { id, taskId, server, target, params, createdAt, isDelivered, ending } = record;
+  return {
+    id,
+    taskId,
+    server,
+    target,
+    tool: toolOf(record),
+    arguments: params.arguments,
+    status: seenStatus(record, tree),
+    createdAt,
+    isDelivered,
+    ending,
+    task: tree?.task,
+    questions: asked,
+    subtasks: tree?.children,
+  };
+}
+
+function* asLines(record: HandleRecord, handles: Handles, { tree, asked, target }: Found): Iterable<string> {
+  const row = (name: string, value: string) => `${name.padEnd(10)}${value}`;
+  const { id, taskId, server, params, createdAt, ending } = record;
+  yield row('id', id);
+  if (taskId !== undefined) yield row('task', oneLine(taskId));
+  yield row('server', `${oneLine(server)}${target ? ` at ${described(target)}` : ''}`);
+  yield row('tool', `${toolOf(record)} ${oneLine(JSON.stringify(params.arguments ?? {}))}`);
+  yield row('called', `${age(runtime.now() - createdAt)} ago, ${new Date(createdAt).toLocaleString('sv')}`);
+  const { message, progress } = tree?.task ?? {};
+  yield row('status', withMessage(seenStatus(record, tree), message));
+  if (progress && !ending) {
+    const of = progress.total === undefined ? '' : ` of ${number(progress.total)}`;
+    yield row('progress', `${number(progress.progress)}${of}`);
+  }
+  for (const question of asked) {
+    yield row('asks', `${oneLine(question.key)}: ${oneLine('message' in question ? question.message : '')}`);
+    const place = { handles, ...(target && { target }) };
+    yield row('', `answer with: ${comeBackWith('answer', id, place, exampleOf(question))}`);
+  }
+  if (tree && tree.children.length > 0) {
+    yield 'subtasks';
+    for (const child of tree.children) yield* below(child, 1);
+  }
+  if (ending?.kind === 'result')
+    yield row('result', clean(textOf(ending.result)).replaceAll('\n', `\n${' '.repeat(10)}`));
+}
+
+/** How it ended, if that is known here; otherwise as its server has it, if that could be asked. */
+function seenStatus(record: HandleRecord, tree: Pursued | undefined): string {
+  return (record.ending ? undefined : tree?.task.status) ?? statusOf(record);
+}
+
+function withMessage(status: string, message: string | undefined): string {
+  return message === undefined ? status : `${status}: ${oneLine(message)}`;
+}
+
+function* below({ task, children }: Pursued, depth: number): Iterable<string> {
+  const { taskId, status, message } = task;
+  yield `${'  '.repeat(depth)}${oneLine(taskId).slice(0, 8)}  ${withMessage(status, message)}`;
+  for (const child of children) yield* below(child, depth + 1);
 }

@@ -70,6 +70,19 @@ export function readJson(text: string, what: string): unknown {
   }
 }
 
+export function oneOf<Word extends string>(known: readonly Word[], word: string, problem: string): Word {
+  const found = known.find((one) => one === word);
+  if (!found) throw new WrongUsage(problem);
+  return found;
+}
+
+export function countFrom(text: string, option: string): number {
+  const count = Number(text);
+  if (!/^\d+$/.test(text) || count < 1)
+    throw new WrongUsage(`${option} wants a whole number of at least 1, not "${text}"`);
+  return count;
+}
+
 // --- How it is called ---------------------------------------------------------------------------------------
 
 export function version(): string {

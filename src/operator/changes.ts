@@ -6,13 +6,11 @@
  * anew.
  */
 
-import { isDamaged } from '../engine/survey.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import { newId } from '../model/id.ts';
-import { redactTask } from '../model/redaction.ts';
 import type { TaskId } from '../model/task.ts';
 import type { ChangeMessage, TaskSummary, Viewer } from './api.ts';
-import { damagedIn, damagedSummary, summaryOf } from './summary.ts';
+import { damagedIn, redactedSummary } from './summary.ts';
 
 /** Notes that are kept. */
 export const mostNotes = 10_000;
@@ -56,7 +54,7 @@ interface Told {
 
 export class Changes {
   readonly #tasks: Tasks;
-  readonly #seen: SeenTasks;
+  readonly #seen: ReturnType<typeof seenTasks>;
   /** Numbers mean something only in the process, and to the object, that gave them. */
   readonly #incarnation = newId().slice(0, 12);
   readonly #notes: Note[] = [];
@@ -68,7 +66,7 @@ export class Changes {
 
   constructor(tasks: Tasks) {
     this.#tasks = tasks;
-    this.#seen = new SeenTasks(tasks);
+    this.#seen = seenTasks(tasks);
   }
 
   /** How many notes are kept, for tests that they are bounded. */
@@ -94,8 +92,8 @@ export class Changes {
     let mayGuessAt = clock.now();
     let isUnsure = false;
     for (;;) {
-      if (position === this.#last) await this.#news(signal, isUnsure ? mayGuessAt : undefined);
-      await this.#until(nextAt, signal);
+      if (position === this.#last) await this.#wait(signal, isUnsure ? mayGuessAt : undefined, 'news');
+      await this.#wait(signal, nextAt, 'time');
       if (signal.aborted || this.#isClosed) return;
       const upTo = this.#last;
       const pending = this.#since(position);
@@ -155,8 +153,7 @@ export class Changes {
     const pending = new Map<TaskId, Pending>();
     for (let number = position + 1; number <= this.#last; number++) {
       const { rootId, what, asking } = this.#notes[number % mostNotes]!;
-      const nothing = { isMade: false, isGone: false };
-      const one = pending.get(rootId) ?? { rootId, number, ...nothing, asking: new Set() };
+      const one = pending.get(rootId) ?? { rootId, number, isMade: false, isGone: false, asking: new Set() };
       one.number = number;
       one.isMade ||= what === 'made';
       one.isGone ||= what === 'gone';
@@ -186,7 +183,8 @@ export class Changes {
         if (!isGone) {
           if (!root || !mayTell(root)) continue;
           told.tasks.push(root);
-          told.subtasks.push(...(await this.#asking(one)));
+          const asking = await Promise.all([...one.asking].map((id) => this.#seen.at(id, one.number)));
+          told.subtasks.push(...asking.filter((subtask) => subtask !== undefined));
         } else if (root ? mayTell(root) : owner === undefined) told.removed.push(rootId);
         else if (!root) told.isUnsure = true;
       }
@@ -194,16 +192,7 @@ export class Changes {
     return told.tasks.length + told.subtasks.length > mostTold ? undefined : told;
   }
 
-  async #asking({ number, asking }: Pending): Promise<TaskSummary[]> {
-    const read = await Promise.all([...asking].map((id) => this.#seen.at(id, number)));
-    return read.filter((one) => one !== undefined);
-  }
-
-  #message(
-    number: number,
-    told: Pick<Told, 'tasks' | 'subtasks' | 'removed'> = { tasks: [], subtasks: [], removed: [] },
-  ): ChangeMessage {
-    const { tasks, subtasks, removed } = told;
+  #message(number: number, { tasks = [], subtasks = [], removed = [] }: Partial<Told> = {}): ChangeMessage {
     return { type: 'changes', id: `${this.#incarnation}.${number}`, tasks, subtasks, removed };
   }
 
@@ -211,33 +200,19 @@ export class Changes {
     return { type: 'reset', id: `${this.#incarnation}.${number}` };
   }
 
-  /** Something was noted, or that moment has come. */
-  #news(signal: AbortSignal, at: number | undefined): Promise<void> {
-    return this.#wait(signal, (done) => {
-      this.#waiting.add(done);
-      const forget = at === undefined ? () => {} : this.#tasks.clock.schedule(at, done);
-      return () => {
-        this.#waiting.delete(done);
-        forget();
-      };
-    });
-  }
-
-  #until(at: number, signal: AbortSignal): Promise<void> {
+  /** Until that moment has come, or something was noted if that is waited for, or it is over. */
+  async #wait(signal: AbortSignal, at: number | undefined, what: 'news' | 'time'): Promise<void> {
     const { clock } = this.#tasks;
-    if (clock.now() >= at) return Promise.resolve();
-    return this.#wait(signal, (done) => clock.schedule(at, done));
-  }
-
-  async #wait(signal: AbortSignal, begin: (done: () => void) => () => void): Promise<void> {
-    if (signal.aborted || this.#isClosed) return;
+    if (signal.aborted || this.#isClosed || (at !== undefined && clock.now() >= at)) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const done = () => resolve();
-    const forget = begin(done);
+    if (what === 'news') this.#waiting.add(done);
+    const forget = at === undefined ? undefined : clock.schedule(at, done);
     signal.addEventListener('abort', done);
     await promise;
     signal.removeEventListener('abort', done);
-    forget();
+    this.#waiting.delete(done);
+    forget?.();
   }
 }
 
@@ -253,37 +228,26 @@ interface Look {
 }
 
 /** Many viewers of the same changes read each task once. */
-class SeenTasks {
-  readonly #tasks: Tasks;
-  readonly #looks = new Map<TaskId, Look>();
+function seenTasks(tasks: Tasks) {
+  const looks = new Map<TaskId, Look>();
+  const read = async (id: TaskId): Promise<TaskSummary | undefined> => {
+    const task = await tasks.get(id).catch(async (error: unknown) => damagedIn(await tasks.opened(), error));
+    return task && redactedSummary(task, tasks);
+  };
+  return {
+    /** As it is now, or as it was at some moment after the note of that number. */
+    at(id: TaskId, number: number): Promise<TaskSummary | undefined> {
+      const known = looks.get(id);
+      if (known && known.number >= number) return known.task;
+      const task = read(id);
+      task.catch(() => looks.delete(id));
+      looks.delete(id);
+      looks.set(id, { number, task });
+      if (looks.size > mostKept) looks.delete(looks.keys().next().value!);
+      return task;
+    },
 
-  constructor(tasks: Tasks) {
-    this.#tasks = tasks;
-  }
-
-  /** As it is now, or as it was at some moment after the note of that number. */
-  at(id: TaskId, number: number): Promise<TaskSummary | undefined> {
-    const known = this.#looks.get(id);
-    if (known && known.number >= number) return known.task;
-    const task = this.#read(id);
-    task.catch(() => this.#looks.delete(id));
-    this.#looks.delete(id);
-    this.#looks.set(id, { number, task });
-    if (this.#looks.size > mostKept) this.#looks.delete(this.#looks.keys().next().value!);
-    return task;
-  }
-
-  /** As it was when it was last read; undefined if nobody remembers it. */
-  async last(id: TaskId): Promise<TaskSummary | undefined> {
-    return this.#looks.get(id)?.task;
-  }
-
-  async #read(id: TaskId): Promise<TaskSummary | undefined> {
-    const task = await this.#tasks
-      .get(id)
-      .catch(async (error: unknown) => damagedIn(await this.#tasks.opened(), error));
-    if (!task) return undefined;
-    if (isDamaged(task)) return damagedSummary(task);
-    return summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
-  }
+    /** As it was when it was last read; undefined if nobody remembers it. */
+    last: async (id: TaskId): Promise<TaskSummary | undefined> => looks.get(id)?.task,
+  };
 }

@@ -2,10 +2,11 @@
  * The operator's desk on a `Tasks`. A viewer with an owner sees that owner's tasks as if there were no others: every
  * look goes through `#known`. What is shown has its secret fields hidden.
  */
+import { Sealer } from '../access/seal.ts';
 import type { Actor } from '../engine/audit.ts';
 import { checkAnswers } from '../engine/carried.ts';
 import { onBehalfOf } from '../engine/change.ts';
-import type { Database } from '../engine/queue.ts';
+import type { Database, Secrets } from '../engine/queue.ts';
 import { TaskDamaged } from '../engine/store-errors.ts';
 import {
   type DamagedTask,
@@ -16,7 +17,7 @@ import {
 } from '../engine/survey.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import * as rules from '../engine/transitions.ts';
-import { Refusal, TaskNotFound } from '../model/errors.ts';
+import { HoldfastError, Refusal, TaskNotFound } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { pagesOf } from '../model/pages.ts';
@@ -35,18 +36,20 @@ import type {
   Viewer,
 } from './api.ts';
 import { Changes } from './changes.ts';
-import { BadQuery, Cursors } from './cursors.ts';
 import { isRetryable, retry, retryIdOf } from './retry.ts';
 import { StoryReader } from './story.ts';
 import {
   damagedHistory,
   damagedIn,
   damagedStory,
-  damagedSummary,
   isLargerThan,
+  redactedSummary,
   shortText,
   summaryOf,
 } from './summary.ts';
+
+/** What was asked for cannot be: the query says so, not the tasks. */
+export class BadQuery extends HoldfastError {}
 
 class QuestionNotOpen extends Refusal {
   constructor(taskId: TaskId, key: string) {
@@ -58,6 +61,7 @@ class QuestionNotOpen extends Refusal {
 
 const mostListed = 500;
 const usuallyListed = 50;
+const cursorLifeMs = 24 * 3_600_000;
 const mostCounted = 10_000;
 const mostChildren = 500;
 const mostAudit = 500;
@@ -114,21 +118,36 @@ export class Operator implements OperatorDesk {
     if (!Number.isInteger(limit) || limit < 1 || limit > mostListed)
       throw new BadQuery(`"limit" must be a whole number from 1 to ${mostListed}.`);
     const { survey, secrets } = await this.#tasks.served();
-    const cursors = new Cursors(this.#viewer, secrets, this.#tasks.clock);
-    const from = cursor === undefined ? undefined : await cursors.open(cursor);
-    if (this.#sees(filter) === 'nothing') return { tasks: [] };
-    const query = { ...this.#own(filter), limit, ...(from !== undefined && { cursor: from }) };
+    const sealer = await this.#cursorSealer(secrets);
+    const now = this.#tasks.clock.now();
+    const from = cursor !== undefined && sealer ? openedCursor(sealer, cursor, now) : cursor;
+    const own = this.#own(filter);
+    if (!own) return { tasks: [] };
+    const query = { ...own, limit, ...(from !== undefined && { cursor: from }) };
     const { tasks, nextCursor } = await survey.list(query);
     return {
       tasks: tasks.map((task) => this.#summary(task)),
-      ...(nextCursor !== undefined && { nextCursor: await cursors.seal(nextCursor) }),
+      ...(nextCursor !== undefined && {
+        nextCursor: sealer ? sealer.seal(nextCursor, now + cursorLifeMs) : nextCursor,
+      }),
     };
   }
 
+  /**
+   * Cursors of a store count all tasks there are, so a viewer who may see only some is given them sealed, for itself
+   * alone.
+   */
+  async #cursorSealer(secrets: Secrets): Promise<Sealer | undefined> {
+    const { owner } = this.#viewer;
+    if (owner === undefined) return undefined;
+    return new Sealer(await secrets.get('cursors'), `desk cursors of ${owner}`);
+  }
+
   async count(filter: SurveyFilter): Promise<SurveyCount> {
-    if (this.#sees(filter) === 'nothing') return { count: 0, isMore: false };
+    const own = this.#own(filter);
+    if (!own) return { count: 0, isMore: false };
     const { survey } = await this.#tasks.served();
-    return survey.count(this.#own(filter), mostCounted);
+    return survey.count(own, mostCounted);
   }
 
   async overview({ windowMs }: { readonly windowMs: number }): Promise<OverviewReport> {
@@ -167,9 +186,10 @@ export class Operator implements OperatorDesk {
     const database = await this.#tasks.served();
     const { ancestors } = found;
     const children = await this.#children(database, id);
+    const secrets = new Map(children.map(({ summary, fields }) => [summary.id, fields]));
     const reader = new StoryReader({
       own: this.#tasks.secretsOf(found.task),
-      of: (childId) => children.secrets.get(childId) ?? 'all',
+      of: (childId) => secrets.get(childId) ?? 'all',
     });
     if (!(await this.#readHistory(database, id, reader))) return undefined;
     // Read last, so that it is no older than its story. What is done stays as it is, and its result may be large.
@@ -193,7 +213,7 @@ export class Operator implements OperatorDesk {
       ...(retryOf !== undefined && { retryOf }),
       ...(retriedAs !== undefined && { retriedAs }),
       ancestors: ancestors.map((one) => ({ id: one.id, tool: one.tool })),
-      children: children.summaries,
+      children: children.map(({ summary }) => summary),
       audit: audit.entries,
     };
   }
@@ -246,13 +266,10 @@ export class Operator implements OperatorDesk {
 
   // --- Who may see what -----------------------------------------------------------------------------------
 
-  #own(filter: SurveyFilter): SurveyFilter {
-    return { ...filter, ...this.#viewer };
-  }
-
-  #sees({ owner }: SurveyFilter): 'nothing' | 'something' {
-    const { owner: own } = this.#viewer;
-    return own !== undefined && owner !== undefined && owner !== own ? 'nothing' : 'something';
+  /** Undefined if the viewer may see nothing of it. */
+  #own(filter: SurveyFilter): SurveyFilter | undefined {
+    const { owner = filter.owner } = this.#viewer;
+    return filter.owner === undefined || filter.owner === owner ? { ...filter, ...this.#viewer } : undefined;
   }
 
   async #known(id: TaskId, what: string): Promise<Task> {
@@ -281,8 +298,7 @@ export class Operator implements OperatorDesk {
   // --- Reading --------------------------------------------------------------------------------------------
 
   #summary(task: Task | DamagedTask): TaskSummary {
-    if (isDamaged(task)) return damagedSummary(task);
-    return summaryOf(redactTask(task, this.#tasks.secretsOf(task)));
+    return redactedSummary(task, this.#tasks);
   }
 
   async #few(filter: SurveyFilter): Promise<TaskSummary[]> {
@@ -307,21 +323,21 @@ export class Operator implements OperatorDesk {
     return true;
   }
 
+  /** Each with what is secret in its values. */
   async #children(
     database: Database,
     id: TaskId,
-  ): Promise<{ summaries: TaskSummary[]; secrets: Map<TaskId, SecretFields> }> {
+  ): Promise<{ readonly summary: TaskSummary; readonly fields: SecretFields }[]> {
     const { store } = database;
     const ids = (await store.childIds(id)).slice(0, mostChildren);
-    const summaries: TaskSummary[] = [];
-    const secrets = new Map<TaskId, SecretFields>();
     // Each in a turn of its own, because each may have a large result.
     const look = async (one: TaskId) => {
       const child = await store.get(one).catch((error: unknown) => damagedIn(database, error));
-      if (!child) return undefined;
-      const fields = isDamaged(child) ? 'all' : this.#tasks.secretsOf(child);
-      return { summary: this.#summary(child), fields };
+      if (!child) return [];
+      const fields: SecretFields = isDamaged(child) ? 'all' : this.#tasks.secretsOf(child);
+      return [{ summary: this.#summary(child), fields }];
     };
+    const children: Awaited<ReturnType<typeof look>> = [];
     for (let from = 0; from < ids.length; from += atOnce) {
       const looks: ReturnType<typeof look>[] = [];
       for (const one of ids.slice(from, from + atOnce)) {
@@ -331,13 +347,9 @@ export class Operator implements OperatorDesk {
         looks.push(found);
         await new Promise((resolve) => runtime.setImmediate(resolve));
       }
-      for (const found of await Promise.all(looks)) {
-        if (!found) continue;
-        summaries.push(found.summary);
-        secrets.set(found.summary.id, found.fields);
-      }
+      children.push(...(await Promise.all(looks)).flat());
     }
-    return { summaries, secrets };
+    return children;
   }
 
   async #retriedAs(database: Database, id: TaskId): Promise<TaskId | undefined> {
@@ -363,6 +375,16 @@ export class Operator implements OperatorDesk {
 /** What was asked for may be anything, of any length; half a character or a zero not every database can hold. */
 function storable(id: string): string {
   return id.slice(0, 128).toWellFormed().replaceAll('\0', '\ufffd');
+}
+
+function openedCursor(sealer: Sealer, cursor: string, now: number): string {
+  const opened = sealer.open(cursor, now);
+  if ('value' in opened) return opened.value as string;
+  throw new BadQuery(
+    opened.problem === 'expired'
+      ? 'This cursor has expired. Start again without one.'
+      : 'This cursor was not made for this caller. Start again without one.',
+  );
 }
 
 function damagedParent(error: unknown): 'damaged' {

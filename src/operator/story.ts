@@ -16,8 +16,8 @@ import {
   type SecretFields,
 } from '../model/redaction.ts';
 import type { Task, TaskId } from '../model/task.ts';
-import type { CallSpan, PassSpan, Question, StoryEvent, TaskStory } from './api.ts';
-import { shortened, shortText } from './summary.ts';
+import type { CallSpan, PassSpan, Question, StoryEvent } from './api.ts';
+import { shortened, shortProgress, shortText } from './summary.ts';
 
 /** In characters of JSON. */
 const longestValue = 2_000;
@@ -32,12 +32,7 @@ const mostShown = 2_000;
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type OpenCall = Mutable<CallSpan> & { attempts: CallSpan['attempts'][number][] };
 
-export type StoryParts = Pick<
-  TaskStory,
-  'arguments' | 'passes' | 'calls' | 'omittedCalls' | 'questions' | 'events' | 'omittedEvents'
->;
-
-export interface Secrecy {
+interface Secrecy {
   /** What the author of the task's own tool declared secret. */
   readonly own: SecretFields;
   /** … and of the tool of a subtask. */
@@ -92,7 +87,8 @@ export class StoryReader {
     if (events.some(({ type }) => signsOfLife.has(type))) this.#aliveAt = at;
   }
 
-  told(task: Task): StoryParts {
+  /** As much of the task's story as its commits tell. */
+  told(task: Task) {
     const endedAt = task.phase === 'done' ? task.finishedAt : null;
     const calls = this.#calls.map((call) => (call.state === 'open' ? { ...call, to: endedAt } : call));
     const shown = withoutMiddle(calls);
@@ -109,25 +105,23 @@ export class StoryReader {
   }
 
   #readEvent(event: TaskEvent, at: number): void {
+    // Nobody said that the pass before this one was over: its process died, or fell silent until another took over.
+    if (event.type === 'claimed' || event.type === 'rested') this.#endPass('crashed', this.#aliveAt);
+    else if (ends[event.type]) this.#endPass(ends[event.type]!, at);
+    if (event.type !== 'claimed') return;
+    this.#passes.push({
+      number: event.epoch,
+      holder: event.holder,
+      from: at,
+      to: null,
+      end: 'running',
+      replayed: this.#settledAt.length,
+    });
+  }
+
+  #endPass(end: PassSpan['end'], at: number): void {
     const pass = this.#passes.at(-1);
-    const isOpen = pass?.end === 'running';
-    if (event.type === 'claimed') {
-      // Nobody said that the pass before this one was over: its process died, or fell silent until another took over.
-      if (isOpen) Object.assign(pass!, { end: 'crashed', to: Math.max(pass!.from, this.#aliveAt) });
-      this.#passes.push({
-        number: event.epoch,
-        holder: event.holder,
-        from: at,
-        to: null,
-        end: 'running',
-        replayed: this.#settledAt.length,
-      });
-      return;
-    }
-    if (event.type === 'rested' && isOpen)
-      Object.assign(pass!, { end: 'crashed', to: Math.max(pass!.from, this.#aliveAt) });
-    const end = ends[event.type];
-    if (end && isOpen) Object.assign(pass!, { end, to: Math.max(pass!.from, at) });
+    if (pass?.end === 'running') Object.assign(pass, { end, to: Math.max(pass.from, at) });
   }
 
   #readBatch({ moment, calls, entries, attempts }: Batch): void {
@@ -218,9 +212,7 @@ function shortEvent(event: TaskEvent): TaskEvent {
   return {
     ...event,
     ...(message !== undefined && { message: shortText(message, longestText) }),
-    ...(progress?.message !== undefined && {
-      progress: { ...progress, message: shortText(progress.message, longestText) },
-    }),
+    ...(progress && { progress: shortProgress(progress, longestText) }),
   };
 }
 

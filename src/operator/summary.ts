@@ -1,19 +1,26 @@
 /**
  * What operators are shown of tasks: a row of a list, what is left of a damaged task, and values in short. What is given
- * is redacted already.
+ * is redacted already, except to `redactedSummary`.
  */
 
 import type { AuditEntry } from '../engine/audit.ts';
 import type { Database } from '../engine/queue.ts';
 import { TaskDamaged } from '../engine/store-errors.ts';
-import type { DamagedTask } from '../engine/survey.ts';
+import { type DamagedTask, isDamaged } from '../engine/survey.ts';
+import type { Tasks } from '../engine/tasks.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
+import { redactTask } from '../model/redaction.ts';
 import { standingOf } from '../model/standing.ts';
-import { openInputs, type Task } from '../model/task.ts';
+import { openInputs, type Progress, type Task } from '../model/task.ts';
 import type { TaskStory, TaskSummary } from './api.ts';
 
 const longestLine = 300;
+
+/** A row of a list, from a task as it is stored. */
+export function redactedSummary(task: Task | DamagedTask, tasks: Pick<Tasks, 'secretsOf'>): TaskSummary {
+  return isDamaged(task) ? damagedSummary(task) : summaryOf(redactTask(task, tasks.secretsOf(task)));
+}
 
 export function summaryOf(task: Task): TaskSummary {
   const { statusMessage, stuck, progress, parentId } = task;
@@ -26,12 +33,7 @@ export function summaryOf(task: Task): TaskSummary {
     standing: standingOf(task),
     ...(stuck && { stuck: shortText(stuck.message, longestLine) }),
     ...(statusMessage !== undefined && { statusMessage: shortText(statusMessage, longestLine) }),
-    ...(progress && {
-      progress:
-        progress.message === undefined
-          ? progress
-          : { ...progress, message: shortText(progress.message, longestLine) },
-    }),
+    ...(progress && { progress: shortProgress(progress, longestLine) }),
     ...(problem !== undefined && { problem: oneLine(problem) }),
     createdAt: task.createdAt,
     updatedAt: task.updatedAt,
@@ -79,7 +81,7 @@ export async function damagedIn(
 }
 
 /** What can be told of a task whose record cannot be read. */
-export function damagedSummary({ id, owner, tool, standing = 'lost', createdAt }: DamagedTask): TaskSummary {
+function damagedSummary({ id, owner, tool, standing = 'lost', createdAt }: DamagedTask): TaskSummary {
   return {
     id,
     owner,
@@ -150,6 +152,11 @@ export function isLargerThan(value: Json, most: number): boolean {
 
 export function shortText(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most).toWellFormed()}… (${text.length} characters)` : text;
+}
+
+export function shortProgress(progress: Progress, most: number): Progress {
+  const { message } = progress;
+  return message === undefined ? progress : { ...progress, message: shortText(message, most) };
 }
 
 function cut(value: Json, room: Room): Json {

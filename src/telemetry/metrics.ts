@@ -1,8 +1,9 @@
 /** What this process did to tasks, counted; and how the queue stands, looked up when somebody asks. */
 import type { Histogram, Meter } from '@opentelemetry/api';
-import type { Change, TaskWrite } from '../engine/change.ts';
-import type { ObservedCall, ObservedPass, Suspicion, Warning } from '../engine/observer.ts';
+import type { TaskWrite } from '../engine/change.ts';
+import type { ObservedCall, ObservedPass } from '../engine/observer.ts';
 import type { Database, ToolVersion } from '../engine/queue.ts';
+import type { TaskEvent } from '../model/event.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import { runtime } from '../model/runtime.ts';
 import type { Task } from '../model/task.ts';
@@ -21,14 +22,24 @@ const gauges = {
   waiting: { name: 'holdfast.tasks.waiting', help: 'Tasks with a question open.' },
   running: { name: 'holdfast.tasks.running', help: 'Tasks in the hands of this process.' },
 } as const satisfies Record<string, Described>;
+const gaugeKeys = Object.keys(gauges) as (keyof typeof gauges)[];
 
 interface Watched {
   readonly database: Database;
   readonly tools: readonly ToolVersion[];
 }
 
+/** Events that are counted as they are. */
+const countedEvents = {
+  created: 'created',
+  rested: 'recoveries',
+  asked: 'asked',
+  answered: 'answered',
+  stuck: 'stuck',
+} as const satisfies Partial<Record<TaskEvent['type'], keyof Metrics['counts']>>;
+
 export class Metrics {
-  readonly #counts = {
+  readonly counts = {
     created: count('holdfast.tasks.created', 'Tasks made by this process, subtasks among them.'),
     finished: count('holdfast.tasks.finished', 'Tasks ended by this process, by outcome.'),
     passes: count('holdfast.passes', 'Passes of handlers, by how they ended.'),
@@ -52,21 +63,13 @@ export class Metrics {
     damaged: count('holdfast.tasks.damaged', 'Times that a damaged record of a task was met.'),
   };
   readonly #durations = {
-    lives: new Durations({
-      name: 'holdfast.task.duration',
-      help: 'From the call to the outcome.',
-      bounds: slow,
-    }),
-    delays: new Durations({
-      name: 'holdfast.task.delay',
-      help: 'From the call to the first pass.',
-      bounds: quick,
-    }),
-    steps: new Durations({ name: 'holdfast.step.duration', help: 'Attempts at steps.', bounds: quick }),
+    lives: new Durations('holdfast.task.duration', 'From the call to the outcome.', slow),
+    delays: new Durations('holdfast.task.delay', 'From the call to the first pass.', quick),
+    steps: new Durations('holdfast.step.duration', 'Attempts at steps.', quick),
   };
   readonly #watched = new Set<Watched>();
-  readonly #histograms = new Map<Durations, Histogram>();
   readonly #meter: () => Meter;
+  #isRegistered = false;
   #running = 0;
 
   /** The meter is asked for when the first database opens: what is registered later than that would be missed. */
@@ -75,13 +78,25 @@ export class Metrics {
   }
 
   opened(watched: Watched): () => void {
-    if (this.#histograms.size === 0) this.#register(this.#meter());
+    if (!this.#isRegistered) this.#register(this.#meter());
+    this.#isRegistered = true;
     this.#watched.add(watched);
     return () => this.#watched.delete(watched);
   }
 
-  committed({ writes }: Change): void {
-    for (const write of writes) for (const event of write.events) this.#happened(event, write);
+  happened(event: TaskEvent, { task, at }: TaskWrite): void {
+    const { tool } = task;
+    if (event.type in countedEvents)
+      this.counts[countedEvents[event.type as keyof typeof countedEvents]].add({ tool });
+    else if (event.type === 'claimed') {
+      if (event.takenFrom !== undefined) this.counts.recoveries.add({ tool });
+      if (event.epoch === 1) this.#durations.delays.add(at - task.createdAt, { tool });
+    } else if (event.type === 'finished' && task.phase === 'done') {
+      const outcome = outcomeWord(task.outcome);
+      this.counts.finished.add({ tool, outcome });
+      if (outcome === 'cancelled') this.counts.cancelled.add({ tool });
+      this.#durations.lives.add(task.finishedAt - task.createdAt, { tool, outcome });
+    }
   }
 
   passBegan({ tool }: Task): ObservedPass {
@@ -91,76 +106,33 @@ export class Metrics {
       attempt: (call, run) => this.#attempt(call, { tool }, run),
       ended: (how) => {
         this.#running--;
-        this.#counts.passes.add({ tool, end: how });
+        this.counts.passes.add({ tool, end: how });
       },
     };
   }
 
-  polled(): void {
-    this.#counts.polls.add({});
-  }
-
-  refused(limit: string): void {
-    this.#counts.refused.add({ limit });
-  }
-
-  suspicious({ pattern }: Suspicion): void {
-    this.#counts.suspicious.add({ pattern });
-  }
-
-  warned({ code }: Warning): void {
-    this.#counts.warnings.add({ code });
-  }
-
-  storeFailed(trouble: string): void {
-    this.#counts.storeFailures.add({ trouble });
-  }
-
-  damaged(): void {
-    this.#counts.damaged.add({});
-  }
-
   async text(): Promise<string> {
-    const gauges = Object.values(await this.#standing());
-    return prometheusText(Object.values(this.#counts), Object.values(this.#durations), gauges);
-  }
-
-  #happened(event: TaskWrite['events'][number], { task, at }: TaskWrite): void {
-    const { tool } = task;
-    if (event.type === 'created') this.#counts.created.add({ tool });
-    else if (event.type === 'rested') this.#counts.recoveries.add({ tool });
-    else if (event.type === 'claimed') {
-      if (event.takenFrom !== undefined) this.#counts.recoveries.add({ tool });
-      if (event.epoch === 1) this.#took(this.#durations.delays, at - task.createdAt, { tool });
-    } else if (event.type === 'asked') this.#counts.asked.add({ tool });
-    else if (event.type === 'answered') this.#counts.answered.add({ tool });
-    else if (event.type === 'stuck') this.#counts.stuck.add({ tool });
-    else if (event.type === 'finished' && task.phase === 'done') {
-      const outcome = outcomeWord(task.outcome);
-      this.#counts.finished.add({ tool, outcome });
-      if (outcome === 'cancelled') this.#counts.cancelled.add({ tool });
-      this.#took(this.#durations.lives, task.finishedAt - task.createdAt, { tool, outcome });
-    }
+    const standing = await this.#standing();
+    const lines = [
+      ...Object.values(this.counts).flatMap(ofCount),
+      ...Object.values(this.#durations).flatMap(ofDurations),
+      ...gaugeKeys.flatMap((key) => ofGauge(gauges[key], standing[key])),
+    ];
+    return `${lines.join('\n')}\n`;
   }
 
   async #attempt({ attempt }: ObservedCall, labels: Labels, run: () => unknown): Promise<unknown> {
-    if (attempt > 1) this.#counts.retries.add(labels);
+    if (attempt > 1) this.counts.retries.add(labels);
     const from = runtime.monotonic();
     try {
       return await run();
     } finally {
-      this.#took(this.#durations.steps, runtime.monotonic() - from, labels);
+      this.#durations.steps.add(runtime.monotonic() - from, labels);
     }
   }
 
-  #took(durations: Durations, ms: number, labels: Labels): void {
-    const seconds = Math.max(0, ms) / 1_000;
-    durations.add(seconds, labels);
-    this.#histograms.get(durations)?.record(seconds, labels);
-  }
-
   /** Databases that cannot be read now are left out. */
-  async #standing(): Promise<Record<keyof typeof gauges, Gauge>> {
+  async #standing(): Promise<Record<keyof typeof gauges, number>> {
     const looks = [...this.#watched].map(({ database, tools }) =>
       database.queue.backlog(tools, longestBacklog).catch(() => undefined),
     );
@@ -169,41 +141,27 @@ export class Metrics {
     const since = backlogs.flatMap(({ readySince }) => readySince ?? []);
     const oldestMs = since.length > 0 ? runtime.now() - Math.min(...since) : 0;
     return {
-      ready: { ...gauges.ready, value: sum('ready') },
-      oldest: { ...gauges.oldest, value: Math.max(0, oldestMs) / 1_000 },
-      waiting: { ...gauges.waiting, value: sum('waiting') },
-      running: { ...gauges.running, value: this.#running },
+      ready: sum('ready'),
+      oldest: Math.max(0, oldestMs) / 1_000,
+      waiting: sum('waiting'),
+      running: this.#running,
     };
   }
 
   #register(meter: Meter): void {
-    for (const one of Object.values(this.#counts))
+    for (const one of Object.values(this.counts))
       meter.createObservableCounter(one.name, { description: one.help }).addCallback((result) => {
-        for (const { labels, value } of one.values) result.observe(value, labels);
+        for (const { labels, value } of one.values.values()) result.observe(value, labels);
       });
-    for (const one of Object.values(this.#durations)) {
-      const advice = { explicitBucketBoundaries: [...one.bounds] };
-      this.#histograms.set(
-        one,
-        meter.createHistogram(one.name, { description: one.help, unit: 's', advice }),
-      );
-    }
-    const observables = Object.entries(gauges).map(
-      ([key, { name, help }]) =>
-        [key as keyof typeof gauges, meter.createObservableGauge(name, { description: help })] as const,
+    for (const one of Object.values(this.#durations)) one.register(meter);
+    const observables = gaugeKeys.map((key) =>
+      meter.createObservableGauge(gauges[key].name, { description: gauges[key].help }),
     );
-    meter.addBatchObservableCallback(
-      async (result) => {
-        const standing = await this.#standing();
-        for (const [key, observable] of observables) result.observe(observable, standing[key].value);
-      },
-      observables.map(([, observable]) => observable),
-    );
+    meter.addBatchObservableCallback(async (result) => {
+      const standing = await this.#standing();
+      for (const [n, key] of gaugeKeys.entries()) result.observe(observables[n]!, standing[key]);
+    }, observables);
   }
-}
-
-function count(name: string, help: string): Count {
-  return new Count({ name, help });
 }
 
 // --- What is counted, whoever reads it ----------------------------------------------------------------------
@@ -217,26 +175,15 @@ interface Described {
 }
 
 /** A number that only grows, for each set of labels. */
-class Count {
-  readonly name: string;
-  readonly help: string;
-  readonly #values = new Map<string, { readonly labels: Labels; value: number }>();
+interface Count extends Described {
+  readonly values: ReadonlyMap<string, { readonly labels: Labels; readonly value: number }>;
+  add(labels: Labels): void;
+}
 
-  constructor({ name, help }: Described) {
-    this.name = name;
-    this.help = help;
-  }
-
-  add(labels: Labels): void {
-    const key = keyOf(labels);
-    const found = this.#values.get(key);
-    if (found) found.value++;
-    else this.#values.set(key, { labels, value: 1 });
-  }
-
-  get values(): Iterable<{ readonly labels: Labels; readonly value: number }> {
-    return this.#values.values();
-  }
+function count(name: string, help: string): Count {
+  const values = new Map<string, { readonly labels: Labels; value: number }>();
+  const add = (labels: Labels) => valueUnder(values, labels, () => ({ labels, value: 0 })).value++;
+  return { name, help, values, add };
 }
 
 interface Distribution {
@@ -247,66 +194,56 @@ interface Distribution {
 }
 
 /** How long things take, in seconds. */
-class Durations {
+class Durations implements Described {
   readonly name: string;
   readonly help: string;
   readonly bounds: readonly number[];
-  readonly #values = new Map<string, Distribution>();
+  readonly values = new Map<string, Distribution>();
+  #histogram: Histogram | undefined;
 
-  constructor({ name, help, bounds }: Described & { readonly bounds: readonly number[] }) {
+  constructor(name: string, help: string, bounds: readonly number[]) {
     this.name = name;
     this.help = help;
     this.bounds = bounds;
   }
 
-  add(seconds: number, labels: Labels): void {
-    const key = keyOf(labels);
-    let found = this.#values.get(key);
-    if (!found) {
-      found = { labels, buckets: this.bounds.map(() => 0), sum: 0, count: 0 };
-      this.#values.set(key, found);
-    }
+  register(meter: Meter): void {
+    const advice = { explicitBucketBoundaries: [...this.bounds] };
+    this.#histogram = meter.createHistogram(this.name, { description: this.help, unit: 's', advice });
+  }
+
+  add(ms: number, labels: Labels): void {
+    const seconds = Math.max(0, ms) / 1_000;
+    const nothing = () => ({ labels, buckets: this.bounds.map(() => 0), sum: 0, count: 0 });
+    const found = valueUnder(this.values, labels, nothing);
     const place = this.bounds.findIndex((bound) => seconds <= bound);
     if (place >= 0) found.buckets[place]!++;
     found.sum += seconds;
     found.count++;
-  }
-
-  get values(): Iterable<Readonly<Distribution>> {
-    return this.#values.values();
+    this.#histogram?.record(seconds, labels);
   }
 }
 
-/** How something stands at this moment. */
-interface Gauge extends Described {
-  readonly value: number;
-}
-
-function keyOf(labels: Labels): string {
-  return Object.values(labels).join('\n');
+/** The value of these labels; the first time, a new one. */
+function valueUnder<T>(values: Map<string, T>, labels: Labels, nothing: () => T): T {
+  const key = Object.values(labels).join('\n');
+  const found = values.get(key) ?? nothing();
+  values.set(key, found);
+  return found;
 }
 
 // --- The text format of Prometheus, version 0.0.4 -----------------------------------------------------------
 
-function prometheusText(
-  counts: readonly Count[],
-  durations: readonly Durations[],
-  gauges: readonly Gauge[],
-): string {
-  const lines = [...counts.flatMap(ofCount), ...durations.flatMap(ofDurations), ...gauges.flatMap(ofGauge)];
-  return `${lines.join('\n')}\n`;
-}
-
 function ofCount({ name, help, values }: Count): string[] {
   const metric = `${underscored(name)}_total`;
-  const rows = [...values].map(({ labels, value }) => line(metric, labels, value));
+  const rows = [...values.values()].map(({ labels, value }) => line(metric, labels, value));
   // What has not happened yet is told as well, or nobody could tell it from what is not counted.
   return [...opening(metric, help, 'counter'), ...(rows.length > 0 ? rows : [line(metric, {}, 0)])];
 }
 
 function ofDurations({ name, help, bounds, values }: Durations): string[] {
   const metric = `${underscored(name)}_seconds`;
-  const rows = [...values].flatMap(({ labels, buckets, sum, count }) => {
+  const rows = [...values.values()].flatMap(({ labels, buckets, sum, count }) => {
     let below = 0;
     const counted = bounds.map((bound, place) => {
       below += buckets[place]!;
@@ -322,7 +259,7 @@ function ofDurations({ name, help, bounds, values }: Durations): string[] {
   return [...opening(metric, help, 'histogram'), ...rows];
 }
 
-function ofGauge({ name, help, value }: Gauge): string[] {
+function ofGauge({ name, help }: Described, value: number): string[] {
   const metric = underscored(name);
   return [...opening(metric, help, 'gauge'), line(metric, {}, value)];
 }

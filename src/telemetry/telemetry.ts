@@ -20,23 +20,10 @@ export type Telemetry = Observer & Required<Pick<Observer, 'metrics'>>;
 const name = 'holdfast';
 
 const ownerShown: Record<NonNullable<TelemetryOptions['owner']>, (owner: Owner) => string | undefined> = {
-  hashed: hashed(),
+  hashed: (owner) => hash('sha256', owner).slice(0, 16),
   plain: (owner) => owner,
   none: () => undefined,
 };
-
-/** Owners come back again and again. */
-function hashed(): (owner: Owner) => string {
-  const known = new Map<Owner, string>();
-  return (owner) => {
-    const before = known.get(owner);
-    if (before !== undefined) return before;
-    if (known.size >= 1_000) known.clear();
-    const made = hash('sha256', owner).slice(0, 16);
-    known.set(owner, made);
-    return made;
-  };
-}
 
 /**
  * Traces and metrics for `createTasks({ telemetry: telemetry() })`. They go where the program's own SDK of
@@ -47,20 +34,21 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
   const tracer = tracerProvider ? tracerProvider.getTracer(name) : trace.getTracer(name);
   const traces = new Traces(tracer, ownerShown[owner]);
   const counted = new Metrics(() => (meterProvider ?? metrics).getMeter(name));
+  const { counts } = counted;
   /** Taken over from a worker that was gone, and not yet begun. */
   const recovered = new Set<TaskId>();
 
   return {
     opened: (database, tools) => counted.opened({ database, tools }),
     origin: (origin, tool) => traces.origin(origin, tool),
-    committed(change) {
-      for (const { task, events } of change.writes)
-        for (const event of events) {
-          if ('takenFrom' in event && event.takenFrom !== undefined) recovered.add(task.id);
-          else if (event.type === 'finished') recovered.delete(task.id);
+    committed({ writes }) {
+      for (const write of writes)
+        for (const event of write.events) {
+          if ('takenFrom' in event && event.takenFrom !== undefined) recovered.add(write.task.id);
+          else if (event.type === 'finished') recovered.delete(write.task.id);
+          counted.happened(event, write);
+          traces.happened(event, write, writes);
         }
-      counted.committed(change);
-      traces.committed(change);
     },
     passBegan(task) {
       const outer = counted.passBegan(task);
@@ -75,14 +63,14 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
         },
       };
     },
-    polled: () => counted.polled(),
-    refused: (limit) => counted.refused(limit),
-    suspicious: (suspicion) => counted.suspicious(suspicion),
+    polled: () => counts.polls.add({}),
+    refused: (limit) => counts.refused.add({ limit }),
+    suspicious: ({ pattern }) => counts.suspicious.add({ pattern }),
     overfull() {},
-    warned: (warning) => counted.warned(warning),
-    storeFailed: ({ error }) => counted.storeFailed(error.trouble),
+    warned: ({ code }) => counts.warnings.add({ code }),
+    storeFailed: ({ error }) => counts.storeFailures.add({ trouble: error.trouble }),
     storeRecovered() {},
-    damaged: () => counted.damaged(),
+    damaged: () => counts.damaged.add({}),
     metrics: () => counted.text(),
   };
 }

@@ -17,8 +17,9 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { Change, TaskWrite } from '../engine/change.ts';
+import type { TaskWrite } from '../engine/change.ts';
 import type { ObservedCall, ObservedPass } from '../engine/observer.ts';
+import type { TaskEvent } from '../model/event.ts';
 import type { InputRecord } from '../model/input.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Origin, Owner, Task } from '../model/task.ts';
@@ -53,14 +54,11 @@ export class Traces {
     return { ...origin, trace: traceOf(own) };
   }
 
-  committed({ writes }: Change): void {
-    for (const write of writes) {
-      if (!write.task.origin.trace) continue;
-      for (const event of write.events) {
-        if (event.type === 'answered' || event.type === 'withdrawn') this.#settled(write, event.key);
-        else if (event.type === 'finished') this.#finished(write, writes);
-      }
-    }
+  /** `writes`: all of the same commit. */
+  happened(event: TaskEvent, write: TaskWrite, writes: readonly TaskWrite[]): void {
+    if (!write.task.origin.trace) return;
+    if (event.type === 'answered' || event.type === 'withdrawn') this.#settled(write, event.key);
+    else if (event.type === 'finished') this.#finished(write, writes);
   }
 
   /** Undefined for a task that was made without a trace. */
@@ -125,20 +123,34 @@ export class Traces {
   #finished({ task }: TaskWrite, writes: readonly TaskWrite[]): void {
     if (task.phase !== 'done') return;
     const outcome = outcomeWord(task.outcome);
-    // Whoever ends a subtask tells its parent in the same commit.
-    const parent = writes.find((one) => one.task.id === task.parentId)?.task.origin.trace;
-    exportTask(
-      this.#tracer,
-      task.origin.trace!,
-      {
-        name: `task ${task.tool}`,
-        from: task.createdAt,
-        until: task.finishedAt,
-        failed: outcome === 'error' || outcome === 'failure' || outcome === 'lost',
-        attributes: { ...this.#about(task), 'holdfast.passes': task.epoch, 'holdfast.outcome': outcome },
-      },
-      parent && { name: `start ${task.tool}`, below: parent },
-    );
+    const own = spanContextOf(task.origin.trace!);
+    const { parent } = task.origin.trace!;
+    if (!own || parent === undefined) return;
+    const startTime = new Date(task.createdAt);
+    const above = { ...own, spanId: parent };
+    const span = this.#exportable(`task ${task.tool}`, own, parent === noSpan ? undefined : above, {
+      attributes: { ...this.#about(task), 'holdfast.passes': task.epoch, 'holdfast.outcome': outcome },
+      startTime,
+    });
+    if (outcome === 'error' || outcome === 'failure' || outcome === 'lost')
+      span.setStatus({ code: SpanStatusCode.ERROR });
+    span.end(new Date(task.finishedAt));
+    // Whoever ends a subtask tells its parent in the same commit. Above the subtask is its start.
+    const starter = writes.find((one) => one.task.id === task.parentId)?.task.origin.trace;
+    const below = starter && spanContextOf(starter);
+    if (below) this.#exportable(`start ${task.tool}`, above, below, { startTime }).end(startTime);
+  }
+
+  /** A span under the given ids, in whichever process they were made. */
+  #exportable(name: string, own: SpanContext, parent: SpanContext | undefined, options: SpanOptions): Span {
+    // Without a parent it is made below itself, so that it belongs to its trace and is sampled as that is.
+    const above = { ...(parent ?? own) };
+    const span = this.#tracer.startSpan(name, options, trace.setSpanContext(ROOT_CONTEXT, above));
+    if (span.isRecording() && takesIds(span)) {
+      span.spanContext().spanId = own.spanId;
+      if (!parent) above.spanId = '';
+    }
+    return span;
   }
 
   #about({ id, tool, owner, origin }: Task): Attributes {
@@ -205,48 +217,4 @@ function takesIds(span: Span): boolean {
   } catch {
     return false;
   }
-}
-
-export interface PastSpan extends SpanOptions {
-  readonly name: string;
-  readonly from: number;
-  readonly until: number;
-  readonly failed?: boolean;
-}
-
-/** Exports the own span of a task, in whichever process it was made; and above it, for subtasks, the start. */
-function exportTask(
-  tracer: Tracer,
-  task: TaskTrace,
-  past: PastSpan,
-  start?: { readonly name: string; readonly below: TaskTrace },
-): void {
-  const own = spanContextOf(task);
-  if (!own || task.parent === undefined) return;
-  const above = { ...own, spanId: task.parent };
-  exportAs(tracer, own, task.parent === noSpan ? undefined : above, past);
-  const below = start && spanContextOf(start.below);
-  if (below) exportAs(tracer, above, below, { name: start.name, from: past.from, until: past.from });
-}
-
-function exportAs(
-  tracer: Tracer,
-  own: SpanContext,
-  parent: SpanContext | undefined,
-  { name, from, until, failed = false, ...options }: PastSpan,
-): void {
-  // Without a parent it is made below itself, so that it belongs to its trace and is sampled as that is.
-  const above = { ...(parent ?? own) };
-  const span = tracer.startSpan(
-    name,
-    { ...options, startTime: new Date(from) },
-    trace.setSpanContext(ROOT_CONTEXT, above),
-  );
-  if (!span.isRecording()) return;
-  if (takesIds(span)) {
-    span.spanContext().spanId = own.spanId;
-    if (!parent) above.spanId = '';
-  }
-  if (failed) span.setStatus({ code: SpanStatusCode.ERROR });
-  span.end(new Date(until));
 }

@@ -75,7 +75,7 @@ function watch({ beats, whatRunsKey, canAsk, ...first }: ThreadData): void {
         process.kill(process.pid, 'SIGKILL');
       };
       // At the end nobody is asked: others wait for the tasks, and what blocks is known or never will be.
-      if (canAsk && !isOver) ask(whatRunsKey, report);
+      if (canAsk && !isOver) void whatRuns(whatRunsKey).then(report);
       else report({});
     }
     setTimeout(tick, everyMs);
@@ -98,21 +98,10 @@ function sentence({ task, tool, step }: WhatRuns, ms: number): string {
 }
 
 /** Interrupts the blocked thread with its debugger, for the moment that it takes to ask which step is running. */
-function ask(key: string, answered: (what: WhatRuns) => void): void {
+async function whatRuns(key: string): Promise<WhatRuns> {
   const session = new Session();
-  let isAnswered = false;
-  const answer = (what: WhatRuns) => {
-    if (isAnswered) return;
-    isAnswered = true;
-    clearTimeout(timer);
-    try {
-      session.disconnect();
-    } catch {
-      // It never was connected.
-    }
-    answered(what);
-  };
-  const timer = setTimeout(() => answer({}), answerMs);
+  const { promise, resolve } = Promise.withResolvers<WhatRuns>();
+  const timer = setTimeout(() => resolve({}), answerMs);
   try {
     session.connectToMainThread();
     session.on('Debugger.paused', () => {
@@ -122,12 +111,16 @@ function ask(key: string, answered: (what: WhatRuns) => void): void {
         const value: unknown = error ? undefined : found.result.value;
         const what = typeof value === 'string' ? (JSON.parse(value) as WhatRuns) : {};
         // Without being resumed it would never run again.
-        session.post('Debugger.resume', () => answer(what));
+        session.post('Debugger.resume', () => resolve(what));
       });
     });
     session.post('Debugger.enable');
     session.post('Debugger.pause');
+    return await promise;
   } catch {
-    answer({});
+    return {};
+  } finally {
+    clearTimeout(timer);
+    session.disconnect();
   }
 }

@@ -9,8 +9,7 @@ import { create } from '../../src/engine/transitions.ts';
 import { openPostgres, postgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/testing.ts';
 import { type PostgresServer, query, startPostgres } from '../postgres/server.ts';
-import { expectWhole } from './expect-whole.ts';
-import { Host } from './hosting.ts';
+import { expectWhole, Host } from './hosting.ts';
 import { encryption, keyOf } from './keys.ts';
 import { type Place, places, secretIn } from './secrets.ts';
 

@@ -82,6 +82,18 @@ describe('what is no key is refused before anything is made:', () => {
   });
 });
 
+test.each(['', '{', 'null', '{}', '{"revision":"1","keys":[{}],"retired":[]}'])(
+  'a record of the encryption that is damaged is reported as damage: %s',
+  async (record) => {
+    const { file } = await filled();
+    const db = new DatabaseSync(file);
+    db.prepare('update holdfast_encryption set record = ?').run(record);
+    db.close();
+    for (const options of [{}, { encryption: encryption('first') }])
+      await expect(openSqlite(file, options)).rejects.toThrow(StoreCorrupt);
+  },
+);
+
 test('a key may be given as bytes, in base64 or in hex', async () => {
   const { file, ids } = await filled();
   const key = Buffer.from(keyOf('first'));

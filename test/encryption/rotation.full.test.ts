@@ -226,7 +226,6 @@ describe.each(kinds)('on $name', ({ place }) => {
 
   test('a worker killed again and again while keys rotate replays its journals and ends every task rightly', async () => {
     const seed = seedOfThisRun();
-    console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
     const random = seededRandom(seed);
     const file = await place();
     const keys = ['k1', 'k2', 'k3', 'k4', 'k5'];

@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { openSqlite } from '../../src/sqlite.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
-import { expectWhole } from './expect-whole.ts';
-import { Host } from './hosting.ts';
+import { expectWhole, Host } from './hosting.ts';
 import { encryption } from './keys.ts';
 import { foundIn, places } from './secrets.ts';
 

@@ -1,13 +1,20 @@
 import type { Store, Task } from '../../src/index.ts';
 
+/** All pages of a list, one after the other. `read` is given the cursor of the next one, if there is one. */
+export async function* pagesOf<P extends { readonly nextCursor?: string | undefined }>(
+  read: (from: { readonly cursor?: string }) => Promise<P>,
+): AsyncGenerator<P> {
+  let page = await read({});
+  yield page;
+  while (page.nextCursor !== undefined) {
+    page = await read({ cursor: page.nextCursor });
+    yield page;
+  }
+}
+
 export async function* listed(
   store: Pick<Store, 'list'>,
   query: { readonly owner: string; readonly limit: number },
 ): AsyncGenerator<Task> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.list({ ...query, ...(cursor !== undefined && { cursor }) });
-    yield* page.tasks;
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
+  for await (const { tasks } of pagesOf((from) => store.list({ ...query, ...from }))) yield* tasks;
 }

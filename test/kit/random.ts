@@ -40,5 +40,7 @@ export function hash(...parts: readonly (string | number)[]): number {
 
 /** The first seed of this run: `HOLDFAST_SEED` repeats an earlier one. */
 export function seedOfThisRun(): number {
-  return Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
+  return seed;
 }

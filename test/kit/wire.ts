@@ -1,5 +1,6 @@
 /** Messages of 2026-07-28 as they go over the wire, for clients that send exactly what a test tells them. */
 import { readEvents } from '../../src/protocol/event-stream.ts';
+import { until } from './until.ts';
 
 export const revision = '2026-07-28';
 export const extension = 'io.modelcontextprotocol/tasks';
@@ -44,4 +45,36 @@ export async function* messagesIn(response: Response): AsyncGenerator<Message> {
 
 export async function* frames(response: Response): AsyncGenerator<Message> {
   for await (const { data } of readEvents(response.body!)) if (data) yield JSON.parse(data);
+}
+
+export type Listening = Awaited<ReturnType<typeof listening>>;
+
+/** A stream of events that is open, and everything that came on it so far. */
+export async function listening(
+  open: (signal: AbortSignal) => Promise<Response>,
+  hear: (message: Message) => void = () => {},
+) {
+  const heard: Message[] = [];
+  const closing = new AbortController();
+  const response = await open(closing.signal);
+  if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
+  const read = async () => {
+    for await (const message of frames(response)) {
+      heard.push(message);
+      hear(message);
+    }
+  };
+  const reading = read().catch(() => {});
+  return {
+    heard,
+    /** The first message of that kind, whether it has come or is still to come. */
+    async until(isIt: (message: Message) => boolean): Promise<Message> {
+      await until(() => heard.some(isIt));
+      return heard.find(isIt)!;
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await reading;
+    },
+  };
 }

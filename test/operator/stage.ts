@@ -10,7 +10,7 @@ import { z } from 'zod';
 import type { ChangeMessage, TaskPage, TaskStory, TaskSummary } from '../../src/operator/api.ts';
 import { serve } from '../kit/serve.ts';
 import { until } from '../kit/until.ts';
-import { frames } from '../kit/wire.ts';
+import { listening } from '../kit/wire.ts';
 import { open } from '../stores/kinds.ts';
 
 export const operatorToken = 'operator-0123456789abcdef';
@@ -145,22 +145,18 @@ export type Listener = Awaited<ReturnType<typeof listen>>;
 
 /** Hears a stream of changes, until the end of the test. */
 export async function listen(api: string, token = operatorToken, lastId?: string) {
-  const messages: ChangeMessage[] = [];
-  const abort = new AbortController();
-  const response = await fetch(`${api}/changes`, {
-    signal: abort.signal,
-    headers: { authorization: `Bearer ${token}`, ...(lastId !== undefined && { 'last-event-id': lastId }) },
-  });
-  if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
-  onTestFinished(() => abort.abort());
-  const read = async () => {
-    for await (const message of frames(response)) messages.push(message as ChangeMessage);
+  const headers = {
+    authorization: `Bearer ${token}`,
+    ...(lastId !== undefined && { 'last-event-id': lastId }),
   };
-  void read().catch(() => {});
+  const stream = await listening((signal) => fetch(`${api}/changes`, { signal, headers }));
+  const close = () => stream[Symbol.asyncDispose]();
+  onTestFinished(close);
+  const messages = stream.heard as ChangeMessage[];
   await until(() => messages.length > 0);
   return {
     messages,
-    close: () => abort.abort(),
+    close,
     get lastId(): string {
       return messages.at(-1)!.id;
     },

@@ -12,7 +12,6 @@ import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { Place } from '../serving/place.ts';
 import { RawClient, rawMessage } from '../serving/raw-client.ts';
 import { type HttpProcess, serveFixture } from '../serving/server-process.ts';
-import { rankTest } from './rank-test.ts';
 
 const lookUps = 2_000;
 const warmUps = 200;
@@ -152,3 +151,27 @@ test('times that differ by a tenth of their spread are told apart, and those tha
   expect(rankTest(draw(0.1), draw(0))).toBeGreaterThan(bound);
   expect(rankTest(draw(0), draw(0.1))).toBeLessThan(-bound);
 });
+
+/**
+ * How sure one can be that two sets of times differ: the Mann–Whitney test, which compares ranks and is moved neither
+ * by outliers nor by the shape of what is measured. Of sets that do not differ, |z| is above 5 once in 1.7 million.
+ */
+function rankTest(left: readonly number[], right: readonly number[]): number {
+  const all = [
+    ...left.map((value) => ({ value, isLeft: true })),
+    ...right.map((value) => ({ value, isLeft: false })),
+  ];
+  all.sort((a, b) => a.value - b.value);
+  let rankSum = 0;
+  for (let start = 0; start < all.length; ) {
+    let end = start;
+    while (end < all.length && all[end]!.value === all[start]!.value) end++;
+    // Those that are equal share their ranks.
+    const rank = (start + 1 + end) / 2;
+    for (let i = start; i < end; i++) if (all[i]!.isLeft) rankSum += rank;
+    start = end;
+  }
+  const [m, n] = [left.length, right.length];
+  const u = rankSum - (m * (m + 1)) / 2;
+  return (u - (m * n) / 2) / Math.sqrt((m * n * (m + n + 1)) / 12);
+}

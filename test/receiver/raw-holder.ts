@@ -1,7 +1,8 @@
 /** A client of 2025-11-25 that holds tasks exactly as it is told: the server that asks it is what is tested. */
 
-import { type Ear, type Message, openEar, Peer } from '../dialects/revision-2025-11-25/peer.ts';
+import { type Message, openEar, Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { until } from '../kit/until.ts';
+import type { Listening } from '../kit/wire.ts';
 
 export const holding = {
   elicitation: {},
@@ -16,7 +17,7 @@ export const holding = {
 export class RawHolder extends Peer {
   readonly heard: Message[] = [];
   reply: (request: Message) => object | undefined | Promise<object | undefined> = () => undefined;
-  #ear: Ear | undefined;
+  #ear: Listening | undefined;
 
   async hearken(): Promise<void> {
     this.#ear = await openEar(this, (message) => void this.#hear(message).catch(() => {}));

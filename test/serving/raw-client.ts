@@ -168,12 +168,8 @@ export class Subscription extends Inbox {
   }
 }
 
+/** The messages of an answer, which is a stream or a single one. */
 export async function* messagesOf(response: IncomingMessage): AsyncGenerator<Message> {
-  if (!response.headers['content-type']?.startsWith('text/event-stream')) {
-    const text = Buffer.concat(await response.toArray()).toString();
-    if (text !== '') yield JSON.parse(text);
-    return;
-  }
   // It may be cut when nobody reads any more.
   const lines = createInterface({ input: response }).on('error', () => {});
   for await (const line of lines) {

@@ -14,15 +14,8 @@ import { howToRun, urlOption, version } from '../usage.ts';
 import { writeSample } from './sample.ts';
 import { demoTools } from './tools.ts';
 
-export interface DemoOptions {
-  readonly port: number;
-  /** The folder that its tools may look into. */
-  readonly here: string;
-  readonly data: string;
-}
-
-/** Serves until the process is told to stop. */
-export async function serveDemo({ port, here, data }: DemoOptions): Promise<void> {
+/** Serves until the process is told to stop. Its tools may look into the folder `here`. */
+export async function serveDemo(port: number, here: string, data: string): Promise<void> {
   const sample = join(data, 'sample');
   const tools = demoTools({ here, data, sample });
   const store = sqlite(join(data, 'demo.db'));
@@ -35,7 +28,7 @@ export async function serveDemo({ port, here, data }: DemoOptions): Promise<void
       // Not before the port is ours: a second demo on the same store would begin to work, and end at once.
       await tasks.work();
       await beginFirstWork(tasks);
-      greet({ url, dashboard, data: relative(here, data) || '.', found });
+      greet(url, dashboard, relative(here, data) || '.', found);
       await stopped;
     } finally {
       await stop();
@@ -67,18 +60,7 @@ function elsewhere(req: IncomingMessage, res: ServerResponse): void {
       .end(`There is nothing here. MCP is at /mcp, the dashboard at ${dashboardPath}.\n`);
 }
 
-function firstCall(url: string): string {
-  return howToRun('call', 'count', `'{"to": 30}'`, ...urlOption(url));
-}
-
-interface Greeting {
-  readonly url: string;
-  readonly dashboard: string;
-  readonly data: string;
-  readonly found: number;
-}
-
-function greet({ url, dashboard, data, found }: Greeting): void {
+function greet(url: string, dashboard: string, data: string, found: number): void {
   console.log(`Holdfast demo: an MCP server with durable tools. Its tasks are in ${data}.`);
   if (found > 0) console.log(found === 1 ? '1 task goes on.' : `${found} tasks go on.`);
   console.log(`
@@ -88,7 +70,7 @@ function greet({ url, dashboard, data, found }: Greeting): void {
 
 Try this in a second terminal:
 
-  ${firstCall(url)}
+  ${howToRun('call', 'count', `'{"to": 30}'`, ...urlOption(url))}
 `);
 }
 

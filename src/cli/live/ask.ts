@@ -18,7 +18,7 @@ class Declined extends Error {}
 export async function ask(question: Question, signal: AbortSignal, desk: Desk): Promise<Answer> {
   if (question.kind !== 'form' && question.kind !== 'url')
     throw new Error(`A ${question.kind} question is not for people.`);
-  const person = new Person(desk, signal);
+  const person = personAt(desk, signal);
   try {
     person.hear('yellow', '?', question.message || `It asks "${question.key}".`);
     if (question.problem !== undefined) person.hear('red', '✖', question.problem);
@@ -55,60 +55,27 @@ async function confirmed(url: string, person: Person): Promise<Answer> {
   return { action: (await person.agrees('Done?')) ? 'accept' : 'decline' };
 }
 
+type Person = ReturnType<typeof personAt>;
+
 /** Somebody at a terminal, for the time of one question. */
-class Person {
-  readonly #desk: Desk;
-  readonly #signal: AbortSignal;
-  readonly #lines: ReturnType<typeof createInterface>;
-  readonly #left = new AbortController();
+function personAt({ input, output, paint, onInterrupt }: Desk, signal: AbortSignal) {
+  const left = new AbortController();
+  const over = AbortSignal.any([signal, left.signal]);
+  const lines = createInterface({ input, output, terminal: true, historySize: 0 });
+  lines.on('SIGINT', () => onInterrupt());
+  lines.on('close', () => left.abort(new Declined()));
+  const columns = () => output.columns || 80;
+  const write = (line: string) => output.write(`${line}\n`);
 
-  constructor(desk: Desk, signal: AbortSignal) {
-    this.#desk = desk;
-    this.#signal = AbortSignal.any([signal, this.#left.signal]);
-    const { input, output } = desk;
-    this.#lines = createInterface({ input, output, terminal: true, historySize: 0 });
-    this.#lines.on('SIGINT', () => desk.onInterrupt());
-    this.#lines.on('close', () => this.#left.abort(new Declined()));
-  }
-
-  leave(): void {
-    this.#lines.close();
-  }
-
-  hear(colour: 'yellow' | 'red', mark: string, text: string): void {
-    const [first, ...rest] = wrap(clean(text), this.#columns - 3);
-    this.#write(`${this.#desk.paint(colour, mark)} ${this.#desk.paint('bold', first!)}`);
-    for (const line of rest) this.#write(`  ${this.#desk.paint('bold', line)}`);
-  }
-
-  tell(text: string): void {
-    for (const line of wrap(text, this.#columns - 3)) this.#write(`  ${this.#desk.paint('dim', line)}`);
-  }
-
-  /** In one piece, however wide, so that it can be copied. */
-  show(text: string): void {
-    this.#write(`  ${text}`);
-  }
-
-  async agrees(prompt: string): Promise<boolean> {
-    const [field] = fieldsOf({ properties: { [prompt]: { type: 'boolean' } }, required: [prompt] });
-    return (await this.fill(field!)) === true;
-  }
-
-  /** Asks again until the words mean something. */
-  async fill(field: Field): Promise<Json | undefined> {
-    if (field.description !== undefined) this.tell(field.description);
-    for (const [i, { title }] of field.choices.entries())
-      this.#write(truncate(`  ${i + 1}  ${title}`, this.#columns - 1));
-    for (;;) {
-      const read = field.read(await this.#asked(field));
-      if ('value' in read) return read.value;
-      for (const line of wrap(read.problem, this.#columns - 5))
-        this.#write(`    ${this.#desk.paint('red', line)}`);
-    }
-  }
-
-  async #asked(field: Field): Promise<string> {
+  const hear = (colour: 'yellow' | 'red', mark: string, text: string) => {
+    const [first, ...rest] = wrap(clean(text), columns() - 3);
+    write(`${paint(colour, mark)} ${paint('bold', first!)}`);
+    for (const line of rest) write(`  ${paint('bold', line)}`);
+  };
+  const tell = (text: string) => {
+    for (const line of wrap(text, columns() - 3)) write(`  ${paint('dim', line)}`);
+  };
+  const asked = (field: Field): Promise<string> => {
     const { label, hint, isRequired } = field;
     const fallback = shownFallback(field);
     const before = fallback === undefined ? (isRequired ? '' : ' []') : ` [${fallback}]`;
@@ -116,22 +83,29 @@ class Person {
     const prompt = `${words}${hint === undefined ? '' : ` (${hint})`}${before}`;
     const end = /[?]$/.test(prompt) ? ' ' : ': ';
     // Half of a narrow terminal is left for the answer.
-    return this.#lines
-      .question(`  ${truncate(oneLine(prompt), Math.max(10, this.#columns - 16))}${end}`, {
-        signal: this.#signal,
-      })
-      .catch((error: unknown) => {
-        throw this.#signal.aborted ? this.#signal.reason : error;
-      });
-  }
-
-  get #columns(): number {
-    return this.#desk.output.columns || 80;
-  }
-
-  #write(line: string): void {
-    this.#desk.output.write(`${line}\n`);
-  }
+    const shown = truncate(oneLine(prompt), Math.max(10, columns() - 16));
+    return lines.question(`  ${shown}${end}`, { signal: over }).catch((error: unknown) => {
+      throw over.aborted ? over.reason : error;
+    });
+  };
+  /** Asks again until the words mean something. */
+  const fill = async (field: Field): Promise<Json | undefined> => {
+    if (field.description !== undefined) tell(field.description);
+    for (const [i, { title }] of field.choices.entries())
+      write(truncate(`  ${i + 1}  ${title}`, columns() - 1));
+    for (;;) {
+      const read = field.read(await asked(field));
+      if ('value' in read) return read.value;
+      for (const line of wrap(read.problem, columns() - 5)) write(`    ${paint('red', line)}`);
+    }
+  };
+  const agrees = async (prompt: string): Promise<boolean> => {
+    const [field] = fieldsOf({ properties: { [prompt]: { type: 'boolean' } }, required: [prompt] });
+    return (await fill(field!)) === true;
+  };
+  /** In one piece, however wide, so that it can be copied. */
+  const show = (text: string) => write(`  ${text}`);
+  return { hear, tell, show, fill, agrees, leave: () => lines.close() };
 }
 
 export interface Field {

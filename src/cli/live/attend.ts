@@ -2,7 +2,6 @@
  * Stays with a call until it is over or somebody leaves: shows what happens, answers what is asked, and lets go when
  * Ctrl-C is pressed. Whatever happens here, the task is not touched by it.
  */
-import type { ReadStream, WriteStream } from 'node:tty';
 import type { Answer, Question } from '../../client/asking.ts';
 import type { TaskHandle } from '../../client/handle.ts';
 import type { Handles } from '../../client/handles.ts';
@@ -11,9 +10,9 @@ import { exampleOf, type GivenAnswers } from '../given-answers.ts';
 import { comeBackWith } from '../registry.ts';
 import { connectTo, described, type Target } from '../target.ts';
 import { CommandFailed } from '../usage.ts';
-import { ask } from './ask.ts';
+import { ask, type Desk } from './ask.ts';
 import { Keys } from './terminal.ts';
-import { oneLine, type Paint } from './terminal-text.ts';
+import { oneLine } from './terminal-text.ts';
 import type { View } from './view.ts';
 
 export interface Visit {
@@ -22,9 +21,7 @@ export interface Visit {
   readonly view: View;
   readonly given: GivenAnswers;
   /** Where somebody sits who can be asked. */
-  readonly desk:
-    | { readonly input: ReadStream; readonly output: WriteStream; readonly paint: Paint }
-    | undefined;
+  readonly desk: Omit<Desk, 'onInterrupt'> | undefined;
   /** Leave as soon as there is a handle. */
   readonly detaches?: boolean;
 }
@@ -64,52 +61,47 @@ class Attendance {
     let tasks: TaskClient | undefined;
     let how: 'completed' | 'failed' | 'left' = 'failed';
     try {
-      view.connecting(described(target));
+      view.connecting?.(described(target));
       const connecting = connectTo(target, {
         handles,
         answer: (question, signal) => this.#answer(question, signal),
         onEvent: (event) => this.#happened(event),
       });
-      connecting.catch(() => {});
-      const connected = await Promise.race([connecting, this.#halted.promise]);
-      if (connected === 'left') return this.#leaves();
-      tasks = connected;
-      const beginning = begin(tasks, this.#refused.signal);
-      beginning.catch(() => {});
-      const begun = await Promise.race([beginning, this.#halted.promise]);
-      if (begun === 'left') return this.#leaves();
-      how = await this.#follow(begun);
+      tasks = await this.#unlessLeft(connecting);
+      how = await this.#follow(await this.#unlessLeft(begin(tasks, this.#refused.signal)));
       return how === 'failed' ? 1 : 0;
     } catch (error) {
       const message = this.#wordsFor(error as Error);
-      view.end('failed');
-      view.failed(this.#id, message, (error as { code?: number }).code);
+      view.end?.('failed');
+      view.failed?.(this.#id, message, (error as { code?: number }).code);
       throw new CommandFailed(message);
     } finally {
       this.#over.abort();
-      view.end(how);
+      view.end?.(how);
       await tasks?.close().catch(() => {});
       this.#keys.close();
     }
   }
 
+  /** Before there is a task, whoever leaves ends the process. */
+  async #unlessLeft<T extends object>(begun: Promise<T>): Promise<T> {
+    begun.catch(() => {});
+    const first = await Promise.race([begun, this.#halted.promise]);
+    return first === 'left' ? this.#leaves() : first;
+  }
+
   async #follow(handle: TaskHandle): Promise<'completed' | 'failed' | 'left'> {
-    const { view, detaches = false } = this.#visit;
-    if (detaches) {
-      view.end('left');
-      view.handle(handle.id);
-      this.#sayHowToComeBack();
-      return 'left';
-    }
-    const ended = await Promise.race([this.#toTheEnd(handle), this.#halted.promise]);
+    const { view, detaches } = this.#visit;
+    const ended = detaches ? 'left' : await Promise.race([this.#toTheEnd(handle), this.#halted.promise]);
     if (ended === 'left') {
-      handle.detach();
-      view.end('left');
+      if (!detaches) handle.detach();
+      view.end?.('left');
+      if (detaches) view.handle?.(handle.id);
       this.#sayHowToComeBack();
       return 'left';
     }
     const how = ended.isError ? 'failed' : 'completed';
-    view.end(how);
+    view.end?.(how);
     view.result(handle.id, ended);
     return how;
   }
@@ -123,7 +115,7 @@ class Attendance {
     const { view, handles } = this.#visit;
     if (event === 'called' || event === 'resumed') {
       this.#id = handle;
-      view.called({ id: handle, tool: tool ?? '', since: handles.get(handle)?.createdAt ?? at });
+      view.called?.({ id: handle, tool: tool ?? '', since: handles.get(handle)?.createdAt ?? at });
     }
     if ((event === 'task' || event === 'resumed') && taskId !== undefined) view.began(handle, taskId);
   }
@@ -132,7 +124,7 @@ class Attendance {
 
   /** Before there was a task. A call that is on its way stays written down, so that it can be taken up again. */
   #leaves(): never {
-    this.#visit.view.end('left');
+    this.#visit.view.end?.('left');
     if (this.#id !== undefined) this.#sayHowToComeBack();
     else console.error('holdfast: Stopped before anything was called.');
     // Nothing is closed first: that might take a while, and would make a call look refused.
@@ -141,7 +133,11 @@ class Attendance {
 
   #sayHowToComeBack(): void {
     const { view, handles, target } = this.#visit;
-    view.detached(this.#id!, comeBackWith('watch', this.#id!, { handles, target }), 'url' in target.upstream);
+    const what =
+      'url' in target.upstream
+        ? 'the task goes on.'
+        : 'the server ended with this command, and goes on when it is started again.';
+    view.detached(this.#id!, comeBackWith('watch', this.#id!, { handles, target }), what);
   }
 
   #wordsFor(error: Error): string {
@@ -158,7 +154,7 @@ class Attendance {
     const { view, given, desk } = this.#visit;
     const answer = given.answerTo(question);
     if (answer && question.problem === undefined) {
-      view.asked(question);
+      view.asked?.(question);
       return answer;
     }
     if (!answer && desk) {
@@ -167,7 +163,7 @@ class Attendance {
       // Whoever leaves has not refused to answer: it will be asked again.
       return turn.catch((error: unknown) => (this.#over.signal.aborted ? never : Promise.reject(error)));
     }
-    view.asked(question);
+    view.asked?.(question);
     this.#halted.reject(new Unanswered(this.#howToAnswer(question)));
     if (question.taskId === undefined) this.#giveUp();
     return never;
@@ -182,18 +178,18 @@ class Attendance {
   async #put(question: Question, signal: AbortSignal): Promise<Answer> {
     const { view, desk } = this.#visit;
     signal.throwIfAborted();
-    view.pause();
+    view.pause?.();
     this.#keys.rest();
     try {
       return await ask(question, signal, { ...desk!, onInterrupt: this.#keys.interrupt });
     } catch (error) {
       if (signal.aborted && !this.#over.signal.aborted)
-        view.say('Somebody else has answered, or it is not asked any more.');
+        view.say?.('Somebody else has answered, or it is not asked any more.');
       throw error;
     } finally {
       if (!this.#over.signal.aborted) {
         this.#keys.listen();
-        view.resume();
+        view.resume?.();
       }
     }
   }

@@ -1,5 +1,5 @@
 /** Text for terminals: how wide it is, without anything that steers them, and in colours. */
-import { stripVTControlCharacters } from 'node:util';
+import { stripVTControlCharacters, styleText } from 'node:util';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 const wide =
@@ -89,20 +89,11 @@ export function oneLine(text: string): string {
 /** Colours, or none: `NO_COLOR`, `--no-color`, and whatever is no terminal have none. */
 export type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold';
 
-const codes: Readonly<Record<Colour, readonly [number, number]>> = {
-  red: [31, 39],
-  green: [32, 39],
-  yellow: [33, 39],
-  cyan: [36, 39],
-  dim: [2, 22],
-  bold: [1, 22],
-};
-
 export type Paint = (colour: Colour, text: string) => string;
 
 export function paintWith(hasColours: boolean): Paint {
   if (!hasColours) return (_, text) => text;
-  return (colour, text) => `\x1b[${codes[colour][0]}m${text}\x1b[${codes[colour][1]}m`;
+  return (colour, text) => styleText(colour, text, { validateStream: false });
 }
 
 export function wantsColours(isRefused: boolean): boolean {
@@ -126,4 +117,16 @@ export function line(
     if (kept !== piece) break;
   }
   return text;
+}
+
+export function number(value: number): string {
+  return String(Math.round(value * 100) / 100);
+}
+
+/** A row of a table. */
+export function tableLine(cells: readonly string[], widths: readonly number[]): string {
+  return cells
+    .map((cell, column) => pad(cell, widths[column]!))
+    .join('  ')
+    .trimEnd();
 }

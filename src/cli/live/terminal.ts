@@ -136,19 +136,17 @@ export class Screen extends Drawing {
     this.#drawn = [];
   }
 
-  /** Leaves the lines where they are, or takes them away, and gives the cursor back. */
-  release({ keep = false }: { readonly keep?: boolean } = {}): void {
-    if (!keep && this.#drawn.length > 0) this.terminal.write(`${this.#toTheTop()}\x1b[J`);
+  /** Takes the lines away, and gives the cursor back. */
+  release(): void {
+    if (this.#drawn.length > 0) this.terminal.write(`${this.#toTheTop()}\x1b[J`);
     this.#drawn = [];
     this.end();
   }
 
   /** A terminal that became narrower has broken lines in two. */
   #toTheTop(): string {
-    const rows = this.#drawn.reduce(
-      (rows, line) => rows + Math.max(1, Math.ceil(width(line) / this.columns)),
-      0,
-    );
+    const rowsOf = (line: string) => Math.max(1, Math.ceil(width(line) / this.columns));
+    const rows = this.#drawn.reduce((rows, line) => rows + rowsOf(line), 0);
     return rows > 0 ? `\x1b[${rows}A\r` : '';
   }
 }

@@ -4,32 +4,35 @@ import { ReadStream, WriteStream } from 'node:tty';
 import type { Question } from '../../client/asking.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
+import { isOver } from '../../requestor/remote-task.ts';
+import { errorTextOf, printJson, printResult } from '../output.ts';
+import { say } from '../usage.ts';
 import type { Visit } from './attend.ts';
-import { JsonView, PlainView } from './plain-view.ts';
-import { paintWith, wantsColours } from './terminal-text.ts';
-import { TerminalView } from './terminal-view.ts';
+import { clean, number, oneLine, paintWith, wantsColours } from './terminal-text.ts';
+import { terminalView } from './terminal-view.ts';
 
+/** What a view has nothing to say of it need not have a method for. */
 export interface View {
-  connecting(server: string): void;
+  connecting?(server: string): void;
   /** The call is written down. */
-  called(call: { readonly id: string; readonly tool: string; readonly since: number }): void;
+  called?(call: { readonly id: string; readonly tool: string; readonly since: number }): void;
   /** The server made a task of it. */
   began(id: string, taskId: string): void;
   update(update: TaskUpdate): void;
-  asked(question: Question): void;
+  asked?(question: Question): void;
   /** A sentence for people, which programs are not told. */
-  say(text: string): void;
+  say?(text: string): void;
   /** For whoever wants nothing but the id. */
-  handle(id: string): void;
-  /** Nobody looks on any more. A server of our own ended too. */
-  detached(id: string, comeBack: string, goesOn: boolean): void;
+  handle?(id: string): void;
+  /** Nobody looks on any more; `what` becomes of the task is said to people. */
+  detached(id: string, comeBack: string, what: string): void;
   result(id: string, result: JsonObject): void;
-  failed(id: string | undefined, message: string, code?: number): void;
+  failed?(id: string | undefined, message: string, code?: number): void;
   /** Makes room for something else, and comes back. */
-  pause(): void;
-  resume(): void;
+  pause?(): void;
+  resume?(): void;
   /** Nothing more will be shown but how it ended. Once is enough; more does no harm. */
-  end(how: 'completed' | 'failed' | 'left'): void;
+  end?(how: 'completed' | 'failed' | 'left'): void;
 }
 
 /** The options of all commands that have a view. */
@@ -43,14 +46,93 @@ export function lookOn(values: {
   readonly json?: boolean;
   readonly 'no-color'?: boolean;
 }): Pick<Visit, 'view' | 'desk'> {
-  if (values.json) return { view: new JsonView(), desk: undefined };
+  if (values.json) return { view: jsonView, desk: undefined };
   const { stdin, stderr } = process;
   if (!(stderr instanceof WriteStream) || process.env.TERM === 'dumb')
-    return { view: new PlainView(), desk: undefined };
+    return { view: plainView(), desk: undefined };
   const paint = paintWith(wantsColours(values['no-color'] ?? false));
   const input = stdin instanceof ReadStream ? stdin : undefined;
   return {
-    view: new TerminalView(stderr, paint),
+    view: terminalView(stderr, paint),
     desk: input && { input, output: stderr, paint },
   };
+}
+
+/**
+ * Lines without any control characters, for logs and pipes: what happens to stderr, the result to stdout. Only the
+ * result is told if it is to be quiet.
+ */
+export function plainView({ isQuiet = false }: { readonly isQuiet?: boolean } = {}): View {
+  let rootId: string | undefined;
+  let last = '';
+  const tell = (line: string) => {
+    if (isQuiet || line === last) return;
+    last = line;
+    console.error(line);
+  };
+  const nameOf = (taskId: string) => (taskId === rootId ? '' : `${short(taskId)} `);
+  return {
+    began: (id, taskId) => {
+      rootId = taskId;
+      tell(`task ${id}`);
+    },
+    update: (update) => {
+      switch (update.type) {
+        case 'status': {
+          const { taskId, status, message } = update.task;
+          // How the call itself ended is told by its result.
+          if (taskId === rootId && isOver(update.task)) return;
+          return tell(`${nameOf(taskId)}${status}${message === undefined ? '' : `: ${oneLine(message)}`}`);
+        }
+        case 'progress': {
+          const { taskId, progress, total, message } = update;
+          const of = total === undefined ? '' : ` of ${number(total)}`;
+          const about = message === undefined ? '' : `: ${oneLine(message)}`;
+          return tell(`${nameOf(taskId)}${number(progress)}${of}${about}`);
+        }
+        case 'child':
+          return tell(`subtask ${short(update.taskId)}`);
+        case 'interim':
+          return tell(clean(update.text));
+        case 'unreachable':
+          return tell('The server is away; waiting.');
+        case 'reachable':
+          return tell('The server is back.');
+      }
+    },
+    say: (text) => console.error(text),
+    handle: (id) => console.log(id),
+    detached: (_, comeBack, what) => console.error(`Detached: ${what} Come back with: ${comeBack}`),
+    result: (_, result) => printResult(result),
+  };
+}
+
+function short(taskId: string): string {
+  return oneLine(taskId).slice(0, 8);
+}
+
+/** One JSON object per line, for programs. */
+export const jsonView: View = {
+  called: ({ id, tool }) => print('called', { id, tool }),
+  began: (id, taskId) => print('task', { id, taskId }),
+  update: (update) => {
+    const { type, ...rest } = update;
+    // The question itself is told when it is put, with all that is known of it.
+    if (update.type === 'question') return;
+    if (update.type !== 'status') return print(type, rest);
+    const { taskId, status, message } = update.task;
+    print(type, { taskId, status, message });
+  },
+  asked: (question) => print('question', question),
+  detached: (id, comeBack) => print('detached', { id, comeBack }),
+  result: (id, result) => {
+    print('result', { id, result });
+    // As other errors: a program reads stdout, and whoever reads its log sees why it failed.
+    if (result.isError) say({ message: oneLine(errorTextOf(result)) });
+  },
+  failed: (id, message, code) => print('error', { id, message, code }),
+};
+
+function print(event: string, about: object): void {
+  printJson({ event, ...about });
 }

@@ -1,7 +1,5 @@
 /** The operator's desk of a server elsewhere, over HTTP. Each method is one request; `changes` is one connection. */
-import type { SurveyCount, SurveyFilter } from '../../engine/survey.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { Outcome } from '../../model/outcome.ts';
 import { abortAfter } from '../../model/runtime.ts';
 import {
   type About,
@@ -10,10 +8,6 @@ import {
   dashboardPath,
   type ListOfTasks,
   type OperatorDesk,
-  type OverviewReport,
-  type TaskPage,
-  type TaskStory,
-  type TaskSummary,
 } from '../../operator/api.ts';
 import { readEvents } from '../../protocol/event-stream.ts';
 import { oneLine } from '../live/terminal-text.ts';
@@ -42,198 +36,97 @@ export function serverAddress(text: string): ServerAddress {
   return { base: `${url.origin}${place}`, token };
 }
 
-export class DeskOverHttp implements OperatorDesk, AsyncDisposable {
-  readonly #base: string;
-  readonly #token: string | undefined;
-  readonly #closed = new AbortController();
-
-  constructor({ base, token }: ServerAddress) {
-    this.#base = base;
-    this.#token = token;
-  }
-
-  /** What was asked and not answered yet would hold the process. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#closed.abort();
-  }
-
-  async about(): Promise<About> {
-    const about = await this.#ask<About>('/about');
-    if (typeof about?.now !== 'number') throw this.#isNoDesk();
-    return about;
-  }
-
-  async list({ cursor, limit, ...filter }: ListOfTasks): Promise<TaskPage> {
-    const query = queryOf(filter);
-    if (limit !== undefined) query.set('limit', String(limit));
-    if (cursor !== undefined) query.set('cursor', cursor);
-    return this.#wants(await this.#ask<TaskPage>(`/tasks?${query}`));
-  }
-
-  async count(filter: SurveyFilter): Promise<SurveyCount> {
-    return this.#wants(await this.#ask<SurveyCount>(`/count?${queryOf(filter)}`));
-  }
-
-  async overview({ windowMs }: { readonly windowMs: number }): Promise<OverviewReport> {
-    return this.#wants(await this.#ask<OverviewReport>(`/overview?window=${windowMs}`));
-  }
-
-  story(id: string): Promise<TaskStory | undefined> {
-    return this.#ask<TaskStory>(`/tasks/${encodeURIComponent(id)}`);
-  }
-
-  async result(id: string): Promise<Outcome | undefined> {
-    const response = await this.#get(`/tasks/${encodeURIComponent(id)}/result`);
-    // It is there, and not done.
-    if (response.status !== 409) return this.#answered<Outcome>(response);
-    await response.body?.cancel();
-    return undefined;
-  }
-
-  cancel(id: string, reason?: string): Promise<TaskSummary> {
-    return this.#tell(id, 'cancel', reason === undefined ? {} : { reason });
-  }
-
-  retry(id: string): Promise<TaskSummary> {
-    return this.#tell(id, 'retry', {});
-  }
-
-  answer(id: string, key: string, response: JsonObject): Promise<TaskSummary> {
-    return this.#tell(id, 'answer', { key, response });
-  }
-
-  async purge(id: string): Promise<void> {
-    await this.#tell(id, 'purge', {});
-  }
-
-  async *changes({
-    signal,
-    lastId,
-  }: {
-    readonly signal: AbortSignal;
-    readonly lastId?: string;
-  }): AsyncIterable<ChangeMessage> {
-    const headers = { accept: 'text/event-stream', ...(lastId !== undefined && { 'last-event-id': lastId }) };
-    try {
-      const response = await this.#fetch('/changes', { headers, signal });
-      if (!response.ok) throw await this.#refusal(response);
-      if (!response.body || !isOf(response, 'text/event-stream')) throw this.#isNoDesk();
-      for await (const { id, event, data } of readEvents(response.body)) {
-        const said = parsed(data);
-        if (typeof said !== 'object' || said === null) continue;
-        const message = { type: event, id, ...said } as ChangeMessage;
-        if (message.type === 'changes' || message.type === 'reset') yield message;
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      throw error instanceof CommandFailed ? error : this.#isAway(error);
-    }
-    if (!signal.aborted) throw this.#isAway();
-  }
-
-  // --- Requests -------------------------------------------------------------------------------------------
-
-  /** What is asked for, or undefined if there is none of it. */
-  async #ask<T>(path: string): Promise<T | undefined> {
-    return this.#answered<T>(await this.#get(path));
-  }
-
-  #get(path: string): Promise<Response> {
-    return this.#fetch(path, { signal: this.#patience() });
-  }
-
-  #patience(): AbortSignal {
-    return AbortSignal.any([abortAfter(patienceMs), this.#closed.signal]);
-  }
-
-  async #tell<T>(id: string, what: string, body: JsonObject): Promise<T> {
-    const response = await this.#fetch(`/tasks/${encodeURIComponent(id)}/${what}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      signal: this.#patience(),
-    });
-    if (response.status === 404) throw await this.#refusal(response);
-    return (await this.#answered<T>(response)) as T;
-  }
-
-  async #answered<T>(response: Response): Promise<T | undefined> {
-    if (response.status === 404 && isOf(response, 'application/json')) {
-      await response.body?.cancel();
-      return undefined;
-    }
-    if (!response.ok) throw await this.#refusal(response);
-    if (response.status === 204) return undefined;
-    const text = await response.text().catch((error: unknown) => {
-      throw this.#isAway(error);
-    });
-    const value = parsed(text);
-    if (value === undefined && text !== '') throw this.#isNoDesk();
-    return value as T;
-  }
+export function deskOverHttp({ base, token }: ServerAddress): OperatorDesk & AsyncDisposable {
+  const closed = new AbortController();
 
   /** Redirects are not followed: the token is for this server and no other. */
-  async #fetch(path: string, { headers, ...init }: RequestInit): Promise<Response> {
-    const bearer = this.#token === undefined ? undefined : { authorization: `Bearer ${this.#token}` };
+  const request = async (path: string, { headers, ...init }: RequestInit): Promise<Response> => {
+    const bearer = token === undefined ? undefined : { authorization: `Bearer ${token}` };
     try {
-      return await fetch(`${this.#base}${apiPath}${path}`, {
+      return await fetch(`${base}${apiPath}${path}`, {
         ...init,
         headers: { ...bearer, ...(headers as Record<string, string>) },
         redirect: 'manual',
       });
     } catch (error) {
-      throw this.#isAway(error);
+      throw away(base, error);
     }
-  }
-
-  async #refusal(response: Response): Promise<CommandFailed> {
-    const { status } = response;
-    const said = parsed(await response.text().catch(() => '')) as
-      | { error?: { message?: unknown } }
-      | undefined;
-    const words = typeof said?.error?.message === 'string' ? oneLine(said.error.message) : undefined;
-    if (status === 401) {
-      const what = this.#token === undefined ? 'wants a token' : 'does not accept this token';
-      return new CommandFailed(
-        `The server at ${this.#base} ${what}: set HOLDFAST_OPERATOR_TOKEN to the one that it was given, or take the address of its dashboard for --url as the server printed it.`,
-      );
+  };
+  /** Undefined if there is none of it, which these statuses say. */
+  const found = async <T>(path: string, none = [404], init: RequestInit = {}): Promise<T | undefined> => {
+    const signal = AbortSignal.any([abortAfter(patienceMs), closed.signal]);
+    const response = await request(path, { ...init, signal });
+    if (none.includes(response.status) && isOf(response, 'application/json')) {
+      await response.body?.cancel();
+      return undefined;
     }
-    if (words === undefined && (status === 404 || status < 400)) return this.#isNoDesk();
-    const sentence = words ?? `The server at ${this.#base} answered with status ${status}.`;
-    return status >= 500 || status === 429 ? new ServerAway(sentence) : new CommandFailed(sentence);
-  }
-
-  #wants<T>(value: T | undefined): T {
-    if (value === undefined) throw this.#isNoDesk();
+    if (!response.ok) throw await refusal(response, base, token);
+    const text = await response.text().catch((error: unknown) => {
+      throw away(base, error);
+    });
+    const value = parsed(text);
+    if (value === undefined && text !== '') throw noDesk(base);
+    return value as T;
+  };
+  const wanted = async <T>(path: string): Promise<T> => {
+    const value = await found<T>(path);
+    if (value === undefined) throw noDesk(base);
     return value;
-  }
+  };
+  const act = <T>(id: string, what: string, body: JsonObject): Promise<T> => {
+    const headers = { 'content-type': 'application/json' };
+    const init = { method: 'POST', headers, body: JSON.stringify(body) };
+    return found(`${taskPath(id)}/${what}`, [], init) as Promise<T>;
+  };
 
-  #isAway(error?: unknown): ServerAway {
-    const { name, message, cause } = (error ?? {}) as Error;
-    const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException;
-    if (name === 'TimeoutError')
-      return new ServerAway(`The server at ${this.#base} did not answer within ${patienceMs / 1_000} s.`);
-    if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-      return new ServerAway(
-        `No server answers at ${this.#base} (${code}): see that it runs, and that --url has its address.`,
-      );
-    const reason = oneLine(why || code || message || '');
-    return new ServerAway(
-      `The connection to ${this.#base} broke off${reason === '' ? '' : ` (${reason})`}: try again.`,
-    );
-  }
-
-  #isNoDesk(): CommandFailed {
-    return new CommandFailed(
-      `The server at ${this.#base} has no operator's view: see that --url has the address of one, and that it was switched on.`,
-    );
-  }
+  return {
+    about: async () => {
+      const about = await found<About>('/about');
+      if (typeof about?.now !== 'number') throw noDesk(base);
+      return about;
+    },
+    list: (query) => wanted(`/tasks?${queryOf(query)}`),
+    count: (filter) => wanted(`/count?${queryOf(filter)}`),
+    overview: ({ windowMs }) => wanted(`/overview?window=${windowMs}`),
+    story: (id) => found(taskPath(id)),
+    // 409: it is there, and not done.
+    result: (id) => found(`${taskPath(id)}/result`, [404, 409]),
+    cancel: (id, reason) => act(id, 'cancel', reason === undefined ? {} : { reason }),
+    retry: (id) => act(id, 'retry', {}),
+    answer: (id, key, response) => act(id, 'answer', { key, response }),
+    purge: (id) => act(id, 'purge', {}),
+    async *changes({ signal, lastId }) {
+      const resumed = lastId === undefined ? undefined : { 'last-event-id': lastId };
+      try {
+        const headers = { accept: 'text/event-stream', ...resumed };
+        const response = await request('/changes', { headers, signal });
+        if (!response.ok) throw await refusal(response, base, token);
+        if (!response.body || !isOf(response, 'text/event-stream')) throw noDesk(base);
+        for await (const { id, event, data } of readEvents(response.body)) {
+          const said = parsed(data);
+          if (typeof said !== 'object' || said === null) continue;
+          const message = { type: event, id, ...said } as ChangeMessage;
+          if (message.type === 'changes' || message.type === 'reset') yield message;
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        throw error instanceof CommandFailed ? error : away(base, error);
+      }
+      if (!signal.aborted) throw away(base);
+    },
+    /** What was asked and not answered yet would hold the process. */
+    [Symbol.asyncDispose]: async () => closed.abort(),
+  };
 }
 
-function queryOf({ owner, tool, standings = [], since, until, text }: SurveyFilter): URLSearchParams {
+function taskPath(id: string): string {
+  return `/tasks/${encodeURIComponent(id)}`;
+}
+
+function queryOf({ standings = [], owner, tool, since, until, text, limit, cursor }: ListOfTasks) {
   const query = new URLSearchParams();
   for (const standing of standings) query.append('status', standing);
-  for (const [name, value] of Object.entries({ owner, tool, since, until, text }))
+  for (const [name, value] of Object.entries({ owner, tool, since, until, text, limit, cursor }))
     if (value !== undefined) query.set(name, String(value));
   return query;
 }
@@ -248,4 +141,42 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+// --- What went wrong ----------------------------------------------------------------------------------------
+
+async function refusal(response: Response, base: string, token: string | undefined): Promise<CommandFailed> {
+  const { status } = response;
+  const said = parsed(await response.text().catch(() => '')) as { error?: { message?: unknown } } | undefined;
+  const words = typeof said?.error?.message === 'string' ? oneLine(said.error.message) : undefined;
+  if (status === 401) {
+    const what = token === undefined ? 'wants a token' : 'does not accept this token';
+    return new CommandFailed(
+      `The server at ${base} ${what}: set HOLDFAST_OPERATOR_TOKEN to the one that it was given, or take the address of its dashboard for --url as the server printed it.`,
+    );
+  }
+  if (words === undefined && (status === 404 || status < 400)) return noDesk(base);
+  const sentence = words ?? `The server at ${base} answered with status ${status}.`;
+  return status >= 500 || status === 429 ? new ServerAway(sentence) : new CommandFailed(sentence);
+}
+
+function away(base: string, error?: unknown): ServerAway {
+  const { name, message, cause } = (error ?? {}) as Error;
+  const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException;
+  if (name === 'TimeoutError')
+    return new ServerAway(`The server at ${base} did not answer within ${patienceMs / 1_000} s.`);
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return new ServerAway(
+      `No server answers at ${base} (${code}): see that it runs, and that --url has its address.`,
+    );
+  const reason = oneLine(why || code || message || '');
+  return new ServerAway(
+    `The connection to ${base} broke off${reason === '' ? '' : ` (${reason})`}: try again.`,
+  );
+}
+
+function noDesk(base: string): CommandFailed {
+  return new CommandFailed(
+    `The server at ${base} has no operator's view: see that --url has the address of one, and that it was switched on.`,
+  );
 }

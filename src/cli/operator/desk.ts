@@ -1,11 +1,11 @@
-/** The desk that a command line names: of a store that is opened here, or of a server elsewhere. */
+/** The desk that a command line names, of a store that is opened here or of a server elsewhere, and who stands at it. */
 
+import { runtime } from '../../model/runtime.ts';
 import type { OperatorDesk } from '../../operator/api.ts';
 import { storePlace } from '../store-url.ts';
 import { type Arguments, WrongUsage } from '../usage.ts';
-import { DeskOverHttp, serverAddress } from './desk-over-http.ts';
-import type { Drawn } from './draw-story.ts';
-import type { Sight } from './look.ts';
+import { deskOverHttp, serverAddress } from './desk-over-http.ts';
+import { type Look, type Sight, sightOf } from './look.ts';
 import type { operatorOptions } from './options.ts';
 
 export interface OpenDesk extends AsyncDisposable {
@@ -16,6 +16,53 @@ export interface OpenDesk extends AsyncDisposable {
   readonly place: string;
   /** Whether values are hidden because nobody here knows what is secret. */
   readonly hides: boolean;
+}
+
+export type OperatorValues = Arguments<typeof operatorOptions>['values'];
+
+/** At which desk a command of an operator works, with which options, and what its user sees. */
+export interface At extends OpenDesk {
+  readonly sight: Sight;
+  readonly values: OperatorValues;
+  /** By the desk's own clock. */
+  now(): number;
+  /** Of a drawing this wide; by default as wide as the terminal, or as a page in a pipe. */
+  look(columns?: number): Look;
+  /** On stderr, and once, where values would have been shown. */
+  sayWhatIsHidden(): void;
+}
+
+/** In a pipe drawings are as wide as a page. */
+const pageColumns = 100;
+
+export async function standAt(opened: OpenDesk, values: OperatorValues, isLive: boolean): Promise<At> {
+  const about = await opened.desk.about();
+  const begun = runtime.now();
+  const sight = sightOf(values);
+  let isSaid = false;
+  // A drawing that is drawn once is of one moment.
+  const now = () => (isLive ? about.now + runtime.now() - begun : about.now);
+  return {
+    ...opened,
+    name: opened.hides ? `${opened.name} (values hidden)` : opened.name,
+    sight,
+    values,
+    now,
+    look: (columns = sight.columns ?? pageColumns) => ({
+      columns,
+      paint: sight.paint,
+      now: now(),
+      isFull: values.full ?? false,
+      place: opened.place,
+    }),
+    sayWhatIsHidden: () => {
+      if (opened.hides && !isSaid)
+        console.error(
+          'Values are hidden: only a server that has the tools knows what is secret in them. --reveal shows everything.',
+        );
+      isSaid = true;
+    },
+  };
 }
 
 export async function openDesk({ store, url, token, reveal }: OperatorValues): Promise<OpenDesk> {
@@ -31,39 +78,18 @@ export async function openDesk({ store, url, token, reveal }: OperatorValues): P
 }
 
 function elsewhere(url: string, token: string | undefined): OpenDesk {
-  const address = serverAddress(url);
-  const given = (token ?? address.token ?? process.env.HOLDFAST_OPERATOR_TOKEN)?.trim();
+  const { base, token: tokenInUrl } = serverAddress(url);
+  const given = (token ?? tokenInUrl ?? process.env.HOLDFAST_OPERATOR_TOKEN)?.trim();
   if (given && !/^[\x20-\x7e]+$/.test(given))
     throw new WrongUsage(
       'the token has characters that cannot be sent: see that all of it was copied, and nothing else',
     );
-  const desk = new DeskOverHttp({ ...address, token: given || undefined });
+  const desk = deskOverHttp({ base, token: given || undefined });
   return {
     desk,
-    name: address.base,
-    place: `--url ${address.base}`,
+    name: base,
+    place: `--url ${base}`,
     hides: false,
     [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
   };
-}
-
-// --- What a command works with -----------------------------------------------------------------------------
-
-export type OperatorValues = Arguments<typeof operatorOptions>['values'];
-
-/** At which desk a command of an operator works, with which options, and what its user sees. */
-export interface At {
-  readonly desk: OperatorDesk;
-  readonly sight: Sight;
-  readonly values: OperatorValues;
-  /** The name of the place, for people. */
-  readonly name: string;
-  /** The options that lead here again, without anything secret. */
-  readonly place: string;
-  /** By the desk's own clock. */
-  now(): number;
-  /** Of a drawing this wide; by default as wide as the terminal, or as a page in a pipe. */
-  look(columns?: number): Drawn;
-  /** On stderr, and once, where values would have been shown. */
-  sayWhatIsHidden(): void;
 }

@@ -16,41 +16,34 @@ import { waterfall } from './waterfall.ts';
 /** More lines of a value than that are for `--full`. */
 const fewLines = 12;
 
-export interface Drawn extends Look {
-  /** The options that lead back here: `--store sqlite:tasks.db`. */
-  readonly place: string;
-}
-
-export function drawStory(story: TaskStory, look: Drawn): string[] {
+export function drawStory(story: TaskStory, look: Look): string[] {
   return [
     ...head(story, look),
-    ...valueSection('arguments', story.arguments, look),
-    ...section('', waterfall(story, look)),
-    ...section('', children(story, look)),
-    ...section('', conversation(story, look)),
-    ...section('', outcome(story, look)),
-    ...(look.isFull ? [...section('', events(story, look)), ...section('', audit(story, look))] : []),
+    ...section(argumentLines(story, look)),
+    ...section(waterfall(story, look)),
+    ...section(children(story, look)),
+    ...section(conversation(story, look)),
+    ...section(outcome(story, look)),
+    ...(look.isFull ? [...section(events(story, look)), ...section(audit(story, look))] : []),
   ];
 }
 
 /** What fits into so many lines while it goes on: how it stands, and what happens now. */
-export function drawLive(story: TaskStory, look: Drawn, rows: number): string[] {
+export function drawLive(story: TaskStory, look: Look, rows: number): string[] {
   const top = head(story, look);
-  const open = story.questions.some(({ state }) => state === 'open')
-    ? section(
-        '',
-        conversation({ ...story, questions: story.questions.filter((one) => one.state === 'open') }, look),
-      )
-    : [];
+  const questions = story.questions.filter(({ state }) => state === 'open');
+  const open = section(conversation({ ...story, questions }, look));
   const room = Math.max(2, rows - top.length - open.length - 1);
-  return [...top, ...section('', waterfall(story, look, room)), ...open].slice(0, rows);
+  return [...top, ...section(waterfall(story, look, room)), ...open].slice(0, rows);
 }
 
 // --- The head ---------------------------------------------------------------------------------------------
 
-function head(story: TaskStory, look: Drawn): string[] {
+function head(story: TaskStory, look: Look): string[] {
   const { task, origin, holder, ancestors, retryOf, retriedAs, purgeAt, wakeAt } = story;
   const { now } = look;
+  const isOver = task.finishedAt !== undefined;
+  const caller = task.plainCall ? 'a plain call of ' : '';
   const title: Piece[] = [
     signOf(task),
     [' '],
@@ -63,24 +56,15 @@ function head(story: TaskStory, look: Drawn): string[] {
     ['id', task.id],
     ['owner', oneLine(task.owner) || 'nobody in particular'],
     ['called', `${dayAndTime(task.createdAt)}, ${age(now - task.createdAt)} ago`],
-    [
-      'by',
-      `${task.plainCall ? 'a plain call of ' : ''}${oneLine(origin.method)}, ${oneLine(origin.dialect)}`,
-    ],
+    ['by', `${caller}${oneLine(origin.method)}, ${oneLine(origin.dialect)}`],
     ['ended', ended(story, now)],
-    [
-      'says',
-      task.finishedAt === undefined ? oneLine(task.statusMessage ?? task.progress?.message ?? '') : '',
-    ],
+    ['says', isOver ? '' : oneLine(task.statusMessage ?? task.progress?.message ?? '')],
     ['problem', oneLine(task.problem ?? '')],
     ['set aside', oneLine(task.stuck ?? '')],
     ['held by', holder && `${oneLine(holder.name)}, its lease ends ${within(holder.leaseUntil, now)}`],
     ['passes', passes(story)],
     ['wakes', wakeAt !== null && wakeAt > now ? `in ${took(wakeAt - now)}` : ''],
-    [
-      'deadline',
-      task.deadlineAt !== null && task.finishedAt === undefined ? within(task.deadlineAt, now) : '',
-    ],
+    ['deadline', isOver || task.deadlineAt === null ? '' : within(task.deadlineAt, now)],
     ['kept', purgeAt !== null ? `until ${dayAndTime(purgeAt)}` : ''],
     ['below', ancestors.map(({ id, tool }) => `${oneLine(tool)} ${id.slice(0, 8)}`).join(' → ')],
     ['parent', task.parentId],
@@ -131,14 +115,13 @@ function passes(story: TaskStory): string {
 
 // --- Values -----------------------------------------------------------------------------------------------
 
-function section(title: string, lines: readonly string[]): string[] {
-  if (lines.length === 0) return [];
-  return ['', ...(title === '' ? [] : [title]), ...lines];
+function section(lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
-function valueSection(title: string, value: Json, look: Look): string[] {
+function argumentLines({ arguments: value }: TaskStory, look: Look): string[] {
   if (isJsonObject(value) && Object.keys(value).length === 0) return [];
-  return section(look.paint('bold', title), textLines(JSON.stringify(value, undefined, 2), look));
+  return [look.paint('bold', 'arguments'), ...textLines(JSON.stringify(value, undefined, 2), look)];
 }
 
 /** Cut at the right and below, unless everything was asked for. */
@@ -153,7 +136,7 @@ function textLines(text: string, look: Look): string[] {
   ];
 }
 
-function outcome({ outcome }: TaskStory, look: Drawn): string[] {
+function outcome({ outcome }: TaskStory, look: Look): string[] {
   if (!outcome) return [];
   if (outcome.kind === 'result') {
     const title = outcome.isError ? look.paint('red', 'error') : look.paint('bold', 'result');
@@ -197,39 +180,24 @@ function children({ children, task }: TaskStory, look: Look): string[] {
       return line([['  '], signOf(child), [` ${child.id}${words}`]], look).trimEnd();
     }),
     ...(more > 0
-      ? [
-          line(
-            [
-              [`  … ${more} more`, 'dim'],
-              [look.isFull ? '' : '; --full shows them', 'dim'],
-            ],
-            look,
-          ),
-        ]
+      ? [line([[`  … ${more} more${look.isFull ? '' : '; --full shows them'}`, 'dim']], look)]
       : []),
   ];
 }
 
 // --- What was said ----------------------------------------------------------------------------------------
 
-function conversation({ task, questions }: TaskStory, look: Drawn): string[] {
+function conversation({ task, questions }: TaskStory, look: Look): string[] {
   if (questions.length === 0) return [];
-  return [
-    look.paint('bold', 'conversation'),
-    ...questions.flatMap((question) => [
-      line(
-        [
-          ['  '],
-          ['? ', 'yellow'],
-          [oneLine(question.key), 'bold'],
-          [`  ${timeOfDay(question.askedAt)}`, 'dim'],
-        ],
-        look,
-      ),
+  const asked = questions.flatMap((question) => {
+    const time = `  ${timeOfDay(question.askedAt)}`;
+    return [
+      line([['  '], ['? ', 'yellow'], [oneLine(question.key), 'bold'], [time, 'dim']], look),
       ...paragraph(wordsOf(question), '    ', undefined, look),
       ...answerOf(question, task.id, look),
-    ]),
-  ];
+    ];
+  });
+  return [look.paint('bold', 'conversation'), ...asked];
 }
 
 function wordsOf({ request }: Question): string {
@@ -240,28 +208,23 @@ function wordsOf({ request }: Question): string {
   return request.kind === 'url' ? `${message} ${oneLine(request.url)}` : message;
 }
 
-function answerOf(question: Question, taskId: string, look: Drawn): string[] {
-  const { key, state, settledAt, response, request } = question;
+function answerOf(question: Question, taskId: string, look: Look): string[] {
+  const { state, settledAt, response } = question;
   const time = settledAt === undefined ? '' : `  ${timeOfDay(settledAt)}`;
-  if (state === 'withdrawn')
-    return [
-      line(
-        [
-          ['  ↳ nobody needs the answer any more', 'dim'],
-          [time, 'dim'],
-        ],
-        look,
-      ),
-    ];
+  if (state === 'withdrawn') return [line([[`  ↳ nobody needs the answer any more${time}`, 'dim']], look)];
   if (state === 'answered') {
     const { action, content } = response ?? {};
     const said = content === undefined ? '' : ` ${oneLine(JSON.stringify(content))}`;
     return [line([['  ↳ '], [oneLine(String(action ?? 'answered')), 'green'], [said], [time, 'dim']], look)];
   }
-  const example = exampleOf({ taskId, key, ...request });
-  const answer = `${command()} tasks answer ${taskId} ${quoted(oneLine(key))} ${example} ${look.place}`;
   // In one piece, however wide, so that it can be copied.
-  return [`    ${look.paint('dim', 'answer with:')} ${answer}`];
+  return [`    ${look.paint('dim', 'answer with:')} ${answerCommand(question, taskId, look.place)}`];
+}
+
+/** The command that answers it, to be filled in. */
+export function answerCommand({ key, request }: Question, taskId: string, place: string): string {
+  const example = exampleOf({ taskId, key, ...request });
+  return `${command()} tasks answer ${taskId} ${quoted(oneLine(key))} ${example} ${place}`;
 }
 
 // --- Everything else --------------------------------------------------------------------------------------
@@ -274,16 +237,11 @@ function events({ events, omittedEvents }: TaskStory, look: Look): string[] {
 
 function audit({ audit }: TaskStory, look: Look): string[] {
   if (audit.length === 0) return [];
-  return [
-    look.paint('bold', 'audit'),
-    ...audit
-      .map(({ at, action, by, owner, reason }) =>
-        oneLine(
-          `${timeOfDay(at)} ${action} by ${by}${owner === null ? '' : ` ${owner}`}${reason ? `: ${reason}` : ''}`,
-        ),
-      )
-      .map((text) => `  ${text}`),
-  ];
+  const lines = audit.map(({ at, action, by, owner, reason }) => {
+    const who = owner === null ? by : `${by} ${owner}`;
+    return `  ${oneLine(`${timeOfDay(at)} ${action} by ${who}${reason ? `: ${reason}` : ''}`)}`;
+  });
+  return [look.paint('bold', 'audit'), ...lines];
 }
 
 // --- Events in words ----------------------------------------------------------------------------------------

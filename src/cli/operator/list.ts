@@ -1,12 +1,14 @@
 /** `holdfast tasks list`: tasks of everybody, the newest first. */
 import { redacted } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
-import { line, oneLine, type Piece, pad, truncate, width } from '../live/terminal-text.ts';
+import { type Colour, line, oneLine, type Piece, pad, truncate, width } from '../live/terminal-text.ts';
 import { printJson } from '../output.ts';
+import { shortIds } from '../registry.ts';
 import { age } from '../time.ts';
+import { countFrom } from '../usage.ts';
 import type { At } from './desk.ts';
 import { type Look, sayingAlone, signOf } from './look.ts';
-import { filterFrom, limitFrom } from './options.ts';
+import { filterFrom } from './options.ts';
 
 const usual = 50;
 const largestPage = 500;
@@ -14,7 +16,7 @@ const largestPage = 500;
 export async function list(at: At): Promise<number> {
   const { desk, values, sight } = at;
   const filter = filterFrom(values, at.now());
-  const most = values.all ? Number.POSITIVE_INFINITY : limitFrom(values.limit ?? String(usual));
+  const most = values.all ? Number.POSITIVE_INFINITY : countFrom(values.limit ?? String(usual), '--limit');
   let shown = 0;
   let cursor: string | undefined;
   do {
@@ -62,7 +64,6 @@ function print(tasks: readonly TaskSummary[], at: At, isFirst: boolean): void {
 
 // --- The table; without room for one, two lines for each task -----------------------------------------------
 
-const fewest = 8;
 const gap = '  ';
 
 /** A table has room from here on. */
@@ -70,28 +71,10 @@ const narrow = 60;
 /** What a task says is cut, but not to less than this. */
 const leastSaying = 20;
 
-/** As much of each id as tells it from the others, and never less than finds a task again. */
-export function shortIds(ids: readonly string[]): (id: string) => string {
-  const sorted = ids.toSorted();
-  const lengths = new Map(
-    sorted.map((id, i) => [
-      id,
-      Math.max(fewest, 1 + Math.max(shared(id, sorted[i - 1]), shared(id, sorted[i + 1]))),
-    ]),
-  );
-  return (id) => id.slice(0, lengths.get(id) ?? id.length);
-}
-
-function shared(one: string, other = ''): number {
-  if (one === other) return 0;
-  let length = 0;
-  while (length < one.length && one[length] === other[length]) length++;
-  return length;
-}
-
 interface Column {
   readonly head: string;
   cell(task: TaskSummary): string;
+  colour?(task: TaskSummary): Colour | undefined;
   /** To be cut where there is no room, but to no less than this. */
   readonly least?: number;
 }
@@ -100,7 +83,7 @@ interface Column {
 export function drawList(tasks: readonly TaskSummary[], look: Look): string[] {
   if (look.columns < narrow) return twoLines(tasks, look);
   const whole = columnsOf((id) => id, look);
-  const short = columnsOf(shortIds(tasks.map(({ id }) => id)), look);
+  const short = columnsOf(shortIds(tasks), look);
   // Whole ids only where everything else is whole too, but what a task says: that is cut first.
   const withoutSaying = naturalWidths(whole, tasks).slice(0, -1);
   const fits = withoutSaying.reduce((sum, width) => sum + width + gap.length, 2) + leastSaying < look.columns;
@@ -110,10 +93,10 @@ export function drawList(tasks: readonly TaskSummary[], look: Look): string[] {
 function columnsOf(idOf: (id: string) => string, { now }: Look): Column[] {
   return [
     { head: 'ID', cell: ({ id }) => idOf(id) },
-    { head: 'STANDING', cell: ({ standing }) => standing },
+    { head: 'STANDING', cell: ({ standing }) => standing, colour: (task) => signOf(task)[1] },
     { head: 'TOOL', cell: ({ tool }) => oneLine(tool), least: 12 },
     { head: 'OWNER', cell: ({ owner }) => oneLine(owner) || '-', least: 6 },
-    { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt) },
+    { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt), colour: () => 'dim' },
     { head: 'SAYS', cell: sayingAlone },
   ];
 }
@@ -138,26 +121,16 @@ function table(columns: readonly Column[], tasks: readonly TaskSummary[], look: 
     texts.map((text, i) =>
       i === texts.length - 1 ? text : pad(truncate(text, widths[i]!), widths[i]!) + gap,
     );
-  const head = line([['  '], [cellsOf(columns.map(({ head }) => head)).join(''), 'dim']], look);
-  return [
-    head,
-    ...tasks.map((task) => {
-      const [sign, colour] = signOf(task);
-      const cells = cellsOf(columns.map(({ cell }) => cell(task)));
-      const pieces: Piece[] = cells.map((cell, i) =>
-        columns[i]!.head === 'STANDING'
-          ? [cell, colour!]
-          : columns[i]!.head === 'AGE'
-            ? [cell, 'dim']
-            : [cell],
-      );
-      return line([[sign, colour!], [' '], ...pieces], look).trimEnd();
-    }),
-  ];
+  const rows = tasks.map((task) => {
+    const cells = cellsOf(columns.map(({ cell }) => cell(task)));
+    const pieces = cells.map((cell, i): Piece => [cell, columns[i]!.colour?.(task)]);
+    return line([signOf(task), [' '], ...pieces], look).trimEnd();
+  });
+  return [line([['  '], [cellsOf(columns.map(({ head }) => head)).join(''), 'dim']], look), ...rows];
 }
 
 function twoLines(tasks: readonly TaskSummary[], look: Look): string[] {
-  const idOf = shortIds(tasks.map(({ id }) => id));
+  const idOf = shortIds(tasks);
   return tasks.flatMap((task) => {
     const [sign, colour] = signOf(task);
     const time = age(look.now - task.createdAt);

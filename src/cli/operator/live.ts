@@ -7,6 +7,7 @@ import { backoffMs } from '../../model/backoff.ts';
 import { pause, runtime } from '../../model/runtime.ts';
 import type { ChangeMessage, OperatorDesk } from '../../operator/api.ts';
 import { FullScreen, Keys } from '../live/terminal.ts';
+import type { At } from './desk.ts';
 import { ServerAway } from './desk-over-http.ts';
 import type { Sight } from './look.ts';
 
@@ -21,10 +22,8 @@ export interface LiveView {
   heard(message: ChangeMessage): boolean;
   /** Looks; says whether it is over. */
   look(): Promise<'over' | 'goes on'>;
-  /** Undefined where nothing is drawn. */
-  draw?(size: { readonly columns: number; readonly rows: number; readonly isAway: boolean }): string[];
-  away?(): void;
-  back?(): void;
+  /** Where there is a terminal to draw in, and nobody wants JSON. */
+  draw(size: { readonly columns: number; readonly rows: number; readonly isAway: boolean }): string[];
 }
 
 /** Without a keyboard, as in `watch < /dev/null`, there is still Ctrl-C. */
@@ -32,94 +31,76 @@ export function howToLeave({ keys }: Sight): string {
   return keys ? 'q leaves' : 'Ctrl-C leaves';
 }
 
-export async function live(desk: OperatorDesk, sight: Sight, view: LiveView): Promise<'over' | 'left'> {
-  return new Live(desk, sight, view).run();
-}
-
-class Live {
-  readonly #desk: OperatorDesk;
-  readonly #view: LiveView;
-  readonly #screen: FullScreen | undefined;
-  readonly #keys: Keys;
+export async function live({ desk, sight, values }: At, view: LiveView): Promise<'over' | 'left'> {
+  const screen = sight.terminal && !values.json ? new FullScreen(sight.terminal, sight.spell) : undefined;
   /** Somebody leaves, it is over, or something failed. */
-  readonly #end = new AbortController();
-  readonly #left = Promise.withResolvers<'left'>();
-  #isAway = false;
-  #news = Promise.withResolvers<void>();
+  const end = new AbortController();
+  const { signal } = end;
+  const left = Promise.withResolvers<'left'>();
+  let isAway = false;
+  let news = Promise.withResolvers<void>();
 
-  constructor(desk: OperatorDesk, { terminal, keys, spell }: Sight, view: LiveView) {
-    this.#desk = desk;
-    this.#view = view;
-    this.#screen = terminal && view.draw && new FullScreen(terminal, spell);
-    const leaves = () => {
-      this.#left.resolve('left');
-      this.#end.abort();
-    };
-    this.#keys = new Keys(this.#screen && keys, leaves, {
-      pressed: (key) => key === 'q' && leaves(),
-      suspends: () => this.#screen?.leave(),
-    });
-  }
-
-  async run(): Promise<'over' | 'left'> {
-    const { stdout } = process;
-    const timer = this.#screen && runtime.setInterval(this.#draw, drawMs);
-    if (this.#screen) stdout.on('resize', this.#draw);
-    this.#keys.listen();
-    try {
-      const parts = [this.#listening(), this.#looking()].map((part) => part.finally(() => this.#end.abort()));
-      // Whoever leaves does not wait for a server that does not answer.
-      return await Promise.race([this.#left.promise, Promise.all(parts).then(() => 'over' as const)]);
-    } finally {
-      runtime.clearInterval(timer);
-      stdout.off('resize', this.#draw);
-      this.#screen?.leave();
-      this.#keys.close();
-    }
-  }
-
-  async #listening(): Promise<void> {
-    const { signal } = this.#end;
-    for await (const message of follow(this.#desk, { signal, onAway: this.#onAway, onBack: this.#onBack }))
-      if (this.#view.heard(message)) this.#news.resolve();
-  }
-
-  async #looking(): Promise<void> {
-    const { signal } = this.#end;
+  const draw = () => {
+    if (!screen || signal.aborted) return;
+    const { columns, rows } = screen;
+    screen.draw(view.draw({ columns, rows: rows - 1, isAway }));
+  };
+  const tell = (sentence: string) => {
+    if (!sight.terminal && !values.json) console.error(sentence);
+  };
+  const onAway = () => {
+    isAway = true;
+    tell('The server is away; trying again.');
+    draw();
+  };
+  const onBack = () => {
+    isAway = false;
+    tell('The server is back.');
+    news.resolve();
+  };
+  const listening = async () => {
+    for await (const message of follow(desk, { signal, onAway, onBack }))
+      if (view.heard(message)) news.resolve();
+  };
+  const looking = async () => {
     while (!signal.aborted) {
       // What is told from here on may be newer than what is seen.
-      this.#news = Promise.withResolvers();
+      news = Promise.withResolvers();
       try {
-        if ((await this.#view.look()) === 'over') return;
+        if ((await view.look()) === 'over') return;
       } catch (error) {
         if (signal.aborted) return;
         // What cannot be seen now is looked at again; what is drawn stays as it was.
         if (!(error instanceof ServerAway)) throw error;
       }
-      this.#draw();
+      draw();
       const rest = pause(restMs, signal).catch(() => {});
-      await Promise.race([this.#news.promise, rest]);
+      await Promise.race([news.promise, rest]);
       await pause(calmMs, signal).catch(() => {});
     }
+  };
+
+  const leave = () => {
+    left.resolve('left');
+    end.abort();
+  };
+  const keys = new Keys(screen && sight.keys, leave, {
+    pressed: (key) => key === 'q' && leave(),
+    suspends: () => screen?.leave(),
+  });
+  const timer = screen && runtime.setInterval(draw, drawMs);
+  if (screen) process.stdout.on('resize', draw);
+  keys.listen();
+  try {
+    const parts = [listening(), looking()].map((part) => part.finally(() => end.abort()));
+    // Whoever leaves does not wait for a server that does not answer.
+    return await Promise.race([left.promise, Promise.all(parts).then(() => 'over' as const)]);
+  } finally {
+    runtime.clearInterval(timer);
+    process.stdout.off('resize', draw);
+    screen?.leave();
+    keys.close();
   }
-
-  readonly #onAway = () => {
-    this.#isAway = true;
-    this.#view.away?.();
-    this.#draw();
-  };
-
-  readonly #onBack = () => {
-    this.#isAway = false;
-    this.#view.back?.();
-    this.#news.resolve();
-  };
-
-  readonly #draw = () => {
-    if (!this.#screen || this.#end.signal.aborted) return;
-    const { columns, rows } = this.#screen;
-    this.#screen.draw(this.#view.draw!({ columns, rows: rows - 1, isAway: this.#isAway }));
-  };
 }
 
 // --- Changes, over connections that break -------------------------------------------------------------------

@@ -3,10 +3,10 @@ import { ReadStream, WriteStream } from 'node:tty';
 import { stripVTControlCharacters } from 'node:util';
 import type { Standing } from '../../model/standing.ts';
 import type { TaskSummary } from '../../operator/api.ts';
-import { number } from '../live/lines.ts';
 import {
   type Colour,
   line,
+  number,
   oneLine,
   type Paint,
   type Piece,
@@ -23,6 +23,8 @@ export interface Look {
   readonly now: number;
   /** Nothing is left out. */
   readonly isFull: boolean;
+  /** The options that lead back here: `--store sqlite:tasks.db`. */
+  readonly place: string;
 }
 
 /** A text as lines of the whole width, all of them indented. */

@@ -3,7 +3,7 @@ import type { SurveyFilter } from '../../engine/survey.ts';
 import { type Standing, standings } from '../../model/standing.ts';
 import { viewOptions } from '../live/view.ts';
 import { momentFrom } from '../time.ts';
-import { WrongUsage } from '../usage.ts';
+import { oneOf, WrongUsage } from '../usage.ts';
 import type { OperatorValues } from './desk.ts';
 
 export const operatorOptions = {
@@ -62,16 +62,8 @@ export function filterFrom(values: OperatorValues, now: number): SurveyFilter {
 }
 
 function standingFrom(word: string): Standing {
-  const standing = standings.find((one) => one === word.trim());
-  if (!standing) throw new WrongUsage(`no task is "${word}": --status takes ${standings.join(', ')}`);
-  return standing;
-}
-
-export function limitFrom(text: string): number {
-  const limit = Number(text);
-  if (!/^\d+$/.test(text) || limit < 1)
-    throw new WrongUsage(`--limit wants a whole number of at least 1, not "${text}"`);
-  return limit;
+  const problem = `no task is "${word}": --status takes ${standings.join(', ')}`;
+  return oneOf(standings, word.trim(), problem);
 }
 
 /** What `holdfast tasks --help` says to operators. */

@@ -4,12 +4,10 @@ import { type Colour, oneLine } from '../live/terminal-text.ts';
 import { took } from '../time.ts';
 import { saying, standingSigns } from './look.ts';
 
-export interface Row {
+export interface Row extends Bar {
   readonly label: string;
   readonly depth: 0 | 1;
-  readonly bar: Bar;
-  readonly time: string;
-  readonly notes: readonly Note[];
+  readonly notes?: readonly Note[];
   /** What is kept where there is no room for everything: the higher first. */
   readonly weight: number;
 }
@@ -19,9 +17,9 @@ export interface Bar {
   readonly to: number;
   readonly sign: string;
   readonly colour: Colour;
-  readonly goesOn: boolean;
+  readonly goesOn?: boolean;
   /** Moments on it: attempts that failed, a death. */
-  readonly points: readonly { readonly at: number; readonly sign: string; readonly colour: Colour }[];
+  readonly points?: readonly { readonly at: number; readonly sign: string; readonly colour: Colour }[];
 }
 
 export interface Note {
@@ -65,8 +63,11 @@ function queuedRow({ task, passes }: TaskStory, now: number): Row[] {
     {
       label: 'queued',
       depth: 0,
-      bar: { from: task.createdAt, to, sign: '░', colour: 'dim', goesOn, points: [] },
-      time: took(to - task.createdAt),
+      from: task.createdAt,
+      to,
+      sign: '░',
+      colour: 'dim',
+      goesOn,
       notes:
         task.stuck === undefined ? [] : [{ text: `set aside: ${oneLine(task.stuck)}`, colour: 'yellow' }],
       weight: goesOn ? 3 : 0,
@@ -90,19 +91,14 @@ function idlePasses(passes: readonly PassSpan[], first: number, calls: ReadonlyM
 
 function severalPasses(passes: readonly PassSpan[]): Row {
   const [first, last] = [passes[0]!, passes[passes.length - 1]!];
-  const to = last.to ?? last.from;
   return {
     label: `passes ${first.number} to ${last.number}`,
     depth: 0,
-    bar: {
-      from: first.from,
-      to,
-      sign: '░',
-      colour: 'dim',
-      goesOn: false,
-      points: passes.map(({ from }) => ({ at: from, sign: '━', colour: 'dim' as const })),
-    },
-    time: took(to - first.from),
+    from: first.from,
+    to: last.to ?? last.from,
+    sign: '░',
+    colour: 'dim',
+    points: passes.map(({ from }) => ({ at: from, sign: '━', colour: 'dim' as const })),
     notes: [{ text: 'looked, and parked again', colour: 'dim' }],
     weight: 0,
   };
@@ -125,15 +121,12 @@ function passRow(
   return {
     label: `pass ${number}  ${shortName(holder)}`,
     depth: 0,
-    bar: {
-      from,
-      to,
-      sign: '━',
-      colour: end === 'crashed' ? 'red' : 'dim',
-      goesOn: end === 'running',
-      points: end === 'crashed' ? [{ at: to, sign: '✗', colour: 'red' }] : [],
-    },
-    time: took(to - from),
+    from,
+    to,
+    sign: '━',
+    colour: end === 'crashed' ? 'red' : 'dim',
+    goesOn: end === 'running',
+    points: end === 'crashed' ? [{ at: to, sign: '✗', colour: 'red' }] : [],
     notes,
     weight: end === 'crashed' || before?.end === 'crashed' ? 4 : end === 'running' ? 3 : 1,
   };
@@ -181,15 +174,12 @@ function callRow(
   return {
     label: labelOf(call),
     depth: 1,
-    bar: {
-      from,
-      to,
-      sign: waits.includes(kind) ? '░' : '█',
-      colour: state === 'failed' ? 'red' : kind === 'ask' ? 'yellow' : state === 'open' ? 'cyan' : 'green',
-      goesOn: state === 'open',
-      points: attempts.map(({ at }) => ({ at, sign: '✖', colour: 'red' as const })),
-    },
-    time: took(to - from),
+    from,
+    to,
+    sign: waits.includes(kind) ? '░' : '█',
+    colour: state === 'failed' ? 'red' : kind === 'ask' ? 'yellow' : state === 'open' ? 'cyan' : 'green',
+    goesOn: state === 'open',
+    points: attempts.map(({ at }) => ({ at, sign: '✖', colour: 'red' as const })),
     notes,
     weight: state === 'open' ? 3 : state === 'failed' || attempts.length > 0 ? 2 : 0,
   };
@@ -206,14 +196,16 @@ function labelOf({ kind, name, key }: CallSpan): string {
 
 /** A subtask: its whole life, not the moment of its start. */
 function childRow({ from }: CallSpan, child: TaskSummary, now: number): Row {
-  const to = child.finishedAt ?? now;
   const [sign, colour] = standingSigns[child.standing];
   const isBad = child.standing === 'failed' || child.standing === 'lost';
   return {
     label: `▸ ${oneLine(child.tool)} ${child.id.slice(0, 8)}`,
     depth: 1,
-    bar: { from, to, sign: '▒', colour, goesOn: child.finishedAt === undefined, points: [] },
-    time: took(to - from),
+    from,
+    to: child.finishedAt ?? now,
+    sign: '▒',
+    colour,
+    goesOn: child.finishedAt === undefined,
     notes:
       child.standing === 'completed' || child.standing === 'running'
         ? []

@@ -3,11 +3,12 @@ import type { Standing } from '../../model/standing.ts';
 import type { OverviewReport, TaskStory, TaskSummary } from '../../operator/api.ts';
 import { line, type Piece, pad, width } from '../live/terminal-text.ts';
 import { printJson } from '../output.ts';
+import { shortIds } from '../registry.ts';
 import { age, timeOfDay } from '../time.ts';
 import { CommandFailed } from '../usage.ts';
 import type { At } from './desk.ts';
 import { drawLive, drawStory, eventLine, isNoise } from './draw-story.ts';
-import { shortIds, taskLine } from './list.ts';
+import { taskLine } from './list.ts';
 import { howToLeave, live } from './live.ts';
 import { type Look, paragraph, standingSigns } from './look.ts';
 
@@ -16,90 +17,68 @@ const mostKept = 200;
 /** Work that nobody takes for so long is worth a line. */
 const tooLongMs = 5_000;
 
-interface Seen {
-  readonly overview: OverviewReport;
+interface Board extends OverviewReport {
   readonly running: readonly TaskSummary[];
 }
 
 export async function watchAll(at: At): Promise<number> {
   const { desk, sight, values } = at;
-  const board = new Board(at);
-  await live(desk, sight, {
+  let board: Board | undefined;
+  /** The newest first, each as it was then. */
+  let changes: TaskSummary[] = [];
+  await live(at, {
     heard: (message) => {
       if (values.json) printJson(message);
       else if (message.type === 'changes') {
         const tasks = [...message.tasks, ...message.subtasks];
-        if (!sight.terminal) board.print(tasks);
-        board.add(tasks);
+        if (!sight.terminal) printChanges(tasks, at);
+        changes = [...tasks.toReversed(), ...changes].slice(0, mostKept);
       }
       return sight.terminal !== undefined;
     },
     look: async () => {
-      if (sight.terminal && !values.json) await board.look();
+      if (!sight.terminal || values.json) return 'goes on';
+      const [overview, running] = await Promise.all([
+        desk.overview({ windowMs }),
+        desk.list({ standings: ['running', 'queued'], limit: 50 }),
+      ]);
+      board = { ...overview, running: running.tasks };
       return 'goes on';
     },
-    away: () => sight.terminal || values.json || console.error('The server is away; trying again.'),
-    back: () => sight.terminal || values.json || console.error('The server is back.'),
-    ...(!values.json && { draw: (size) => board.draw(size) }),
+    draw: ({ columns, rows, isAway }) => {
+      const look = at.look(columns);
+      const head = headLine(at, look, isAway);
+      return board ? [head, ...drawBoard(board, changes, rows - 1, look)] : [head];
+    },
   });
   return 0;
 }
 
-class Board {
-  readonly #at: At;
-  #seen: Seen | undefined;
-  /** The newest first, each as it was then. */
-  #changes: TaskSummary[] = [];
+/** For those who cannot see it being drawn: a line for each task that changed. */
+function printChanges(tasks: readonly TaskSummary[], { look, sight }: At): void {
+  const wide = look(Number.POSITIVE_INFINITY);
+  sight.print(tasks.map((task) => `${timeOfDay(task.updatedAt)} ${task.standing} ${taskLine(task, wide)}`));
+}
 
-  constructor(at: At) {
-    this.#at = at;
-  }
+function headLine({ name, sight }: At, look: Look, isAway: boolean): string {
+  const right = isAway ? 'server away, trying again' : howToLeave(sight);
+  const time = timeOfDay(look.now);
+  const room = look.columns - 3 - width(right);
+  const whole = `${time}  ${name}`;
+  const left = pad(width(whole) > room ? time : whole, room);
+  return line([[left, 'bold'], ['  '], [right, isAway ? 'yellow' : 'dim']], look);
+}
 
-  async look(): Promise<void> {
-    const { desk } = this.#at;
-    const [overview, running] = await Promise.all([
-      desk.overview({ windowMs }),
-      desk.list({ standings: ['running', 'queued'], limit: 50 }),
-    ]);
-    this.#seen = { overview, running: running.tasks };
-  }
-
-  add(tasks: readonly TaskSummary[]): void {
-    this.#changes = [...tasks.toReversed(), ...this.#changes].slice(0, mostKept);
-  }
-
-  /** For those who cannot see it being drawn: a line for each task that changed. */
-  print(tasks: readonly TaskSummary[]): void {
-    const look = { ...this.#at.look(), columns: Number.POSITIVE_INFINITY };
-    this.#at.sight.print(
-      tasks.map((task) => `${timeOfDay(task.updatedAt)} ${task.standing} ${taskLine(task, look)}`),
-    );
-  }
-
-  draw({ columns, rows, isAway }: { columns: number; rows: number; isAway: boolean }): string[] {
-    const look = this.#at.look(columns);
-    const lines = [this.#head(look, isAway)];
-    if (!this.#seen) return lines;
-    const { overview, running } = this.#seen;
-    lines.push(...countLines(overview, look), '');
-    const parts: Part[] = [
-      { title: 'waits for an answer', tasks: overview.waiting },
-      { title: 'goes wrong', tasks: overview.failing },
-      { title: 'runs', tasks: running },
-      { title: 'changes', tasks: this.#changes, areChanges: true },
-    ].filter(({ tasks }) => tasks.length > 0);
-    if (parts.length === 0) lines.push(line([['Nothing goes on.', 'dim']], look));
-    return [...lines, ...partLines(parts, rows - lines.length, look)].slice(0, rows);
-  }
-
-  #head(look: Look, isAway: boolean): string {
-    const right = isAway ? 'server away, trying again' : howToLeave(this.#at.sight);
-    const time = timeOfDay(look.now);
-    const room = look.columns - 3 - width(right);
-    const whole = `${time}  ${this.#at.name}`;
-    const left = pad(width(whole) > room ? time : whole, room);
-    return line([[left, 'bold'], ['  '], [right, isAway ? 'yellow' : 'dim']], look);
-  }
+function drawBoard(board: Board, changes: readonly TaskSummary[], rows: number, look: Look): string[] {
+  const lines = [...countLines(board, look), ''];
+  const parts: Part[] = [
+    { title: 'waits for an answer', tasks: board.waiting },
+    { title: 'goes wrong', tasks: board.failing },
+    { title: 'runs', tasks: board.running },
+    { title: 'changes', tasks: changes, areChanges: true },
+  ].filter(({ tasks }) => tasks.length > 0);
+  if (parts.length === 0) lines.push(line([['Nothing goes on.', 'dim']], look));
+  return [...lines, ...partLines(parts, rows - lines.length, look)].slice(0, rows);
 }
 
 interface Part {
@@ -109,36 +88,19 @@ interface Part {
 }
 
 function countLines({ live, ended, readySince }: OverviewReport, look: Look): string[] {
-  const isNarrow = look.columns < 80;
-  const counted = (name: Standing, count: number): Piece[] => {
-    const [sign, colour] = standingSigns[name];
-    const words = `${sign} ${count}${isNarrow ? '' : ` ${name}`}  `;
-    return [[words, count > 0 ? colour : 'dim']];
-  };
   const { running, queued, waiting } = live;
   const { completed, failed, cancelled, lost } = ended;
+  const counted = (title: string, counts: Partial<Record<Standing, number>>) =>
+    line([[title], ...Object.entries(counts).map(([name, count]) => countOf(name as Standing, count))], look);
+  const countOf = (name: Standing, count: number): Piece => {
+    const [sign, colour] = standingSigns[name];
+    return [`${sign} ${count}${look.columns < 80 ? '' : ` ${name}`}  `, count > 0 ? colour : 'dim'];
+  };
   const waited = readySince === null ? 0 : look.now - readySince;
   const untaken = `Work has been ready for ${age(waited)} and nobody takes it: is there a worker?`;
   return [
-    line(
-      [
-        ['now        '],
-        ...counted('running', running),
-        ...counted('queued', queued),
-        ...counted('waiting', waiting),
-      ],
-      look,
-    ),
-    line(
-      [
-        ['last hour  '],
-        ...counted('completed', completed),
-        ...counted('failed', failed),
-        ...counted('cancelled', cancelled),
-        ...counted('lost', lost),
-      ],
-      look,
-    ),
+    counted('now        ', { running, queued, waiting }),
+    counted('last hour  ', { completed, failed, cancelled, lost }),
     ...(waited > tooLongMs ? paragraph(untaken, '', 'yellow', look) : []),
   ];
 }
@@ -154,7 +116,7 @@ function partLines(parts: readonly Part[], rows: number, look: Look): string[] {
     room -= share;
     left--;
   }
-  const idOf = shortIds([...new Set(parts.flatMap(({ tasks }) => tasks.map(({ id }) => id)))]);
+  const idOf = shortIds(parts.flatMap(({ tasks }) => tasks));
   return parts.flatMap((part, i) => {
     const shown = part.tasks.slice(0, shares.get(part));
     const more = part.tasks.length - shown.length;
@@ -185,7 +147,7 @@ export async function watchOne(at: At, first: TaskStory): Promise<number> {
       sight.print(story.events.filter((one) => one.version > told && !isNoise(one)).map(eventLine));
     told = story.task.version;
   };
-  const how = await live(desk, sight, {
+  const how = await live(at, {
     heard: (message) =>
       message.type === 'reset' ||
       message.removed.includes(first.task.rootId) ||
@@ -197,15 +159,11 @@ export async function watchOne(at: At, first: TaskStory): Promise<number> {
       tell();
       return story.task.finishedAt === undefined ? 'goes on' : 'over';
     },
-    away: () => sight.terminal || values.json || console.error('The server is away; trying again.'),
-    back: () => sight.terminal || values.json || console.error('The server is back.'),
-    ...(!values.json && {
-      draw: ({ columns, rows, isAway }) => {
-        const look = at.look(columns);
-        const last = isAway ? 'The server is away; trying again.' : howToLeave(sight);
-        return [...drawLive(story, look, rows - 2), '', line([[last, isAway ? 'yellow' : 'dim']], look)];
-      },
-    }),
+    draw: ({ columns, rows, isAway }) => {
+      const look = at.look(columns);
+      const last = isAway ? 'The server is away; trying again.' : howToLeave(sight);
+      return [...drawLive(story, look, rows - 2), '', line([[last, isAway ? 'yellow' : 'dim']], look)];
+    },
   });
   if (how === 'left') return leftByKey;
   if (sight.terminal && !values.json) {

@@ -73,7 +73,7 @@ function mostImportant(rows: readonly Row[], mostLines: number): Set<Row> {
 /** A line says of each gap how many are left out. */
 function linesWith(kept: ReadonlySet<Row>, rows: readonly Row[]): number {
   return rows.reduce((lines, row, i) => {
-    if (kept.has(row)) return lines + 1 + row.notes.length;
+    if (kept.has(row)) return lines + 1 + (row.notes?.length ?? 0);
     return i === 0 || kept.has(rows[i - 1]!) ? lines + 1 : lines;
   }, 0);
 }
@@ -84,16 +84,18 @@ function linesOf(row: Row, axis: Axis, labelColumns: number, look: Look): string
   const first: Piece[] = [
     row.depth === 0 ? [label, 'bold'] : [label],
     [' '],
-    ...drawn(row.bar, axis),
+    ...drawn(row, axis),
     [' '],
-    [row.time.padStart(timeColumns), 'dim'],
+    [took(row.to - row.from).padStart(timeColumns), 'dim'],
   ];
-  const notes = row.notes.map(({ text, colour }) => line([[`${indent}  `], [oneLine(text), colour]], look));
+  const notes = (row.notes ?? []).map(({ text, colour }) =>
+    line([[`${indent}  `], [oneLine(text), colour]], look),
+  );
   return [line(first, look), ...notes];
 }
 
 /** Cells of the same colour are one piece. */
-function drawn({ from, to, sign, colour, goesOn, points }: Bar, axis: Axis): Piece[] {
+function drawn({ from, to, sign, colour, goesOn, points = [] }: Bar, axis: Axis): Piece[] {
   const cells: [string, Colour?][] = Array.from({ length: axis.columns }, () => [' ']);
   const [first, last] = [axis.columnOf(from), axis.columnOf(Math.max(from, to - 1))];
   for (let column = first; column <= last; column++) cells[column] = [sign, colour];

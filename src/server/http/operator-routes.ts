@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { type Standing, standings } from '../../model/standing.ts';
 import type { TaskId } from '../../model/task.ts';
 import type { ListOfTasks, OperatorDesk } from '../../operator/api.ts';
-import { BadQuery } from '../../operator/cursors.ts';
+import { BadQuery } from '../../operator/operator.ts';
 
 /** A refusal of the HTTP face itself. */
 export class HttpRefusal extends HoldfastError {

@@ -7,7 +7,7 @@
  * older key after the commit that introduces a new one. Postgres takes the snapshot of a statement after its locks.
  */
 import { runtime } from '../../model/runtime.ts';
-import { type EncryptionRecord, introduced, notEncrypted } from '../values/encryption.ts';
+import { type EncryptionRecord, introduced, readRecord } from '../values/encryption.ts';
 import { type Keys, keyBytes } from '../values/keys.ts';
 import { lookupSecret, SealedCells, secretColumn } from '../values/sealed-cells.ts';
 import { marked, name } from './cells.ts';
@@ -113,7 +113,7 @@ export class Vault extends SealedCells<string> {
       [name(lookupSecret)],
     );
     const { record, lookup } = row!;
-    this.adopt(record === null ? notEncrypted : JSON.parse(record));
+    this.adopt(readRecord(record));
     this.#lookup = lookup;
   }
 

@@ -4,7 +4,7 @@
  * that write come one after the other, so that from the commit that introduces a key nobody writes with an older one.
  */
 import { runtime } from '../../model/runtime.ts';
-import { type EncryptionRecord, notEncrypted } from '../values/encryption.ts';
+import { type EncryptionRecord, notEncrypted, readRecord } from '../values/encryption.ts';
 import { type Keys, keyBytes } from '../values/keys.ts';
 import { lookupSecret, SealedCells, secretColumn } from '../values/sealed-cells.ts';
 import { blobs, type Stored } from './cells.ts';
@@ -19,7 +19,7 @@ export function readEncryption(db: Connection): EncryptionRecord {
   const tables = db.prepare("select count(*) as count from sqlite_schema where name = 'holdfast_encryption'");
   if ((tables.get() as { count: number }).count === 0) return notEncrypted;
   const row = db.prepare('select record from holdfast_encryption').get();
-  return row ? JSON.parse(row.record as string) : notEncrypted;
+  return readRecord(row ? row.record : null);
 }
 
 export class Vault extends SealedCells<Stored> {

@@ -35,6 +35,19 @@ export const notEncrypted: EncryptionRecord = {
   isMixed: true,
 };
 
+/** What a store has recorded, in the text that `JSON.stringify` made of it; null if it was never encrypted. */
+export function readRecord(text: unknown): EncryptionRecord {
+  if (text === null) return notEncrypted;
+  try {
+    const record: Partial<EncryptionRecord> = JSON.parse(text as string);
+    if (record.keys?.every(({ id, proof }) => id && proof) && record.retired && record.revision)
+      return record as EncryptionRecord;
+  } catch {
+    // As if something were missing.
+  }
+  throw new Damaged('the record of its encryption cannot be read');
+}
+
 /** Refuses without the right keys. Gives nothing if nothing is encrypted and no keys are given. */
 export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: string): Cipher | undefined {
   if (!keys) {

@@ -2,16 +2,17 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { DeskOverHttp, ServerAway, serverAddress } from '../../../src/cli/operator/desk-over-http.ts';
+import { deskOverHttp, ServerAway, serverAddress } from '../../../src/cli/operator/desk-over-http.ts';
 import { follow } from '../../../src/cli/operator/live.ts';
 import { CommandFailed, WrongUsage } from '../../../src/cli/usage.ts';
+import type { OperatorDesk } from '../../../src/operator/api.ts';
 import { DeskServer, token } from './desk-server.ts';
 import { killed, several, summary } from './stories.ts';
 
-async function served(): Promise<{ server: DeskServer; desk: DeskOverHttp }> {
+async function served(): Promise<{ server: DeskServer; desk: OperatorDesk }> {
   const server = await new DeskServer().start();
   onTestFinished(() => server.stop().catch(() => {}));
-  return { server, desk: new DeskOverHttp({ base: server.url, token }) };
+  return { server, desk: deskOverHttp({ base: server.url, token }) };
 }
 
 test.for([
@@ -137,7 +138,7 @@ test('changes come as they happen, and after a break behind the last that was he
 
 test('who is not let in does not try again', async () => {
   const { server } = await served();
-  const stranger = new DeskOverHttp({ base: server.url, token: 'wrong' });
+  const stranger = deskOverHttp({ base: server.url, token: 'wrong' });
   const following = (async () => {
     for await (const _ of follow(stranger, { signal: new AbortController().signal }));
   })();

@@ -2,9 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { paintWith, width } from '../../../src/cli/live/terminal-text.ts';
 import { drawLive, drawStory } from '../../../src/cli/operator/draw-story.ts';
-import { drawList, shortIds } from '../../../src/cli/operator/list.ts';
+import { drawList } from '../../../src/cli/operator/list.ts';
 import { asciiOnly, speaksUtf8 } from '../../../src/cli/operator/look.ts';
 import { Axis, waterfall } from '../../../src/cli/operator/waterfall.ts';
+import { shortIds } from '../../../src/cli/registry.ts';
 import { took } from '../../../src/cli/time.ts';
 import { ago, idOf, killed, now, pass, several, step, story, summary } from './stories.ts';
 
@@ -198,7 +199,7 @@ test('what a task says cannot steer the terminal', () => {
 });
 
 test('ids are as short as tells them apart, and never shorter than eight letters', () => {
-  const short = shortIds([idOf('abcdefghijk'), idOf('abcdefghijx'), idOf('other')]);
+  const short = shortIds(['abcdefghijk', 'abcdefghijx', 'other'].map((name) => ({ id: idOf(name) })));
   expect(short(idOf('abcdefghijk'))).toBe('abcdefghijk');
   expect(short(idOf('abcdefghijx'))).toBe('abcdefghijx');
   expect(short(idOf('other'))).toBe('otherkkk');

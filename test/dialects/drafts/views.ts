@@ -1,104 +1,70 @@
 /** One owner's tasks through each dialect: how a client of it makes, reads, answers and cancels them. */
 import type { Tasks } from 'holdfast';
 import { expect } from 'vitest';
-import { extension, subtasks } from '../../kit/wire.ts';
-import { Peer as LaterPeer } from '../revision-2026-07-28/peer.ts';
-import { related, taskKey } from '../sep-1686/requestor.ts';
-import { opened } from './peer.ts';
+import { type Message, messagesIn } from '../../kit/wire.ts';
+import { faces, type Place } from '../../owners/faces.ts';
 
-export interface View {
-  /** Makes a task and gives the id that the server knows it by. */
-  start(name: string, input?: object): Promise<string>;
-  /** The error of a look, or the status. */
-  look(taskId: string): Promise<string | number>;
-  outcome(taskId: string): Promise<string>;
-  /** Answers the question `name`; undefined where questions come only on a stream that the client has not opened. */
-  answer?(taskId: string, content: object): Promise<unknown>;
-  /** Are questions put to it? Then it hears of none that is on another stream. */
-  readonly isAsked: boolean;
-  cancel?(taskId: string): Promise<unknown>;
-}
+export const dialects = Object.keys(faces);
 
-export interface Scene {
-  readonly url: string;
+export interface Scene extends Place {
   readonly tasks: Tasks;
-  readonly token: string;
   readonly owner: string;
 }
 
-export const dialects: Readonly<Record<string, (scene: Scene) => Promise<View>>> = {
-  'SEP-1686': original,
-  '2025-11-25': (scene) => session(scene),
-  '2025-11-25 with SEP-2229': (scene) => session(scene, 'sep-2229'),
-  '2025-11-25 with SEP-2268': (scene) => session(scene, 'sep-2268'),
-  '2025-11-25 with SEP-2339': (scene) => session(scene, 'sep-2339'),
-  '2025-11-25 with all three': (scene) => session(scene, 'sep-2229', 'sep-2268', 'sep-2339'),
-  '2026-07-28': (scene) => later(scene, extension),
-  '2026-07-28 with subtasks': (scene) => later(scene, extension, subtasks),
-};
+export async function viewOf(dialect: string, { tasks, owner, ...place }: Scene) {
+  const face = await faces[dialect]!(place);
+  const isOriginal = dialect === 'SEP-1686';
+  const isLater = dialect.startsWith('2026-07-28');
+  const isContinued = dialect === 'SEP-2339' || dialect === 'all drafts';
+  const comesUnasked = dialect === 'SEP-2229' || dialect === 'all drafts';
+  let sent = 0;
 
-/** The requestor makes up the id, and waits for its answer; others know the task by another id. */
-async function original({ url, token, tasks, owner }: Scene): Promise<View> {
-  const peer = await opened(url, [], token);
-  let names = 0;
-  const ask = (method: string, taskId: string) => peer.request(method, { taskId, _meta: related(taskId) });
+  async function* exchange(method: string, params: object): AsyncGenerator<Message> {
+    yield* messagesIn(await face.send({ id: `look ${++sent}`, method, params }));
+  }
+  /** The answer, whatever comes before it. */
+  const ask = async (method: string, params: object): Promise<Message> =>
+    (await Array.fromAsync(exchange(method, params))).at(-1)!;
+  const idsInStore = async () => (await tasks.list({ owner, limit: 100 })).tasks.map(({ id }) => id);
+
   return {
-    async start(name, input = {}) {
-      const listed = async () => (await tasks.list({ owner, limit: 100 })).tasks.map(({ id }) => id);
-      const known = await listed();
-      const _meta = { [taskKey]: { taskId: `mine ${++names}` } };
-      void peer.call(name, input, { _meta }).catch(() => {});
-      const made = async () => (await listed()).find((id) => !known.includes(id));
+    /** Makes a task and gives the id that the server knows it by. */
+    async start(name: string, input: object = {}): Promise<string> {
+      const call = { name, arguments: input, ...(comesUnasked ? {} : face.asTask(`mine ${sent}`)) };
+      const known = await idsInStore();
+      const answered = ask('tools/call', call);
+      if (!isOriginal) {
+        const { result } = await answered;
+        return result.task?.taskId ?? result.taskId;
+      }
+      // The requestor made up an id that nobody else knows, and is answered when the task is done.
+      answered.catch(() => {});
+      const made = async () => (await idsInStore()).find((id) => !known.includes(id));
       await expect.poll(made).toBeDefined();
       return (await made())!;
     },
-    look: async (taskId) => statusIn(await ask('tasks/get', taskId)),
-    outcome: async (taskId) => (await ask('tasks/result', taskId)).result.content[0].text,
-    isAsked: true,
-  };
-}
-
-async function session({ url, token }: Scene, ...drafts: string[]): Promise<View> {
-  const peer = await opened(url, drafts, token);
-  const isContinuing = drafts.includes('sep-2339');
-  return {
-    async start(name, input = {}) {
-      const { result } = await peer.call(name, input, drafts.includes('sep-2229') ? {} : { task: {} });
-      return result.task.taskId;
+    /** The status, or the error of a look. */
+    async look(taskId: string): Promise<string | number> {
+      const { result, error } = await ask('tasks/get', face.about(taskId));
+      return result?.status ?? error.code;
     },
-    look: async (taskId) => statusIn(await peer.get(taskId)),
-    outcome: async (taskId) => {
-      if (!isContinuing) return (await peer.request('tasks/result', { taskId })).result.content[0].text;
-      return (await peer.request('tasks/continue', { taskId })).result.result.content[0].text;
+    async outcome(taskId: string): Promise<string> {
+      const method = isContinued ? 'tasks/continue' : isLater ? 'tasks/get' : 'tasks/result';
+      const { result } = await ask(method, face.about(taskId));
+      return (result.result ?? result).content[0].text;
     },
-    isAsked: !isContinuing,
-    async answer(taskId, content) {
-      const name = { action: 'accept', content };
-      if (isContinuing) return peer.request('tasks/continue', { taskId, inputResponses: { name } });
-      for await (const { id, method } of peer.result(taskId))
-        if (method === 'elicitation/create') await peer.answer(id, name);
-    },
-    cancel: (taskId) => peer.request('tasks/cancel', { taskId }),
+    /** Are questions put to it? Then it hears of none that is on another stream. */
+    isAsked: !isLater && !isContinued,
+    /** Answers the question `name`; not where questions come only on a stream that the client has not opened. */
+    answer:
+      !isOriginal &&
+      (async (taskId: string, content: object) => {
+        const name = { action: 'accept', content };
+        const given = { ...face.about(taskId), inputResponses: { name } };
+        if (isLater || isContinued) return ask(isLater ? 'tasks/update' : 'tasks/continue', given);
+        for await (const { id, method } of exchange('tasks/result', face.about(taskId)))
+          if (method === 'elicitation/create') await face.send({ id, result: name });
+      }),
+    cancel: !isOriginal && ((taskId: string) => ask('tasks/cancel', face.about(taskId))),
   };
-}
-
-async function later({ url, token }: Scene, ...extensions: string[]): Promise<View> {
-  const capabilities = {
-    extensions: Object.fromEntries(extensions.map((name) => [name, {}])),
-    elicitation: { form: {} },
-  };
-  const peer = new LaterPeer(url, capabilities, { authorization: `Bearer ${token}` });
-  return {
-    start: (name, input) => peer.start(name, input),
-    look: async (taskId) => statusIn(await peer.get(taskId)),
-    outcome: async (taskId) => (await peer.get(taskId)).result.result.content[0].text,
-    isAsked: false,
-    answer: (taskId, content) =>
-      peer.request('tasks/update', { taskId, inputResponses: { name: { action: 'accept', content } } }),
-    cancel: (taskId) => peer.request('tasks/cancel', { taskId }),
-  };
-}
-
-function statusIn({ result, error }: { result?: { status: string }; error?: { code: number } }) {
-  return result?.status ?? error!.code;
 }

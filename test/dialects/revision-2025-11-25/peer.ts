@@ -1,9 +1,7 @@
 /** A client of 2025-11-25 over HTTP that sends exactly what it is told, in a session of its own. */
-
-import { expect } from 'vitest';
 import { type ServeFixtureOptions, serveFixture } from '../../kit/serve.ts';
 import { untilStatus } from '../../kit/until.ts';
-import { frames, type Message, messagesIn } from '../../kit/wire.ts';
+import { frames, type Listening, listening, type Message, messagesIn } from '../../kit/wire.ts';
 
 export { frames, type Message } from '../../kit/wire.ts';
 
@@ -123,30 +121,7 @@ export async function served(options: ServeFixtureOptions = {}) {
   return { ...server, peer };
 }
 
-export type Ear = Awaited<ReturnType<typeof openEar>>;
-
-/** The standalone stream of a session, open before anything is asked, and everything that came on it. */
-export async function openEar(peer: Peer, hear?: (message: Message) => void) {
-  const heard: Message[] = [];
-  const closing = new AbortController();
-  const response = await peer.listen(closing.signal);
-  if (response.status !== 200) throw new Error(`The stream was refused: ${await response.text()}`);
-  const read = async () => {
-    for await (const message of frames(response)) {
-      heard.push(message);
-      hear?.(message);
-    }
-  };
-  const reading = read().catch(() => {});
-  return {
-    heard,
-    async until(isIt: (message: Message) => boolean): Promise<Message> {
-      await expect.poll(() => heard.some(isIt), { interval: 5 }).toBe(true);
-      return heard.find(isIt)!;
-    },
-    async [Symbol.asyncDispose]() {
-      closing.abort();
-      await reading;
-    },
-  };
+/** The standalone stream of a session, open before anything is asked. */
+export function openEar(peer: Peer, hear?: (message: Message) => void): Promise<Listening> {
+  return listening((signal) => peer.listen(signal), hear);
 }

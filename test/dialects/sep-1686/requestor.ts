@@ -1,6 +1,7 @@
 /** A requestor of SEP-1686 that sends exactly what it is told, over HTTP or a pipe, and remembers what it heard. */
 import type { Tasks } from 'holdfast';
 import { onTestFinished } from 'vitest';
+import { pagesOf } from '../../kit/listed.ts';
 import { until, untilStatus } from '../../kit/until.ts';
 import { nextId } from '../../serving/raw-client.ts';
 import {
@@ -117,13 +118,8 @@ export class Requestor {
   }
 
   async listAll(): Promise<Message[]> {
-    const all: Message[] = [];
-    for (let cursor: string | undefined; ; ) {
-      const { result } = await this.list(cursor);
-      all.push(...result.tasks);
-      if (result.nextCursor === undefined) return all;
-      cursor = result.nextCursor;
-    }
+    const pages = pagesOf(async ({ cursor }) => (await this.list(cursor)).result);
+    return (await Array.fromAsync(pages)).flatMap(({ tasks }) => tasks);
   }
 
   until(taskId: string, status: string): Promise<Message> {

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
-import { type Ear, openEar } from '../revision-2025-11-25/peer.ts';
+import type { Listening } from '../../kit/wire.ts';
+import { openEar } from '../revision-2025-11-25/peer.ts';
 import { ask, type End, join, node, start, wait } from './grown-tools.ts';
 import { children, grow, isDone, listed, look, served } from './served.ts';
 
 /** The ends of tasks as a stream tells them, up to that of the root. */
-async function ends(ear: Ear, rootId: string): Promise<string[][]> {
+async function ends(ear: Listening, rootId: string): Promise<string[][]> {
   await ear.until(({ params }) => params.taskId === rootId && isDone(params));
   return ear.heard.filter(({ params }) => isDone(params)).map(({ params }) => [params.taskId, params.status]);
 }

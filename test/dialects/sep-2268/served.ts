@@ -1,9 +1,11 @@
 /** A server with the drafts on, and its clients: those that know subtasks and those that do not, of both revisions. */
 import { openSqlite } from 'holdfast/sqlite';
+import { pagesOf } from '../../kit/listed.ts';
 import { type ServeFixtureOptions, serveFixture } from '../../kit/serve.ts';
 import { extension, subtasks } from '../../kit/wire.ts';
 import { RawClient } from '../../serving/raw-client.ts';
-import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
+import { opened } from '../drafts/peer.ts';
+import type { Message, Peer } from '../revision-2025-11-25/peer.ts';
 import { grownTools, type Plan } from './grown-tools.ts';
 
 export type Served = Awaited<ReturnType<typeof served>>;
@@ -23,13 +25,6 @@ export async function served({ tokens = ['alice', 'bob'], ...more }: ServedOptio
     ...more,
   });
   const [first = ''] = tokens;
-  const session =
-    (experimental: object) =>
-    async (token = first) => {
-      const peer = new Peer(url, { capabilities: { elicitation: {}, experimental }, token });
-      await peer.open();
-      return peer;
-    };
   const raw =
     (extensions: object) =>
     (token = first) =>
@@ -38,8 +33,8 @@ export async function served({ tokens = ['alice', 'bob'], ...more }: ServedOptio
     tasks,
     url,
     /** Sessions of 2025-11-25 that flag subtasks, and those that do not. */
-    aware: session({ 'sep-2268': {} }),
-    unaware: session({}),
+    aware: (token = first) => opened(url, ['sep-2268'], token),
+    unaware: (token = first) => opened(url, [], token),
     /** Clients of 2026-07-28 that list the extension for subtasks, and those that do not. */
     later: raw({ [extension]: {}, [subtasks]: {} }),
     laterUnaware: raw({ [extension]: {} }),
@@ -71,10 +66,8 @@ export async function children(peer: Peer, taskId: string, count = 1): Promise<s
 }
 
 export async function* pages(peer: Peer): AsyncGenerator<Message[]> {
-  for (let page: Message = {}, first = true; first || page.nextCursor !== undefined; first = false) {
-    page = (await peer.request('tasks/list', first ? {} : { cursor: page.nextCursor })).result;
-    yield page.tasks;
-  }
+  const read = async (from: object): Promise<Message> => (await peer.request('tasks/list', from)).result;
+  for await (const { tasks } of pagesOf(read)) yield tasks;
 }
 
 export async function listed(peer: Peer): Promise<Message[]> {

@@ -11,7 +11,6 @@ const gardeners = 12;
 export async function growTrees(count: number): Promise<Counts> {
   const seed = seedOfThisRun();
   const only = process.env.HOLDFAST_TREE;
-  console.log(`seed ${seed}; to replay: HOLDFAST_SEED=${seed} npx vitest run test/dialects/sep-2268/trees`);
   const tally = new Counts();
   const owners = Array.from({ length: gardeners }, (_, n) => `gardener-${n}`);
   // Long enough for a last look at everything on a busy machine.

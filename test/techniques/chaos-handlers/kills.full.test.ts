@@ -20,7 +20,6 @@ let judged: Judged;
 let isSoundRun = false;
 
 beforeAll(async () => {
-  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
   judged = await unleash({ file: join(root, 'tasks.db'), folder, seed, kills: 20, slowness });
   console.log(judged.report);
   isSoundRun = isSound(judged.report);

@@ -8,7 +8,6 @@ import { seedOfThisRun } from '../../kit/random.ts';
 
 test('five hundred kills lose nothing, repeat no committed step and break no invariant', async () => {
   const seed = seedOfThisRun();
-  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
   const file = temporaryFile();
   const folder = join(dirname(file), 'steps');
   mkdirSync(folder);

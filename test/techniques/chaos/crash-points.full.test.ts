@@ -15,7 +15,6 @@ import { readSnapshot } from './snapshot.ts';
 import type { WorkerOptions } from './worker.ts';
 
 const seed = seedOfThisRun();
-console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
 
 /** At which times of passing there. The compiler asks for a line whenever a crash point is added. */
 const times: Readonly<Record<CrashPoint, readonly number[]>> = {

@@ -7,7 +7,6 @@ test('a hundred kills under load from two processes lose nothing that was acknow
   timeout: 600_000,
 }, async () => {
   const seed = seedOfThisRun();
-  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
   const report = await killAtRandom({ file: temporaryFile(), seed, kills: 100, processes: 2 });
   console.log(report);
   expect(report.kills).toBeGreaterThanOrEqual(100);

@@ -5,7 +5,6 @@ import { killAtRandom } from './kills.ts';
 
 test('five hundred kills under load from three processes lose nothing that was acknowledged', async () => {
   const seed = seedOfThisRun();
-  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
   const report = await killAtRandom({ file: temporaryFile(), seed, kills: 500, processes: 3 });
   console.log(report);
   expect(report.kills).toBeGreaterThanOrEqual(500);

@@ -12,7 +12,6 @@ test('two servers and three workers lose nothing when they are killed, cut off, 
   timeout: 900_000,
 }, async () => {
   const seed = seedOfThisRun();
-  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
   const folder = temporaryFolder();
   const place = await ownPostgres();
   try {

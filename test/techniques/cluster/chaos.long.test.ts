@@ -6,7 +6,6 @@ import { seedOfThisRun } from '../../kit/random.ts';
 
 test('two hundred errands survive forty kills, two crashes of Postgres, and two workers that stop and go on', async () => {
   const seed = seedOfThisRun();
-  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
   const folder = temporaryFolder();
   const place = await ownPostgres();
   try {

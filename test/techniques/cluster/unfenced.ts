@@ -3,10 +3,11 @@
  * process once had, whoever has it now. A broken build, to see whether the checker of histories notices.
  */
 import { join } from '../../../scripts/chaos/cluster/member.ts';
+import { withCommands } from '../../../src/engine/decorated.ts';
 import type { Change, Database, Holder, Reach, Store, Task, Verdict } from '../../../src/index.ts';
 
 function withoutFencing(database: Database): Database {
-  const { store, queue, secrets, sessions, calls, audit, survey } = database;
+  const { store, queue } = database;
   const claims = new Map<string, { readonly epoch: number; readonly holder: Holder }>();
   const remember = (change: Change): Change => {
     const { task } = change;
@@ -31,26 +32,15 @@ function withoutFencing(database: Database): Database {
         ),
       )
       .then(remember);
-  return {
-    store: instead(store, { update: update as Store['update'] }),
-    queue: instead(queue, { renew: async () => [] }),
-    secrets,
-    sessions,
-    calls,
-    audit,
-    survey,
-    close: () => database.close(),
-  };
-}
-
-/** The same, but for these methods. */
-function instead<T extends object>(original: T, methods: Partial<T>): T {
-  return new Proxy(original, {
-    get(target, name) {
-      const value = Reflect.get(methods, name) ?? Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
+  /** It never hears that it has lost a claim. */
+  const unaware = new Proxy(queue, {
+    get(_, name) {
+      if (name === 'renew') return async () => [];
+      const value = Reflect.get(queue, name);
+      return typeof value === 'function' ? value.bind(queue) : value;
     },
   });
+  return { ...withCommands(database, { update: update as Store['update'] }), queue: unaware };
 }
 
 await join(withoutFencing);

@@ -1,10 +1,68 @@
 /** What many subtasks cost, counted in what is read and written. */
-import { createTasks, type DurableTool, durableTool } from 'holdfast';
+import {
+  type Change,
+  type CommitNotice,
+  createTasks,
+  type Database,
+  type DurableTool,
+  durableTool,
+  type Store,
+} from 'holdfast';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import type { CommitNotice } from '../../../src/engine/store.ts';
+import { withCommands } from '../../../src/engine/decorated.ts';
 import { kinds, open } from '../../stores/kinds.ts';
-import { Counted } from './counted.ts';
+
+/** Counts what is asked of a store. */
+class Counted {
+  gets = 0;
+  /** Whole families, to look at or to change. */
+  families = 0;
+  /** Tasks that were read because they ask something. */
+  asking = 0;
+  /** Commits that were read to learn what happened to a task. */
+  commits = 0;
+  /** How many tasks each commit wrote. */
+  readonly writes: number[] = [];
+
+  /** Nobody is told of commits that fit. */
+  wrap(database: Database, unheard: (notice: CommitNotice) => boolean = () => false): Database {
+    const { store } = database;
+    const committed = (change: Change) => {
+      this.writes.push(change.writes.length);
+      return change;
+    };
+    const wrapped = withCommands(database, {
+      create: (bearing, decide) => store.create(bearing, decide).then(committed),
+      update: (reach, id, decide) => {
+        if (reach === 'family') this.families++;
+        return store.update(reach, id, decide).then(committed);
+      },
+    });
+    const counted: Partial<Store> = {
+      get: (id, owner) => {
+        this.gets++;
+        return store.get(id, owner);
+      },
+      family: (id) => {
+        this.families++;
+        return store.family(id);
+      },
+      asking: async (id) => {
+        const found = await store.asking(id);
+        this.asking += found.length;
+        return found;
+      },
+      commitsOf: async (...asked) => {
+        const found = await store.commitsOf(...asked);
+        this.commits += found.length;
+        return found;
+      },
+      subscribe: (listener) => store.subscribe((notice) => unheard(notice) || listener(notice)),
+    };
+    return { ...wrapped, store: { ...wrapped.store, ...counted } };
+  }
+}
 
 const leaf = durableTool('leaf', { task: 'always' }, async () => 'leaf');
 /** Stays in memory while its subtasks end, because a step runs until they have. */

@@ -17,7 +17,6 @@ import { populate } from './population.ts';
 
 const perPart = process.env.HOLDFAST_LANE === 'long' ? 25 : 1;
 const seed = seedOfThisRun();
-console.log(`HOLDFAST_SEED=${seed}`);
 
 const kinds: readonly Kind[] = ['zeros', 'random bytes', 'another page of its part', 'any other page'];
 

@@ -20,7 +20,6 @@ const frameBytes = 24 + 4_096;
 const randomDamages = process.env.HOLDFAST_LANE === 'long' ? 400 : 25;
 const seed = seedOfThisRun();
 const random = seededRandom(seed);
-console.log(`HOLDFAST_SEED=${seed}`);
 
 const folder = temporaryFolder();
 const large = join(folder, 'tasks.db');

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { fire, seedOfThisRun } from './campaign.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
+import { fire } from './campaign.ts';
 import { openScene } from './scene.ts';
 import { StdioScene } from './stdio-scene.ts';
 

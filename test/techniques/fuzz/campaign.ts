@@ -42,12 +42,6 @@ const enoughProblems = 300;
 /** The quick lane samples, by the seed, what the others do in full. */
 export const isQuick = process.env.HOLDFAST_LANE === 'quick';
 
-export function seedOfThisRun(): number {
-  const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-  console.log(`seed ${seed}; to replay: HOLDFAST_SEED=${seed} npm test -- test/techniques/fuzz`);
-  return seed;
-}
-
 export class Tally {
   sent = 0;
   /** How often each code, each result and each bare status was seen. */

@@ -1,5 +1,6 @@
 import { test } from 'vitest';
-import { keptSeeds as kept, seedOfThisRun } from './campaign.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
+import { keptSeeds as kept } from './campaign.ts';
 import { fireOverAPipe, fireOverHttp } from './servers.ts';
 import { sessionDialects } from './session-methods.ts';
 

@@ -1,5 +1,6 @@
 import { test } from 'vitest';
-import { isQuick, keptSeeds, seedOfThisRun } from './campaign.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
+import { isQuick, keptSeeds } from './campaign.ts';
 import { fireOverAPipe, fireOverHttp } from './servers.ts';
 import { sessionDialects } from './session-methods.ts';
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { fire, isQuick, seedOfThisRun } from './campaign.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
+import { fire, isQuick } from './campaign.ts';
 import { openScene } from './scene.ts';
 
 const seed = seedOfThisRun();

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { fire, isQuick, seedOfThisRun } from './campaign.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
+import { fire, isQuick } from './campaign.ts';
 import { StdioScene } from './stdio-scene.ts';
 
 const seed = seedOfThisRun();

@@ -9,7 +9,6 @@ test('twenty kills: every result is delivered once, and no answered question is 
   timeout: 600_000,
 }, async () => {
   const seed = seedOfThisRun();
-  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
   const { reports, problems } = await killHosts(ways.slice(0, 2), { kills: 20, seed });
   console.table(reports);
   expect(problems).toEqual([]);

@@ -4,7 +4,6 @@ import { killHosts, ways } from './kills.ts';
 
 test('two hundred kills, in every dialect that a host resumes in', async () => {
   const seed = seedOfThisRun();
-  console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
   const { reports, problems } = await killHosts(ways, { kills: 200, seed });
   console.table(reports);
   expect(problems).toEqual([]);

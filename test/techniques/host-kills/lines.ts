@@ -1,6 +1,7 @@
 /** What a host writes down as it goes, in a file that survives it. */
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { whole } from '../../kit/child.ts';
+import { linesOf } from '../../kit/text.ts';
 
 export type Line =
   | { readonly type: 'called'; readonly handle: string }
@@ -21,7 +22,5 @@ export function write(file: string, line: Written): void {
 
 /** A host that is killed while it writes leaves half a line, which says nothing. */
 export function readLines(file: string): Written[] {
-  if (!existsSync(file)) return [];
-  const texts = readFileSync(file, 'utf8').split('\n');
-  return texts.flatMap((text) => whole<Written>(text) ?? []);
+  return linesOf(file).flatMap((text) => whole<Written>(text) ?? []);
 }

@@ -176,7 +176,6 @@ function exactly<T>(length: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T[
 
 test('the same commands give the same answers and the same rows in memory, in a SQLite file and on Postgres', async () => {
   const seed = seedOfThisRun();
-  console.log(`seed ${seed}; to replay, set HOLDFAST_SEED=${seed}`);
   const seen = new Counts();
   let commands = 0;
   const one = fc.oneof({ weight: 3, arbitrary: command }, { weight: 1, arbitrary: portCommand });

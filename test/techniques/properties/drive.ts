@@ -15,7 +15,6 @@ export async function driveRandomly(
   connections: number,
   { runs, shrinks = true }: { readonly runs: number; readonly shrinks?: boolean },
 ) {
-  console.log(`seed ${seed}; to replay, set HOLDFAST_SEED=${seed}`);
   const tally = { commands: 0, /** How often each event and each refusal was seen. */ seen: new Counts() };
   const sequence = fc.array(command, { minLength: perRun, maxLength: perRun, size: 'max' });
   await fc.assert(

@@ -7,8 +7,9 @@
 import type { SurveyFilter } from '../../../src/engine/survey.ts';
 import type { AuditEntry, Claim, Database, Task } from '../../../src/index.ts';
 import { standings } from '../../../src/model/standing.ts';
+import { pagesOf } from '../../kit/listed.ts';
 import { type Command, commandOf, leaseMs, of, words } from './commands.ts';
-import { allOf, owners, pagesOf, tools } from './reading.ts';
+import { allOf, owners, tools } from './reading.ts';
 
 interface Given extends Command {
   readonly now: number;
@@ -85,7 +86,7 @@ export const portCommands: Readonly<Record<string, PortCommand>> = {
   },
   'read the audit log': {
     weight: 2,
-    act: ({ audit }, given) => {
+    act: async ({ audit }, given) => {
       const { n, m, tasks } = given;
       const query = {
         ...(n % 2 === 0 && { taskId: of(tasks, m)?.id ?? 'none' }),
@@ -94,10 +95,8 @@ export const portCommands: Readonly<Record<string, PortCommand>> = {
         ...(m % 3 === 0 && { since: around(given) - 30_000 }),
         ...(m % 5 === 0 && { until: around(given) }),
       };
-      return pagesOf(async (cursor) => {
-        const { entries, nextCursor } = await audit.read({ ...query, limit: 3, ...cursor });
-        return { items: entries, nextCursor };
-      });
+      const pages = await Array.fromAsync(pagesOf((from) => audit.read({ ...query, limit: 3, ...from })));
+      return pages.flatMap(({ entries }) => entries);
     },
   },
   'leave idle passes out': { weight: 2, act: ({ store }, given) => store.leaveOut(around(given), allOf) },
@@ -113,11 +112,8 @@ export const portCommands: Readonly<Record<string, PortCommand>> = {
         ...(n % 7 === 0 && { until: around(given) }),
         ...(m % 5 === 0 && { text: m % 2 === 0 ? of(words, n)! : (of(tasks, n)?.id ?? 'none') }),
       };
-      const list = await pagesOf(async (cursor) => {
-        const page = await survey.list({ ...filter, limit: 4, ...cursor });
-        return { items: page.tasks, nextCursor: page.nextCursor };
-      });
-      return { list, count: await survey.count(filter, allOf) };
+      const pages = await Array.fromAsync(pagesOf((from) => survey.list({ ...filter, limit: 4, ...from })));
+      return { list: pages.flatMap(({ tasks }) => tasks), count: await survey.count(filter, allOf) };
     },
   },
 };

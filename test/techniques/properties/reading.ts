@@ -1,7 +1,7 @@
 /** Everything that can be read through the ports of a database. */
 import type { Database, Due, Task, TaskId, ToolVersion } from '../../../src/index.ts';
 import { standings } from '../../../src/model/standing.ts';
-import { listed } from '../../kit/listed.ts';
+import { listed, pagesOf } from '../../kit/listed.ts';
 
 /** More than there is. */
 export const allOf = 10_000;
@@ -11,19 +11,6 @@ const first: ToolVersion = { tool: 'publish_report', version: '1' };
 const second: ToolVersion = { tool: 'summarise', version: '1' };
 /** The tools of different workers. */
 export const tools: readonly (readonly ToolVersion[])[] = [[first, second], [first], [second], []];
-
-/** The items of all pages. Where a page ends is up to the store, and so is the form of its cursors. */
-export async function pagesOf<T>(
-  read: (cursor: { cursor?: string }) => Promise<{ items: readonly T[]; nextCursor: string | undefined }>,
-): Promise<T[]> {
-  const all: T[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const { items, nextCursor } = await read(cursor === undefined ? {} : { cursor });
-    all.push(...items);
-    if (nextCursor === undefined) return all;
-    cursor = nextCursor;
-  }
-}
 
 export async function readTask({ store, survey }: Database, id: TaskId) {
   const [family, asking, childIds, commits, someCommits, journal, history, someHistory, ...ofOwner] =
@@ -43,11 +30,10 @@ export async function readTask({ store, survey }: Database, id: TaskId) {
 
 /** Everything else. `due` is ordered by moment; tasks of the same moment may come in any order. */
 export async function readAll({ store, queue, survey, sessions, audit }: Database, now: number) {
-  const surveyed = (filter: object) =>
-    pagesOf(async (cursor) => {
-      const { tasks, nextCursor } = await survey.list({ ...filter, limit: 7, ...cursor });
-      return { items: tasks.map(({ id }) => id), nextCursor };
-    });
+  const surveyed = async (filter: object) => {
+    const pages = pagesOf((from) => survey.list({ ...filter, limit: 7, ...from }));
+    return (await Array.fromAsync(pages)).flatMap(({ tasks }) => tasks.map(({ id }) => id));
+  };
   const due = async (what: Due, at: number) => {
     const ids = await store.due(what, at, allOf);
     const moments = await Promise.all(ids.map(async (id) => momentOf(what, (await store.get(id))!)));

@@ -10,8 +10,9 @@ import { aTask } from '../../../src/testing/fixtures.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { StoreCommands } from '../../../src/testing/store-commands.ts';
 import { encryption } from '../../encryption/keys.ts';
+import { seedOfThisRun } from '../../kit/random.ts';
 
-const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const seed = seedOfThisRun();
 const numRuns = { quick: 2, long: 200 }[process.env.HOLDFAST_LANE!] ?? 8;
 const largestStore = 1_000_000;
 const shortestRetentionMs = 60_000;

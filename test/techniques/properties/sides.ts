@@ -1,8 +1,5 @@
 /** The stores that are compared: in memory, in a SQLite file and on Postgres, each opened for one sequence. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect } from 'vitest';
 import { audited } from '../../../src/engine/audit-log.ts';
 import type { CommitNotice, Database, Json, TaskId } from '../../../src/index.ts';
@@ -10,6 +7,7 @@ import { Refusal } from '../../../src/model/errors.ts';
 import { openPostgres } from '../../../src/postgres.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import type { ManualClock } from '../../../src/testing/manual-clock.ts';
+import { temporaryFile } from '../../kit/lifetime.ts';
 import { freshDatabase } from '../../postgres/database.ts';
 import { type Comparing, comparable } from './comparable.ts';
 
@@ -24,10 +22,9 @@ async function inMemory(clock: ManualClock): Promise<Side> {
 }
 
 async function inFile(clock: ManualClock): Promise<Side> {
-  const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
-  const openFile = () => openSqlite(join(folder, 'tasks.db'), { clock });
-  const remove = () => rm(folder, { recursive: true });
-  return sideOf('SQLite', remove, await openFile(), await openFile());
+  const file = temporaryFile();
+  const openFile = () => openSqlite(file, { clock });
+  return sideOf('SQLite', async () => {}, await openFile(), await openFile());
 }
 
 async function onPostgres(clock: ManualClock): Promise<Side> {
