@@ -10,12 +10,11 @@ export { UnknownDraft } from './server/binding.ts';
 export { type Limits, InvalidLimit } from './hosting/limits.ts';
 export { type Bounds, OutOfBounds } from './engine/bounds.ts';
 export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
-export type { CreateOptions, WorkOptions } from './engine/tasks-options.ts';
+export { type CreateOptions, StoreTooSmall, type WorkOptions } from './engine/tasks-options.ts';
 export type { AuditLog } from './engine/audit-log.ts';
 export type { Log, LogEntry } from './engine/log.ts';
 export type { Fullness, ObservedCall, ObservedPass, Observer, Suspicion } from './engine/observer.ts';
 export type { Worker } from './engine/worker.ts';
-export { StoreTooSmall } from './engine/housekeeping.ts';
 export { durableTool, InvalidTool } from './engine/tool.ts';
 export type {
   DurableOptions,

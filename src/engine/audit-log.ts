@@ -9,9 +9,9 @@ import { pagesOf } from '../model/pages.ts';
 import type { Task } from '../model/task.ts';
 import type { Actor, Audit, AuditEntry, AuditPage, AuditQuery } from './audit.ts';
 import type { Change, Removal, TaskWrite, Verdict } from './change.ts';
+import { withCommands } from './decorated.ts';
 import { deadlinePassed } from './endings.ts';
 import type { Database } from './queue.ts';
-import { withCommands } from './with-commands.ts';
 
 // --- For readers --------------------------------------------------------------------------------------------
 

@@ -26,35 +26,7 @@ export class OutOfBounds extends HoldfastError {
   }
 }
 
-/** Counts what one pass does; a replayed pass counts the same. */
-export class Spread {
-  readonly #bounds: Bounds;
-  readonly #depth: number;
-  #subtasks = 0;
-  #open = 0;
-
-  constructor(bounds: Bounds, depth: number) {
-    this.#bounds = bounds;
-    this.#depth = depth;
-  }
-
-  start(): void {
-    const { deepestTree, mostSubtasks } = this.#bounds;
-    if (this.#depth >= deepestTree) throw new OutOfBounds('Subtasks go too deep', 'deepestTree', deepestTree);
-    if (this.#subtasks >= mostSubtasks)
-      throw new OutOfBounds('One task has too many subtasks', 'mostSubtasks', mostSubtasks);
-    this.#subtasks++;
-  }
-
-  async asking<T>(ask: () => Promise<T>): Promise<T> {
-    const { mostOpenQuestions } = this.#bounds;
-    if (this.#open >= mostOpenQuestions)
-      throw new OutOfBounds('Too many questions are open', 'mostOpenQuestions', mostOpenQuestions);
-    this.#open++;
-    try {
-      return await ask();
-    } finally {
-      this.#open--;
-    }
-  }
+/** Refuses one more than a handler may have. */
+export function checkBound(bounds: Bounds, bound: keyof Bounds, count: number, what: string): void {
+  if (count >= bounds[bound]) throw new OutOfBounds(what, bound, bounds[bound]);
 }

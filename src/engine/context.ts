@@ -7,7 +7,7 @@ import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { cut } from '../model/thrown.ts';
-import { type Bounds, defaultBounds, Spread } from './bounds.ts';
+import { checkBound } from './bounds.ts';
 import type { StepContext } from './call.ts';
 import { carried, defaultLargestValue } from './carried.ts';
 import { Given, longestStatus } from './given.ts';
@@ -17,6 +17,7 @@ import { outsideHandlers } from './pass-context.ts';
 import { CannotBeAsked } from './recorded-error.ts';
 import { type Retry, retryPolicy } from './retry.ts';
 import { type InputOf, type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
+import type { Extents } from './tasks-options.ts';
 import type { DurableTool, RequestMethod, ResultOf } from './tool.ts';
 import type { ToolResult } from './tool-result.ts';
 import type { Report } from './transitions.ts';
@@ -153,15 +154,15 @@ export interface ContextParts {
   readonly signal: AbortSignal;
   report(report: Report): void;
   cancel(id: TaskId, reason?: string): Promise<void>;
-  readonly bounds?: Bounds;
-  /** In characters of JSON, of a question or of a subtask's input. */
-  readonly largestValue?: number;
+  readonly extents: Extents;
 }
 
 export function taskContext(parts: ContextParts): TaskContext {
-  const { task, tool, pass, signal, report, cancel, bounds = defaultBounds } = parts;
-  const { largestValue = defaultLargestValue } = parts;
-  const spread = new Spread(bounds, task.depth);
+  const { task, tool, pass, signal, report, cancel, extents } = parts;
+  const { largestValue } = extents;
+  // A replayed pass counts the same.
+  let subtasks = 0;
+  let openQuestions = 0;
   const tell = (what: Report) => {
     // The commit that it leads to, later, is not something that the handler awaits.
     if (pass.isLive) outsideHandlers(() => report(what));
@@ -212,14 +213,17 @@ export function taskContext(parts: ContextParts): TaskContext {
       const { request } = purpose;
       const { answers } = task.origin;
       if (answers && !answers.includes(request.kind)) throw new CannotBeAsked(key, request.kind);
-      const answer = await spread.asking(() => pass.call(key, purpose));
+      checkBound(extents, 'mostOpenQuestions', openQuestions, 'Too many questions are open');
+      openQuestions++;
+      const answer = await pass.call(key, purpose).finally(() => openQuestions--);
       return readAnswer(key, question, answer, tool.secrets);
     },
 
     async start(wanted: DurableTool, ...[input]: readonly unknown[]) {
       const child = given.start.read(() => given.start.durable(wanted));
       if (child.method !== tool.method) throw new SubtaskOfAnotherKind(child, tool);
-      spread.start();
+      checkBound(extents, 'deepestTree', task.depth, 'Subtasks go too deep');
+      checkBound(extents, 'mostSubtasks', subtasks++, 'One task has too many subtasks');
       const request = await childRequest(newId(), child, input, task, largestValue);
       const id = (await pass.call(child.name, { kind: 'start', request })) as TaskId;
       return subtask(id, child.name);

@@ -3,98 +3,53 @@
  * hold, explains what nobody takes, leaves out of histories what nobody needs; a few at a time, so that traffic never waits for long behind it.
  */
 import type { Clock } from '../model/clock.ts';
-import { type Size, toBytes } from '../model/duration.ts';
-import { HoldfastError, Refusal } from '../model/errors.ts';
+import { ignoring, Refusal } from '../model/errors.ts';
 import type { Task, TaskId } from '../model/task.ts';
-import type { Audit } from './audit.ts';
 import type { Verdict } from './change.ts';
 import { DamagedTasks } from './damaged-tasks.ts';
-import { type Observer, unobserved } from './observer.ts';
-import type { Database, Queue, ToolVersion } from './queue.ts';
+import type { Database, ToolVersion } from './queue.ts';
 import { requestLeaseMs } from './requests.ts';
-import type { Due, Store } from './store.ts';
+import type { Due } from './store.ts';
 import { StoreError, TaskDamaged } from './store-errors.ts';
+import type { WorkerSettings } from './tasks-options.ts';
 import { cancel, crowdOut, explain, keepForRequest, passDeadline, purge } from './transitions.ts';
 
 const everyMs = 1_000;
+/** What is not urgent is done once in this time. */
+const minuteMs = 60_000;
 /** A task that has been ready for so long without being claimed is explained to whoever looks. */
 const orphanedMs = 60_000;
 const atOnce = 20;
-const pruneEveryMs = 60_000;
 const prunedAtOnce = 500;
 /** For so long histories hold passes that did nothing: whoever follows the commits of a store has read them by then. */
 const keepIdleMs = 3_600_000;
-const leaveOutEveryMs = 60_000;
 const leftOutAtOnce = 200;
 /** A store that is too large is brought down to this part of its largest size, so that there is room for a while. */
 const enough = 0.9;
 
-export interface Keeping {
-  /** In bytes; infinite if it does not matter. */
-  readonly largestStore: number;
-  /** How long a result can be fetched at least, however full the store is. */
-  readonly shortestRetentionMs: number;
-  /** How long entries of the audit log are kept; infinite if nobody keeps one here. */
-  readonly auditRetentionMs: number;
-}
-
-export class StoreTooSmall extends HoldfastError {
-  constructor(given: Size) {
-    super(
-      `A store of at most ${JSON.stringify(given)} would hold next to nothing: largestStore is at least 1 MB.`,
-    );
-  }
-}
-
-const smallestStore = 1_000_000;
-
-export function largestStoreFrom(size: Size | undefined): number {
-  const bytes = size === undefined ? Number.POSITIVE_INFINITY : toBytes(size);
-  if (bytes < smallestStore) throw new StoreTooSmall(size!);
-  return bytes;
-}
-
-export const keepingDefaults: Keeping = {
-  largestStore: Number.POSITIVE_INFINITY,
-  shortestRetentionMs: 60_000,
-  auditRetentionMs: Number.POSITIVE_INFINITY,
-};
+type Settings = Pick<WorkerSettings, 'extents' | 'auditRetentionMs' | 'observer'>;
 
 export class Housekeeping {
-  readonly #store: Store;
-  readonly #audit: Audit;
-  readonly #queue: Queue;
+  readonly #database: Database;
   readonly #clock: Clock;
   readonly #tools: readonly ToolVersion[];
-  readonly #keeping: Keeping;
-  readonly #observer: Observer;
+  readonly #settings: Settings;
   readonly #damaged = new DamagedTasks();
   #isMakingRoom = false;
   #isOverfull = false;
   #orphansAt: number;
-  #pruneAt: number;
-  #leaveOutAt: number;
+  #minuteAt: number;
   #cancel: () => void = () => {};
   #round: Promise<void> | undefined;
   #again = false;
   #stopped = false;
 
-  constructor(
-    { store, queue, audit }: Database,
-    clock: Clock,
-    tools: readonly ToolVersion[],
-    keeping: Keeping = keepingDefaults,
-    observer: Observer = unobserved,
-  ) {
-    this.#store = store;
-    this.#audit = audit;
-    this.#pruneAt = clock.now();
-    this.#leaveOutAt = clock.now();
-    this.#queue = queue;
+  constructor(database: Database, clock: Clock, tools: readonly ToolVersion[], settings: Settings) {
+    this.#database = database;
     this.#clock = clock;
     this.#tools = tools;
-    this.#keeping = keeping;
-    this.#observer = observer;
+    this.#settings = settings;
+    this.#minuteAt = clock.now();
     this.#orphansAt = clock.now() + orphanedMs;
     this.#arm();
   }
@@ -124,14 +79,21 @@ export class Housekeeping {
   }
 
   async #tidy(): Promise<void> {
+    const { store } = this.#database;
     const kinds = [
       () => this.#endLate(),
-      () => this.#all('purge', (id, now) => this.#store.update('family', id, (family) => purge(family, now))),
+      () => this.#all('purge', (id, now) => store.update('family', id, (family) => purge(family, now))),
       () => this.#makeRoom(),
       () => this.#explainOrphans(),
-      () => this.#pruneAudit(),
-      () => this.#leaveOutIdle(),
     ];
+    const now = this.#clock.now();
+    if (now >= this.#minuteAt) {
+      this.#minuteAt = now + minuteMs;
+      kinds.push(
+        () => this.#pruneAudit(now),
+        () => this.#leaveOutIdle(now),
+      );
+    }
     const defects: unknown[] = [];
     // Each on its own: what fails in one of them must not keep the others from being done.
     for (const kind of kinds)
@@ -145,7 +107,7 @@ export class Housekeeping {
   #endLate(): Promise<void> {
     return this.#all('deadline', async (id, now) => {
       const server = await this.#livingServer(id);
-      await this.#store.update(
+      await this.#database.store.update(
         'family',
         id,
         (family) => stillServed(family.task, server, now) ?? passDeadline(family, now),
@@ -155,50 +117,51 @@ export class Housekeeping {
 
   /** The process that serves the request of an unpublished task, if it lives. */
   async #livingServer(id: TaskId): Promise<string | undefined> {
-    const servedBy = (await this.#store.get(id))?.unpublished?.servedBy ?? undefined;
-    return servedBy !== undefined && (await this.#queue.isAlive(servedBy)) ? servedBy : undefined;
+    const servedBy = (await this.#database.store.get(id))?.unpublished?.servedBy ?? undefined;
+    return servedBy !== undefined && (await this.#database.queue.isAlive(servedBy)) ? servedBy : undefined;
   }
 
   async #explainOrphans(): Promise<void> {
     const now = this.#clock.now();
     if (now < this.#orphansAt) return;
     this.#orphansAt = now + orphanedMs;
-    const orphans = await this.#queue.orphans(this.#tools, now - orphanedMs, atOnce + this.#damaged.size);
-    const act = (id: TaskId) => this.#store.update('task', id, (task) => explain(task, orphaned(task), now));
+    const orphans = await this.#database.queue.orphans(
+      this.#tools,
+      now - orphanedMs,
+      atOnce + this.#damaged.size,
+    );
+    const act = (id: TaskId) =>
+      this.#database.store.update('task', id, (task) => explain(task, orphaned(task), now));
     for (const id of this.#sound(orphans).slice(0, atOnce)) await this.#one(id, act);
   }
 
-  async #pruneAudit(): Promise<void> {
-    const now = this.#clock.now();
-    const { auditRetentionMs } = this.#keeping;
-    if (!Number.isFinite(auditRetentionMs) || now < this.#pruneAt) return;
-    this.#pruneAt = now + pruneEveryMs;
-    const before = now - auditRetentionMs;
-    while (!this.#stopped && (await this.#audit.prune(before, prunedAtOnce)) === prunedAtOnce);
+  async #pruneAudit(now: number): Promise<void> {
+    const before = now - this.#settings.auditRetentionMs;
+    if (!Number.isFinite(before)) return;
+    const { audit } = this.#database;
+    while (!this.#stopped && (await audit.prune(before, prunedAtOnce)) === prunedAtOnce);
   }
 
   /** A task that polls every second for a month must not leave millions of commits behind. */
-  async #leaveOutIdle(): Promise<void> {
-    const now = this.#clock.now();
-    if (now < this.#leaveOutAt) return;
-    this.#leaveOutAt = now + leaveOutEveryMs;
-    while (!this.#stopped && (await this.#store.leaveOut(now - keepIdleMs, leftOutAtOnce)) === leftOutAtOnce);
+  async #leaveOutIdle(now: number): Promise<void> {
+    const { store } = this.#database;
+    while (!this.#stopped && (await store.leaveOut(now - keepIdleMs, leftOutAtOnce)) === leftOutAtOnce);
   }
 
   /** Those that ended first go first. What is alive is never touched, nor a result that somebody may be about to fetch. */
   async #makeRoom(): Promise<void> {
-    const { largestStore: largest, shortestRetentionMs } = this.#keeping;
+    const { largestStore: largest, shortestRetention } = this.#settings.extents;
     if (largest === Number.POSITIVE_INFINITY) return;
-    let size = await this.#store.size();
+    let size = await this.#database.store.size();
     this.#isMakingRoom = size > (this.#isMakingRoom ? largest * enough : largest);
     for (let most = 1; this.#isMakingRoom; ) {
       const at = this.#clock.now();
-      const endedBy = at - shortestRetentionMs;
+      const endedBy = at - shortestRetention;
       const done = await this.#some('oldest', endedBy, most, (id) =>
-        this.#store.update('family', id, (family) => crowdOut(family, endedBy, at)),
+        this.#database.store.update('family', id, (family) => crowdOut(family, endedBy, at)),
       );
       const before = size;
-      size = await this.#store.size();
+      size = await this.#database.store.size();
       const tooMuch = size - largest * enough;
       this.#isMakingRoom = done > 0 && tooMuch > 0;
       // Half of what should be enough, going by those that went: the next may be larger.
@@ -208,7 +171,8 @@ export class Housekeeping {
     }
     const wasOverfull = this.#isOverfull;
     this.#isOverfull = size > largest;
-    if (this.#isOverfull && !wasOverfull) this.#observer.overfull({ at: this.#clock.now(), size, largest });
+    if (this.#isOverfull && !wasOverfull)
+      this.#settings.observer.overfull({ at: this.#clock.now(), size, largest });
   }
 
   /** A second has passed, and what has a deadline comes first again; or all is over. */
@@ -231,11 +195,11 @@ export class Housekeeping {
     most: number,
     act: (id: TaskId) => Promise<unknown>,
   ): Promise<number> {
-    const due = await this.#store.due(what, until, most + this.#damaged.size);
+    const due = await this.#database.store.due(what, until, most + this.#damaged.size);
     const single: TaskId[] = [];
     let done = 0;
     for (const id of this.#sound(due).slice(0, most)) {
-      const children = await this.#one(id, () => this.#store.childIds(id));
+      const children = await this.#one(id, () => this.#database.store.childIds(id));
       if (children?.value.length === 0) single.push(id);
       else if (children && (await this.#one(id, act))) done++;
     }
@@ -286,10 +250,7 @@ export async function endIfAbandoned({ store, queue }: Database, task: Task, clo
   if (typeof servedBy !== 'string' || servedBy === queue.name || (await queue.isAlive(servedBy)))
     return false;
   const reason = 'The process that served the request died before the task was published.';
-  try {
-    await store.update('family', task.rootId, (family) => cancel(family, clock.now(), reason));
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-  }
+  const cancelled = store.update('family', task.rootId, (family) => cancel(family, clock.now(), reason));
+  await cancelled.catch(ignoring(Refusal));
   return true;
 }

@@ -6,8 +6,8 @@
 import { Refusal } from '../model/errors.ts';
 import { runtime, type Timer } from '../model/runtime.ts';
 import type { Change, Verdict } from './change.ts';
+import { type Around, decorated } from './decorated.ts';
 import type { Database } from './queue.ts';
-import type { Store } from './store.ts';
 import { StoreSilent } from './store-errors.ts';
 
 const patienceMs = 4_000;
@@ -22,62 +22,37 @@ interface Wait {
 }
 
 export function impatient(database: Database): Database {
-  const { store, queue, sessions, calls } = database;
+  const { store, queue } = database;
   const waits = new Waits();
-  const read = <T>(act: Promise<T>) => waits.for(act, () => new StoreSilent(patienceMs, false));
-  /** It cannot be withdrawn any more. */
-  const write = <T>(act: Promise<T>) => waits.for(act, () => new StoreSilent(patienceMs, true));
-  const command = (run: Command) => commanded(waits, run);
-  const served: Store = {
-    create: (bearing, decide) =>
-      command((unlessGivenUp) => store.create(bearing, (existing) => unlessGivenUp(() => decide(existing)))),
-    update: (reach, id, decide) =>
-      command((unlessGivenUp) => store.update(reach, id, (found) => unlessGivenUp(() => decide(found)))),
-    claim: (query, decide) => store.claim(query, decide),
-    get: (id, owner) => read(store.get(id, owner)),
-    family: (id) => read(store.family(id)),
-    asking: (rootId) => read(store.asking(rootId)),
-    childIds: (id) => read(store.childIds(id)),
-    list: (query) => read(store.list(query)),
-    count: (owner, what, upTo) => read(store.count(owner, what, upTo)),
-    journal: (id) => read(store.journal(id)),
-    commitsOf: (id, afterVersion, limit) => read(store.commitsOf(id, afterVersion, limit)),
-    leaveOut: (before, limit) => read(store.leaveOut(before, limit)),
-    due: (what, now, limit) => read(store.due(what, now, limit)),
-    size: () => read(store.size()),
-    subscribe: (listener) => store.subscribe(listener),
-    close: () => store.close(),
+  const hurried: Around = {
+    read: (act) => waits.for(act(), () => new StoreSilent(patienceMs, false)),
+    // It cannot be withdrawn any more.
+    write: (act) => waits.for(act(), () => new StoreSilent(patienceMs, true)),
   };
+  const { store: served, ...others } = decorated(database, hurried, ['store', 'sessions', 'calls']);
   return {
-    ...database,
-    store: served,
-    queue: { ...queue, backlog: (tools, most) => read(queue.backlog(tools, most)) },
-    sessions: {
-      save: (session) => write(sessions.save(session)),
-      get: (id) => read(sessions.get(id)),
-      delete: (id) => write(sessions.delete(id)),
-      forget: (seenBefore) => write(sessions.forget(seenBefore)),
+    ...others,
+    queue: { ...queue, backlog: decorated(database, hurried, ['queue']).queue.backlog },
+    store: {
+      ...served,
+      create: (bearing, decide) => commanded(waits, decide, (rule) => store.create(bearing, rule)),
+      update: (reach, id, decide) => commanded(waits, decide, (rule) => store.update(reach, id, rule)),
+      claim: (query, decide) => store.claim(query, decide),
     },
-    calls: {
-      undelivered: (key) => read(calls.undelivered(key)),
-      ofRequest: (request) => read(calls.ofRequest(request)),
-      take: (id, from, by) => write(calls.take(id, from, by)),
-      leave: (id, by) => write(calls.leave(id, by)),
-      delivered: (id) => write(calls.delivered(id)),
-    },
-    close: () => database.close(),
   };
 }
 
-type Command = (unlessGivenUp: (decide: () => Verdict) => Verdict) => Promise<Change>;
-
-function commanded(waits: Waits, run: Command): Promise<Change> {
+function commanded<Subject>(
+  waits: Waits,
+  decide: (subject: Subject) => Verdict,
+  run: (rule: (subject: Subject) => Verdict) => Promise<Change>,
+): Promise<Change> {
   let isGivenUp = false;
   let isDecided = false;
-  const act = run((decide) => {
+  const act = run((subject) => {
     if (isGivenUp) return new GivenUp();
     isDecided = true;
-    return decide();
+    return decide(subject);
   });
   return waits.for(act, () => {
     isGivenUp = true;

@@ -4,9 +4,9 @@
  */
 import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
 import type { Change } from './change.ts';
+import { withCommands } from './decorated.ts';
 import type { Database, ToolVersion } from './queue.ts';
 import type { StoreError } from './store-errors.ts';
-import { withCommands } from './with-commands.ts';
 
 export interface Observer {
   /** The database is open; the function that is returned is called when it closes. */

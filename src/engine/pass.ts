@@ -18,7 +18,7 @@
  */
 import { runtime, type Timer } from '../model/runtime.ts';
 import type { Task, TaskId } from '../model/task.ts';
-import { OutOfBounds } from './bounds.ts';
+import { checkBound } from './bounds.ts';
 import { type Call, newCall, type Purpose, type Seen } from './call.ts';
 import { append, type Batch, type Entry, type FailedAttempt, type Journal, tooLong } from './journal.ts';
 import type { ObservedPass } from './observer.ts';
@@ -26,6 +26,7 @@ import { callsOnly, gather, nextMoment, OpenCalls, subtasksPerCommit } from './o
 import { running } from './pass-context.ts';
 import { errorFrom } from './recorded-error.ts';
 import { described, difference, HandlerRefused, outsideAStep, recorded, whenDrained } from './replay.ts';
+import type { Extents } from './tasks-options.ts';
 import { type Attempted, attempt } from './work.ts';
 
 /** Entries that settle in one phase of the event loop. More would starve timers; one by one would be slow. */
@@ -131,9 +132,7 @@ export class Pass {
         `task.${kind}() was called inside the step "${step}". A step speaks only by its return value: call it after the step.`,
       );
     if (this.#isOver) return new Promise(() => {});
-    const { mostOpenCalls } = this.#host;
-    if (this.#open.size >= mostOpenCalls)
-      throw new OutOfBounds('Too many calls on `task` are open', 'mostOpenCalls', mostOpenCalls);
+    checkBound(this.#host.extents, 'mostOpenCalls', this.#open.size, 'Too many calls on `task` are open');
     const made = { position: this.#calls.length, kind, name, at: this.#settled, purpose };
     if (!this.#admit(made)) return new Promise(() => {});
     const known = this.#journal.calls[made.position];
@@ -267,7 +266,7 @@ export class Pass {
     if (!this.#yielding) this.#armTimer();
     if (works || this.#open.size === 0) return;
     // Only waits are open: after a short while the pass ends, and something else will wake the task.
-    if (this.#linger.isOver(this.#host.lingerMs, () => this.#wake())) this.#park();
+    if (this.#linger.isOver(this.#host.lingerMs(), () => this.#wake())) this.#park();
   }
 
   #look(): void {
@@ -470,10 +469,8 @@ export interface PassHost {
   interrupts(batch: Batch): boolean;
   schedule(at: number, callback: () => void): () => void;
   /** How long a pass that only waits stays in memory, so that quick answers need no replay. */
-  readonly lingerMs: number;
-  /** The largest value of a step, in characters of JSON. */
-  readonly largestValue: number;
+  lingerMs(): number;
+  readonly extents: Extents;
   /** Entries and failed attempts that a journal may have. */
   readonly longestJournal: number;
-  readonly mostOpenCalls: number;
 }

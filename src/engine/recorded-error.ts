@@ -118,23 +118,12 @@ export function errorFrom(record: Json | undefined): Error {
 
 /** What a parent gets from `subtask.result()`: the child's result, or one of three errors. */
 export function fromChild(name: string, outcome: Outcome): { ok: boolean; value: Json } {
-  switch (outcome.kind) {
-    case 'result':
-      return { ok: true, value: outcome.value };
-    case 'failure':
-      return {
-        ok: false,
-        value: recordError(new SubtaskFailed(`Subtask ${name} failed: ${outcome.message}`)),
-      };
-    case 'cancelled':
-      return {
-        ok: false,
-        value: recordError(new SubtaskCancelled(outcome.reason ?? `Subtask ${name} was cancelled.`)),
-      };
-    case 'lost':
-      return {
-        ok: false,
-        value: recordError(new SubtaskLost(`Subtask ${name} was lost: ${outcome.message}`)),
-      };
-  }
+  if (outcome.kind === 'result') return { ok: true, value: outcome.value };
+  return { ok: false, value: recordError(failureOfChild(name, outcome)) };
+}
+
+function failureOfChild(name: string, outcome: Exclude<Outcome, { kind: 'result' }>): HoldfastError {
+  if (outcome.kind === 'failure') return new SubtaskFailed(`Subtask ${name} failed: ${outcome.message}`);
+  if (outcome.kind === 'lost') return new SubtaskLost(`Subtask ${name} was lost: ${outcome.message}`);
+  return new SubtaskCancelled(outcome.reason ?? `Subtask ${name} was cancelled.`);
 }

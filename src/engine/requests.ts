@@ -3,7 +3,15 @@
  * waits for them, publishes those whose ids it is about to send, and leaves nothing of the others.
  */
 import type { Clock } from '../model/clock.ts';
-import { AlreadyPublished, BeingDelivered, Refusal, TaskIsDone, TaskNotFound } from '../model/errors.ts';
+import {
+  AlreadyPublished,
+  BeingDelivered,
+  type ErrorClass,
+  ignoring,
+  Refusal,
+  TaskIsDone,
+  TaskNotFound,
+} from '../model/errors.ts';
 import type { Entrusted, InputResponse } from '../model/input.ts';
 import {
   answering,
@@ -17,16 +25,15 @@ import {
 } from '../model/task.ts';
 import type { Actor } from './audit.ts';
 import type { AuditRecorder } from './audit-log.ts';
-import { checkAnswers, defaultLargestValue } from './carried.ts';
-import { onBehalfOf } from './change.ts';
-import { unobserved } from './observer.ts';
+import { checkAnswers } from './carried.ts';
+import { type Change, onBehalfOf, type Verdict } from './change.ts';
 import type { Database } from './queue.ts';
 import type { Sessions } from './sessions.ts';
-import type { Page } from './store.ts';
+import type { Page, Reach } from './store.ts';
 import { type StoreError, TaskDamaged } from './store-errors.ts';
+import type { Tasks } from './tasks.ts';
 import * as rules from './transitions.ts';
-import { Unrecorded } from './unrecorded.ts';
-import { type Listener, Watches } from './watches.ts';
+import { type Listener, type TreeListeners, Watches } from './watches.ts';
 
 /** How long a request counts as open after the process that serves it last said so. */
 export const requestLeaseMs = 60_000;
@@ -48,12 +55,14 @@ export interface Links {
   readonly childIds: readonly TaskId[];
 }
 
+type Surroundings = Pick<Tasks, 'clock' | 'observer' | 'extents' | 'recorder'>;
+
 export class Requests {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #watches: Watches;
   readonly #largestValue: number;
-  readonly #unrecorded: Unrecorded;
+  readonly #unrecorded: TreeListeners<StoreError>;
 
   /** Tells whoever watches that a caller looks how a task stands. */
   readonly polled: () => void;
@@ -62,22 +71,26 @@ export class Requests {
   /** Where it is noted who read what and who was refused, if anybody keeps an audit log. */
   readonly recorder: AuditRecorder | undefined;
 
-  constructor(
-    database: Database,
-    clock: Clock,
-    { polled, refused } = unobserved,
-    largestValue = defaultLargestValue,
-    recorder?: AuditRecorder,
-    unrecorded = new Unrecorded(),
-  ) {
+  constructor(database: Database, tasks: Surroundings, unrecorded: TreeListeners<StoreError>) {
+    const { polled, refused } = tasks.observer;
     this.#unrecorded = unrecorded;
-    this.recorder = recorder;
+    this.recorder = tasks.recorder;
     this.polled = polled;
     this.refused = refused;
-    this.#largestValue = largestValue;
+    this.#largestValue = tasks.extents.largestValue;
     this.#database = database;
-    this.#clock = clock;
+    this.#clock = tasks.clock;
     this.#watches = new Watches(database.store);
+  }
+
+  /** Puts a command to a task, now and on somebody's behalf. */
+  #act<R extends keyof Reach>(
+    reach: R,
+    id: TaskId,
+    rule: (subject: Reach[R], at: number) => Verdict,
+    by?: Actor,
+  ): Promise<Change> {
+    return this.#database.store.update(reach, id, (subject) => onBehalfOf(by, rule(subject, this.now)));
   }
 
   get now(): number {
@@ -164,41 +177,25 @@ export class Requests {
       this.refused('largestValue');
       throw tooLarge;
     }
-    const { store } = this.#database;
     const [only, ...others] = responses;
-    if (only && others.length === 0) {
-      // The rest of the tree, which may be large, has no say in it.
-      const [id, own] = only;
-      await store.update('task', id, (task) => onBehalfOf(by, rules.answer(task, own, this.now)));
+    if (!only || others.length > 0) {
+      await this.#act('family', rootId, (family, at) => rules.answerTree(family, responses, at), by);
       return;
     }
-    await store.update('family', rootId, (family) =>
-      onBehalfOf(by, rules.answerTree(family, responses, this.now)),
-    );
+    // The rest of the tree, which may be large, has no say in it.
+    const [id, own] = only;
+    await this.#act('task', id, (task, at) => rules.answer(task, own, at), by);
   }
 
   /** Ends a tree. False if it is done, and stays as it is. */
-  async cancel(rootId: TaskId, reason?: string, by?: Actor): Promise<boolean> {
-    try {
-      await this.#database.store.update('family', rootId, (family) =>
-        onBehalfOf(by, rules.cancel(family, this.now, reason)),
-      );
-      return true;
-    } catch (error) {
-      if (error instanceof TaskIsDone) return false;
-      throw error;
-    }
+  cancel(rootId: TaskId, reason?: string, by?: Actor): Promise<boolean> {
+    const cancelled = this.#act('family', rootId, (family, at) => rules.cancel(family, at, reason), by);
+    return isAllowed(cancelled, TaskIsDone);
   }
 
   /** Before its id is sent: from here on the task outlives its request. False if it is done, and needs no id. */
-  async publish(id: TaskId): Promise<boolean> {
-    try {
-      await this.#database.store.update('task', id, (task) => rules.publish(task, this.now));
-      return true;
-    } catch (error) {
-      if (error instanceof TaskIsDone) return false;
-      throw error;
-    }
+  publish(id: TaskId): Promise<boolean> {
+    return isAllowed(this.#act('task', id, rules.publish), TaskIsDone);
   }
 
   /** Says that a request is still open. */
@@ -212,11 +209,10 @@ export class Requests {
   }
 
   async #keep(id: TaskId, servedBy: string | null, forMs: number): Promise<void> {
-    await this.#database.store
-      .update('task', id, (task) =>
-        rules.keepForRequest(task, { servedBy, until: this.now + forMs }, this.now),
-      )
-      .catch(ignoring(TaskIsDone, AlreadyPublished));
+    const kept = this.#act('task', id, (task, at) =>
+      rules.keepForRequest(task, { servedBy, until: at + forMs }, at),
+    );
+    await kept.catch(ignoring(TaskIsDone, AlreadyPublished));
   }
 
   /** Takes over the oldest task of a lost call with this key. */
@@ -249,9 +245,9 @@ export class Requests {
       const task = await store.get(taskId);
       if (!task?.unpublished || task.phase === 'done') continue;
       if (task.unpublished.join && !(await calls.take(taskId, from, cancelledAnswering(from)))) continue;
-      await store
-        .update('family', taskId, (family) => onBehalfOf(by, rules.cancelRequest(family, this.now, reason)))
-        .catch(ignoring(TaskIsDone, AlreadyPublished, TaskNotFound));
+      await this.#act('family', taskId, (family, at) => rules.cancelRequest(family, at, reason), by).catch(
+        ignoring(TaskIsDone, AlreadyPublished, TaskNotFound),
+      );
     }
   }
 
@@ -282,24 +278,14 @@ export class Requests {
 
   /** Removes a task whose answer was delivered. If that fails, housekeeping removes it later. */
   async discard(id: TaskId): Promise<void> {
-    const { store, calls } = this.#database;
-    try {
-      await store.update('family', id, (family) => rules.discard(family, this.now));
-    } catch (error) {
-      if (error instanceof AlreadyPublished) await calls.delivered(id);
-      else if (!(error instanceof Refusal)) throw error;
-    }
+    const discarded = isAllowed(this.#act('family', id, rules.discard), AlreadyPublished);
+    if ((await discarded.catch(ignoring(Refusal))) === false) await this.delivered(id);
   }
 
   /** The answer that names the task of a plain call was delivered. */
   async confirmHandOver(id: TaskId): Promise<void> {
-    const { store, calls } = this.#database;
-    try {
-      await store.update('task', id, (task) => rules.confirmHandOver(task, this.now));
-    } catch (error) {
-      if (error instanceof TaskIsDone) await calls.delivered(id);
-      else if (!(error instanceof TaskNotFound)) throw error;
-    }
+    const confirmed = isAllowed(this.#act('task', id, rules.confirmHandOver), TaskIsDone);
+    if ((await confirmed.catch(ignoring(TaskNotFound))) === false) await this.delivered(id);
   }
 
   /** Removes a tree with everything that is known of it; what is alive ends first. */
@@ -310,9 +296,7 @@ export class Requests {
 
   /** Removes a tree that is done; one that is alive is refused. */
   async purge(rootId: TaskId, by?: Actor): Promise<void> {
-    await this.#database.store.update('family', rootId, (family) =>
-      onBehalfOf(by, rules.remove(family, this.now)),
-    );
+    await this.#act('family', rootId, (family, at) => rules.remove(family, at), by);
   }
 
   /** Takes a question onto a stream of this process. False if it is on another already, or open no more. */
@@ -324,37 +308,30 @@ export class Requests {
     const carrier = input.delivery?.by;
     const isDead = carrier !== undefined && !(await queue.isAlive(carrier));
     const delivery = { by: queue.name, stream, until: this.now + requestLeaseMs };
-    try {
-      const change = await store.update('task', taskId, (now) =>
-        rules.deliver(now, key, delivery, this.now, isDead ? carrier : undefined),
-      );
-      return change.writes.length > 0;
-    } catch (error) {
-      if (error instanceof BeingDelivered || error instanceof TaskNotFound) return false;
-      throw error;
-    }
+    const change = await this.#act('task', taskId, (now, at) =>
+      rules.deliver(now, key, delivery, at, isDead ? carrier : undefined),
+    ).catch(ignoring(BeingDelivered, TaskNotFound));
+    return change !== undefined && change.writes.length > 0;
   }
 
   /** The stream closed before the answer came. */
   async undeliver(taskId: TaskId, key: string, stream: string): Promise<void> {
-    const { store, queue } = this.#database;
-    await store
-      .update('task', taskId, (task) => rules.undeliver(task, key, queue.name, stream, this.now))
-      .catch(ignoring(TaskNotFound));
+    const { name } = this.#database.queue;
+    await this.#act('task', taskId, (task, at) => rules.undeliver(task, key, name, stream, at)).catch(
+      ignoring(TaskNotFound),
+    );
   }
 
   /** The client has made a task of a question, or does not know it any more. */
   async entrust(taskId: TaskId, key: string, entrusted: Entrusted | undefined): Promise<void> {
-    await this.#database.store
-      .update('task', taskId, (task) => rules.entrust(task, key, entrusted, this.now))
-      .catch(ignoring(TaskNotFound));
+    await this.#act('task', taskId, (task, at) => rules.entrust(task, key, entrusted, at)).catch(
+      ignoring(TaskNotFound),
+    );
   }
 
   /** Nobody can or will answer: the handler's `ask` throws. */
   async withdraw(taskId: TaskId, key: string): Promise<void> {
-    await this.#database.store
-      .update('task', taskId, (task) => rules.withdraw(task, [key], this.now))
-      .catch(ignoring(Refusal));
+    await this.#act('task', taskId, (task, at) => rules.withdraw(task, [key], at)).catch(ignoring(Refusal));
   }
 
   count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
@@ -384,8 +361,7 @@ function isLeftOut(task: Task): boolean {
   return task.phase === 'done' && task.outcome.kind === 'result' && task.outcome.value === null;
 }
 
-function ignoring(...classes: readonly { [Symbol.hasInstance](value: unknown): boolean }[]) {
-  return (error: unknown) => {
-    if (!classes.some((one) => one[Symbol.hasInstance](error))) throw error;
-  };
+/** False if the command was refused for this reason. */
+async function isAllowed(command: Promise<Change>, refusal: ErrorClass): Promise<boolean> {
+  return (await command.catch(ignoring(refusal))) !== undefined;
 }

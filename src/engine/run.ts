@@ -5,7 +5,7 @@
 
 import { backoffMs } from '../model/backoff.ts';
 import type { Clock } from '../model/clock.ts';
-import { ClaimLost, HoldfastError, Refusal, TaskMoved } from '../model/errors.ts';
+import { ClaimLost, HoldfastError, ignoring, Refusal, TaskMoved } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
 import type { Task, TaskId } from '../model/task.ts';
@@ -15,7 +15,7 @@ import type { Call, Seen } from './call.ts';
 import { carried } from './carried.ts';
 import { compose, type Verdict } from './change.ts';
 import { taskContext } from './context.ts';
-import { type Batch, type Journal, readJournal } from './journal.ts';
+import { type Batch, readJournal } from './journal.ts';
 import { type ObservedPass, quietly } from './observer.ts';
 import { subtasksPerCommit } from './open-calls.ts';
 import { Pass, type PassEnd, type PassHost } from './pass.ts';
@@ -38,7 +38,7 @@ export interface RunParts {
   readonly claimedAt: number;
   readonly settings: Pick<
     WorkerSettings,
-    'interruptAfterEveryEntry' | 'largestValue' | 'leaseMs' | 'observer' | 'bounds' | 'onUnrecorded'
+    'interruptAfterEveryEntry' | 'extents' | 'leaseMs' | 'observer' | 'onUnrecorded'
   >;
   /** How long a pass that only waits stays in memory; asked when it begins to. */
   readonly lingerMs: () => number;
@@ -51,14 +51,9 @@ const stuckBackoff = { minMs: 5_000, maxMs: 600_000 };
 export class Run {
   readonly claim: Claim;
   readonly tool: DurableTool;
-  readonly #store: Store;
-  readonly #clock: Clock;
-  readonly #settings: RunParts['settings'];
-  readonly #lingerMs: () => number;
-  readonly #renew: () => void;
+  readonly #parts: RunParts;
   readonly #abort = new AbortController();
   readonly #reporter = new Reporter(() => void this.#flush());
-  readonly #written: readonly Json[] | undefined;
   /** Undefined if the task was made and claimed in one commit. */
   readonly #claimedVersion: number | undefined;
   /** Attempts at steps that have not settled. */
@@ -77,17 +72,13 @@ export class Run {
   #isLost = false;
   #isOver = false;
 
-  constructor({ store, clock, tool, claimed, claimedAt, settings, lingerMs, renew }: RunParts) {
-    this.#lingerMs = lingerMs;
-    this.#renew = renew;
-    this.#store = store;
-    this.#clock = clock;
-    this.#settings = settings;
+  constructor(parts: RunParts) {
+    const { tool, claimed, claimedAt } = parts;
+    this.#parts = parts;
     this.#task = claimed.task;
     this.#seenVersion = claimed.task.version;
     this.#claimedVersion = claimed.task.version > 1 ? claimed.task.version : undefined;
     this.#heldSince = claimedAt;
-    this.#written = claimed.journal;
     this.claim = claimed.claim;
     this.tool = tool;
   }
@@ -98,16 +89,17 @@ export class Run {
 
   /** Resolves when the worker has nothing more to do with the task; rejects if the store could not write its end. */
   async advance(): Promise<void> {
-    const observed = this.#settings.observer.passBegan(this.#task);
+    const observed = this.#parts.settings.observer.passBegan(this.#task);
     let how: PassEnd['type'] | 'superseded' = 'lost';
     try {
+      // A journal that cannot be read is the store's trouble, not the task's: nothing is decided about the task.
       const end = await this.#pass(observed).catch((error) => ({ type: 'lost', error }) as const);
       how = end.type;
       const isKept = await this.#conclude(end);
       this.#isOver = true;
       if (!isKept || (await this.#wasTaken())) how = 'superseded';
     } finally {
-      quietly(() => observed.ended(how, this.#clock.now()));
+      quietly(() => observed.ended(how, this.#parts.clock.now()));
       this.#reporter.take();
     }
   }
@@ -124,7 +116,7 @@ export class Run {
    * lease: a worker that is well renews it after one.
    */
   get isHeld(): boolean {
-    return this.#clock.monotonic() - this.#heldSince < (this.#settings.leaseMs * 2) / 3;
+    return this.#parts.clock.monotonic() - this.#heldSince < (this.#parts.settings.leaseMs * 2) / 3;
   }
 
   /** Resolves when all steps that were begun have settled; undefined if none runs. */
@@ -159,7 +151,7 @@ export class Run {
 
   async #wasTaken(): Promise<boolean> {
     if (!this.#isLost) return false;
-    const task = await this.#store.get(this.taskId).catch(() => undefined);
+    const task = await this.#parts.store.get(this.taskId).catch(() => undefined);
     return task !== undefined && task.epoch > this.claim.epoch;
   }
 
@@ -195,8 +187,9 @@ export class Run {
   }
 
   async #pass(observed: ObservedPass): Promise<PassEnd> {
-    const journal = await this.#readJournal();
-    if ('type' in journal) return journal;
+    const journal = readJournal(
+      this.#parts.claimed.journal ?? (await this.#parts.store.journal(this.taskId)),
+    );
     if (this.#stopped) return { type: 'stopped' };
     const pass = new Pass(journal, this.#task, this.#host(observed));
     this.#current = pass;
@@ -210,20 +203,10 @@ export class Run {
       signal: this.#abort.signal,
       report: (report) => this.#reporter.report(report),
       cancel: (id, reason) => this.#cancelChild(id, reason),
-      bounds: this.#settings.bounds,
-      largestValue: this.#settings.largestValue,
+      extents: this.#parts.settings.extents,
     });
     pass.run(() => observed.handler(() => this.tool.handler(input.value as never, context)));
     return pass.ended;
-  }
-
-  /** A journal that cannot be read is the store's trouble, not the task's: nothing is decided about the task. */
-  async #readJournal(): Promise<Journal | PassEnd> {
-    try {
-      return readJournal(this.#written ?? (await this.#store.journal(this.taskId)));
-    } catch (error) {
-      return { type: 'lost', error };
-    }
   }
 
   /** Arguments were checked when the task was made. If they no longer fit, the tool has changed since. */
@@ -241,28 +224,25 @@ export class Run {
   }
 
   #host(observed: ObservedPass): PassHost {
-    const lingerMs = this.#lingerMs;
+    const { lingerMs, renew, settings } = this.#parts;
     return {
       taskId: this.taskId,
       observed,
-      get lingerMs() {
-        return lingerMs();
-      },
-      largestValue: this.#settings.largestValue,
+      lingerMs,
+      extents: settings.extents,
       longestJournal: this.tool.longestJournal,
-      mostOpenCalls: this.#settings.bounds.mostOpenCalls,
-      now: () => this.#clock.now(),
+      now: () => this.#parts.clock.now(),
       isHeld: () => {
         const { isHeld } = this;
-        if (!isHeld) this.#renew();
+        if (!isHeld) renew();
         return isHeld;
       },
       began: (attempt) => {
         this.#attempts.add(attempt);
         void attempt.finally(() => this.#attempts.delete(attempt));
       },
-      interrupts: ({ entries }) => this.#settings.interruptAfterEveryEntry && entries.length > 0,
-      schedule: (at, callback) => this.#clock.schedule(at, callback),
+      interrupts: ({ entries }) => settings.interruptAfterEveryEntry && entries.length > 0,
+      schedule: (at, callback) => this.#parts.clock.schedule(at, callback),
       commit: (batch, calls) => this.#commit(batch, calls),
       look: (unread, awaited) => this.#look(unread, awaited),
       park: (until, batch, calls) => this.#park(until, batch, calls),
@@ -280,8 +260,8 @@ export class Run {
   /** Which subtasks have ended is read from the commits of this task: who pokes only says when to look. */
   async #look(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<Seen> {
     const [task, commits] = await Promise.all([
-      this.#store.get(this.taskId),
-      awaited.size > 0 ? this.#store.commitsOf(this.taskId, this.#seenVersion, subtasksPerCommit) : [],
+      this.#parts.store.get(this.taskId),
+      awaited.size > 0 ? this.#parts.store.commitsOf(this.taskId, this.#seenVersion, subtasksPerCommit) : [],
     ]);
     if (task) this.#task = task;
     // All but the ends of subtasks is seen by the task itself.
@@ -292,7 +272,9 @@ export class Run {
         event.type === 'childDone' && awaited.has(event.childId) ? event.childId : [],
       ),
     );
-    const children = await Promise.all([...new Set([...unread, ...ended])].map((id) => this.#store.get(id)));
+    const children = await Promise.all(
+      [...new Set([...unread, ...ended])].map((id) => this.#parts.store.get(id)),
+    );
     const done = children.flatMap((child) =>
       child?.phase === 'done' ? [[child.id, child.outcome] as const] : [],
     );
@@ -331,9 +313,9 @@ export class Run {
 
   async #update(decide: (task: Task, at: number) => Verdict): Promise<void> {
     let before = 0;
-    const { task } = await this.#store.update('task', this.taskId, (found) => {
+    const { task } = await this.#parts.store.update('task', this.taskId, (found) => {
       before = found.version;
-      return decide(found, this.#clock.now());
+      return decide(found, this.#parts.clock.now());
     });
     this.#task = task;
     if (before === this.#seenVersion) this.#seenVersion = task.version;
@@ -347,7 +329,7 @@ export class Run {
     } catch (error) {
       if (isInstance(error, ClaimLost)) return false;
       if (isInstance(error, StoreError)) {
-        this.#settings.onUnrecorded(this.#task.rootId, error);
+        this.#parts.settings.onUnrecorded(this.#task.rootId, error);
         throw error;
       }
       if (!isInstance(error, HoldfastError)) await this.#giveUp(error);
@@ -368,9 +350,11 @@ export class Run {
       case 'threw':
         return this.#finish(this.#failure(end.error));
       case 'changed':
-        return this.#setAside(this.#otherHandler(end.message));
+        return this.#setAside(
+          `Waiting for a worker with the handler that began this task: in ${this.tool.name} version ${this.tool.version}, ${end.message}.`,
+        );
       case 'stopped':
-        return this.#release();
+        return this.#abort.signal.aborted ? undefined : this.release();
       case 'parked':
         return;
       case 'lost':
@@ -382,7 +366,10 @@ export class Run {
 
   async #outcome(returned: unknown): Promise<Outcome> {
     try {
-      return await this.tool.outcome(returned, { input: this.#given, largest: this.#settings.largestValue });
+      return await this.tool.outcome(returned, {
+        input: this.#given,
+        largest: this.#parts.settings.extents.largestValue,
+      });
     } catch (error) {
       return this.#failure(error);
     }
@@ -391,7 +378,11 @@ export class Run {
   /** Total: whatever was thrown, and whatever the tool makes of it. */
   #failure(error: unknown): Failed {
     try {
-      return carried(this.tool.failure(error), 'The error', this.#settings.largestValue) as unknown as Failed;
+      return carried(
+        this.tool.failure(error),
+        'The error',
+        this.#parts.settings.extents.largestValue,
+      ) as unknown as Failed;
     } catch (problem) {
       return failureOf(problem);
     }
@@ -399,25 +390,20 @@ export class Run {
 
   async #finish(outcome: Outcome): Promise<void> {
     const report = this.#reporter.take();
-    const at = this.#clock.now();
+    const at = this.#parts.clock.now();
     if (outcome.kind === 'result' && !outcome.isError) {
-      await this.#store.update('lineage', this.taskId, ({ task, ancestors }) =>
+      await this.#parts.store.update('lineage', this.taskId, ({ task, ancestors }) =>
         compose(rules.report(task, this.claim, report, at), (now) =>
           rules.complete({ task: now, ancestors }, this.claim, outcome, at),
         ),
       );
     } else {
-      await this.#store.update('family', this.taskId, ({ task, ...family }) =>
+      await this.#parts.store.update('family', this.taskId, ({ task, ...family }) =>
         compose(rules.report(task, this.claim, report, at), (now) =>
           rules.fail({ task: now, ...family }, this.claim, outcome, at),
         ),
       );
     }
-  }
-
-  #otherHandler(difference: string): string {
-    const { name, version } = this.tool;
-    return `Waiting for a worker with the handler that began this task: in ${name} version ${version}, ${difference}.`;
   }
 
   async #setAside(message: string): Promise<void> {
@@ -427,15 +413,10 @@ export class Run {
     });
   }
 
-  async #release(): Promise<void> {
-    if (!this.#abort.signal.aborted) await this.release();
-  }
-
   async #cancelChild(id: TaskId, reason?: string): Promise<void> {
-    try {
-      await this.#store.update('family', id, (family) => rules.cancel(family, this.#clock.now(), reason));
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-    }
+    const cancelled = this.#parts.store.update('family', id, (family) =>
+      rules.cancel(family, this.#parts.clock.now(), reason),
+    );
+    await cancelled.catch(ignoring(Refusal));
   }
 }

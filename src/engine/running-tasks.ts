@@ -4,18 +4,10 @@
  */
 import type { TaskId } from '../model/task.ts';
 import type { Queue } from './queue.ts';
-
-/** What must be known of a run. */
-interface Running {
-  readonly taskId: TaskId;
-  /** It does not hold its task any more. */
-  readonly isOver: boolean;
-  /** Resolves when its last step has; absent while it has none. */
-  readonly settled: Promise<unknown> | undefined;
-}
+import type { Run } from './run.ts';
 
 interface OfQueue {
-  readonly runs: Map<TaskId, Running>;
+  readonly runs: Map<TaskId, Run>;
   readonly listeners: Set<() => void>;
 }
 
@@ -40,12 +32,12 @@ export class RunningTasks {
     return known.get(this.#queue)?.runs.get(id)?.settled !== undefined;
   }
 
-  add(run: Running): void {
+  add(run: Run): void {
     this.#known().runs.set(run.taskId, run);
   }
 
   /** `isLate`: its steps outlived it, so its task could not be claimed here until now. */
-  delete(run: Running, { isLate = false } = {}): void {
+  delete(run: Run, { isLate }: { readonly isLate: boolean }): void {
     const { runs, listeners } = this.#known();
     if (runs.get(run.taskId) === run) runs.delete(run.taskId);
     this.#forget();

@@ -6,6 +6,7 @@
 import type { Clock } from '../model/clock.ts';
 import { newId } from '../model/id.ts';
 import { runtime, type Timer } from '../model/runtime.ts';
+import { decorated } from './decorated.ts';
 import { type Observer, quietly } from './observer.ts';
 import type { Database } from './queue.ts';
 import type { Claims } from './store.ts';
@@ -40,68 +41,20 @@ export class StoreHealth {
 
   /** The same database, with an eye on what becomes of whatever it is asked. */
   watch(database: Database): Database {
-    const { store, queue, secrets, sessions, calls, audit, survey } = database;
-    const read = <T>(act: Promise<T>) => this.#read(act);
-    const write = <T>(act: Promise<T>) => this.#write(act);
-    this.#probe = () => write(probe(database));
+    this.#probe = () => this.#write(probe(database));
     // Told, though nobody may notice: what was under way is repeated on another connection.
     database.onDisconnected?.((error) => this.#report(error));
+    const watched = decorated(database, {
+      read: (act) => this.#read(act()),
+      write: (act) => this.#write(act()),
+    });
+    const { store } = watched;
     return {
+      ...watched,
       store: {
-        create: (bearing, decide) => write(store.create(bearing, decide)),
-        update: (reach, id, decide) => write(store.update(reach, id, decide)),
-        claim: (query, decide) => write(store.claim(query, decide)).then((claims) => this.#claimed(claims)),
-        get: (id, owner) => read(store.get(id, owner)),
-        family: (id) => read(store.family(id)),
-        asking: (rootId) => read(store.asking(rootId)),
-        childIds: (id) => read(store.childIds(id)),
-        list: (query) => read(store.list(query)).then((page) => this.#listed(page)),
-        count: (owner, what, upTo) => read(store.count(owner, what, upTo)),
-        journal: (id) => read(store.journal(id)),
-        commitsOf: (id, afterVersion, limit) => read(store.commitsOf(id, afterVersion, limit)),
-        leaveOut: (before, limit) => write(store.leaveOut(before, limit)),
-        due: (what, now, limit) => read(store.due(what, now, limit)),
-        size: () => read(store.size()),
-        subscribe: (listener) => store.subscribe(listener),
-        close: () => store.close(),
-      },
-      queue: {
-        get name() {
-          return queue.name;
-        },
-        ...(queue.usualLeaseMs !== undefined && { usualLeaseMs: queue.usualLeaseMs }),
-        isAlive: (name, certainty) => read(queue.isAlive(name, certainty)),
-        orphans: (tools, readySince, limit) => read(queue.orphans(tools, readySince, limit)),
-        renew: (claims, leaseMs) => write(queue.renew(claims, leaseMs)),
-        isolate: (claim) => write(queue.isolate(claim)),
-        backlog: (tools, most) => read(queue.backlog(tools, most)),
-        onWork: (listener) => queue.onWork(listener),
-      },
-      secrets: { get: (name) => read(secrets.get(name)) },
-      sessions: {
-        save: (session) => write(sessions.save(session)),
-        get: (id) => read(sessions.get(id)),
-        delete: (id) => write(sessions.delete(id)),
-        forget: (seenBefore) => write(sessions.forget(seenBefore)),
-      },
-      calls: {
-        undelivered: (key) => read(calls.undelivered(key)),
-        ofRequest: (request) => read(calls.ofRequest(request)),
-        take: (id, from, by) => write(calls.take(id, from, by)),
-        leave: (id, by) => write(calls.leave(id, by)),
-        delivered: (id) => write(calls.delivered(id)),
-      },
-      audit: {
-        ...audit,
-        append: (entries) => write(audit.append(entries)),
-        read: (query) => read(audit.read(query)),
-        prune: (before, limit) => write(audit.prune(before, limit)),
-      },
-      survey: {
-        list: (query) => read(survey.list(query)),
-        count: (filter, upTo) => read(survey.count(filter, upTo)),
-        overview: (query) => read(survey.overview(query)),
-        history: (id, query) => read(survey.history(id, query)),
+        ...store,
+        claim: (query, decide) => store.claim(query, decide).then((claims) => this.#claimed(claims)),
+        list: (query) => store.list(query).then((page) => this.#listed(page)),
       },
       close: () => {
         this.#stop();

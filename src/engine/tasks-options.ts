@@ -1,12 +1,12 @@
 /** What can be said to `createTasks` and `work`, and the numbers that come of it. */
 import type { Clock } from '../model/clock.ts';
-import { type Duration, type Size, toMs } from '../model/duration.ts';
+import { type Duration, type Size, toBytes, toMs } from '../model/duration.ts';
+import { HoldfastError } from '../model/errors.ts';
 import type { Origin, Owner, TaskId, Unpublished } from '../model/task.ts';
 import type { WatchdogMode } from '../watchdog/watchdog.ts';
 import type { Actor } from './audit.ts';
 import { type Bounds, defaultBounds } from './bounds.ts';
 import { defaultLargestValue } from './carried.ts';
-import { type Keeping, keepingDefaults, largestStoreFrom } from './housekeeping.ts';
 import type { Log } from './log.ts';
 import { type Observer, unobserved } from './observer.ts';
 import type { DurablePrompt } from './prompt.ts';
@@ -89,20 +89,33 @@ export interface Extents extends Bounds {
   readonly largestStore: number;
 }
 
-export function extentsOf(options: TasksOptions): Extents {
+export class StoreTooSmall extends HoldfastError {
+  constructor(given: Size) {
+    super(
+      `A store of at most ${JSON.stringify(given)} would hold next to nothing: largestStore is at least 1 MB.`,
+    );
+  }
+}
+
+const smallestStore = 1_000_000;
+
+export function extentsOf(options: Partial<TasksOptions>): Extents {
+  const { largestStore: size } = options;
+  const largestStore = size === undefined ? Number.POSITIVE_INFINITY : toBytes(size);
+  if (largestStore < smallestStore) throw new StoreTooSmall(size!);
   return {
     ...defaultBounds,
     ...options.bounds,
     largestValue: options.largestValue ?? defaultLargestValue,
     shortestRetention: toMs(options.shortestRetention ?? '60s'),
     longestRetention: toMs(options.longestRetention ?? '30d'),
-    largestStore: largestStoreFrom(options.largestStore),
+    largestStore,
   };
 }
 
-/** Undefined if no audit log is kept. */
-export function auditRetentionOf({ audit = false }: TasksOptions): number | undefined {
-  if (audit === false) return undefined;
+/** Infinite if no audit log is kept. */
+export function auditRetentionOf({ audit = false }: TasksOptions): number {
+  if (audit === false) return Number.POSITIVE_INFINITY;
   return toMs((audit === true ? undefined : audit.retention) ?? '90d');
 }
 
@@ -115,10 +128,9 @@ export interface WorkerSettings {
   readonly graceMs: number;
   /** How long a pass that only waits stays in memory. */
   readonly lingerMs: number;
-  /** The largest value of a step or result, in characters of JSON. */
-  readonly largestValue: number;
-  readonly bounds: Bounds;
-  readonly keeping: Keeping;
+  readonly extents: Extents;
+  /** How long entries of the audit log are kept; infinite if nobody keeps one here. */
+  readonly auditRetentionMs: number;
   /** Ends each pass after every commit that settles something, as a crash would: for tests of handlers. */
   readonly interruptAfterEveryEntry: boolean;
   /** Whoever watches its passes. What is committed it sees through the database. */
@@ -135,10 +147,9 @@ export const workerDefaults: WorkerSettings = {
   leaseMs: 15_000,
   graceMs: 5_000,
   lingerMs: 100,
-  largestValue: defaultLargestValue,
+  extents: extentsOf({}),
+  auditRetentionMs: Number.POSITIVE_INFINITY,
   observer: unobserved,
   onUnrecorded: () => {},
-  bounds: defaultBounds,
-  keeping: keepingDefaults,
   watchdog: 'report',
 };

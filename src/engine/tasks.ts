@@ -27,6 +27,7 @@ import { type DurableResource, isResource } from './resource.ts';
 import type { InputOf, Schema } from './schema.ts';
 import type { Reservation } from './slots.ts';
 import type { CommitNotice, ListQuery, Page, Reach } from './store.ts';
+import type { StoreError } from './store-errors.ts';
 import { StoreHealth } from './store-health.ts';
 import {
   auditRetentionOf,
@@ -38,7 +39,7 @@ import {
 } from './tasks-options.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
-import { Unrecorded } from './unrecorded.ts';
+import { TreeListeners } from './watches.ts';
 import { Worker, workerDefaults } from './worker.ts';
 
 export class UnknownTool extends HoldfastError {
@@ -80,7 +81,7 @@ export class Tasks implements AsyncDisposable {
   readonly recorder: AuditRecorder | undefined;
   /** Whether the store can be written, as far as this process knows. */
   readonly storeHealth: StoreHealth;
-  readonly #auditRetentionMs: number | undefined;
+  readonly #auditRetentionMs: number;
   readonly #open: () => Promise<Database>;
   /** All three, as they are the same to workers. */
   readonly #durable: readonly DurableTool[];
@@ -90,7 +91,8 @@ export class Tasks implements AsyncDisposable {
   readonly #workers = new Set<Worker>();
   /** Those who wait for outcomes: each looks again when it is called. */
   readonly #waiting = new Set<() => void>();
-  readonly #unrecorded = new Unrecorded();
+  /** Those who wait for a tree of which the store did not take what was done for it. */
+  readonly #unrecorded = new TreeListeners<StoreError>();
   #unobserve: () => void = () => {};
   #database: Promise<Database> | undefined;
   #served: Promise<Database> | undefined;
@@ -103,7 +105,7 @@ export class Tasks implements AsyncDisposable {
     this.observer = log ? logged(telemetry, log) : telemetry;
     this.audit = new AuditLog(async () => (await this.opened()).audit);
     this.#auditRetentionMs = auditRetentionOf(options);
-    if (this.#auditRetentionMs !== undefined)
+    if (options.audit)
       this.recorder = new AuditRecorder(
         async (entries) => (await this.opened()).audit.append(entries),
         clock,
@@ -128,27 +130,18 @@ export class Tasks implements AsyncDisposable {
   }
 
   /** Makes a task; when the promise resolves, it will survive whatever happens. */
-  create<Input extends Schema | undefined>(
-    tool: DurableTool<Input> | string,
+  async create<Input extends Schema | undefined>(
+    named: DurableTool<Input> | string,
     input?: Input extends Schema ? InputOf<Input> : unknown,
     options: CreateOptions = {},
   ): Promise<Task> {
-    return this.#create(tool as DurableTool | string, input, options);
-  }
-
-  async #create(named: DurableTool | string, input: unknown, options: CreateOptions): Promise<Task> {
-    const tool = typeof named === 'string' ? this.tool(named) : named;
+    const tool = typeof named === 'string' ? this.tool(named) : (named as DurableTool);
     const { owner = local, idempotencyKey: key, unpublished = false, by = operator } = options;
     checkOwner(owner);
     if (key !== undefined) checkIdempotencyKey(key);
     const origin = this.observer.origin(options.origin ?? direct(tool), tool.name);
-    const retention = this.#granted(options, tool);
-    const request = await rootRequest(options.id ?? newId(), tool, input, {
-      owner,
-      origin,
-      largestValue: this.extents.largestValue,
-      retention,
-    });
+    const terms = { owner, origin, retention: this.#granted(options, tool) };
+    const request = await rootRequest(options.id ?? newId(), tool, input, terms, this.extents.largestValue);
     // On behalf of somebody who waits for the answer.
     const { store, queue } = await (options.by ? this.served() : this.opened());
     const wanted: NewTask = {
@@ -217,17 +210,7 @@ export class Tasks implements AsyncDisposable {
 
   /** For bindings: tasks on behalf of open requests. */
   requests(): Promise<Requests> {
-    this.#requests ??= this.served().then(
-      (database) =>
-        new Requests(
-          database,
-          this.clock,
-          this.observer,
-          this.extents.largestValue,
-          this.recorder,
-          this.#unrecorded,
-        ),
-    );
+    this.#requests ??= this.served().then((database) => new Requests(database, this, this.#unrecorded));
     return this.#requests;
   }
 
@@ -310,13 +293,8 @@ export class Tasks implements AsyncDisposable {
       leaseMs,
       observer: this.observer,
       onUnrecorded: (rootId, error) => this.#unrecorded.tell(rootId, error),
-      largestValue: this.extents.largestValue,
-      bounds: this.extents,
-      keeping: {
-        largestStore: this.extents.largestStore,
-        shortestRetentionMs: this.extents.shortestRetention,
-        auditRetentionMs: this.#auditRetentionMs ?? Number.POSITIVE_INFINITY,
-      },
+      extents: this.extents,
+      auditRetentionMs: this.#auditRetentionMs,
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
       ...(grace !== undefined && { graceMs: toMs(grace) }),

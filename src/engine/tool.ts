@@ -119,18 +119,18 @@ export interface DurableTool<
   readonly version: string;
   readonly title: string | undefined;
   readonly description: string | undefined;
-  readonly annotations: ToolAnnotations | undefined;
+  readonly annotations?: ToolAnnotations | undefined;
   readonly task: TaskSetting;
-  readonly joinable: boolean;
-  readonly before: ((input: never, ask: TaskContext['ask']) => unknown) | undefined;
+  readonly joinable?: boolean;
+  readonly before?: ((input: never, ask: TaskContext['ask']) => unknown) | undefined;
   readonly inputSchema: Input;
   readonly outputSchema: Output;
   readonly retentionMs: number;
   readonly deadlineMs: number | null;
   readonly secrets: SecretFields;
   readonly retry: RetryPolicy;
-  readonly idempotent: boolean;
-  readonly immediately: string | ((input: never) => string) | undefined;
+  readonly idempotent?: boolean;
+  readonly immediately?: string | ((input: never) => string) | undefined;
   readonly concurrency: number;
   readonly deathsAllowed: number;
   readonly longestJournal: number;
@@ -198,15 +198,10 @@ export function checkedHandler<H>(name: string, handler: H): H {
   throw new InvalidTool(`There is no handler for ${name}: give a function behind its options.`);
 }
 
-/** The options that tools, resources and prompts share, as the engine wants them, and what only tools may set. */
+/** The options that tools, resources and prompts share, as the engine wants them. */
 export function durable(options: DurableOptions) {
   return {
-    annotations: undefined,
-    before: undefined,
-    joinable: false,
     outputSchema: undefined,
-    idempotent: false,
-    immediately: undefined,
     version: checkedVersion(options.version ?? '1'),
     title: options.title,
     description: options.description,

@@ -1,11 +1,10 @@
 /** One attempt at a step, or one look of a poll, with its time-out. Nothing that it throws escapes. */
 import type { Json } from '../model/json.ts';
-import type { TaskId } from '../model/task.ts';
 import { isInstance, messageOf } from '../model/thrown.ts';
 import { withTimeout } from '../model/timeout.ts';
 import type { Call } from './call.ts';
 import { carried, NotJson, ValueTooLarge } from './carried.ts';
-import type { ObservedPass } from './observer.ts';
+import type { PassHost } from './pass.ts';
 import { recordError, StepTimedOut, TerminalError } from './recorded-error.ts';
 import { restAfter } from './retry.ts';
 
@@ -17,13 +16,7 @@ export type Attempted =
   /** To be tried again then; with a message if this attempt failed. */
   | { readonly type: 'later'; readonly at: number; readonly message?: string };
 
-interface Surroundings {
-  readonly taskId: TaskId;
-  readonly largestValue: number;
-  readonly observed: ObservedPass;
-  now(): number;
-  began(attempt: Promise<void>): void;
-}
+type Surroundings = Pick<PassHost, 'taskId' | 'extents' | 'observed' | 'now' | 'began'>;
 
 export async function attempt(call: Call, host: Surroundings): Promise<Attempted> {
   const { purpose } = call;
@@ -39,16 +32,8 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
   const what = `The ${call.kind === 'step' ? 'step' : 'check'} "${call.name}"`;
   try {
     const timeoutMs = purpose.kind === 'step' ? purpose.timeoutMs : undefined;
-    const value = carried(
-      await inTime(
-        () => begun(host, () => host.observed.attempt(observedCall, () => purpose.run(context))),
-        timeoutMs,
-        what,
-        abort,
-      ),
-      what,
-      host.largestValue,
-    );
+    const run = () => begun(host, () => host.observed.attempt(observedCall, () => purpose.run(context)));
+    const value = carried(await inTime(run, timeoutMs, what, abort), what, host.extents.largestValue);
     if (purpose.kind === 'until' && (value === undefined || value === null || value === false))
       return { type: 'later', at: host.now() + purpose.everyMs };
     return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
@@ -59,7 +44,7 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
       const message = messageOf(error, longestComplaint);
       return { type: 'later', at: host.now() + restAfter(purpose.retry, failed), message };
     }
-    return { type: 'settled', ok: false, value: recordError(error, host.largestValue) };
+    return { type: 'settled', ok: false, value: recordError(error, host.extents.largestValue) };
   }
 }
 
@@ -67,12 +52,8 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
 function begun(host: Surroundings, run: () => unknown): unknown {
   const attempt = run();
   if (!isPromise(attempt)) return attempt;
-  host.began(
-    Promise.resolve(attempt).then(
-      () => {},
-      () => {},
-    ),
-  );
+  const settled = () => {};
+  host.began(Promise.resolve(attempt).then(settled, settled));
   return attempt;
 }
 

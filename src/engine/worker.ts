@@ -82,13 +82,7 @@ export class Worker implements AsyncDisposable {
     this.#slots = new Slots(settings.concurrency);
     this.#running = new RunningTasks(database.queue);
     this.#toolVersions = versionsOf(tools);
-    this.#housekeeping = new Housekeeping(
-      database,
-      clock,
-      this.#toolVersions,
-      settings.keeping,
-      settings.observer,
-    );
+    this.#housekeeping = new Housekeeping(database, clock, this.#toolVersions, settings);
     const renewal = runtime.setInterval(() => void this.#keepClaims(), settings.leaseMs / 3);
     this.#stopListening.push(
       () => runtime.clearInterval(renewal),
@@ -284,15 +278,9 @@ export class Worker implements AsyncDisposable {
       }
       if (this.#runs.get(task.id) === run) this.#runs.delete(task.id);
       this.#tellEmptied();
-      await this.#settle(run);
+      await this.#free(run);
       if (isLeftHeld) await this.#giveBack(run);
     }
-  }
-
-  async #settle(run: Run): Promise<void> {
-    const { settled } = run;
-    if (settled) await settled;
-    this.#free(run, { isLate: settled !== undefined });
   }
 
   /** Releases a task once the store can write again: its lease would last for much longer. */
@@ -306,9 +294,12 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  #free(run: Run, how?: { isLate: boolean }): void {
+  /** Once its steps have settled. */
+  async #free(run: Run): Promise<void> {
+    const { settled } = run;
+    if (settled) await settled;
     this.#slots.give(run.tool);
-    this.#running.delete(run, how);
+    this.#running.delete(run, { isLate: settled !== undefined });
     this.#tellEmptied();
     if (this.#claiming) this.#claimAgain = true;
     else if (this.#leftBehind.size > 0) this.#claimSoon();

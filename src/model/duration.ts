@@ -17,13 +17,7 @@ export class InvalidDuration extends HoldfastError {
 
 /** `where` names the call or option that got the duration, for the message if it is none. */
 export function toMs(duration: Duration, where?: string): number {
-  const match = typeof duration === 'string' ? /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(duration) : undefined;
-  const ms =
-    typeof duration === 'number'
-      ? duration
-      : match
-        ? Number(match[1]) * unitMs[match[2] as keyof typeof unitMs]
-        : NaN;
+  const ms = amountOf(duration, /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/, unitMs);
   if (!Number.isSafeInteger(ms) || ms < 0) throw new InvalidDuration(duration, where);
   return ms;
 }
@@ -42,13 +36,15 @@ export class InvalidSize extends HoldfastError {
 }
 
 export function toBytes(size: Size): number {
-  const match = typeof size === 'string' ? /^(\d+(?:\.\d+)?) ?(KB|MB|GB|TB)$/.exec(size) : undefined;
-  const bytes =
-    typeof size === 'number'
-      ? size
-      : match
-        ? Math.round(Number(match[1]) * unitBytes[match[2] as keyof typeof unitBytes])
-        : NaN;
+  const amount = amountOf(size, /^(\d+(?:\.\d+)?) ?(KB|MB|GB|TB)$/, unitBytes);
+  const bytes = typeof size === 'number' ? amount : Math.round(amount);
   if (!Number.isSafeInteger(bytes) || bytes < 0) throw new InvalidSize(size);
   return bytes;
+}
+
+/** NaN if it is neither a number nor a number with one of the units. */
+function amountOf(given: unknown, form: RegExp, units: Readonly<Record<string, number>>): number {
+  if (typeof given === 'number') return given;
+  const [, amount, unit] = (typeof given === 'string' && form.exec(given)) || [];
+  return unit === undefined ? Number.NaN : Number(amount) * units[unit]!;
 }

@@ -16,6 +16,15 @@ export abstract class Unavailable extends HoldfastError {
  */
 export abstract class Refusal extends HoldfastError {}
 
+export type ErrorClass = { [Symbol.hasInstance](value: unknown): boolean };
+
+/** For `promise.catch`: resolves to undefined if the error is of one of these classes. */
+export function ignoring(...classes: readonly ErrorClass[]) {
+  return (error: unknown): undefined => {
+    if (!classes.some((one) => one[Symbol.hasInstance](error))) throw error;
+  };
+}
+
 export class TaskNotFound extends Refusal {
   constructor(taskId: string) {
     super(`There is no task ${taskId}. It may have been purged after its retention ended.`);

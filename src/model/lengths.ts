@@ -10,22 +10,18 @@ export const longestIdempotencyKey = 512;
 export const longestVersion = 128;
 
 export function checkOwner(owner: string): void {
-  const bytes = bytesOf(owner, longestOwner);
-  if (bytes <= longestOwner) return;
   const advice =
     'Use a shorter text for each owner, such as its id; of a token it is issuer, subject and client.';
-  throw new NameTooLong('The owner of the task', bytes, longestOwner, advice);
+  checkLength('The owner of the task', owner, longestOwner, advice);
 }
 
 export function checkIdempotencyKey(key: string): void {
-  const bytes = bytesOf(key, longestIdempotencyKey);
-  if (bytes <= longestIdempotencyKey) return;
-  throw new NameTooLong(
-    'The idempotency key',
-    bytes,
-    longestIdempotencyKey,
-    'Use a shorter one, such as a UUID.',
-  );
+  checkLength('The idempotency key', key, longestIdempotencyKey, 'Use a shorter one, such as a UUID.');
+}
+
+function checkLength(what: string, text: string, most: number, advice: string): void {
+  const bytes = bytesOf(text, most);
+  if (bytes > most) throw new NameTooLong(what, bytes, most, advice);
 }
 
 /** An owner for records that only mention it. */

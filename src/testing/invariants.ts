@@ -77,23 +77,15 @@ export function brokenByChange(before: Tasks, after: Tasks, change: Change): str
     const same = ['id', 'owner', 'tool', 'parentId', 'rootId', 'ordinal', 'createdAt'] as const;
     for (const field of same) if (old[field] !== next[field]) complain(`changed its ${field}`);
   }
-  const seen = new Set<TaskId>();
+  const told = new Map<TaskId, Task>();
   for (const { task } of change.writes) {
-    if (seen.has(task.id)) broken.push(`${task.id}: was written twice in one commit`);
-    seen.add(task.id);
+    if (told.has(task.id)) broken.push(`${task.id}: was written twice in one commit`);
+    told.set(task.id, task);
     // Observers learn of the writes one by one: at no point may they see a done parent over a living child.
-    const parentIsDone =
-      task.parentId !== undefined && change.writes.find((w) => w.task.id === task.parentId);
-    if (parentIsDone && parentIsDone.task.phase === 'done' && !isBefore(change, task.id, task.parentId!))
+    if (task.parentId !== undefined && told.get(task.parentId)?.phase === 'done')
       broken.push(`${task.id}: is told of after its parent has ended`);
   }
   return broken;
-}
-
-function isBefore({ writes }: Change, first: TaskId, second: TaskId): boolean {
-  return (
-    writes.findIndex(({ task }) => task.id === first) < writes.findIndex(({ task }) => task.id === second)
-  );
 }
 
 /** The tasks after a commit. */

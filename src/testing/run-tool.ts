@@ -2,6 +2,7 @@
 
 import { HandlerRefused } from '../engine/replay.ts';
 import type { InputOf, Schema } from '../engine/schema.ts';
+import type { Store } from '../engine/store.ts';
 import { createTasks } from '../engine/tasks.ts';
 import type { DurableTool, RequestMethod, ResultOf } from '../engine/tool.ts';
 import type { ToolResult } from '../engine/tool-result.ts';
@@ -85,7 +86,7 @@ export async function runTool<Input extends Schema | undefined, Method extends R
         if (response) await tasks.answer(taskId, { [key]: response });
       }
     };
-    const jumping = jumpAhead(database.store.family.bind(store), id, clock, worker, outcome);
+    const jumping = jumpAhead(store, id, clock, worker, outcome);
     const done = await Promise.race([outcome, trouble.promise, jumping]);
     if (strays.found.length > 0)
       throw new HandlerRefused(
@@ -111,26 +112,22 @@ export async function runTool<Input extends Schema | undefined, Method extends R
 
 /** Whenever the worker is idle and the tree only waits for the clock, moves the clock to the next moment of it. */
 async function jumpAhead(
-  family: (id: string) => Promise<{ task: Task; descendants: readonly Task[] } | undefined>,
+  store: Store,
   id: string,
   clock: ManualClock,
   worker: Worker,
   outcome: Promise<unknown>,
 ): Promise<never> {
-  let over = false;
-  outcome.then(
-    () => {
-      over = true;
-    },
-    () => {
-      over = true;
-    },
-  );
-  for (let idle = 0; !over; ) {
+  let isOver = false;
+  const end = () => {
+    isOver = true;
+  };
+  outcome.then(end, end);
+  for (let idle = 0; !isOver; ) {
     await pause(1);
     idle = worker.isIdle ? idle + 1 : 0;
     if (idle < 5) continue;
-    const found = await family(id);
+    const found = await store.family(id);
     const live = found ? [found.task, ...found.descendants].filter((task) => task.phase !== 'done') : [];
     const next = Math.min(
       ...live.map((task) => ('wakeAt' in task && task.wakeAt !== null ? task.wakeAt : Infinity)),

@@ -1,6 +1,7 @@
 /** What the suites of the ports share: a place to open, and a fresh one for each test. */
 import type { Database } from '../engine/queue.ts';
 import { ManualClock } from './manual-clock.ts';
+import { StoreCommands } from './store-commands.ts';
 
 /** How a test runner takes a test: `test` of Vitest, Jest or `node:test`. */
 export type TestFunction = (title: string, run: () => Promise<void>) => unknown;
@@ -20,14 +21,12 @@ export interface SuiteOptions {
   readonly notShared?: string;
 }
 
-type Ports = Pick<Database, 'store' | 'queue' | 'secrets' | 'sessions' | 'calls' | 'audit' | 'survey'>;
-
-/** What a test of a port is given: a database, and each port of it. */
-export interface Bench extends Ports {
-  readonly database: Database;
+/** What a test of a port is given: a database, and the commands to fill it with. */
+export interface Bench extends Database {
   readonly clock: ManualClock;
+  readonly tasks: StoreCommands;
   /** The same place, opened once more. */
-  again(): Promise<Database>;
+  again(): Promise<Bench>;
 }
 
 type Check = (title: string, run: (bench: Bench) => Promise<void>) => void;
@@ -39,15 +38,16 @@ export function checks({ test, place, notShared }: SuiteOptions): { check: Check
       const clock = new ManualClock();
       const here = await place();
       const opened: Database[] = [];
-      const again = async () => {
+      const again = async (): Promise<Bench> => {
         const database = await here.open(clock);
         opened.push(database);
-        return database;
+        const { store, queue, secrets, sessions, calls, audit, survey } = database;
+        const ports = { store, queue, secrets, sessions, calls, audit, survey };
+        const tasks = new StoreCommands(database, clock);
+        return { ...ports, close: () => database.close(), clock, tasks, again };
       };
       try {
-        const database = await again();
-        const { store, queue, secrets, sessions, calls, audit, survey } = database;
-        await run({ store, queue, secrets, sessions, calls, audit, survey, database, clock, again });
+        await run(await again());
       } finally {
         for (const database of opened) await database.close();
         await here.remove();

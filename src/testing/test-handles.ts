@@ -42,8 +42,15 @@ const everything: HandleRecord = {
   isDelivered: true,
 };
 
+interface Bench {
+  readonly handles: Handles;
+  /** Opens the same place once more. */
+  open(): Handles;
+  readonly here: HandlesPlace;
+}
+
 export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void {
-  const check = (title: string, run: (here: HandlesPlace, open: () => Handles) => Promise<void> | void) => {
+  const check = (title: string, run: (bench: Bench) => Promise<void> | void) => {
     test(title, async () => {
       const here = await place();
       const opened: Handles[] = [];
@@ -53,7 +60,7 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
         return handles;
       };
       try {
-        await run(here, open);
+        await run({ handles: open(), open, here });
       } finally {
         for (const handles of opened) handles.close();
         await here.remove();
@@ -62,29 +69,17 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
   };
   const checkKept = notKept === undefined ? check : () => {};
 
-  check('a handle that was saved is read back as it was', (_, open) => {
-    const handles = open();
-    handles.save(everything);
-    assert.deepEqual(handles.get('a'), everything);
-    assert.deepEqual(handles.list(), [everything]);
-  });
-
-  check('there is no handle that was not saved', (_, open) => {
-    const handles = open();
+  check('a handle is read back as it was saved last; before that there is none', ({ handles }) => {
     assert.equal(handles.get('a'), undefined);
     assert.deepEqual(handles.list(), []);
+    for (const saved of [everything, record]) {
+      handles.save(saved);
+      assert.deepEqual(handles.get('a'), saved);
+      assert.deepEqual(handles.list(), [saved]);
+    }
   });
 
-  check('saved again it is what was saved last', (_, open) => {
-    const handles = open();
-    handles.save(everything);
-    handles.save(record);
-    assert.deepEqual(handles.get('a'), record);
-    assert.deepEqual(handles.list(), [record]);
-  });
-
-  check('what a host does to a record later changes nothing', (_, open) => {
-    const handles = open();
+  check('what a host does to a record later changes nothing', ({ handles }) => {
     const mine = structuredClone(everything) as { answers: Record<string, object>; params: object };
     handles.save(mine as unknown as HandleRecord);
     mine.answers.other = {};
@@ -94,15 +89,13 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
     assert.deepEqual(handles.get('a'), everything);
   });
 
-  check('the oldest come first, also when they are saved again', (_, open) => {
-    const handles = open();
+  check('the oldest come first, also when they are saved again', ({ handles }) => {
     for (const id of ['c', 'a', 'd', 'b']) handles.save({ ...record, id });
     handles.save({ ...record, id: 'c', isDelivered: true });
     assert.deepEqual(ids(handles.list()), ['c', 'a', 'd', 'b']);
   });
 
-  check('those of one server are found, and those that are not delivered', (_, open) => {
-    const handles = open();
+  check('those of one server are found, and those that are not delivered', ({ handles }) => {
     handles.save({ ...record, id: '1' });
     handles.save({ ...record, id: '2', isDelivered: true });
     handles.save({ ...record, id: '3', server: 'shore' });
@@ -114,8 +107,7 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
     assert.deepEqual(ids(handles.list({})), ['1', '2', '3', '4']);
   });
 
-  check('names of servers are names and nothing else', (_, open) => {
-    const handles = open();
+  check('names of servers are names and nothing else', ({ handles }) => {
     for (const server of ["'; drop table handles; --", '%', '', '__proto__'])
       handles.save({ ...record, id: `of ${server}`, server });
     assert.deepEqual(ids(handles.list({ server: '%' })), ['of %']);
@@ -123,8 +115,7 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
     assert.equal(handles.list().length, 4);
   });
 
-  check('a handle that was deleted is gone, and may be saved anew', (_, open) => {
-    const handles = open();
+  check('a handle that was deleted is gone, and may be saved anew', ({ handles }) => {
     handles.save(record);
     handles.delete('a');
     handles.delete('never was');
@@ -133,8 +124,7 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
     assert.deepEqual(handles.list(), [record]);
   });
 
-  check('a large handle is kept whole', (_, open) => {
-    const handles = open();
+  check('a large handle is kept whole', ({ handles }) => {
     const text = 'x'.repeat(8 * 1024 * 1024);
     const large: HandleRecord = { ...record, ending: { kind: 'result', result: { content: [{ text }] } } };
     handles.save(large);
@@ -142,24 +132,22 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
     assert.deepEqual(handles.get('a'), { ...large, isDelivered: true });
   });
 
-  check('many handles are kept in order', (_, open) => {
-    const handles = open();
+  check('many handles are kept in order', ({ handles }) => {
     const many = Array.from({ length: 300 }, (_, n) => `h${n}`);
     for (const id of many) handles.save({ ...record, id });
     assert.deepEqual(ids(handles.list({ server: 'reef', onlyOpen: true })), many);
   });
 
-  checkKept('everything is there when it is opened again', (_, open) => {
-    const first = open();
-    first.save(everything);
-    first.save({ ...record, id: 'b' });
-    first.delete('b');
-    first.close();
+  checkKept('everything is there when it is opened again', ({ handles, open }) => {
+    handles.save(everything);
+    handles.save({ ...record, id: 'b' });
+    handles.delete('b');
+    handles.close();
     assert.deepEqual(open().list(), [everything]);
   });
 
-  checkKept('everything is there for others at once, without being closed', (_, open) => {
-    const [one, other] = [open(), open()];
+  checkKept('everything is there for others at once, without being closed', ({ handles: one, open }) => {
+    const other = open();
     one.save(record);
     assert.deepEqual(other.get('a'), record);
     other.save({ ...record, isDelivered: true });
@@ -168,32 +156,32 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
     assert.equal(one.get('a'), undefined);
   });
 
-  checkKept('two who save by turns lose nothing, and agree on the order', (_, open) => {
-    const [one, other] = [open(), open()];
+  checkKept('two who save by turns lose nothing, and agree on the order', ({ handles: one, open }) => {
+    const other = open();
     const all = Array.from({ length: 100 }, (_, n) => `h${n}`);
     for (const [n, id] of all.entries()) (n % 2 === 0 ? one : other).save({ ...record, id });
     assert.deepEqual(ids(one.list()), all);
     assert.deepEqual(ids(other.list()), all);
   });
 
-  check('closing twice is closing', (_, open) => {
-    const handles = open();
-    handles.close();
-    handles.close();
+  check('closing twice is closing', ({ handles }) => {
+    for (let times = 0; times < 2; times++) handles.close();
   });
 
-  checkKept('what is damaged is said to be damaged, and nothing is made up', async (here, open) => {
-    if (!here.damage) return;
-    const first = open();
-    for (let n = 0; n < 50; n++) first.save({ ...everything, id: `h${n}` });
-    first.close();
-    await here.damage();
-    assert.throws(
-      () => open().list(),
-      (error) =>
-        error instanceof HoldfastError && /damaged|not a SQLite database|not readable/.test(error.message),
-    );
-  });
+  checkKept(
+    'what is damaged is said to be damaged, and nothing is made up',
+    async ({ handles, open, here }) => {
+      if (!here.damage) return;
+      for (let n = 0; n < 50; n++) handles.save({ ...everything, id: `h${n}` });
+      handles.close();
+      await here.damage();
+      assert.throws(
+        () => open().list(),
+        (error) =>
+          error instanceof HoldfastError && /damaged|not a SQLite database|not readable/.test(error.message),
+      );
+    },
+  );
 }
 
 function ids(records: readonly HandleRecord[]): string[] {

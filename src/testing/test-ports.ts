@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import type { Audit, AuditEntry, AuditQuery } from '../engine/audit.ts';
 import type { Change } from '../engine/change.ts';
-import type { Database } from '../engine/queue.ts';
 import type { SessionRecord } from '../engine/sessions.ts';
 import * as rules from '../engine/transitions.ts';
 import { TaskIsDone } from '../model/errors.ts';
 import { pagesOf } from '../model/pages.ts';
 import { cancelledAnswering, type Join, newCall, requestLength, type TaskId } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
-import type { ManualClock } from './manual-clock.ts';
+import type { StoreCommands } from './store-commands.ts';
 import { checks, type SuiteOptions } from './suite.ts';
 
 // --- Secrets ------------------------------------------------------------------------------------------------
@@ -22,22 +21,19 @@ export function testSecrets(options: SuiteOptions): void {
     assert.equal(key.byteLength, 32);
     assert.deepEqual(await secrets.get('states'), key);
     assert.notDeepEqual(key, new Uint8Array(32));
+    assert.notDeepEqual(key, await secrets.get('cursors'));
   });
 
-  check('secrets with different names have nothing in common', async ({ secrets }) => {
-    assert.notDeepEqual(await secrets.get('states'), await secrets.get('cursors'));
-  });
-
-  checkShared('processes that ask at the same time get the same secret', async ({ database, again }) => {
+  checkShared('processes that ask at the same time get the same secret', async ({ secrets, again }) => {
     const others = [await again(), await again()];
-    const all = [database, ...others].map(({ secrets }) => secrets.get('states'));
+    const all = [secrets, ...others.map((other) => other.secrets)].map((one) => one.get('states'));
     const [first, ...rest] = await Promise.all(all);
     for (const key of rest) assert.deepEqual(key, first);
   });
 
-  checkShared('a secret outlives the processes that knew it', async ({ database, again }) => {
-    const key = await database.secrets.get('states');
-    await database.close();
+  checkShared('a secret outlives the processes that knew it', async ({ secrets, close, again }) => {
+    const key = await secrets.get('states');
+    await close();
     assert.deepEqual(await (await again()).secrets.get('states'), key);
   });
 }
@@ -54,21 +50,13 @@ const session: SessionRecord = {
 export function testSessions(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check('a session that was saved can be read back as it was', async ({ sessions }) => {
+  check('a session is as it was saved last, and belongs to whom it belonged', async ({ sessions }) => {
     await sessions.save(session);
     assert.deepEqual(await sessions.get('a'), session);
     assert.equal(await sessions.get('b'), undefined);
-  });
-
-  check('saved again it is as it was saved last, and belongs to whom it belonged', async ({ sessions }) => {
-    await sessions.save(session);
     const later = { ...session, opening: { ...session.opening, level: 'error' }, seenAt: 2_000 };
     await sessions.save({ ...later, owner: 'mallory' });
     assert.deepEqual(await sessions.get('a'), later);
-  });
-
-  check('a session that was deleted is gone', async ({ sessions }) => {
-    await sessions.save(session);
     await sessions.delete('a');
     await sessions.delete('never was');
     assert.equal(await sessions.get('a'), undefined);
@@ -82,137 +70,121 @@ export function testSessions(options: SuiteOptions): void {
     assert.equal((await sessions.get('b'))?.id, 'b');
   });
 
-  checkShared('every process knows every session, also when its own is gone', async ({ database, again }) => {
-    await database.sessions.save(session);
-    await database.close();
-    assert.deepEqual(await (await again()).sessions.get('a'), session);
-  });
+  checkShared(
+    'every process knows every session, also when its own is gone',
+    async ({ sessions, close, again }) => {
+      await sessions.save(session);
+      await close();
+      assert.deepEqual(await (await again()).sessions.get('a'), session);
+    },
+  );
 }
 
 // --- Plain calls --------------------------------------------------------------------------------------------
 
+const forever = Number.MAX_SAFE_INTEGER;
 const join: Join = { key: 'a call', session: null, call: '1' };
 
 export function testCalls(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check('the tasks of calls with one key are found, the oldest first', async ({ database, clock }) => {
-    const first = await called(database, clock);
-    const second = await called(database, clock);
-    await called(database, clock, { ...join, key: 'another call' });
-    const undelivered = await database.calls.undelivered('a call');
+  check('the tasks of calls with one key are found, the oldest first', async ({ calls, tasks }) => {
+    const first = await called(tasks);
+    const second = await called(tasks);
+    await called(tasks, { ...join, key: 'another call' });
+    const undelivered = await calls.undelivered('a call');
     assert.deepEqual(undelivered, [
       { taskId: first, answering: 'a/1' },
       { taskId: second, answering: 'a/1' },
     ]);
   });
 
-  check('a task that is done is found as before', async ({ database, clock }) => {
-    const id = await called(database, clock);
-    await finish(database, clock, id);
-    assert.deepEqual(await database.calls.undelivered('a call'), [{ taskId: id, answering: 'a/1' }]);
+  check('a task is found as before when it is done or handed over', async ({ calls, tasks }) => {
+    const done = await called(tasks);
+    await finish(tasks, done);
+    // Its caller is not told yet.
+    const published = await called(tasks);
+    await tasks.publish({ id: published });
+    assert.deepEqual(await calls.undelivered('a call'), [
+      { taskId: done, answering: 'a/1' },
+      { taskId: published, answering: 'a/1' },
+    ]);
   });
 
-  check(
-    'until its caller is told, a task that is handed over is found as before',
-    async ({ database, clock }) => {
-      const id = await called(database, clock);
-      await database.store.update('task', id, (task) => rules.publish(task, clock.now()));
-      assert.deepEqual(await database.calls.undelivered('a call'), [{ taskId: id, answering: 'a/1' }]);
-    },
-  );
-
-  check(
-    'a task that was handed over, delivered or cancelled is not found',
-    async ({ store, calls, database, clock }) => {
-      const published = await called(database, clock);
-      await store.update('task', published, (task) => rules.publish(task, clock.now()));
-      await store.update('task', published, (task) => rules.confirmHandOver(task, clock.now()));
-      const delivered = await called(database, clock);
-      await finish(database, clock, delivered);
-      await store.update('family', delivered, (family) => rules.discard(family, clock.now()));
-      const cancelled = await called(database, clock);
-      await store.update('family', cancelled, (family) => rules.cancel(family, clock.now()));
-      assert.deepEqual(await calls.undelivered('a call'), []);
-      assert.equal(await calls.take(published, 'a/1', 'b/1'), false);
-      assert.equal(await calls.leave(published, 'a/1'), false);
-    },
-  );
-
-  check(
-    'a task goes to another call only from the one that it answers',
-    async ({ calls, database, clock }) => {
-      const id = await called(database, clock);
-      assert.equal(await calls.take(id, 'b/1', 'c/1'), false);
-      assert.equal(await calls.take(id, 'a/1', 'b/1'), true);
-      assert.equal(await calls.take(id, 'a/1', 'c/1'), false);
-      assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
-    },
-  );
-
-  check(
-    'what is done twice, because its answer was lost, is done once',
-    async ({ calls, database, clock }) => {
-      const id = await called(database, clock);
-      for (let times = 0; times < 2; times++) assert.equal(await calls.leave(id, 'a/1'), true);
-      for (let times = 0; times < 2; times++) assert.equal(await calls.take(id, null, 'b/1'), true);
-      // Too late: it answers another call.
-      assert.equal(await calls.leave(id, 'a/1'), false);
-      assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
-    },
-  );
-
-  check('a task that is done is taken without being changed', async ({ database, clock }) => {
-    const id = await called(database, clock);
-    await finish(database, clock, id);
-    const before = await database.store.get(id);
-    assert.equal(await database.calls.take(id, 'a/1', 'b/1'), true);
-    assert.deepEqual(await database.store.get(id), before);
+  check('a task that was handed over, delivered or cancelled is not found', async ({ calls, tasks }) => {
+    const published = await called(tasks);
+    await tasks.publish({ id: published });
+    await tasks.act('task', { id: published }, rules.confirmHandOver);
+    const delivered = await called(tasks);
+    await finish(tasks, delivered);
+    await tasks.act('family', { id: delivered }, rules.discard);
+    const cancelled = await called(tasks);
+    await tasks.end({ id: cancelled });
+    assert.deepEqual(await calls.undelivered('a call'), []);
+    assert.equal(await calls.take(published, 'a/1', 'b/1'), false);
+    assert.equal(await calls.leave(published, 'a/1'), false);
   });
 
-  check('a task is advanced and taken in any order', async ({ store, calls, database, clock }) => {
-    const id = await called(database, clock);
-    await calls.take(id, 'a/1', 'b/1');
-    await finish(database, clock, id);
-    assert.equal((await store.get(id))?.phase, 'done');
+  check('a task goes to another call only from the one that it answers', async ({ calls, tasks }) => {
+    const id = await called(tasks);
+    assert.equal(await calls.take(id, 'b/1', 'c/1'), false);
+    assert.equal(await calls.take(id, 'a/1', 'b/1'), true);
+    assert.equal(await calls.take(id, 'a/1', 'c/1'), false);
+    assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
+  });
+
+  check('what is done twice, because its answer was lost, is done once', async ({ calls, tasks }) => {
+    const id = await called(tasks);
+    for (let times = 0; times < 2; times++) assert.equal(await calls.leave(id, 'a/1'), true);
+    for (let times = 0; times < 2; times++) assert.equal(await calls.take(id, null, 'b/1'), true);
+    // Too late: it answers another call.
+    assert.equal(await calls.leave(id, 'a/1'), false);
     assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
   });
 
   check(
-    'a task whose answer was delivered is kept, and not found',
-    async ({ store, calls, database, clock }) => {
-      const id = await called(database, clock);
-      await finish(database, clock, id);
-      await calls.delivered(id);
-      assert.deepEqual(await calls.undelivered('a call'), []);
-      assert.equal(await calls.take(id, 'a/1', 'b/1'), false);
-      assert.equal((await store.get(id))?.phase, 'done');
+    'a task is taken and advanced in any order, and not changed by that',
+    async ({ store, calls, tasks }) => {
+      const id = await called(tasks);
+      await calls.take(id, 'a/1', 'b/1');
+      await finish(tasks, id);
+      const done = await store.get(id);
+      assert.equal(done?.phase, 'done');
+      assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
+      assert.equal(await calls.take(id, 'b/1', 'c/1'), true);
+      assert.deepEqual(await store.get(id), done);
     },
   );
 
-  check(
-    'calls are found by their request, whether they can be joined or not',
-    async ({ database, clock }) => {
-      const [request, other] = ['r'.repeat(requestLength), 's'.repeat(requestLength)];
-      const call = newCall(request);
-      const joinable = await called(database, clock, { ...join, call });
-      const alone = await called(database, clock, undefined, call);
-      await called(database, clock, { ...join, call: newCall(other) });
-      await called(database, clock, { ...join, call: newCall(undefined) });
-      await called(database, clock, { ...join, call: request });
-      const answering = `a/${call}`;
-      assert.deepEqual(await database.calls.ofRequest(request), [
-        { taskId: joinable, answering },
-        { taskId: alone, answering },
-      ]);
-      assert.deepEqual(await database.calls.ofRequest('t'.repeat(requestLength)), []);
-    },
-  );
+  check('a task whose answer was delivered is kept, and not found', async ({ store, calls, tasks }) => {
+    const id = await called(tasks);
+    await finish(tasks, id);
+    await calls.delivered(id);
+    assert.deepEqual(await calls.undelivered('a call'), []);
+    assert.equal(await calls.take(id, 'a/1', 'b/1'), false);
+    assert.equal((await store.get(id))?.phase, 'done');
+  });
 
-  check('a task is found by the request of the call that it answers', async ({ calls, database, clock }) => {
+  check('calls are found by their request, whether they can be joined or not', async ({ calls, tasks }) => {
+    const [request, other] = ['r'.repeat(requestLength), 's'.repeat(requestLength)];
+    const call = newCall(request);
+    const joinable = await called(tasks, { ...join, call });
+    const alone = await called(tasks, { call });
+    await called(tasks, { ...join, call: newCall(other) });
+    await called(tasks, { ...join, call: newCall(undefined) });
+    await called(tasks, { ...join, call: request });
+    const answering = `a/${call}`;
+    assert.deepEqual(await calls.ofRequest(request), [
+      { taskId: joinable, answering },
+      { taskId: alone, answering },
+    ]);
+    assert.deepEqual(await calls.ofRequest('t'.repeat(requestLength)), []);
+  });
+
+  check('a task is found by the request of the call that it answers', async ({ calls, tasks }) => {
     const [request, other] = ['r'.repeat(requestLength), 's'.repeat(requestLength)];
     const [lost, joining] = [newCall(request), newCall(other)];
-    const taskId = await called(database, clock, { ...join, call: lost });
+    const taskId = await called(tasks, { ...join, call: lost });
     await calls.leave(taskId, `a/${lost}`);
     assert.deepEqual(await calls.ofRequest(request), []);
     await calls.take(taskId, null, `b/${joining}`);
@@ -223,42 +195,32 @@ export function testCalls(options: SuiteOptions): void {
     await calls.take(taskId, answering, cancelledAnswering(answering));
     assert.equal(await calls.leave(taskId, answering), false);
     assert.deepEqual(await calls.ofRequest(other), [{ taskId, answering: `/${joining}` }]);
-    await database.store.update('family', taskId, (family) => rules.cancelRequest(family, clock.now()));
+    await tasks.act('family', { id: taskId }, (family, at) => rules.cancelRequest(family, at));
     assert.deepEqual(await calls.undelivered('a call'), []);
   });
 
-  checkShared('of several calls one gets a task', async ({ database, clock, again }) => {
+  checkShared('of several calls one gets a task', async ({ calls, tasks, again }) => {
     const other = await again();
-    const id = await called(database, clock);
-    await database.calls.leave(id, 'a/1');
+    const id = await called(tasks);
+    await calls.leave(id, 'a/1');
     const taken = await Promise.all([
-      database.calls.take(id, null, 'b/1'),
+      calls.take(id, null, 'b/1'),
       other.calls.take(id, null, 'c/1'),
-      database.calls.take(id, null, 'd/1'),
+      calls.take(id, null, 'd/1'),
     ]);
     assert.equal(taken.filter((isTaken) => isTaken).length, 1);
   });
 }
 
-async function called(
-  { store }: Database,
-  clock: ManualClock,
-  how: Join | undefined = join,
-  call?: string,
-): Promise<TaskId> {
-  const which = call === undefined ? { join: how } : { call };
-  const unpublished = { servedBy: 'a', until: clock.now() + 60_000, ...which };
-  const wanted = aTask({ unpublished });
-  const { task } = await store.create(undefined, (existing) => rules.create(existing, wanted, clock.now()));
-  return task.id;
+/** The task of a call that others can join, or (`call`) of one that they cannot. */
+async function called(tasks: StoreCommands, how: Join | { readonly call: string } = join): Promise<TaskId> {
+  const which = 'key' in how ? { join: how } : how;
+  const { id } = await tasks.create({ unpublished: { servedBy: 'a', until: forever, ...which } });
+  return id;
 }
 
-async function finish({ store }: Database, clock: ManualClock, id: TaskId): Promise<void> {
-  const holder = { name: 'worker', leaseMs: 60_000 };
-  const { task } = await store.update('task', id, (found) => rules.claim(found, holder, clock.now()));
-  const outcome = { kind: 'result', value: 'done', isError: false } as const;
-  const claim = { taskId: id, epoch: task.epoch };
-  await store.update('lineage', id, (lineage) => rules.complete(lineage, claim, outcome, clock.now()));
+async function finish(tasks: StoreCommands, id: TaskId): Promise<void> {
+  await tasks.complete(await tasks.claimOne({ id }));
 }
 
 // --- The audit log ------------------------------------------------------------------------------------------
@@ -379,11 +341,11 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(await all(audit, { taskId: request.id }), [deleted]);
   });
 
-  checkShared('every process reads what every other wrote', async ({ database, again }) => {
-    await database.audit.append([entry({})]);
+  checkShared('every process reads what every other wrote', async ({ audit, again }) => {
+    await audit.append([entry({})]);
     const other = await again();
     assert.deepEqual(await all(other.audit), [entry({})]);
     await other.audit.append([entry({ at: 2_000 })]);
-    assert.equal((await all(database.audit)).length, 2);
+    assert.equal((await all(audit)).length, 2);
   });
 }

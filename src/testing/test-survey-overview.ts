@@ -1,21 +1,16 @@
 /** The checks of overviews: what lives, what ended and when, how long it took, and how long it has been waiting. */
 import assert from 'node:assert/strict';
-import * as rules from '../engine/transitions.ts';
-import { aTask } from './fixtures.ts';
-import { standing, success } from './standing.ts';
-import { claimed, startChild } from './store-commands.ts';
 import type { checks } from './suite.ts';
 
 export function testOverview({ check }: ReturnType<typeof checks>): void {
-  check('an overview counts what lives and what has ended', async ({ database, clock }) => {
-    const { store, survey } = database;
+  check('an overview counts what lives and what has ended', async ({ survey, clock, tasks }) => {
     const since = clock.now();
     for (const how of ['queued', 'running', 'waiting', 'waiting'] as const)
-      await standing(store, clock, how, { tool: 'print' });
-    const { claim } = await claimed(store, clock, aTask({ tool: 'collect' }));
-    await startChild(store, clock, claim);
+      await tasks.standing(how, { tool: 'print' });
+    const { claim } = await tasks.claimed({ tool: 'collect' });
+    await tasks.startChild(claim);
     for (const how of ['completed', 'completed', 'failed', 'cancelled', 'lost'] as const)
-      await standing(store, clock, how, { tool: 'scan' });
+      await tasks.standing(how, { tool: 'scan' });
     const told = await survey.overview({ since, until: since + 10_000, buckets: 2 });
     assert.deepEqual(told.live, { queued: 1, running: 2, waiting: 2 });
     const ended = { completed: 2, failed: 1, cancelled: 1, lost: 1, medianMs: 0, p95Ms: 0 };
@@ -29,13 +24,13 @@ export function testOverview({ check }: ReturnType<typeof checks>): void {
     ]);
   });
 
-  check('what ended is in the bucket of its end', async ({ database: { store, survey }, clock }) => {
+  check('what ended is in the bucket of its end', async ({ survey, clock, tasks }) => {
     const since = clock.now();
     for (let n = 0; n < 4; n++) {
-      await standing(store, clock, 'completed');
+      await tasks.standing('completed');
       clock.advance(2_500);
     }
-    await standing(store, clock, 'failed');
+    await tasks.standing('failed');
     const counts = async (until: number, buckets: number) => {
       const told = await survey.overview({ since, until, buckets });
       return told.buckets.map(({ completed, failed }) => completed + failed);
@@ -50,11 +45,11 @@ export function testOverview({ check }: ReturnType<typeof checks>): void {
       assert.deepEqual(await counts(since + 10_000, 4), [1, 1, 1, 1]);
       assert.deepEqual(await counts(since + 10_000_000, 2), [5, 0]);
     }
-    await standing(store, clock, 'completed');
+    await tasks.standing('completed');
     assert.deepEqual(await counts(since + 10_000_000, 2), [6, 0]);
   });
 
-  check('tools are counted by whichever name', async ({ database: { store, survey }, clock }) => {
+  check('tools are counted by whichever name', async ({ survey, clock, tasks }) => {
     const since = clock.now();
     const names = [
       'scan',
@@ -68,7 +63,7 @@ export function testOverview({ check }: ReturnType<typeof checks>): void {
       'BB',
     ];
     for (const tool of names)
-      for (const how of ['completed', 'lost'] as const) await standing(store, clock, how, { tool });
+      for (const how of ['completed', 'lost'] as const) await tasks.standing(how, { tool });
     const { tools, ended } = await survey.overview({ since, until: since + 1_000, buckets: 3 });
     assert.deepEqual(tools.map(({ tool }) => tool).sort(), names.toSorted());
     for (const { completed, failed, cancelled, lost } of tools)
@@ -76,12 +71,12 @@ export function testOverview({ check }: ReturnType<typeof checks>): void {
     assert.deepEqual([ended.completed, ended.lost], [names.length, names.length]);
   });
 
-  check('durations are right to a few per cent', async ({ database: { store, survey }, clock }) => {
+  check('durations are right to a few per cent', async ({ survey, clock, tasks }) => {
     const since = clock.now();
     for (let n = 1; n <= 20; n++) {
-      const { task, claim } = await claimed(store, clock);
+      const { claim } = await tasks.claimed();
       clock.advance(n * 100);
-      await store.update('lineage', task.id, (around) => rules.complete(around, claim, success, clock.now()));
+      await tasks.complete(claim);
     }
     const { ended } = await survey.overview({ since, until: clock.now() + 1, buckets: 3 });
     assert.equal(ended.completed, 20);
@@ -89,24 +84,23 @@ export function testOverview({ check }: ReturnType<typeof checks>): void {
     assert.ok(Math.abs(ended.p95Ms! - 1_900) < 90, `95 % is ${ended.p95Ms}`);
   });
 
-  check('it tells since when the oldest task is ready', async ({ database, clock }) => {
-    const { store, survey } = database;
+  check('it tells since when the oldest task is ready', async ({ survey, clock, tasks }) => {
     const readySince = async (owner?: string) => {
       const query = { since: clock.now() - 1, until: clock.now(), buckets: 1 };
       return (await survey.overview({ ...query, ...(owner !== undefined && { owner }) })).readySince;
     };
     assert.equal(await readySince(), null);
-    const { claim } = await claimed(store, clock);
+    const { claim } = await tasks.claimed();
     assert.equal(await readySince(), null);
     clock.advance(1_000);
     const began = clock.now();
-    await standing(store, clock, 'queued', { tool: 'print', owner: 'bob' });
+    await tasks.standing('queued', { tool: 'print', owner: 'bob' });
     clock.advance(1_000);
-    await standing(store, clock, 'queued');
+    await tasks.standing('queued');
     assert.equal(await readySince(), began);
     assert.equal(await readySince('alice'), began + 1_000);
     assert.equal(await readySince('carol'), null);
-    await store.update('task', claim.taskId, (task) => rules.release(task, claim, clock.now()));
+    await tasks.release(claim);
     assert.ok((await readySince())! <= began, `${claim.taskId} was given back`);
   });
 }

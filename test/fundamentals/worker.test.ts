@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { withCommands } from '../../src/engine/decorated.ts';
 import type { Database } from '../../src/engine/queue.ts';
 import type { Store } from '../../src/engine/store.ts';
 import { InvalidTool } from '../../src/engine/tool.ts';
 import * as rules from '../../src/engine/transitions.ts';
-import { withCommands } from '../../src/engine/with-commands.ts';
 import { Worker, workerDefaults } from '../../src/engine/worker.ts';
 import { createTasks, type DurableTool, durableTool, type Tasks } from '../../src/index.ts';
 import { IdempotencyKeyReused } from '../../src/model/errors.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { StoreTooSmall } from '../../src/engine/housekeeping.ts';
+import { StoreTooSmall } from '../../src/engine/tasks-options.ts';
 import {
   createTasks,
   durableTool,

@@ -3,8 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import * as rules from '../../src/engine/transitions.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
-import { aTask } from '../../src/testing/fixtures.ts';
-import { create, end } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/store-commands.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { kinds } from '../stores/kinds.ts';
 
@@ -17,16 +16,17 @@ function bytesOf(file: string): number {
 }
 
 /** Fills the store with `count` finished tasks of 50 kB each, and gives what removes them. */
-async function fill({ store }: SqliteDatabase, count: number): Promise<() => Promise<unknown>> {
+async function fill(database: SqliteDatabase, count: number): Promise<() => Promise<unknown>> {
+  const tasks = new StoreCommands(database, clock);
   const made = await Promise.all(
     Array.from({ length: count }, async () => {
-      const { task } = await create(store, clock, aTask({ arguments: { text: 'x'.repeat(50_000) } }));
-      await end(store, clock, task);
-      return task.id;
+      const task = await tasks.create({ arguments: { text: 'x'.repeat(50_000) } });
+      await tasks.end(task);
+      return task;
     }),
   );
   return () =>
-    Promise.all(made.map((id) => store.update('family', id, (family) => rules.remove(family, clock.now()))));
+    Promise.all(made.map((task) => tasks.act('family', task, (family, at) => rules.remove(family, at))));
 }
 
 async function opened(file: string): Promise<SqliteDatabase> {
@@ -40,12 +40,12 @@ describe('while it is open', () => {
     const file = await place();
     const database = await opened(file);
     const removeAll = await fill(database, 400);
-    const kept = await create(database.store, clock, aTask());
+    const kept = await new StoreCommands(database, clock).create();
     const largest = bytesOf(file);
     expect(largest).toBeGreaterThan(15 * megabyte);
     await removeAll();
     await expect.poll(() => bytesOf(file)).toBeLessThan(3 * megabyte);
-    expect(await database.store.get(kept.task.id)).toMatchObject({ id: kept.task.id });
+    expect(await database.store.get(kept.id)).toMatchObject({ id: kept.id });
     const looker = new DatabaseSync(file, { readOnly: true });
     expect(looker.prepare('pragma integrity_check').get()).toEqual({ integrity_check: 'ok' });
     looker.close();

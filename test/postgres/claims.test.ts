@@ -4,9 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { claimTasks } from '../../src/engine/claims.ts';
 import * as rules from '../../src/engine/transitions.ts';
 import { openPostgres } from '../../src/postgres.ts';
-import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { create } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/store-commands.ts';
 import { emptyDatabase, freshDatabase } from './database.ts';
 import { query } from './server.ts';
 
@@ -24,13 +23,13 @@ async function twoProcesses() {
     return claimed.map(({ task }) => task);
   };
   const made = (count: number, owner = 'ada') =>
-    Promise.all(Array.from({ length: count }, () => create(one.store, clock, aTask({ owner }))));
+    Promise.all(Array.from({ length: count }, () => new StoreCommands(one, clock).create({ owner })));
   return { url, clock, one, other, claim, made };
 }
 
 test('a worker with few slots claims as many tasks, and another gets those that are left', async () => {
   const { one, other, made, claim } = await twoProcesses();
-  const all = (await made(20)).map(({ task }) => task.id);
+  const all = (await made(20)).map(({ id }) => id);
   const mine = [...(await claim(one, 3)), ...(await claim(one, 2)), ...(await claim(other, 20))];
   expect(mine.map(({ id }) => id).toSorted()).toEqual(all.toSorted());
 });
@@ -84,10 +83,10 @@ test('a task that another transaction has locked is passed over, and nobody wait
   await locker.connect();
   onTestFinished(() => locker.end());
   await locker.query('begin');
-  await locker.query('select 1 from holdfast.tasks where id = $1 for update', [first!.task.id]);
-  expect((await claim(one, 9)).map(({ id }) => id)).toEqual([second!.task.id]);
+  await locker.query('select 1 from holdfast.tasks where id = $1 for update', [first!.id]);
+  expect((await claim(one, 9)).map(({ id }) => id)).toEqual([second!.id]);
   await locker.query('rollback');
-  expect((await claim(one, 9)).map(({ id }) => id)).toEqual([first!.task.id]);
+  expect((await claim(one, 9)).map(({ id }) => id)).toEqual([first!.id]);
 });
 
 test('the log of a worker says that it claimed a task', async () => {

@@ -4,9 +4,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { claimTasks } from '../../src/engine/claims.ts';
 import { onCrashPoint } from '../../src/engine/crash-point.ts';
 import { openPostgres } from '../../src/postgres.ts';
-import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { create } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/store-commands.ts';
 import { query, startPostgres } from './server.ts';
 
 test('a commit that a crash of the server took away is made again, although another transaction got its number', async () => {
@@ -16,7 +15,7 @@ test('a commit that a crash of the server took away is made again, although anot
   const database = await openPostgres(url);
   onTestFinished(() => database.close());
   // The first one makes a queue, and with that commit the server would write down what is to be lost.
-  await create(database.store, new ManualClock(), aTask());
+  await new StoreCommands(database, new ManualClock()).create();
   const crashed = Promise.withResolvers<void>();
   onCrashPoint((place) => {
     if (place !== 'commit: written') return;
@@ -25,10 +24,10 @@ test('a commit that a crash of the server took away is made again, although anot
     server.restart('immediate').then(crashed.resolve, crashed.reject);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
   });
-  const created = create(database.store, new ManualClock(), aTask());
+  const created = new StoreCommands(database, new ManualClock()).create();
   await crashed.promise;
   for (let n = 0; n < 20; n++) await query(url, 'select pg_current_xact_id()');
-  const { task } = await created;
+  const task = await created;
   expect(await database.store.get(task.id)).toEqual(task);
   expect(await database.store.journal(task.id)).toHaveLength(1);
 });
@@ -39,7 +38,7 @@ test('a commit whose end was not heard, and that came about, is not made again',
   const url = await server.createDatabase();
   const database = await openPostgres(url);
   onTestFinished(() => database.close());
-  const { task } = await create(database.store, new ManualClock(), aTask());
+  const task = await new StoreCommands(database, new ManualClock()).create();
   let attempts = 0;
   onCrashPoint((place) => {
     if (place !== 'commit: written' || ++attempts > 1) return;
@@ -68,7 +67,7 @@ test('a worker that is cut off while it asks for work for the first time asks ag
   const maker = await openPostgres(url);
   onTestFinished(() => maker.close());
   for (let n = 0; n < 12; n++) {
-    await create(maker.store, new ManualClock(Date.now()), aTask());
+    await new StoreCommands(maker, new ManualClock(Date.now())).create();
     const worker = await openPostgres(url);
     const cut = cutSoon(url);
     const claimed = await claimTasks(worker, { tools, limit: 1, leaseMs: 60_000, now: Date.now });

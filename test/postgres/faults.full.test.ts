@@ -6,7 +6,7 @@ import * as rules from '../../src/engine/transitions.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { claimed, create } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/store-commands.ts';
 import { type PostgresServer, query, startPostgres } from './server.ts';
 
 let server: PostgresServer;
@@ -48,7 +48,7 @@ test('a user who may make no schema is told what to grant', async () => {
 test('processes that open a new database at the same time all can', async () => {
   const fresh = await server.createDatabase();
   const opened = await Promise.all([1, 2, 3, 4].map(() => openPostgres(fresh)));
-  const { task } = await create(opened[0]!.store, new ManualClock(), aTask());
+  const task = await new StoreCommands(opened[0]!, new ManualClock()).create();
   expect(await opened[3]!.store.get(task.id)).toEqual(task);
   await Promise.all(opened.map((one) => one.close()));
 });
@@ -93,7 +93,7 @@ test('a task that is ready by the clock of another machine is ready here too', a
   early.advance(60_000);
   const ahead = await openPostgres(url, { clock: early, schema: 'clocks' });
   const behind = await openPostgres(url, { clock: late, schema: 'clocks' });
-  const { task } = await create(ahead.store, early, aTask());
+  const task = await new StoreCommands(ahead, early).create();
   expect((await claim(behind, late)).map((one) => one.task.id)).toEqual([task.id]);
   await Promise.all([ahead.close(), behind.close()]);
 });
@@ -107,7 +107,7 @@ test('a server that crashes under load loses nothing that was acknowledged, and 
   });
   let isOver = false;
   const lanes = Array.from({ length: 12 }, async () => {
-    const { task, claim } = await claimed(writer!.store, clock);
+    const { task, claim } = await new StoreCommands(writer!, clock).claimed();
     let entries = 0;
     while (!isOver)
       await writer!.store.update('task', task.id, (now) =>

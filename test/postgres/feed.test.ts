@@ -7,7 +7,7 @@ import * as rules from '../../src/engine/transitions.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { create } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/store-commands.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';
 
@@ -20,7 +20,7 @@ async function writerAndListener() {
   onTestFinished(() => listener.close());
   const heard: number[] = [];
   listener.store.subscribe(({ version }) => void heard.push(version));
-  const { task } = await create(writer.store, new ManualClock(), aTask());
+  const task = await new StoreCommands(writer, new ManualClock()).create();
   const [seen] = await query(url, 'select pg_current_xact_id()::text as number');
   const write = () =>
     writer.store.update('task', task.id, (now) => {
@@ -67,12 +67,12 @@ test('a task that is made again under the id of one that was removed is told fro
   const heard: string[] = [];
   listener.store.subscribe(({ version, events }) => void heard.push(`${version} ${events[0]?.type}`));
   const request = aTask();
-  await create(writer.store, clock, request);
+  await new StoreCommands(writer, clock).create(request);
   await writer.store.update('family', request.id, (family) => rules.cancel(family, clock.now()));
   await expect.poll(() => heard).toEqual(['1 created', '2 finished']);
   await writer.store.update('family', request.id, (family) =>
     rules.crowdOut(family, clock.now(), clock.now()),
   );
-  await create(writer.store, clock, request);
+  await new StoreCommands(writer, clock).create(request);
   await expect.poll(() => heard).toEqual(['1 created', '2 finished', '3 removed', '1 created']);
 });

@@ -4,9 +4,8 @@ import { createTasks, durableTool, StoreNotOpened, type Tasks } from 'holdfast';
 import { openPostgres, type PostgresOptions, postgres } from 'holdfast/postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { claimTasks } from '../../src/engine/claims.ts';
-import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { create } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/store-commands.ts';
 import { bouncerMissing, bouncerProgram, startBouncer } from './bouncer.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';
@@ -70,7 +69,7 @@ pooled(
     const open = () => openPostgres(bouncer.url, { schema: 'leases', clock });
     const [one, other] = [await open(), await open()];
     onTestFinished(() => other.close());
-    await create(one.store, clock, aTask());
+    await new StoreCommands(one, clock).create();
     const tools = [{ tool: 'publish_report', version: '1' }];
     const claim = (store: typeof one, leaseMs: number) =>
       claimTasks(store, { tools, limit: 1, leaseMs, now: () => clock.now() });

@@ -8,9 +8,8 @@ import { openPostgres } from '../../src/postgres.ts';
 import { clientConfig } from '../../src/stores/postgres/driver.ts';
 import { EndUnknown, Lane } from '../../src/stores/postgres/lanes.ts';
 import { Connections } from '../../src/stores/postgres/pool.ts';
-import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { create } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/store-commands.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';
 
@@ -25,7 +24,7 @@ async function aClaimedTask() {
   const [holder, other] = [await openPostgres(url, { clock }), await openPostgres(url, { clock })];
   onTestFinished(() => holder.close());
   onTestFinished(() => other.close());
-  await create(other.store, clock, aTask());
+  await new StoreCommands(other, clock).create();
   const [taken] = await claimTasks(holder, { tools, limit: 1, leaseMs: 15_000, now: () => clock.now() });
   const { task, claim } = taken!;
   const record = (entry: number) =>
@@ -73,7 +72,7 @@ test('commands on one task that come at the same time are all decided, one after
 
 test('one task that moved does not keep the others of its transaction from being written', async () => {
   const { url, clock, holder, id, record } = await aClaimedTask();
-  await create(holder.store, clock, aTask());
+  await new StoreCommands(holder, clock).create();
   const [second] = await claimTasks(holder, { tools, limit: 1, leaseMs: 15_000, now: () => clock.now() });
   await query(url, `update holdfast.tasks set body = body where id = '${id}'`);
   const [one, two] = await Promise.all([

@@ -1,19 +1,19 @@
 /** The size is estimated from a sample of pages: of small tables all of them, of large ones a part. */
 import { expect, onTestFinished, test } from 'vitest';
 import { openPostgres } from '../../src/postgres.ts';
-import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { create } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/store-commands.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';
 
 test('a sample of a large table gives about what all of its rows take, and removed rows do not count', async () => {
   const { url, remove } = await freshDatabase();
   onTestFinished(remove);
-  const { store, close } = await openPostgres(url);
-  onTestFinished(close);
+  const database = await openPostgres(url);
+  const { store } = database;
+  onTestFinished(() => database.close());
   const clock = new ManualClock();
-  await create(store, clock, aTask());
+  await new StoreCommands(database, clock).create();
   const one = await store.size();
   const many = 20_000;
   await query(

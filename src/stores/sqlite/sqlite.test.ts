@@ -7,7 +7,7 @@ import { claimTasks } from '../../engine/claims.ts';
 import * as rules from '../../engine/transitions.ts';
 import { aTask } from '../../testing/fixtures.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
-import { create, end } from '../../testing/store-commands.ts';
+import { StoreCommands } from '../../testing/store-commands.ts';
 import type { Place } from '../../testing/suite.ts';
 import { testAudit, testCalls, testSecrets, testSessions } from '../../testing/test-ports.ts';
 import { testQueue } from '../../testing/test-queue.ts';
@@ -119,11 +119,12 @@ describe('a large result in SQLite', () => {
 test('notices of removal are forgotten after an hour, a few with each removal', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
   const clock = new ManualClock();
-  const { store, close } = await openSqlite(join(folder, 'tasks.db'), { clock });
+  const database = await openSqlite(join(folder, 'tasks.db'), { clock });
+  const tasks = new StoreCommands(database, clock);
   const removeOne = async () => {
-    const { task } = await create(store, clock, aTask());
-    await end(store, clock, task);
-    await store.update('family', task.id, (family) => rules.remove(family, clock.now()));
+    const task = await tasks.create();
+    await tasks.end(task);
+    await tasks.act('family', task, (family, at) => rules.remove(family, at));
   };
   const looker = new DatabaseSync(join(folder, 'tasks.db'), { readOnly: true });
   const notices = () => looker.prepare('select count(*) as n from commits where task is null').get()!.n;
@@ -137,6 +138,6 @@ test('notices of removal are forgotten after an hour, a few with each removal', 
   }
   expect(left).toEqual([200, 100, 3, 4]);
   looker.close();
-  await close();
+  await database.close();
   await rm(folder, { recursive: true });
 });

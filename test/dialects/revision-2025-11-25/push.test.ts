@@ -1,7 +1,7 @@
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
+import { withCommands } from '../../../src/engine/decorated.ts';
 import { StoreBusy } from '../../../src/engine/store-errors.ts';
-import { withCommands } from '../../../src/engine/with-commands.ts';
 import { Refusal } from '../../../src/model/errors.ts';
 import type { TaskEvent } from '../../../src/model/event.ts';
 import { storeFrom } from '../../fixture/server.ts';

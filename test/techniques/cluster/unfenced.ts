@@ -3,7 +3,7 @@
  * process once had, whoever has it now. A broken build, to see whether the checker of histories notices.
  */
 import { join } from '../../../scripts/chaos/cluster/member.ts';
-import { withCommands } from '../../../src/engine/with-commands.ts';
+import { withCommands } from '../../../src/engine/decorated.ts';
 import type { Change, Database, Holder, Reach, Store, Task, Verdict } from '../../../src/index.ts';
 
 function withoutFencing(database: Database): Database {

@@ -10,7 +10,7 @@ import {
 } from 'holdfast';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { withCommands } from '../../../src/engine/with-commands.ts';
+import { withCommands } from '../../../src/engine/decorated.ts';
 import { kinds, open } from '../../stores/kinds.ts';
 
 /** Counts what is asked of a store. */

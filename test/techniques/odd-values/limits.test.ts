@@ -5,7 +5,7 @@ import { sqlite } from 'holdfast/sqlite';
 import { runTool } from 'holdfast/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { withCommands } from '../../../src/engine/with-commands.ts';
+import { withCommands } from '../../../src/engine/decorated.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { complaintOf } from './in-process.ts';
 

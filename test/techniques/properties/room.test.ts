@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { Housekeeping, keepingDefaults } from '../../../src/engine/housekeeping.ts';
-import type { Store } from '../../../src/engine/store.ts';
+import { Housekeeping } from '../../../src/engine/housekeeping.ts';
+import type { Database } from '../../../src/engine/queue.ts';
 import * as rules from '../../../src/engine/transitions.ts';
+import { workerDefaults } from '../../../src/engine/worker.ts';
 import type { DoneTask, Task } from '../../../src/model/task.ts';
 import { openSqlite, type SqliteOptions } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/testing/fixtures.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
-import { claimed, claimOne, end, startChild } from '../../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../../src/testing/store-commands.ts';
 import { encryption } from '../../encryption/keys.ts';
 import { seedOfThisRun } from '../../kit/random.ts';
 
@@ -26,23 +27,22 @@ const plan = fc.record({
 });
 type Plan = typeof plan extends fc.Arbitrary<infer P> ? P : never;
 
-async function grow(store: Store, clock: ManualClock, tree: Plan): Promise<Task[]> {
+async function grow(database: Database, clock: ManualClock, tree: Plan): Promise<Task[]> {
+  const tasks = new StoreCommands(database, clock);
   const { kilobytes, subtasks, ends, isUnpublished } = tree;
   const request = aTask({
     arguments: { text: 'x'.repeat(kilobytes * 1_000) },
     ...(isUnpublished && { unpublished: { servedBy: null, until: clock.now() + 3_600_000 } }),
   });
-  const { task: root, claim } = await claimed(store, clock, request);
+  const { task: root, claim } = await tasks.claimed(request);
   for (let n = 0; n < subtasks; n++) {
-    const child = await startChild(store, clock, claim);
-    const own = await claimOne(store, clock, child.id);
-    const journal = ['y'.repeat(kilobytes * 500)];
-    await store.update('task', child.id, (now) => rules.record(now, own, journal, clock.now()));
-    if (ends === 'subtasks') await end(store, clock, child);
+    const child = await tasks.startChild(claim);
+    await tasks.record(await tasks.claimOne(child), ['y'.repeat(kilobytes * 500)]);
+    if (ends === 'subtasks') await tasks.end(child);
   }
-  if (ends === 'root') await end(store, clock, root);
+  if (ends === 'root') await tasks.end(root);
   clock.advance(tree.passes);
-  const { task, descendants } = (await store.family(root.id))!;
+  const { task, descendants } = (await database.store.family(root.id))!;
   return [task, ...descendants];
 }
 
@@ -54,7 +54,7 @@ async function holds(options: SqliteOptions, plans: readonly Plan[]): Promise<vo
   const database = await openSqlite('memory:', { ...options, clock });
   const { store } = database;
   const planted: Task[][] = [];
-  for (const one of plans) planted.push(await grow(store, clock, one));
+  for (const one of plans) planted.push(await grow(database, clock, one));
   const now = clock.now() + 1_000;
   const endedBy = now - shortestRetentionMs;
   // Unpublished ones are forgotten a minute after their end, however much room there is.
@@ -69,8 +69,8 @@ async function holds(options: SqliteOptions, plans: readonly Plan[]): Promise<vo
     .map(([root]) => root!.id);
   const wasTooLarge = (await store.size()) > largestStore;
 
-  const keeping = { ...keepingDefaults, largestStore, shortestRetentionMs };
-  const housekeeping = new Housekeeping(database, clock, [], keeping);
+  const extents = { ...workerDefaults.extents, largestStore, shortestRetention: shortestRetentionMs };
+  const housekeeping = new Housekeeping(database, clock, [], { ...workerDefaults, extents });
   clock.advance(1_000);
   await expect
     .poll(async () => {

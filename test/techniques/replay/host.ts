@@ -6,11 +6,14 @@ import { type TaskContext, taskContext } from '../../../src/engine/context.ts';
 import { type Batch, readJournal } from '../../../src/engine/journal.ts';
 import { unobservedPass } from '../../../src/engine/observer.ts';
 import { Pass, type PassEnd, type PassHost } from '../../../src/engine/pass.ts';
+import { extentsOf } from '../../../src/engine/tasks-options.ts';
 import * as rules from '../../../src/engine/transitions.ts';
 import type { Claim, Json, Task, TaskId } from '../../../src/index.ts';
 import { TaskMoved } from '../../../src/model/errors.ts';
 import { subtaskTool } from './tell.ts';
 import type { World } from './world.ts';
+
+const extents = extentsOf({ largestValue: 10_000 });
 
 export type HandlerByHand = (task: TaskContext) => Promise<unknown>;
 
@@ -26,10 +29,9 @@ export const calm: Manners = { lingerMs: 0, pause: async () => {}, fate: () => '
 
 /** The part of a host that is the same for all. */
 const anyHost = {
-  lingerMs: 0,
+  lingerMs: () => 0,
   longestJournal: 10_000,
-  mostOpenCalls: 10_000,
-  largestValue: 10_000,
+  extents,
   observed: unobservedPass,
   isHeld: () => true,
   began: () => {},
@@ -43,7 +45,7 @@ export function run(
   cancel: (id: TaskId, reason?: string) => Promise<void> = async () => {},
 ): Pass['ended'] {
   const { signal } = new AbortController();
-  const context = taskContext({ task, tool: subtaskTool, pass, signal, report: () => {}, cancel });
+  const context = taskContext({ task, tool: subtaskTool, pass, signal, report: () => {}, cancel, extents });
   pass.run(() => handler(context));
   return pass.ended;
 }
@@ -91,7 +93,7 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
   const host: PassHost = {
     ...anyHost,
     taskId: world.taskId,
-    lingerMs: manners.lingerMs,
+    lingerMs: () => manners.lingerMs,
     now() {
       activity.asked++;
       return world.now;
