@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 600_000 });
 test('a reader that takes nothing while an upstream floods it is told how much was left out, and gets the result', async () => {
   const times = 16_000;
   const { file, lines } = notes();
-  await using stage = await openGateway({ mcpServers: { toy } });
+  await using stage = await openGateway({ mcpServers: { toy }, plainClients: 'wait' });
   const messages = [{ level: 'info', data: 'x'.repeat(2_000) }];
   const response = await post(stage.url, 'say', { messages, times, done: file });
   response.pause();
@@ -31,7 +31,7 @@ test('a reader that takes nothing while an upstream floods it is told how much w
 test('for a reader of a web stream no more is held than the limits allow', async () => {
   const times = 4_000;
   const { file, lines } = notes();
-  await using stage = await openGateway({ mcpServers: { toy } });
+  await using stage = await openGateway({ mcpServers: { toy }, plainClients: 'wait' });
   const handler = new McpHandler(stage.gateway.tasks, stage.gateway.serverFor);
   const size = 2_000;
   const call = callOf('say', { messages: [{ level: 'info', data: 'x'.repeat(size) }], times, done: file });
@@ -54,7 +54,7 @@ test('for a reader of a web stream no more is held than the limits allow', async
 });
 
 test('on standard input and output no more is written than is read', async () => {
-  await using stage = await openGateway({ mcpServers: { toy } });
+  await using stage = await openGateway({ mcpServers: { toy }, plainClients: 'wait' });
   const pipe = new StuckPipe();
   const server = serveStdio(stage.gateway.tasks, stage.gateway.serverFor, {
     transport: pipe,
