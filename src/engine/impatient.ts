@@ -29,7 +29,12 @@ export function impatient(database: Database): Database {
     // It cannot be withdrawn any more.
     write: (act) => waits.for(act(), () => new StoreSilent(patienceMs, true)),
   };
-  const { store: served, ...others } = decorated(database, hurried, ['store', 'sessions', 'calls']);
+  const { store: served, ...others } = decorated(database, hurried, [
+    'store',
+    'secrets',
+    'sessions',
+    'calls',
+  ]);
   return {
     ...others,
     queue: { ...queue, backlog: decorated(database, hurried, ['queue']).queue.backlog },

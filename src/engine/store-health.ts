@@ -53,9 +53,15 @@ export class StoreHealth {
       ...watched,
       store: {
         ...store,
-        claim: (query, decide) => store.claim(query, decide).then((claims) => this.#claimed(claims)),
+        // It writes only where it finds a task.
+        claim: (query, decide) =>
+          this.#write(database.store.claim(query, decide), ({ claimed }) => claimed.length > 0).then((claims) =>
+            this.#claimed(claims),
+          ),
         list: (query) => store.list(query).then((page) => this.#listed(page)),
       },
+      // It writes only where there is no such secret yet.
+      secrets: { get: (name) => this.#write(database.secrets.get(name), () => false) },
       close: () => {
         this.#stop();
         return database.close();
@@ -70,28 +76,27 @@ export class StoreHealth {
     return act;
   }
 
-  #write<T>(act: Promise<T>): Promise<T> {
+  /** `isProof`: whether its success proves that the store can write. */
+  #write<T>(act: Promise<T>, isProof: (value: T) => boolean = () => true): Promise<T> {
     if (this.#pendingWrites++ === 0) this.#progressAt = runtime.monotonic();
     if (!this.#silence) {
       this.#lookedAt = runtime.monotonic();
       this.#silence = runtime.setInterval(() => this.#listen(), probeMs).unref();
     }
     act.then(
-      () => {
-        this.#ended();
+      (value) => {
+        this.#pendingWrites--;
+        if (!isProof(value)) return;
+        this.#progressAt = runtime.monotonic();
         if (this.#failure) this.#recovered();
       },
       (error: unknown) => {
-        this.#ended();
+        this.#pendingWrites--;
+        this.#progressAt = runtime.monotonic();
         if (this.#report(error)) this.#failed(error as StoreError);
       },
     );
     return act;
-  }
-
-  #ended(): void {
-    this.#pendingWrites--;
-    this.#progressAt = runtime.monotonic();
   }
 
   #listen(): void {

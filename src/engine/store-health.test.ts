@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { systemClock } from '../model/clock.ts';
+import { openSqlite } from '../stores/sqlite/open.ts';
+import { aTask } from '../testing/fixtures.ts';
+import { withCommands } from './decorated.ts';
+import { unobserved } from './observer.ts';
+import { StoreFull } from './store-errors.ts';
+import { StoreHealth } from './store-health.ts';
+import * as rules from './transitions.ts';
+
+test('a store that failed is usable again after a write, and not after a claim that found nothing', async () => {
+  const database = await openSqlite('memory:');
+  const { store } = database;
+  let isFull = true;
+  const health = new StoreHealth(systemClock, unobserved);
+  const watched = health.watch(
+    withCommands(database, {
+      create: async (bearing, decide) => {
+        if (isFull) throw new StoreFull('The disk', 'it is full', 'Free some space.');
+        return store.create(bearing, decide);
+      },
+    }),
+  );
+  const request = aTask();
+  const create = () => watched.store.create(undefined, () => rules.create(undefined, request, 0));
+  const tools = [{ tool: request.tool, version: request.toolVersion }];
+  const none = { tools, limit: 1, running: new Set<string>(), except: new Set<string>() };
+
+  await expect(create()).rejects.toThrow(StoreFull);
+  await watched.store.claim(none, () => new Error() as never);
+  await watched.secrets.get('states');
+  expect(health.failure).toBeInstanceOf(StoreFull);
+
+  isFull = false;
+  await create();
+  expect(health.failure).toBeUndefined();
+  await watched.close();
+});
