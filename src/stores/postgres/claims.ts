@@ -4,6 +4,7 @@ import type { Clock } from '../../model/clock.ts';
 import { Refusal } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
 import type { Task, TaskId } from '../../model/task.ts';
+import { eventsIn } from '../values/texts.ts';
 import { type Cells, named } from './cells.ts';
 import { worded } from './driver.ts';
 import type { ReadyRow, ReadyTasks } from './ready-tasks.ts';
@@ -52,10 +53,11 @@ export function decideClaims(selected: readonly ReadyRow[], decide: ClaimRule, p
 function firstCommit(row: ReadyRow, { id, rootId, version }: Task, cells: Cells) {
   if (row.at === null || version > 1) return undefined;
   try {
-    const read = (text: string, column: string) => JSON.parse(cells.read(text, column, id, 1));
-    const events = read(row.events, 'commits.events');
-    const journal: Json[] | null = row.journal && read(row.journal, 'commits.journal');
-    return { notice: { taskId: id, rootId, version: 1, at: row.at, events } as CommitNotice, journal };
+    const events = eventsIn(cells.read(row.events, 'commits.events', id, 1));
+    const journal: Json[] | null =
+      row.journal && JSON.parse(cells.read(row.journal, 'commits.journal', id, 1));
+    const notice: CommitNotice = { taskId: id, rootId, version: 1, at: row.at, events };
+    return { notice, journal };
   } catch {
     return undefined; // Damaged: it is read again by those who need it, and reported then.
   }

@@ -13,7 +13,7 @@
 import type { CommitNotice } from '../../engine/store.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import type { TaskId } from '../../model/task.ts';
-import { eventsOf } from '../values/sound.ts';
+import { eventsOrNone } from '../values/texts.ts';
 import { named } from './cells.ts';
 import { prepared } from './driver.ts';
 import type { Liveness, Urgency } from './liveness.ts';
@@ -224,7 +224,7 @@ export class Feed {
     return rows.map(({ id, root_id, version, at, events }) => {
       const taskId = named(id);
       const read = () => this.#vault.read(events, 'commits.events', taskId, version);
-      return { taskId, rootId: named(root_id), version, at, events: eventsOf(taskId, read) };
+      return { taskId, rootId: named(root_id), version, at, events: eventsOrNone(taskId, read) };
     });
   }
 

@@ -2,12 +2,11 @@
 import type { Family, Lineage } from '../../engine/change.ts';
 import type { CommitOfTask, Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
-import type { Outcome } from '../../model/outcome.ts';
-import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
-import { hasResultApart, type ResultApart, withLease } from '../values/body.ts';
+import type { Owner, Task, TaskId } from '../../model/task.ts';
 import { DamagedRecord, readingTask } from '../values/damaged.ts';
 import { InvalidCursor } from '../values/invalid-cursor.ts';
 import { soundOnly } from '../values/sound.ts';
+import { eventsIn, hasResultApart, taskIn, withLease, withResult } from '../values/texts.ts';
 import { type Cells, name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import { Gathering } from './gathering.ts';
@@ -58,7 +57,7 @@ export class Rows {
     const task = this.task(row);
     if (!hasResultApart(task)) return task;
     const [result] = await this.#connections.query<{ value: string }>(this.#sql.resultApart, [row.seq]);
-    if (result) return this.#withResult(task, result.value);
+    if (result) return withResult(task, result.value, this.#cells);
     // Between two statements a task may be purged.
     if (!(await this.#gets.get({ id: name(id), owner: null }))) return undefined;
     throw new DamagedRecord(id, 'its result is missing');
@@ -120,7 +119,7 @@ export class Rows {
     return readingTask(id, () =>
       rows.map(({ version, events }) => ({
         version,
-        events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
+        events: eventsIn(this.#cells.read(events, 'commits.events', id, version)),
       })),
     );
   }
@@ -167,11 +166,8 @@ export class Rows {
 
   task(row: Pick<TaskRow, 'id' | 'body' | 'lease_until'>): Task {
     const id = named(row.id);
-    const task = readingTask(
-      id,
-      () => JSON.parse(this.#cells.read(row.body, 'tasks.body', id)) as Task | null,
-    );
-    if (task?.id !== id) throw new DamagedRecord(id, 'what stands there is not this task');
+    const task = readingTask(id, () => taskIn(this.#cells.read(row.body, 'tasks.body', id)));
+    if (task.id !== id) throw new DamagedRecord(id, 'what stands there is not this task');
     return withLease(task, row.lease_until);
   }
 
@@ -189,12 +185,6 @@ export class Rows {
     ]);
     const found = new Map(rows.map((row) => [row.place - 1, row]));
     return some.map((_, place) => found.get(place));
-  }
-
-  #withResult(task: DoneTask, stored: string): Task {
-    const { apart: _, ...outcome } = task.outcome as ResultApart;
-    const value = readingTask(task.id, () => JSON.parse(this.#cells.read(stored, 'results.value', task.id)));
-    return { ...task, outcome: { ...outcome, value } as Outcome };
   }
 }
 

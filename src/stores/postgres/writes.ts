@@ -6,8 +6,8 @@ import type { AuditEntry } from '../../engine/audit.ts';
 import type { Change, TaskWrite } from '../../engine/change.ts';
 import type { CommitNotice } from '../../engine/store.ts';
 import { answeringOf, type DoneTask, joinKeyOf, type Task, type TaskId } from '../../model/task.ts';
-import { bodyOf } from '../values/body.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
+import { bodyOf, eventsText } from '../values/texts.ts';
 import { auditRow } from './audit.ts';
 import { type Cells, name } from './cells.ts';
 import { type CachedRow, type Held, xminOf } from './row-cache.ts';
@@ -170,7 +170,7 @@ export class Writes {
     row: Pick<RowOf<'commits'>, 'task' | 'removed_id' | 'journal' | 'idle'> & { readonly made?: TaskId },
   ): void {
     const { taskId, version, at, events } = notice;
-    const written = this.#cells.write(JSON.stringify(events), 'commits.events', taskId, version);
+    const written = this.#cells.write(eventsText(events), 'commits.events', taskId, version);
     this.#commits.push({ ...row, version, at, events: written });
     this.#notices.push(notice);
   }

@@ -12,6 +12,7 @@ import { type EncryptionRecord, settled } from './encryption.ts';
 import { keyBytes } from './keys.ts';
 import { placeOfSaid, type SaidRow } from './said.ts';
 import type { SealedCells } from './sealed-cells.ts';
+import { taskIn } from './texts.ts';
 
 export interface RekeyReport {
   /** The key for new values; null if encryption is being switched off. */
@@ -133,7 +134,7 @@ function valuesOf<Text>(table: Table, row: Row, cells: SealedCells<Text>): Recor
     const column = `${table}.${name}`;
     const text = row[name] === null ? null : cells.read(row[name] as Text, column, id, version);
     values[name] = text === null ? null : cells.write(text, column, id, version);
-    if (table === 'tasks') values.key = row.key === null ? null : keyOf(JSON.parse(text!) as Task, cells);
+    if (table === 'tasks') values.key = row.key === null ? null : keyOf(taskIn(text!), cells);
   }
   return values;
 }

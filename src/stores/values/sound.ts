@@ -1,8 +1,7 @@
 /** What is still told where the record of one task is damaged: everything about the others. */
 import type { Page } from '../../engine/store.ts';
-import type { TaskEvent } from '../../model/event.ts';
 import type { Task, TaskId } from '../../model/task.ts';
-import { DamagedRecord, readingTask } from './damaged.ts';
+import { DamagedRecord } from './damaged.ts';
 
 /** The tasks that can be read, and the ids of those that cannot. */
 export function soundOnly<Row>(
@@ -20,14 +19,4 @@ export function soundOnly<Row>(
     }
   }
   return damaged.length > 0 ? { tasks, damaged } : { tasks };
-}
-
-/** A commit whose events cannot be read is told without them: those that follow it must not wait for it. */
-export function eventsOf(id: TaskId, read: () => string): readonly TaskEvent[] {
-  try {
-    return readingTask(id, () => JSON.parse(read()));
-  } catch (error) {
-    if (error instanceof DamagedRecord) return [];
-    throw error;
-  }
 }
